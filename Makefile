@@ -1,0 +1,56 @@
+# Every target makes .venv and installs what it needs on first use: `git clone`, `make demo`, nothing else.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL: # two installs into one .venv must not meet
+.PHONY: help demo test lint bench clean
+
+help:
+	@echo "make demo    train a small model, export it, serve it, ask it, draw what it looked at"
+	@echo "make test    the tests, without the slow ones"
+	@echo "make lint    ruff: rules and formatting"
+	@echo "make bench   side by side with peers, as ratios"
+	@echo "make clean   remove .venv, build outputs and caches; never what you trained"
+	@echo
+	@echo "PYTHON=python3.12 make ... picks another interpreter (for a fresh .venv; 3.10 to 3.13)"
+
+demo: .venv/.installed
+	$(BIN)/seqattn demo
+
+test: .venv/.installed-dev
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+lint: .venv/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+bench: .venv/.installed-bench
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A stamp is touched last, so an interrupted step leaves none and runs again.
+.venv/.created:
+	@echo "making .venv with $(PYTHON)"
+	@$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/.installed: setup.py pyproject.toml .venv/.created
+	@echo "installing seqattn-tf and TensorFlow into .venv: once, a minute or two, a large download ..."
+	@$(PIP) install -e .
+	@touch $@
+
+.venv/.installed-dev: setup.py pyproject.toml .venv/.created
+	@echo "installing seqattn-tf, TensorFlow and the test tools into .venv: once, a minute or two, a large download ..."
+	@$(PIP) install -e '.[dev]'
+	@touch $@
+
+.venv/.installed-bench: setup.py pyproject.toml .venv/.created
+	@echo "installing seqattn-tf and the peers it is measured against (PyTorch) into .venv: once, some minutes ..."
+	@$(PIP) install -e '.[bench]'
+	@touch $@

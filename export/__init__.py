@@ -1,0 +1,1 @@
+"""Export: SavedModel and LiteRT, verified against the Keras model."""

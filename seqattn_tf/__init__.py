@@ -1,0 +1,55 @@
+"""Keras recurrent models with attention you can look at.
+
+`import seqattn_tf` loads nothing heavy: subpackages and the names below load on first use, so that
+`seqattn --help` answers at once and helpers on small devices run without TensorFlow.
+
+>>> import seqattn_tf
+>>> layer = seqattn_tf.Recurrent(seqattn_tf.GRUCell(64))  # TensorFlow loads here
+"""
+
+import importlib
+import os
+
+__version__ = "0.1.0"
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow's C++ start-up notes; errors still show
+
+_ROOMS = (
+    "masking",
+    "scan",
+    "cells",
+    "recurrent",
+    "attention",
+    "decoder",
+    "decoding",
+    "text",
+    "models",
+    "explain",
+    "training",
+    "export",
+    "serving",
+)
+_NAMES = {  # name: the room it lives in
+    "GRUCell": "cells",
+    "LSTMCell": "cells",
+    "Recurrent": "recurrent",
+    "Bidirectional": "recurrent",
+    "Attention": "attention",
+    "AttentionDecoder": "decoder",
+    "Seq2Seq": "models",
+    "load": "models",
+}
+
+
+def __getattr__(name: str):
+    if name in _ROOMS:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name in _NAMES:
+        value = getattr(importlib.import_module(f"{__name__}.{_NAMES[name]}"), name)
+        globals()[name] = value  # the next use finds it without coming here
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ROOMS, *_NAMES})

@@ -1,0 +1,35 @@
+"""Files and folders written aside and renamed: a reader sees the old one or the new one, never half of one."""
+
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def written_aside(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a temporary path beside `path`; rename what was written there to `path`, or remove it after an error.
+
+    A folder can only be renamed to a path that is free. Parent folders are created. The temporary name keeps the
+    suffix and carries a random part, so that two writers never meet; it begins with a dot and is no version number.
+
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "note.txt"
+    >>> with written_aside(target) as aside:
+    ...     _ = aside.write_text("whole")
+    >>> target.read_text()
+    'whole'
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f".{uuid.uuid4().hex}-{path.name}")
+    try:
+        yield aside
+        os.replace(aside, path)
+    finally:
+        if aside.is_dir():
+            shutil.rmtree(aside)
+        else:
+            aside.unlink(missing_ok=True)

@@ -1,0 +1,48 @@
+"""The additive score of Bahdanau, Cho and Bengio."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.attention.base import Score
+from seqattn_tf.linear import linear
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class AdditiveScore(Score):
+    """`e_j = v^T tanh(U q + W h_j)`.
+
+    Args:
+        units: width of the hidden layer.
+
+    >>> AdditiveScore(4)(tf.ones([2, 1, 3]), tf.ones([2, 5, 4])).shape.as_list()
+    [2, 1, 5]
+    """
+
+    name_in_registry = "additive"
+
+    def __init__(self, units: int = 128, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.units = units
+
+    def build(self, query_shape: Any, values_shape: Any) -> None:
+        """Create `U`, `W` and `v`."""
+        self.query_kernel = self.add_weight(name="query_kernel", shape=(query_shape[-1], self.units))
+        self.value_kernel = self.add_weight(name="value_kernel", shape=(values_shape[-1], self.units))
+        self.scale = self.add_weight(name="scale", shape=(self.units, 1))
+        self.built = True
+
+    def prepare(self, values: tf.Tensor) -> tf.Tensor:
+        """`W h_j` for every place."""
+        return linear(values, self.value_kernel)
+
+    def call(self, query: tf.Tensor, keys: tf.Tensor) -> tf.Tensor:
+        """`[batch, queries, units], [batch, source, keys] -> [batch, queries, source]`."""
+        asked = linear(query, self.query_kernel)
+        hidden = tf.tanh(asked[:, :, None] + keys[:, None])  # [batch, queries, source, keys]
+        return tf.squeeze(linear(hidden, self.scale), -1)
+
+    def get_config(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        return {**super().get_config(), "units": self.units}

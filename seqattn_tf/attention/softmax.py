@@ -1,0 +1,23 @@
+"""Softmax alignment: the weights are a distribution over places."""
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.attention.base import Alignment
+from seqattn_tf.masking import masked_softmax
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class SoftmaxAlignment(Alignment):
+    """`alpha_j = exp(e_j) / sum_k exp(e_k)` over the kept places.
+
+    >>> SoftmaxAlignment()(tf.zeros([1, 1, 2]), tf.constant([[[True, True]]])).numpy().tolist()
+    [[[0.5, 0.5]]]
+    """
+
+    name_in_registry = "softmax"
+    meaning = "distribution"
+
+    def call(self, logits: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        """`[batch, queries, source], [batch, 1, source] -> [batch, queries, source]`."""
+        return masked_softmax(logits, mask)

@@ -1,0 +1,273 @@
+"""Alignment maps: which source symbols each target symbol looked at.
+
+    source:    H    E    A    R    T
+    target  .--------------------------.
+       HH   | ##                       |     one row per target symbol, one column per source symbol;
+       AA1  |      ##  ###             |     the darker the tile, the larger the weight
+       R    |               ###        |
+       T    |                    ###   |
+            '--------------------------'
+
+Figures are made with matplotlib's object API alone: no pyplot, no global state, safe in threads of a server.
+"""
+
+import math
+import os
+import textwrap
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from matplotlib import font_manager
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LinearSegmentedColormap, Normalize
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from seqattn_tf.aside import written_aside
+
+FORMATS = ("png", "svg", "pdf")
+DPI = 160
+PAPER, INK, QUIET = "white", "#1c2430", "#66707f"
+BLUES = LinearSegmentedColormap.from_list(
+    "seqattn", ["#eef3f9", "#c9dcf0", "#93bae2", "#5793cf", "#2a6cb2", "#14498a", "#0a2d5e"]
+)
+
+# Sizes in inches, fonts in points.
+MARGIN = 0.2
+GAP = 0.07  # between the tiles and their labels
+BAR_GAP, BAR_WIDTH, BAR_LABELS = 0.16, 0.09, 0.34
+TITLE_SIZE, TITLE_LINE = 12, 0.22
+NARROWEST = 2.4  # a map of one symbol still has room for its title
+LONGEST_SIDE = 12.0  # beyond it tiles shrink and only every n-th symbol is named
+LONGEST_LABEL = 24  # characters
+NUMBERS_UP_TO = 12  # symbols on the longer side for weights to be printed
+SMALLEST_NUMBER = 0.05
+
+# DejaVu Sans comes with matplotlib; the others show other scripts where they are installed.
+FONTS = (
+    "DejaVu Sans",
+    "Noto Sans CJK JP",
+    "Noto Sans JP",
+    "Hiragino Sans",
+    "Yu Gothic",
+    "IPAexGothic",
+    "Noto Sans Devanagari",
+    "Kohinoor Devanagari",
+    "Nirmala UI",
+    "Noto Sans Bengali",
+    "Noto Sans Tamil",
+    "Arial Unicode MS",
+)
+VISIBLE = {"\n": "↵", "\t": "⇥"}
+
+
+def draw_alignment(
+    weights: np.ndarray, source: Sequence[str], target: Sequence[str], *, title: str | None = None
+) -> Figure:
+    """Draws attention weights as a heat map, source symbols along the top, target symbols down the left.
+
+    The scale goes from 0 to the largest weight, rounded up to a tenth. Weights are printed in the tiles of maps up
+    to 12 x 12, from 0.05 on. With no source or no target symbols the figure says "nothing to show". Characters that
+    no installed font has are shown by their code point, as `<30AB>`.
+
+    Args:
+        weights: [target, source], finite, not negative.
+        source: the symbols looked at, one for each column.
+        target: the symbols produced, one for each row.
+        title: one sentence above the map.
+
+    >>> figure = draw_alignment(np.eye(2), ["h", "i"], ["HH", "AY"], title="hi")
+    >>> save_figure(figure, "hi.png")
+    """
+    source, target = [_label(symbol) for symbol in source], [_label(symbol) for symbol in target]
+    if not source or not target:
+        return _nothing(title)
+    weights = _checked(weights, rows=len(target), columns=len(source))
+
+    plan = _plan(source, target)
+    width, height = plan.tile * len(source), plan.tile * len(target)
+    page_width = max(plan.left + width + plan.right, NARROWEST)
+    lines = _title_lines(title, page_width - 2 * MARGIN)
+    page_height = MARGIN + TITLE_LINE * len(lines) + plan.above + height + MARGIN
+
+    figure = _page(page_width, page_height, lines)
+    where = [plan.left / page_width, MARGIN / page_height, width / page_width, height / page_height]
+    axes = figure.add_axes(where)
+    scale = Normalize(0, _largest(weights))
+    seam = min(1.2, plan.tile * 3) if plan.tile > 0.1 else 0
+    axes.pcolormesh(weights, cmap=BLUES, norm=scale, edgecolors=PAPER, linewidth=seam)
+    _name_symbols(axes, source, target, plan)
+    if max(weights.shape) <= NUMBERS_UP_TO:
+        _print_weights(axes, weights, scale, min(9.0, plan.tile * 72 * 0.27))
+
+    where[0] += (width + BAR_GAP) / page_width
+    where[2] = BAR_WIDTH / page_width
+    _colour_bar(figure, figure.add_axes(where), scale, middle=height > 0.9)
+    return figure
+
+
+def save_figure(figure: Figure, path: str | os.PathLike) -> None:
+    """Saves a figure as PNG, SVG or PDF, as the suffix says; parent folders are created, the file appears whole."""
+    kind = Path(path).suffix.lower().removeprefix(".")
+    if kind not in FORMATS:
+        raise ValueError(f"Expected a path that ends in .png, .svg or .pdf. Received: {os.fspath(path)!r}")
+    with written_aside(path) as aside:
+        figure.savefig(aside, format=kind)
+
+
+def _checked(weights: np.ndarray, rows: int, columns: int) -> np.ndarray:
+    expected = f"Expected weights of shape [target, source] = {(rows, columns)}"
+    try:
+        weights = np.asarray(weights, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{expected}, an array of numbers. Received: {type(weights).__name__}: {error}") from error
+    if weights.shape != (rows, columns):
+        raise ValueError(f"{expected}. Received: shape {weights.shape}")
+    if not np.isfinite(weights).all():
+        row, column = np.argwhere(~np.isfinite(weights))[0]
+        raise ValueError(f"{expected}, all finite. Received: {weights[row, column]} at [{row}, {column}]")
+    if weights.min() < -1e-6:
+        row, column = np.unravel_index(weights.argmin(), weights.shape)
+        raise ValueError(f"{expected}, none negative. Received: {weights[row, column]:g} at [{row}, {column}]")
+    return weights.clip(min=0)
+
+
+def _largest(weights: np.ndarray) -> float:
+    """The top of the scale: the largest weight rounded up to a tenth; 1 for a map of zeros."""
+    largest = weights.max()
+    return math.ceil(round(largest * 10, 3)) / 10 or (0.1 if largest else 1.0)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """The measures of a map, in inches."""
+
+    tile: float
+    size: float  # of the symbols, in points
+    step: int  # 1: every symbol is named; n: every n-th
+    leaning: bool  # source symbols lie flat where they fit their tiles, else lean
+    above: float  # room for them
+    left: float  # room for target symbols
+    right: float  # room for the colour bar, and for the last source symbol leaning over it
+
+
+def _plan(source: Sequence[str], target: Sequence[str]) -> _Plan:
+    longer = max(len(source), len(target))
+    tile = min(0.5, max(6.5 / longer, 0.24), LONGEST_SIDE / longer)
+    size = min(11.0, max(tile * 72 * 0.45, 7.5))
+    step = math.ceil(1.6 * size / 72 / tile)
+    widest = _widest(source, size)
+    leaning = widest > tile - 0.05 or step > 1
+    lean = widest * math.sqrt(0.5) if leaning else 0.0  # width and height of a line at 45 degrees
+    right = max(BAR_GAP + BAR_WIDTH + BAR_LABELS, lean - tile / 2)
+    return _Plan(
+        tile=tile,
+        size=size,
+        step=step,
+        leaning=leaning,
+        above=lean + 1.4 * size / 72 + 2 * GAP,
+        left=MARGIN + _widest(target, size) + GAP,
+        right=right + MARGIN,
+    )
+
+
+# text: symbols are data, never markup
+
+
+def _text_style(size: float, colour: str = INK, **style) -> dict:
+    return {"fontsize": size, "color": colour, "family": _families(), "parse_math": False, "usetex": False, **style}
+
+
+@lru_cache(maxsize=1)
+def _families() -> list[str]:
+    installed = set(font_manager.get_font_names())
+    return [name for name in FONTS if name in installed]
+
+
+@lru_cache(maxsize=1)
+def _characters() -> frozenset[int]:
+    """Code points that some font of ours can show."""
+    paths = [font_manager.findfont(name) for name in _families()]
+    return frozenset().union(*(font_manager.get_font(path).get_charmap() for path in paths))
+
+
+def _shown(character: str) -> str:
+    character = VISIBLE.get(character, character)
+    seen = ord(character) in _characters() and unicodedata.category(character) != "Cc"
+    return character if seen else f"<{ord(character):04X}>"
+
+
+def _label(symbol: str, longest: int = LONGEST_LABEL) -> str:
+    """A symbol on one line, every character visible, cut where it is very long."""
+    if symbol and not symbol.strip(" "):
+        return "␣" * min(len(symbol), longest)
+    shown = "".join(map(_shown, symbol[: longest + 1]))
+    return shown if len(shown) <= longest else shown[: longest - 1] + "…"
+
+
+def _widest(labels: Sequence[str], size: float) -> float:
+    """Inches that the widest label takes, as matplotlib measures it."""
+    scratch = Figure(dpi=DPI)
+    renderer = FigureCanvasAgg(scratch).get_renderer()
+    texts = [Text(text=label, figure=scratch, **_text_style(size)) for label in set(labels)]
+    return max(text.get_window_extent(renderer, dpi=DPI).width for text in texts) / DPI
+
+
+def _title_lines(title: str | None, width: float) -> list[str]:
+    if not title:
+        return []
+    fit = int(width * 72 / (TITLE_SIZE * 0.62))  # characters: 0.62 em is a wide average of DejaVu Sans
+    return textwrap.wrap(_label(title, 160), max(fit, 16))
+
+
+# the parts of a figure
+
+
+def _page(width: float, height: float, title_lines: Sequence[str]) -> Figure:
+    figure = Figure(figsize=(width, height), dpi=DPI, facecolor=PAPER, layout="none")
+    FigureCanvasAgg(figure)
+    for index, line in enumerate(title_lines):
+        x, y = MARGIN / width, 1 - (MARGIN + TITLE_LINE * index) / height
+        figure.text(x, y, line, va="top", ha="left", **_text_style(TITLE_SIZE))
+    return figure
+
+
+def _nothing(title: str | None) -> Figure:
+    lines = _title_lines(title, 3.2 - 2 * MARGIN)
+    height = 1.0 + TITLE_LINE * len(lines)
+    figure = _page(3.2, height, lines)
+    figure.text(0.5, 0.5 / height, "nothing to show", va="center", ha="center", **_text_style(11, QUIET))
+    return figure
+
+
+def _name_symbols(axes: Axes, source: Sequence[str], target: Sequence[str], plan: _Plan) -> None:
+    axes.invert_yaxis()
+    axes.set_frame_on(False)
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0, pad=GAP * 72)
+    style, step = _text_style(plan.size), plan.step
+    lean = {"rotation": 45, "ha": "left", "va": "bottom", "rotation_mode": "anchor"} if plan.leaning else {}
+    axes.set_xticks(np.arange(0, len(source), step) + 0.5, source[::step], **style, **lean)
+    axes.set_yticks(np.arange(0, len(target), step) + 0.5, target[::step], **style)
+
+
+def _print_weights(axes: Axes, weights: np.ndarray, scale: Normalize, size: float) -> None:
+    for (row, column), weight in np.ndenumerate(weights):
+        if weight >= SMALLEST_NUMBER:
+            colour = PAPER if scale(weight) > 0.55 else INK
+            style = _text_style(size, colour, ha="center", va="center_baseline")
+            axes.text(column + 0.5, row + 0.5, f"{weight:.2f}", **style)
+
+
+def _colour_bar(figure: Figure, axes: Axes, scale: Normalize, *, middle: bool) -> None:
+    bar = figure.colorbar(ScalarMappable(scale, BLUES), cax=axes)
+    bar.outline.set_visible(False)
+    ticks = [0, scale.vmax / 2, scale.vmax] if middle else [0, scale.vmax]
+    bar.set_ticks(ticks, labels=[f"{tick:g}" for tick in ticks], **_text_style(8, QUIET))
+    axes.tick_params(length=0, pad=3)

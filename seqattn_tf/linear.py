@@ -1,0 +1,25 @@
+"""`x W + b` over the last axis of a tensor of any rank, as one flat matrix product.
+
+Keras's `Dense` on rank 3 becomes a `Tensordot`, which neither XLA's gradient inside a loop nor LiteRT with an unknown
+length accepts; a reshape around one `MatMul` works everywhere and is as fast. Weights are cast to the precision of the
+inputs, so that a step called outside a layer's `__call__` (as decoders do) keeps mixed precision.
+"""
+
+import tensorflow as tf
+
+
+def linear(inputs: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor | None = None) -> tf.Tensor:
+    """`[..., n] x [n, m] (+ [m]) -> [..., m]`.
+
+    >>> linear(tf.ones([2, 3, 4]), tf.ones([4, 5])).shape.as_list()
+    [2, 3, 5]
+    """
+    kernel = tf.cast(kernel, inputs.dtype)
+    flat = inputs if inputs.shape.rank == 2 else tf.reshape(inputs, [-1, kernel.shape[0]])
+    result = tf.matmul(flat, kernel)
+    if bias is not None:
+        result = tf.nn.bias_add(result, tf.cast(bias, inputs.dtype))
+    if inputs.shape.rank == 2:
+        return result
+    leading = [known if known is not None else tf.shape(inputs)[i] for i, known in enumerate(inputs.shape[:-1])]
+    return tf.reshape(result, [*leading, kernel.shape[1]])

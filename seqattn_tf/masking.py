@@ -1,0 +1,57 @@
+"""The mask rule of the house: boolean, True = keep, passed explicitly.
+
+A row with nothing to keep gives zero weights, a zero mean and a log-sum of the most negative finite number; it never
+gives NaN, neither in the value nor in the gradient.
+"""
+
+import tensorflow as tf
+
+
+def length_mask(lengths: tf.Tensor, size: tf.Tensor | int) -> tf.Tensor:
+    """True at the first `lengths[b]` of `size` places: `[batch] -> [batch, size]`.
+
+    >>> length_mask(tf.constant([2, 0]), 3).numpy().tolist()
+    [[True, True, False], [False, False, False]]
+    """
+    return tf.sequence_mask(lengths, size)
+
+
+def _lift(values: tf.Tensor) -> tf.Tensor:
+    """Half precision is too narrow for sums of exponentials: work in float32 there."""
+    return tf.cast(values, tf.float32) if values.dtype in (tf.float16, tf.bfloat16) else values
+
+
+def masked_softmax(logits: tf.Tensor, mask: tf.Tensor | None = None) -> tf.Tensor:
+    """Softmax over the last axis among the kept places; zero elsewhere, and zero everywhere in an empty row.
+
+    >>> masked_softmax(tf.constant([[0.0, 0.0, 9.0]]), tf.constant([[True, True, False]])).numpy().tolist()
+    [[0.5, 0.5, 0.0]]
+    """
+    wide = _lift(logits)
+    if mask is None:
+        return tf.cast(tf.nn.softmax(wide), logits.dtype)
+    wide = tf.where(mask, wide, wide.dtype.min)
+    exponents = wide - tf.stop_gradient(tf.reduce_max(wide, axis=-1, keepdims=True))
+    weights = tf.exp(exponents) * tf.cast(mask, wide.dtype)
+    total = tf.reduce_sum(weights, axis=-1, keepdims=True)
+    return tf.cast(tf.math.divide_no_nan(weights, total), logits.dtype)
+
+
+def masked_logsumexp(logits: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """`log sum exp` over the kept places of the last axis: `[..., n] -> [...]`.
+
+    >>> float(masked_logsumexp(tf.constant([0.0, 5.0]), tf.constant([True, False])))
+    0.0
+    """
+    wide = _lift(logits)
+    return tf.cast(tf.reduce_logsumexp(tf.where(mask, wide, wide.dtype.min), axis=-1), logits.dtype)
+
+
+def masked_mean(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """Mean over the kept places of the time axis: `[batch, time, units], [batch, time] -> [batch, units]`.
+
+    >>> masked_mean(tf.constant([[[1.0], [3.0], [9.0]]]), tf.constant([[True, True, False]])).numpy().tolist()
+    [[2.0]]
+    """
+    keep = tf.cast(mask, values.dtype)[..., None]
+    return tf.math.divide_no_nan(tf.reduce_sum(values * keep, axis=1), tf.reduce_sum(keep, axis=1))

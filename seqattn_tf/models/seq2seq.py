@@ -1,0 +1,156 @@
+"""Sequence to sequence: text in, text out, with the attention that led there."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from seqattn_tf.decoding import Decoded, greedy
+from seqattn_tf.explain import draw_alignment
+from seqattn_tf.models.base import Answer, Model
+from seqattn_tf.models.network import EncoderDecoder
+from seqattn_tf.text.rules import BEGIN, END, PAD, SymbolRules
+from seqattn_tf.text.symbols import SymbolTokenizer
+
+
+class Seq2Seq(Model):
+    """Text to text by an `EncoderDecoder`.
+
+    Args:
+        network: the Keras network.
+        source, target: how text becomes symbols on either side.
+        max_source: texts with more symbols are refused.
+        max_target: answers are cut there.
+
+    >>> letters, sounds = SymbolRules(("a", "b")), SymbolRules(("AH", "B"), split="spaces")
+    >>> network = EncoderDecoder(letters.size, sounds.size, units=8)
+    >>> [answer] = Seq2Seq(network, letters, sounds).answer(["ab"])
+    >>> answer.attention.shape == (len(answer.tokens_out), 2)
+    True
+    """
+
+    system = "seq2seq"
+
+    def __init__(
+        self,
+        network: EncoderDecoder,
+        source: SymbolRules,
+        target: SymbolRules,
+        max_source: int = 64,
+        max_target: int = 64,
+    ) -> None:
+        super().__init__()
+        self.network = network
+        if not network.built:
+            network.build()
+        self.source, self.target = SymbolTokenizer(source), SymbolTokenizer(target)
+        self.max_source, self.max_target = max_source, max_target
+        self._compiled = tf.function(self.serve, input_signature=[tf.TensorSpec([None], tf.string, "text")])
+
+    def preprocess(self, texts: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Strings `[batch]` to `tokens` and `ids`, `[batch, source]`; refuses a text that is too long."""
+        tokens = self.source.tokens(texts)
+        longest = tf.shape(tokens)[1]
+        message = f"text: expected at most {self.max_source} symbols, received"
+        with tf.control_dependencies([tf.debugging.Assert(longest <= self.max_source, [message, longest])]):
+            tokens = tf.identity(tokens)
+        return {"tokens": tokens, "ids": self.source.table.lookup(tokens)}
+
+    def decode(self, ids: tf.Tensor) -> Decoded:
+        """Source ids `[batch, source]` to the best answer; a row with nothing to read gets the empty one."""
+        memory, state = self.network.encode(ids)
+        limits = {"begin": BEGIN, "end": END, "max_length": self.max_target, "never": (PAD, BEGIN)}
+        found = greedy(self.network.step, state, memory, **limits)
+        readable = tf.reduce_any(memory.mask, axis=-1)
+
+        def blank(values: tf.Tensor) -> tf.Tensor:
+            rows = tf.reshape(readable, [-1] + [1] * (values.shape.rank - 1))
+            return tf.where(rows, values, tf.zeros_like(values))
+
+        return Decoded(*map(blank, found))
+
+    def serve(self, texts: tf.Tensor) -> dict[str, tf.Tensor]:
+        """The named outputs of `serving_default`; padded to the longest answer and text of the batch."""
+        features = self.preprocess(texts)
+        found = self.decode(features["ids"])
+        longest = tf.reduce_max(tf.concat([found.lengths, [0]], axis=0))
+        rows = tf.shape(texts)[0]
+        return {
+            "text": self.target.decode(found.tokens),
+            "score": found.scores,
+            "alternatives": tf.fill([rows, 0], ""),
+            "alternative_scores": tf.zeros([rows, 0]),
+            "attention": found.attention[:, :longest],
+            "tokens_in": features["tokens"],
+            "tokens_out": self.target.names(found.tokens[:, :longest]),
+        }
+
+    def log_likelihood(self, texts: tf.Tensor, answers: tf.Tensor) -> tf.Tensor:
+        """Log-probability of each given answer, minus infinity for symbols it cannot say: `[batch] x 2 -> [batch]`."""
+        source = self.preprocess(texts)["ids"]
+        tokens = self.target.tokens(answers)
+        said = tf.pad(tokens != "", [[0, 0], [0, 1]])  # [batch, longest + 1]
+        ids = tf.pad(self.target.table.lookup(tokens), [[0, 0], [0, 1]])
+        first_free = tf.one_hot(tf.reduce_sum(tf.cast(said, tf.int32), axis=1), tf.shape(ids)[1], dtype=tf.int32)
+        shifted = tf.concat([tf.fill([tf.shape(ids)[0], 1], BEGIN), ids[:, :-1]], axis=1)
+        logits = tf.cast(self.network((source, shifted), training=False), tf.float32)
+        gained = -tf.nn.sparse_softmax_cross_entropy_with_logits(ids + END * first_free, logits)
+        known = tf.reduce_all(tf.logical_or(~said, ids != PAD), axis=1)
+        total = tf.reduce_sum(tf.where(tf.logical_or(said, first_free == 1), gained, 0.0), axis=1)
+        return tf.where(known, total, -float("inf"))
+
+    def answer(self, texts: Sequence[str]) -> list[Answer]:
+        """The best answer to each text.
+
+        Raises:
+            ValueError: something other than a sequence of strings, or a text that is too long.
+        """
+        if isinstance(texts, str | bytes) or not all(isinstance(text, str | bytes) for text in texts):
+            raise ValueError(f"texts: expected a list of strings. Received: {texts!r:.80}")
+        if not len(texts):
+            return []
+        raw = [text.encode("utf-8", "replace") if isinstance(text, str) else text for text in texts]
+        try:
+            found = {key: value.numpy() for key, value in self._compiled(tf.constant(raw)).items()}
+        except tf.errors.InvalidArgumentError:
+            longest = max(len(self.source.rules.tokens(text.decode("utf-8", "replace"))) for text in raw)
+            raise ValueError(f"text: expected at most {self.max_source} symbols. Received: {longest}") from None
+        return [self._row(found, i) for i in range(len(raw))]
+
+    @staticmethod
+    def _row(found: dict[str, np.ndarray], i: int) -> Answer:
+        tokens_in, tokens_out = (
+            tuple(token.decode() for token in found[key][i] if token) for key in ("tokens_in", "tokens_out")
+        )
+        return Answer(
+            text=found["text"][i].decode(),
+            score=float(found["score"][i]),
+            alternatives=(),
+            attention=found["attention"][i, : len(tokens_out), : len(tokens_in)],
+            tokens_in=tokens_in,
+            tokens_out=tokens_out,
+        )
+
+    def explain(self, text: str) -> Any:
+        """The alignment picture of the answer to one text."""
+        [answer] = self.answer([text])
+        title = f"{text} \u2192 {answer.text}"
+        return draw_alignment(answer.attention, answer.tokens_in, answer.tokens_out, title=title)
+
+    def settings(self) -> dict[str, Any]:
+        """The limits."""
+        return {"max_source": self.max_source, "max_target": self.max_target}
+
+    def save_assets(self, folder: Path) -> None:
+        """Write the symbols of both sides."""
+        self.source.rules.save(folder / "source.json")
+        self.target.rules.save(folder / "target.json")
+
+    @classmethod
+    def rebuild(cls, network: keras.Model, assets: Path, settings: dict[str, Any]) -> "Seq2Seq":
+        """The model of a saved folder."""
+        rules = [SymbolRules.load(assets / f"{side}.json") for side in ("source", "target")]
+        return cls(network, *rules, **settings)

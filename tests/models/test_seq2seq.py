@@ -1,0 +1,112 @@
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from seqattn_tf.models import EncoderDecoder, Seq2Seq, load
+from seqattn_tf.text import SymbolRules
+
+LETTERS = SymbolRules(tuple("abcdefgh"), fold=True)
+SOUNDS = SymbolRules(("AH", "B", "K", "D"), split="spaces")
+
+
+@pytest.fixture(scope="module")
+def model():
+    tf.keras.utils.set_random_seed(1)
+    network = EncoderDecoder(LETTERS.size, SOUNDS.size, units=8, embedding=4, cell="lstm", dropout=0.2)
+    return Seq2Seq(network, LETTERS, SOUNDS, max_source=20, max_target=9)
+
+
+def test_answer_carries_text_score_and_attention(model):
+    [answer] = model.answer(["Badge"])
+    assert answer.text == " ".join(answer.tokens_out)
+    assert answer.tokens_in == tuple("badge")
+    assert answer.attention.shape == (len(answer.tokens_out), 5)
+    np.testing.assert_allclose(answer.attention.sum(-1), 1, atol=1e-5)
+
+
+def test_batch_equals_one_by_one(model):
+    texts = ["abc", "h", "deadbeef", "", "fade"]
+    for together, text in zip(model.answer(texts), texts, strict=True):
+        [alone] = model.answer([text])
+        assert together.text == alone.text
+        assert together.score == pytest.approx(alone.score, abs=1e-5)
+        np.testing.assert_allclose(together.attention, alone.attention, atol=1e-5)
+
+
+def test_score_is_the_likelihood_of_the_answer(model):
+    """An answer that ended by itself is scored by greedy decoding and by teacher forcing alike."""
+    texts = ["abc", "bad", "cabbage", "fee", "hag", "a", "b", "c"]
+    ended = [(t, a) for t, a in zip(texts, model.answer(texts), strict=True) if len(a.tokens_out) < model.max_target]
+    assert ended
+    likelihoods = model.log_likelihood(tf.constant([t for t, _ in ended]), tf.constant([a.text for _, a in ended]))
+    np.testing.assert_allclose(likelihoods, [a.score for _, a in ended], atol=1e-4)
+
+
+def test_likelihood_of_what_cannot_be_said_is_minus_infinity(model):
+    values = model.log_likelihood(tf.constant(["abc", "abc"]), tf.constant(["AH XX B", ""])).numpy()
+    assert values[0] == -np.inf
+    assert np.isfinite(values[1])
+
+
+@pytest.mark.parametrize("text", ["", "   ", "123", "日本語", b"\xff\xfe", "\U0001f600"])
+def test_nothing_readable_gives_the_empty_answer(model, text):
+    [answer] = model.answer([text])
+    assert (answer.text, answer.score, answer.tokens_out) == ("", 0.0, ())
+
+
+def test_unreadable_symbols_are_seen_and_not_read(model):
+    [answer], [clean] = model.answer(["a1b2"]), model.answer(["ab"])
+    assert answer.text == clean.text
+    assert answer.tokens_in == ("a", "1", "b", "2")
+    assert (answer.attention[:, [1, 3]] == 0).all()
+
+
+def test_too_long_and_wrong_types_are_refused(model):
+    with pytest.raises(ValueError, match=r"expected at most 20 symbols\. Received: 10000"):
+        model.answer(["ab", "a" * 10_000])
+    with pytest.raises(ValueError, match="expected a list of strings"):
+        model.answer("abc")
+    with pytest.raises(ValueError, match="expected a list of strings"):
+        model.answer([3])
+    assert model.answer([]) == []
+
+
+def test_saved_folder_rebuilds_the_model(model, tmp_path):
+    model.save(tmp_path / "run", {"recipe": "none"})
+    again = load(tmp_path / "run")
+    assert (again.max_source, again.max_target) == (20, 9)
+    assert again.network.get_config() == model.network.get_config()
+    for one, other in zip(model.answer(["abc", "bad"]), again.answer(["abc", "bad"]), strict=True):
+        assert (one.text, one.score) == (other.text, other.score)
+
+
+def test_damaged_folders_are_refused(model, tmp_path):
+    with pytest.raises(ValueError, match="expected a model folder"):
+        load(tmp_path)
+    model.save(tmp_path / "run")
+    whole = (tmp_path / "run/model.keras").read_bytes()
+    (tmp_path / "run/model.keras").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match="expected a whole Keras file"):
+        load(tmp_path / "run")
+    (tmp_path / "run/config.json").write_text(json.dumps({"system": "oracle"}))
+    with pytest.raises(ValueError, match="Received: 'oracle'"):
+        load(tmp_path / "run")
+    (tmp_path / "run/config.json").write_text("{")
+    with pytest.raises(ValueError, match="expected JSON"):
+        load(tmp_path / "run")
+
+
+def test_explain_draws_the_answer(model, tmp_path):
+    figure = model.explain("badge")
+    figure.savefig(tmp_path / "a.png")
+    assert (tmp_path / "a.png").stat().st_size > 1000
+
+
+def test_mixed_precision_network():
+    network = EncoderDecoder(LETTERS.size, SOUNDS.size, units=8, embedding=4, dtype="mixed_float16")
+    logits = network((tf.constant([[3, 4, 0]]), tf.constant([[1, 3]])))
+    assert logits.dtype == tf.float16
+    assert np.isfinite(logits).all()
+    assert Seq2Seq(network, LETTERS, SOUNDS, max_target=4).answer(["abc", ""])[1].text == ""

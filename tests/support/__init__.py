@@ -1,0 +1,1 @@
+"""Oracles and harnesses that the tests share."""

@@ -1,0 +1,22 @@
+"""Gradients against central finite differences, in float64."""
+
+import numpy as np
+import tensorflow as tf
+
+
+def assert_gradient(function, arrays, step=1e-6, tolerance=1e-6):
+    """`function(*tensors) -> scalar`: its gradient in every array equals the difference quotient."""
+    tensors = [tf.constant(a, tf.float64) for a in arrays]
+    with tf.GradientTape() as tape:
+        tape.watch(tensors)
+        value = function(*tensors)
+    gradients = tape.gradient(value, tensors, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+    for which, (array, gradient) in enumerate(zip(arrays, gradients, strict=True)):
+        expected = np.zeros_like(array)
+        for place in np.ndindex(array.shape):
+            shifted = [np.array(a, np.float64) for a in arrays]
+            shifted[which][place] += step
+            above = float(function(*map(tf.constant, shifted)))
+            shifted[which][place] -= 2 * step
+            expected[place] = (above - float(function(*map(tf.constant, shifted)))) / (2 * step)
+        np.testing.assert_allclose(tf.convert_to_tensor(gradient), expected, atol=tolerance, rtol=tolerance)

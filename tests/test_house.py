@@ -1,0 +1,203 @@
+"""The house rules of the source tree: which room may import which, what loads when, what no file may hold."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import seqattn_tf
+
+ROOT = Path(__file__).resolve().parent.parent
+HOMES = {"seqattn_tf": "seqattn_tf", **{room: f"seqattn_tf.{room}" for room in ("training", "export", "serving")}}
+
+# Imports go down only: a room sees itself and the layers before its own, never a sibling.
+LAYERS = [
+    ["seqattn_tf"],  # the package's own __init__: version and lazy names
+    ["aside", "masking", "scan", "linear"],
+    ["cells", "structured"],
+    ["recurrent", "attention"],
+    ["decoder"],
+    ["decoding", "text", "vision", "explain"],
+    ["models"],
+    ["training", "export"],
+    ["serving"],
+    ["cli"],
+    ["__main__"],
+]
+LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
+FORBIDDEN = {
+    "serving": {"training"},  # a model directory carries all it needs
+    "explain": {"tensorflow", "keras", "tensorflow_text"},  # draws arrays and tokens
+    "seqattn_tf": {"tensorflow", "keras", "numpy", "matplotlib"},
+}
+
+
+def module_name(path: Path) -> str:
+    """`training/data/files.py` -> `seqattn_tf.training.data.files`; a package's `__init__.py` keeps that ending."""
+    home, *inner = path.with_suffix("").parts
+    return ".".join([HOMES[home], *inner])
+
+
+def imported(tree: ast.Module, module: str) -> Iterator[tuple[int, str]]:
+    """Line and dotted name of everything a module imports, relative and written-out dynamic imports resolved.
+
+    `from a import b` gives `a.b`: whether b is a module or a name in one, its room is the same.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parents = module.split(".")[: -node.level] if node.level else []
+            yield from ((node.lineno, ".".join([*parents, *filter(None, [node.module]), a.name])) for a in node.names)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "seqattn_tf":
+            yield node.lineno, f"seqattn_tf.{node.attr}"  # loads the room as an import would
+        elif isinstance(node, ast.Call) and "import" in ast.unparse(node.func) and node.args:
+            name = node.args[0]
+            if isinstance(name, ast.Constant) and isinstance(name.value, str) and not name.value.startswith("."):
+                yield node.lineno, name.value
+
+
+def room_of(name: str) -> str:
+    """The room a dotted name of ours lives in, or the top name of a stranger."""
+    top, _, rest = name.partition(".")
+    first = rest.partition(".")[0]
+    if top != "seqattn_tf" or (first.startswith("__") and first != "__main__"):
+        return top
+    return seqattn_tf._NAMES.get(first, first) or top
+
+
+def violations(path: Path, source: str) -> list[str]:
+    """What the file at `path` (relative to the root) imports against the rules."""
+    module = module_name(path)
+    room = room_of(module)
+    if room not in LEVEL:
+        return [f"{path}: room {room!r} stands in no layer of tests/test_house.py"]
+    found = []
+    for line, name in imported(ast.parse(source), module):
+        other = room_of(name)
+        ours = name.partition(".")[0] == "seqattn_tf"
+        if not ours and other in HOMES:
+            found.append(f"{path}:{line}: imports {name!r}; installed it is seqattn_tf.{other}")
+        elif other in FORBIDDEN.get(room, ()):
+            found.append(f"{path}:{line}: {room} must not import {name!r}")
+        elif ours and other != room and LEVEL.get(other, len(LAYERS)) >= LEVEL[room]:
+            found.append(f"{path}:{line}: {room} imports {name!r}, which is not below it")
+    return found
+
+
+def test_imports_go_down_only():
+    paths = [path.relative_to(ROOT) for home in HOMES for path in sorted((ROOT / home).rglob("*.py"))]
+    assert paths
+    found = [fault for path in paths for fault in violations(path, (ROOT / path).read_text(encoding="utf-8"))]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("seqattn_tf/cells/gru.py", "from ..recurrent import Recurrent"),
+        ("seqattn_tf/cells/gru.py", "from .. import recurrent"),
+        ("seqattn_tf/cells/__init__.py", "from ..recurrent import Recurrent"),
+        ("seqattn_tf/cells/gru.py", "def f():\n    import seqattn_tf.models"),
+        ("seqattn_tf/scan.py", "from .masking import masked_softmax"),
+        ("seqattn_tf/scan.py", "from . import cells"),
+        ("seqattn_tf/decoding/beam.py", "from seqattn_tf.text import Tokeniser"),
+        ("seqattn_tf/decoder.py", "from seqattn_tf import Seq2Seq"),
+        ("seqattn_tf/decoder.py", "import seqattn_tf\nseqattn_tf.models.load"),
+        ("seqattn_tf/decoder.py", "import importlib\nimportlib.import_module('seqattn_tf.models')"),
+        ("seqattn_tf/explain/alignment.py", "import tensorflow as tf"),
+        ("seqattn_tf/explain/alignment.py", "from keras import ops"),
+        ("seqattn_tf/explain/alignment.py", "from ..models import load"),
+        ("seqattn_tf/__init__.py", "from .cells import GRUCell"),
+        ("seqattn_tf/__init__.py", "import numpy as np"),
+        ("training/run.py", "from ..export import save"),
+        ("training/data/files.py", "from ...serving.client import Client"),
+        ("export/lite.py", "from seqattn_tf.training import run"),
+        ("serving/server.py", "from ..training import run"),
+        ("serving/server.py", "from ..cli import main"),
+        ("serving/server.py", "import training"),
+        ("seqattn_tf/models/base.py", "from .. import surprise"),
+        ("seqattn_tf/surprise.py", ""),
+    ],
+)
+def test_planted_violations_are_caught(path, source):
+    assert len(violations(Path(path), source)) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("seqattn_tf/cells/gru.py", "from . import base\nfrom .base import Cell\nfrom ..scan import scan"),
+        ("seqattn_tf/cells/__init__.py", "from .gru import GRUCell\nfrom . import gru\nfrom .. import masking"),
+        ("seqattn_tf/models/base.py", "import keras\nfrom .. import __version__\nfrom ..decoding import beam"),
+        ("seqattn_tf/explain/page.py", "import numpy as np\nfrom matplotlib.figure import Figure"),
+        ("training/data/files.py", "from . import builder\nfrom .. import run\nfrom ...models import load"),
+        ("serving/server.py", "from seqattn_tf import load\nfrom ..export.manifest import read"),
+        ("seqattn_tf/cli.py", "from . import training, export, serving, __version__"),
+        ("seqattn_tf/__main__.py", "from .cli import main"),
+    ],
+)
+def test_proper_imports_are_allowed(path, source):
+    assert violations(Path(path), source) == []
+
+
+def run_python(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_bare_import_loads_nothing_heavy():
+    code = "import sys, seqattn_tf; dir(seqattn_tf); print(*{name.partition('.')[0] for name in sys.modules})"
+    loaded = set(run_python(code).split())
+    assert "seqattn_tf" in loaded
+    assert not loaded & {"tensorflow", "keras", "numpy", "matplotlib"}
+
+
+def test_rooms_load_on_use_and_explain_without_tensorflow():
+    code = "import sys, seqattn_tf; print(seqattn_tf.explain.draw_alignment.__name__, 'tensorflow' in sys.modules)"
+    assert run_python(code).split() == ["draw_alignment", "False"]
+
+
+def test_lazy_names():
+    assert {*seqattn_tf._ROOMS, *seqattn_tf._NAMES, "__version__"} <= set(dir(seqattn_tf))
+    assert set(seqattn_tf._NAMES.values()) <= set(seqattn_tf._ROOMS)
+    with pytest.raises(AttributeError, match="no attribute 'surprise'"):
+        _ = seqattn_tf.surprise
+
+
+def tracked_files() -> list[Path]:
+    """Files of the repository, with those about to be added."""
+    command = ["git", "-c", f"safe.directory={ROOT}", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    try:
+        listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"needs a git checkout: {error}")
+    paths = [ROOT / name for name in listed.split("\0") if name]
+    return [path for path in paths if path.is_file() and not path.is_symlink()]
+
+
+HOME_PATH = re.compile(r"(?<![\w.:/-])/(?:work|root|home)/")
+
+
+def test_no_file_holds_a_path_of_somebodys_machine():
+    found = []
+    for path in tracked_files():
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except UnicodeDecodeError:
+            continue  # weights and pictures
+        found += [
+            f"{path.relative_to(ROOT)}:{n}: {s.strip()[:100]}" for n, s in enumerate(lines, 1) if HOME_PATH.search(s)
+        ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("folder", ["work", "root", "home"])
+def test_machine_paths_are_recognised(folder):
+    assert HOME_PATH.search(f'open("/{folder}/me/data")')
+    assert not HOME_PATH.search(f"https://example.org/{folder}/page and some/{folder}/x")

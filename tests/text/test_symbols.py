@@ -1,0 +1,81 @@
+import pytest
+import tensorflow as tf
+
+from seqattn_tf.text import SymbolRules, SymbolTokenizer
+
+RULES = SymbolRules(tuple("abcdefghijklmnopqrstuvwxyz'"), fold=True)
+WORDS = SymbolRules(("AH", "B", "K"), split="spaces")
+TEXTS = [
+    "hello",
+    "",
+    " Hello\t\n",
+    "CAFÉ",
+    "nai\u0308ve",
+    "d\u2019accord",
+    "123",
+    "日本語",
+    "Привет",
+    "ﬁne",
+    "İstanbul",
+    "ΣΑΣ",
+    "a b",
+    "😀a",
+    "\u0301",
+]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return SymbolTokenizer(RULES)
+
+
+def test_graph_and_plain_python_agree(tokenizer):
+    ids, tokens = tokenizer.encode(tf.constant(TEXTS)), tokenizer.tokens(tf.constant(TEXTS))
+    for row, text in enumerate(TEXTS):
+        expected = RULES.tokens(text)
+        assert [t.decode() for t in tokens.numpy()[row] if t] == expected
+        assert ids.numpy()[row, : len(expected)].tolist() == RULES.encode(text)
+        assert not ids.numpy()[row, len(expected) :].any()
+
+
+def test_folding_reads_what_it_can_and_skips_what_it_cannot(tokenizer):
+    assert RULES.decode(RULES.encode("Café")) == "cafe"
+    assert RULES.encode("日本") == [0, 0]
+    assert tokenizer.encode(tf.constant(["a1b"])).numpy().tolist() == [[3, 0, 4]]
+
+
+def test_invalid_utf8_becomes_the_replacement_character(tokenizer):
+    tokens = tokenizer.tokens(tf.constant([b"a\xff\xfeb", b"\xc3"]))
+    assert tokens.numpy()[0, 0] == b"a"
+    assert "\ufffd".encode() in tokens.numpy()[0].tolist()
+    assert tokenizer.encode(tf.constant([b"\xff"])).numpy().tolist() == [[0]]
+
+
+def test_decode_leaves_special_ids_out():
+    tokenizer = SymbolTokenizer(WORDS)
+    assert tokenizer.decode(tf.constant([[1, 3, 4, 2, 0], [0, 0, 0, 0, 0]])).numpy().tolist() == [b"AH B", b""]
+    assert WORDS.decode([1, 3, 4, 2, 0]) == "AH B"
+
+
+def test_no_texts_at_all(tokenizer):
+    assert tokenizer.encode(tf.constant([], tf.string)).shape == (0, 0)
+
+
+def test_learned_vocabulary_is_by_frequency_and_survives_saving(tmp_path):
+    rules = SymbolRules.learn(["Banana", "nab"], fold=True)
+    assert rules.symbols == ("a", "n", "b")
+    rules.save(tmp_path / "rules.json")
+    assert SymbolRules.load(tmp_path / "rules.json") == rules
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"symbols": ("a",), "split": "words"}, "split: expected one of"),
+        ({"symbols": ("a", "a")}, "each symbol once"),
+        ({"symbols": ("",)}, "non-empty strings"),
+    ],
+)
+def test_bad_rules_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        SymbolRules(**arguments)

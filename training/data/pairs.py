@@ -1,0 +1,52 @@
+"""Pairs of texts, and splits of them by a hash of the source, so that no source is in two splits."""
+
+import dataclasses
+import zlib
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+
+class Pair(NamedTuple):
+    """One example: what goes in and what should come out."""
+
+    source: str
+    target: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Splits:
+    """Pairs to learn from, to stop by, and to report on, and where they come from."""
+
+    train: Sequence[Pair]
+    dev: Sequence[Pair]
+    test: Sequence[Pair]
+    origin: str
+
+
+def share(source: str) -> float:
+    """A number in [0, 1) that depends on the text alone, the same on every machine.
+
+    >>> 0 <= share("hello") < 1
+    True
+    """
+    return zlib.crc32(source.encode()) / 2**32
+
+
+def hold_out(pairs: Iterable[Pair], fraction: float, start: float = 0.0) -> tuple[list[Pair], list[Pair]]:
+    """Part the pairs by source: `(kept, held out)`, the sources whose `share` is in the given stretch held out."""
+    kept, held = [], []
+    for pair in pairs:
+        (held if start <= share(pair.source) < start + fraction else kept).append(pair)
+    return kept, held
+
+
+def group_targets(pairs: Iterable[Pair]) -> dict[str, list[str]]:
+    """All targets of each source, in order: any of them is a right answer.
+
+    >>> group_targets([Pair("a", "AH"), Pair("b", "B"), Pair("a", "EY")])
+    {'a': ['AH', 'EY'], 'b': ['B']}
+    """
+    groups: dict[str, list[str]] = {}
+    for pair in pairs:
+        groups.setdefault(pair.source, []).append(pair.target)
+    return groups
