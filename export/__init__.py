@@ -1,1 +1,1 @@
-"""Export: SavedModel and LiteRT, verified against the Keras model."""
+"""Export: SavedModel for TensorFlow Serving and LiteRT for the edge, both verified against the Keras model."""

@@ -17,7 +17,7 @@ HOMES = {"seqattn_tf": "seqattn_tf", **{room: f"seqattn_tf.{room}" for room in (
 # Imports go down only: a room sees itself and the layers before its own, never a sibling.
 LAYERS = [
     ["seqattn_tf"],  # the package's own __init__: version and lazy names
-    ["aside", "masking", "scan", "linear"],
+    ["answer", "aside", "linear", "masking", "scan"],
     ["cells", "structured"],
     ["recurrent", "attention"],
     ["decoder"],
@@ -25,6 +25,7 @@ LAYERS = [
     ["models"],
     ["training", "export"],
     ["serving"],
+    ["demo"],
     ["cli"],
     ["__main__"],
 ]

@@ -95,7 +95,14 @@ def train(recipe: Recipe, settings: Settings, folder: Path, data: str | Path | N
     ]
     finished = progress.epoch >= settings.epochs or progress.epoch - progress.best_epoch > settings.patience
     if not finished:
-        model.network.fit(dataset, epochs=settings.epochs, initial_epoch=progress.epoch, callbacks=callbacks, verbose=0)
+        model.network.fit(
+            dataset,
+            epochs=settings.epochs,
+            initial_epoch=progress.epoch,
+            callbacks=callbacks,
+            shuffle=False,  # the dataset does it
+            verbose=0,
+        )
     return load(folder)
 
 

@@ -1,6 +1,7 @@
 """Whole systems: preprocessor + network + answer + explanation."""
 
-from seqattn_tf.models.base import Answer, Model, load
+from seqattn_tf.answer import Answer
+from seqattn_tf.models.base import Model, load
 from seqattn_tf.models.network import EncoderDecoder
 from seqattn_tf.models.seq2seq import Seq2Seq
 

@@ -1,8 +1,8 @@
-"""The contract of a model, and the folder that rebuilds it: `config.json`, `model.keras`, `assets/`."""
+"""The contract of a model, and the folder that rebuilds it: `config.json`, weights, `assets/`."""
 
-import dataclasses
 import json
 import os
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,21 +11,11 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from seqattn_tf.answer import Answer
 from seqattn_tf.aside import written_aside
 
+WHOLE, COMPACT = "model.keras", "weights.npz"
 _SYSTEMS: dict[str, type["Model"]] = {}
-
-
-@dataclasses.dataclass(frozen=True)
-class Answer:
-    """What a model says, and what it looked at."""
-
-    text: str
-    score: float  # log-probability
-    alternatives: tuple[tuple[str, float], ...]  # other answers with their scores, best first
-    attention: np.ndarray  # [tokens out, tokens in]
-    tokens_in: tuple[str, ...]
-    tokens_out: tuple[str, ...]
 
 
 class Model(tf.Module):
@@ -50,6 +40,14 @@ class Model(tf.Module):
         """Raw input to the named outputs of `serving_default`, in the graph."""
         raise NotImplementedError
 
+    def serve_tensors(self, ids: tf.Tensor, lengths: tf.Tensor) -> dict[str, tf.Tensor]:
+        """The `tensors` form: ids and lengths in, ids out; no strings, so that it runs on the edge."""
+        raise NotImplementedError
+
+    def log_likelihood(self, texts: tf.Tensor, answers: tf.Tensor) -> tf.Tensor:
+        """Log-probability of each given answer."""
+        raise NotImplementedError
+
     def answer(self, texts: Sequence[str]) -> list[Answer]:
         """Answers to a list of raw inputs, in order."""
         raise NotImplementedError
@@ -71,21 +69,24 @@ class Model(tf.Module):
         """The model of a saved folder."""
         raise NotImplementedError
 
-    def save(self, folder: str | os.PathLike[str], record: dict[str, Any] | None = None) -> None:
+    def save(self, folder: str | os.PathLike[str], record: dict[str, Any] | None = None, compact: bool = False) -> None:
         """Write the model, with a `record` of where it comes from.
 
-        Each file is replaced whole, and `config.json`, without which a folder is no model, is the last.
+        Each file is replaced whole, and `config.json`, without which a folder is no model, is the last. A `compact`
+        model is for shipping: its weights are stored in half precision.
         """
         folder = Path(folder)
         (folder / "assets").mkdir(parents=True, exist_ok=True)
         self.save_assets(folder / "assets")
-        with written_aside(folder / "model.keras") as aside:
-            self.network.save(aside)
-        self.save_config(folder, record)
-
-    def save_config(self, folder: Path, record: dict[str, Any] | None) -> None:
-        """Write the `config.json` that `load` starts from."""
         config = {"system": self.system, "settings": self.settings(), "record": record or {}}
+        if compact:
+            config["network"] = keras.saving.serialize_keras_object(self.network)
+            with written_aside(folder / COMPACT) as aside:
+                weights = {f"{i:04d}": v.numpy().astype("float16") for i, v in enumerate(self.network.weights)}
+                np.savez_compressed(aside, **weights)
+        else:
+            with written_aside(folder / WHOLE) as aside:
+                self.network.save(aside)
         with written_aside(folder / "config.json") as aside:
             aside.write_text(json.dumps(config, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
@@ -113,7 +114,19 @@ def load(folder: str | os.PathLike[str]) -> Model:
     folder = Path(folder)
     config = read_config(folder)
     try:
-        network = keras.models.load_model(folder / "model.keras", compile=False)
-    except (OSError, ValueError, KeyError) as error:
-        raise ValueError(f"{folder / 'model.keras'}: expected a whole Keras file. Received: {error}") from None
+        network = _unpack(folder, config["network"]) if "network" in config else _load_keras(folder)
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{folder}: expected whole weights. Received: {error}") from None
     return _SYSTEMS[config["system"]].rebuild(network, folder / "assets", config["settings"])
+
+
+def _load_keras(folder: Path) -> keras.Model:
+    return keras.models.load_model(folder / WHOLE, compile=False)
+
+
+def _unpack(folder: Path, network_config: dict[str, Any]) -> keras.Model:
+    network = keras.saving.deserialize_keras_object(network_config)
+    network.build()
+    with np.load(folder / COMPACT) as stored:
+        network.set_weights([stored[name].astype("float32") for name in sorted(stored.files)])
+    return network

@@ -8,9 +8,11 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from seqattn_tf.answer import Answer
 from seqattn_tf.decoding import Decoded, greedy
 from seqattn_tf.explain import draw_alignment
-from seqattn_tf.models.base import Answer, Model
+from seqattn_tf.masking import length_mask
+from seqattn_tf.models.base import Model
 from seqattn_tf.models.network import EncoderDecoder
 from seqattn_tf.text.rules import BEGIN, END, PAD, SymbolRules
 from seqattn_tf.text.symbols import SymbolTokenizer
@@ -86,6 +88,16 @@ class Seq2Seq(Model):
             "attention": found.attention[:, :longest],
             "tokens_in": features["tokens"],
             "tokens_out": self.target.names(found.tokens[:, :longest]),
+        }
+
+    def serve_tensors(self, ids: tf.Tensor, lengths: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Ids `[batch, source]` and lengths `[batch]` to `tokens`, `lengths`, `score` and `attention`."""
+        found = self.decode(tf.where(length_mask(lengths, tf.shape(ids)[1]), ids, PAD))
+        return {
+            "tokens": found.tokens,
+            "lengths": found.lengths,
+            "score": found.scores,
+            "attention": found.attention,
         }
 
     def log_likelihood(self, texts: tf.Tensor, answers: tf.Tensor) -> tf.Tensor:

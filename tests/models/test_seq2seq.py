@@ -82,13 +82,25 @@ def test_saved_folder_rebuilds_the_model(model, tmp_path):
         assert (one.text, one.score) == (other.text, other.score)
 
 
+def test_compact_folder_is_smaller_and_near(model, tmp_path):
+    model.save(tmp_path / "whole")
+    model.save(tmp_path / "compact", compact=True)
+    again = load(tmp_path / "compact")
+    for one, other in zip(model.network.weights, again.network.weights, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-3)
+    stored = (tmp_path / "compact/weights.npz").read_bytes()
+    (tmp_path / "compact/weights.npz").write_bytes(stored[:500])
+    with pytest.raises(ValueError, match="expected whole weights"):
+        load(tmp_path / "compact")
+
+
 def test_damaged_folders_are_refused(model, tmp_path):
     with pytest.raises(ValueError, match="expected a model folder"):
         load(tmp_path)
     model.save(tmp_path / "run")
     whole = (tmp_path / "run/model.keras").read_bytes()
     (tmp_path / "run/model.keras").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ValueError, match="expected a whole Keras file"):
+    with pytest.raises(ValueError, match="expected whole weights"):
         load(tmp_path / "run")
     (tmp_path / "run/config.json").write_text(json.dumps({"system": "oracle"}))
     with pytest.raises(ValueError, match="Received: 'oracle'"):

@@ -21,6 +21,6 @@ recipe = Recipe(
     monitor="per",
     settings=Settings(),
     small=Settings(
-        units=96, embedding=48, dropout=0.1, label_smoothing=0.0, batch=128, epochs=2, rate=3e-3, warmup=200
+        units=96, embedding=48, dropout=0.1, label_smoothing=0.0, batch=128, epochs=3, rate=3e-3, warmup=200
     ),
 )

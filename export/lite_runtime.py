@@ -1,0 +1,63 @@
+"""A LiteRT export at work, on a device without TensorFlow.
+
+model = LiteModel("lite/pronounce")
+model.answer(["hello"])[0].text
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter
+
+from seqattn_tf.answer import Answer
+from seqattn_tf.export import manifest
+from seqattn_tf.text.rules import SymbolRules
+
+
+class LiteModel:
+    """Answers like the Keras model, one text after the other.
+
+    Args:
+        folder: what `export_lite` wrote.
+        threads: that the interpreter may use.
+    """
+
+    def __init__(self, folder: str | Path, threads: int = 1) -> None:
+        folder = Path(folder)
+        self.manifest = manifest.read(folder)
+        self.max_source = self.manifest["settings"]["max_source"]
+        self.source, self.target = (SymbolRules.load(folder / f"{side}.json") for side in ("source", "target"))
+        try:
+            self.interpreter = Interpreter(str(folder / "model.tflite"), num_threads=threads)
+            self.run = self.interpreter.get_signature_runner("tensors")
+        except (ValueError, RuntimeError) as error:
+            raise ValueError(f"{folder / 'model.tflite'}: expected a whole LiteRT file. Received: {error}") from None
+
+    def answer(self, texts: Sequence[str]) -> list[Answer]:
+        """The answer to each text.
+
+        Raises:
+            ValueError: something other than a sequence of strings, or a text that is too long.
+        """
+        if isinstance(texts, str | bytes) or not all(isinstance(text, str | bytes) for text in texts):
+            raise ValueError(f"texts: expected a list of strings. Received: {texts!r:.80}")
+        decoded = [text.decode("utf-8", "replace") if isinstance(text, bytes) else text for text in texts]
+        return [self._answer(text) for text in decoded]
+
+    def _answer(self, text: str) -> Answer:
+        tokens, ids = self.source.tokens(text), self.source.encode(text)
+        if len(ids) > self.max_source:
+            raise ValueError(f"text: expected at most {self.max_source} symbols. Received: {len(ids)}")
+        if not any(ids):
+            return Answer("", 0.0, (), np.zeros([0, len(ids)], np.float32), tuple(tokens), ())
+        found = self.run(ids=np.array([ids], np.int32))
+        said = found["tokens"][0, : int(found["lengths"][0])]
+        return Answer(
+            text=self.target.decode(said),
+            score=float(found["score"][0]),
+            alternatives=(),
+            attention=found["attention"][0, : len(said)],
+            tokens_in=tuple(tokens),
+            tokens_out=tuple(self.target.names(said)),
+        )

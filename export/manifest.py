@@ -1,0 +1,39 @@
+"""The manifest of an export: what it is, where it comes from, what it takes and gives, how it was verified."""
+
+import datetime
+import json
+from pathlib import Path
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.aside import written_aside
+from seqattn_tf.models import Model
+
+FILE = "manifest.json"
+
+
+def describe(model: Model, record: dict[str, Any]) -> dict[str, Any]:
+    """What is true of every form of an export."""
+    return {
+        "system": model.system,
+        "settings": model.settings(),
+        "record": record,
+        "made": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "made_with": {"tensorflow": tf.__version__, "keras": keras.__version__},
+    }
+
+
+def write(folder: Path, manifest: dict[str, Any]) -> None:
+    """Write the manifest into a folder."""
+    with written_aside(folder / FILE) as aside:
+        aside.write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """The manifest of a folder."""
+    path = Path(folder) / FILE
+    if not path.is_file():
+        raise ValueError(f"{folder}: expected an export with a {FILE}. Received: a folder without one")
+    return json.loads(path.read_text(encoding="utf-8"))

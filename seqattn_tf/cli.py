@@ -1,0 +1,159 @@
+"""The command line: the one place, with `demo`, that knows all four packages.
+
+What a command needs is imported when it runs, so that `seqattn --help` answers at once.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; bad input ends with a message and status 2, a server's refusal with status 1."""
+    options = _parser().parse_args(arguments)
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # what matters reaches the user as an exception
+    from seqattn_tf.serving.errors import ServingError
+
+    try:
+        return options.run(options) or 0
+    except (ValueError, FloatingPointError, OSError) as error:
+        print(f"seqattn {options.command}: {error}", file=sys.stderr)
+        return 2
+    except ServingError as error:
+        print(f"seqattn {options.command}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"seqattn {options.command}: stopped", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="seqattn", description="Recurrent models with attention you can look at.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(name: str, run: Any, text: str) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=text, description=text)
+        made.set_defaults(run=run)
+        return made
+
+    demo = command("demo", _demo, "train a small model, export, serve, ask it, and draw what it looked at")
+    demo.add_argument("--folder", type=Path, default=Path("demo"), help="where everything goes")
+
+    train = command("train", _train, "train a recipe")
+    train.add_argument("recipe")
+    train.add_argument("--data", type=Path, help="a folder with the data; the recipe's own otherwise")
+    train.add_argument("--run", dest="folder", type=Path, help="where the run goes; runs/RECIPE otherwise")
+    train.add_argument("--preset", choices=("full", "small"), default="full")
+    train.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting")
+
+    evaluate = command("evaluate", _evaluate, "print the metric of a model on its data")
+    evaluate.add_argument("model", help="the folder of a run, or a preset")
+    evaluate.add_argument("--data", type=Path)
+    evaluate.add_argument("--split", choices=("train", "dev", "test"), default="test")
+
+    explain = command("explain", _explain, "draw what a model looked at")
+    explain.add_argument("model", help="the folder of a run, or a preset")
+    explain.add_argument("text")
+    explain.add_argument("-o", "--output", type=Path, default=Path("alignment.png"), help="png, svg or pdf")
+
+    export = command("export", _export, "write SavedModel and LiteRT, verified against the Keras model")
+    export.add_argument("model", help="the folder of a run, or a preset")
+    export.add_argument("target", type=Path, help="models/NAME; LiteRT goes to lite/NAME beside models/")
+
+    serve = command("serve", _serve, "serve a folder of exported models by TensorFlow Serving's REST and gRPC")
+    serve.add_argument("models", type=Path, nargs="?", help="the folder; without it the presets are served")
+    serve.add_argument("--rest_api_port", type=int, default=8501)
+    serve.add_argument("--port", type=int, default=8500, help="of gRPC")
+    serve.add_argument("--host", default="127.0.0.1")
+
+    query = command("query", _query, "ask a model")
+    query.add_argument("model", help="a preset or the folder of a run; with --url, the name on the server")
+    query.add_argument("texts", nargs="+", metavar="TEXT")
+    query.add_argument("--url", help="http://HOST:PORT or grpc://HOST:PORT; in this process otherwise")
+    query.add_argument("--json", action="store_true", help="print everything, attention included")
+    return parser
+
+
+def _demo(options: argparse.Namespace) -> None:
+    from seqattn_tf.demo import demo
+
+    demo(options.folder)
+
+
+def _train(options: argparse.Namespace) -> None:
+    from seqattn_tf.training import recipes, run
+
+    recipe = recipes.get(options.recipe)
+    settings = (recipe.small if options.preset == "small" else recipe.settings).changed(options.set)
+    folder = options.folder or Path("runs") / recipe.name
+    run.train(recipe, settings, folder, options.data)
+    print(f"the best model is in {folder}; seqattn evaluate {folder}")
+
+
+def _evaluate(options: argparse.Namespace) -> None:
+    from seqattn_tf.models.presets import find
+    from seqattn_tf.training import run
+
+    for name, value in run.evaluate(find(options.model), options.data, options.split).items():
+        print(f"{name.upper()} {value:.4f}")
+
+
+def _explain(options: argparse.Namespace) -> None:
+    from seqattn_tf.explain import save_figure
+    from seqattn_tf.models.presets import open_model
+
+    save_figure(open_model(options.model).explain(options.text), options.output)
+    print(options.output)
+
+
+def _export(options: argparse.Namespace) -> None:
+    from seqattn_tf.export.package import export
+    from seqattn_tf.models.presets import find
+
+    done = export(find(options.model), options.target)
+    print(f"{done.saved_model}  {done.lite}")
+    print(f"agree with the Keras model on {done.agreement.texts} fresh texts: ", end="")
+    print(f"SavedModel {done.agreement.saved_model}, LiteRT {done.agreement.lite}")
+
+
+def _serve(options: argparse.Namespace) -> None:
+    from seqattn_tf.serving.server import ServerConfig, serve
+
+    models = options.models
+    if models is None:
+        from seqattn_tf.export.package import export_presets
+
+        models = export_presets()
+    serve(ServerConfig(models, rest_api_port=options.rest_api_port, port=options.port, host=options.host))
+
+
+def _query(options: argparse.Namespace) -> None:
+    if options.url:
+        from seqattn_tf.serving.client import connect
+
+        found = connect(options.url).predict(options.model, {"text": options.texts})
+        rows = [{key: _plain(value[i]) for key, value in found.items()} for i in range(len(options.texts))]
+    else:
+        from seqattn_tf.models.presets import open_model
+
+        answers = open_model(options.model).answer(options.texts)
+        rows = [{key: _plain(value) for key, value in vars(answer).items()} for answer in answers]
+    for text, row in zip(options.texts, rows, strict=True):
+        print(json.dumps(row, ensure_ascii=False) if options.json else f"{text}\t{row['text']}\t{row['score']:.3f}")
+
+
+def _plain(value: Any) -> Any:
+    """Arrays and bytes as JSON can hold them."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+if __name__ == "__main__":
+    sys.exit(main())

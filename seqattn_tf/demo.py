@@ -1,0 +1,118 @@
+"""The demonstration: one real word, from the dictionary to a served and explained answer.
+
+Trains the small `pronounce` model, exports it to SavedModel and LiteRT, serves it, asks it by REST and gRPC for words
+it has never seen, and leaves pictures and a page behind. What is already there is used again.
+"""
+
+import json
+import time
+from pathlib import Path
+
+from seqattn_tf.answer import Answer
+from seqattn_tf.explain import Entry, draw_alignment, save_figure, write_page
+from seqattn_tf.export.lite_runtime import LiteModel
+from seqattn_tf.export.package import export
+from seqattn_tf.export.saved_model import versions
+from seqattn_tf.models import load
+from seqattn_tf.models.base import read_config
+from seqattn_tf.serving.client import connect
+from seqattn_tf.serving.server import Server, ServerConfig
+from seqattn_tf.training import recipes, run
+from seqattn_tf.training.data.pairs import Pair, group_targets
+
+WORDS = 6  # to show
+
+
+def demo(folder: Path) -> None:
+    """Run everything below `folder`."""
+    began = time.time()
+    recipe = recipes.get("pronounce")
+    print("1. train: letters -> phonemes, small preset", flush=True)
+    run.train(recipe, recipe.small, folder / "run")
+    test = recipe.load(None).test
+    figures = _measure(folder / "run", test)
+    print(f"   on {figures['words']} held-out words: PER {figures['per']:.3f}, WER {figures['wer']:.3f}", flush=True)
+
+    print("2. export: SavedModel and LiteRT", flush=True)
+    _export_once(folder)
+
+    print("3. serve and ask for words it has never seen", flush=True)
+    words = _choose(test)
+    answers = _ask(folder, list(words))
+
+    pictures = []
+    for word, answer in answers.items():
+        figure = draw_alignment(
+            answer.attention, answer.tokens_in, answer.tokens_out, title=f"{word} \u2192 {answer.text}"
+        )
+        save_figure(figure, folder / f"{word}.png")
+        note = (
+            "as in the dictionary" if answer.text in words[word] else "the dictionary says " + " or ".join(words[word])
+        )
+        pictures.append(Entry(word, answer.text, answer.score, f"{word}.png", note))
+        print(f"   {word:<14} {answer.text:<32} {note}", flush=True)
+    facts = {
+        "held-out words": f"{figures['words']:,}",
+        "phoneme error rate": f"{figures['per']:.1%}",
+        "word error rate": f"{figures['wer']:.1%}",
+        "training": f"{read_config(folder / 'run')['record']['seconds']:.0f} s on a CPU",
+    }
+    intro = (
+        "A small recurrent network read these words letter by letter and said each sound in turn. None was in its "
+        "training data. A row is a sound it said; dark cells are the letters it looked at just before."
+    )
+    write_page(folder / "index.html", "How a word is spoken", intro, pictures, facts)
+    print(f"4. look at {folder / 'index.html'}   ({time.time() - began:.0f} s in all)")
+
+
+def _measure(folder: Path, test: list[Pair]) -> dict[str, float]:
+    """The error rates on the test split, measured once per trained model."""
+    stored, stamp = folder / "test.json", (folder / "model.keras").stat().st_mtime_ns
+    if stored.is_file() and (figures := json.loads(stored.read_text()))["model"] == stamp:
+        return figures
+    figures = run.measure(load(folder), recipes.get("pronounce"), test, quiet=False)
+    figures |= {"words": len(group_targets(test)), "model": stamp}
+    stored.write_text(json.dumps(figures))
+    return figures
+
+
+def _export_once(folder: Path) -> None:
+    target, record = folder / "models" / "pronounce", read_config(folder / "run")["record"]
+    if (held := versions(target)) and _record(target / str(held[-1])) == record:
+        print(f"   {target / str(held[-1])} is there", flush=True)
+        return
+    done = export(folder / "run", target)
+    counts = done.agreement
+    print(f"   {done.saved_model}, {done.lite}")
+    print(f"   agree with Keras on {counts.texts} made-up words: SavedModel {counts.saved_model}, LiteRT {counts.lite}")
+
+
+def _record(version: Path) -> dict:
+    return json.loads((version / "assets.extra" / "manifest.json").read_text(encoding="utf-8"))["record"]
+
+
+def _choose(test: list[Pair]) -> dict[str, list[str]]:
+    """A few words of middling length, spread over the test split."""
+    groups = [
+        (word, targets) for word, targets in group_targets(test).items() if word.isalpha() and 7 <= len(word) <= 10
+    ]
+    return dict(groups[len(groups) // (2 * WORDS) :: len(groups) // WORDS][:WORDS])
+
+
+def _ask(folder: Path, words: list[str]) -> dict[str, Answer]:
+    """Answers by gRPC, the same as by REST and by LiteRT."""
+    with Server(ServerConfig(folder / "models", rest_api_port=0, port=0)) as server:
+        print(f"   {server.rest_url}  grpc://{server.grpc_address}")
+        by_rest = connect(server.rest_url).predict("pronounce", {"text": words})
+        found = connect(f"grpc://{server.grpc_address}").predict("pronounce", {"text": words})
+    edge = LiteModel(folder / "lite" / "pronounce").answer(words)
+    said = list(found["text"])
+    for way, texts in (("REST", by_rest["text"]), ("LiteRT", (answer.text for answer in edge))):
+        same = sum(a == b for a, b in zip(said, texts, strict=True))
+        print(f"   {way} and gRPC agree on {same} of {len(words)} words")
+    answers = {}
+    for i, word in enumerate(words):
+        tokens_in, tokens_out = (tuple(filter(None, found[key][i])) for key in ("tokens_in", "tokens_out"))
+        weights = found["attention"][i, : len(tokens_out), : len(tokens_in)]
+        answers[word] = Answer(said[i], float(found["score"][i]), (), weights, tokens_in, tokens_out)
+    return answers
