@@ -8,13 +8,13 @@
 """
 
 import importlib
-import os
 
 __version__ = "0.1.0"
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow's C++ start-up notes; errors still show
-
 _ROOMS = (
+    "aside",
+    "answer",
+    "linear",
     "masking",
     "scan",
     "cells",

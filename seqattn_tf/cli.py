@@ -15,7 +15,8 @@ from typing import Any
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; bad input ends with a message and status 2, a server's refusal with status 1."""
     options = _parser().parse_args(arguments)
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # what matters reaches the user as an exception
+    if not getattr(options, "url", None):
+        _load_tensorflow_quietly()
     from seqattn_tf.serving.errors import ServingError
 
     try:
@@ -76,6 +77,21 @@ def _parser() -> argparse.ArgumentParser:
     query.add_argument("--url", help="http://HOST:PORT or grpc://HOST:PORT; in this process otherwise")
     query.add_argument("--json", action="store_true", help="print everything, attention included")
     return parser
+
+
+def _load_tensorflow_quietly() -> None:
+    """Import TensorFlow without its start-up notes on standard error; what matters comes as an exception."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        import tensorflow as tf
+
+        tf.config.list_physical_devices()
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def _demo(options: argparse.Namespace) -> None:

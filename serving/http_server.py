@@ -1,0 +1,176 @@
+"""HTTP/1.1 on the standard library: keep-alive, gzip and chunked bodies, and a drain that loses no request."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import logging
+import select
+import socket
+import socketserver
+import threading
+import zlib
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+LOG = logging.getLogger(__name__)
+Handle = Callable[[str, str, bytes], tuple[int, bytes]]
+
+
+class DrainingHttpServer(ThreadingHTTPServer):
+    """Listens at once, answers in threads after `start`, and can stop without cutting a request short.
+
+    Args:
+        host: the address to listen on.
+        port: its port; 0 lets the system choose.
+        handle: method, target and body of a request -> HTTP status and JSON body.
+    """
+
+    daemon_threads = True
+    block_on_close = False  # `drain` waits, for a bounded time
+    request_queue_size = 128
+
+    def __init__(self, host: str, port: int, handle: Handle):
+        self.handle_request_body = handle
+        self.draining = False
+        self._changed = threading.Condition()
+        self._connections: set[socket.socket] = set()
+        self._busy: set[socket.socket] = set()
+        super().__init__((host, port), _Handler)
+        self._thread = threading.Thread(target=self.serve_forever, args=(0.05,), name="rest", daemon=True)
+
+    def start(self) -> None:
+        """Answers requests in the background."""
+        self._thread.start()
+
+    def drain(self, grace_seconds: float) -> None:
+        """Accepts nothing more, answers what has arrived, then closes; what is not done in time is cut."""
+        self.draining = True
+        self.shutdown()
+        while select.select([self.socket], [], [], 0)[0]:  # connections that wait to be accepted
+            self._handle_request_noblock()
+        self.server_close()
+        with self._changed:
+            for connection in self._connections - self._busy:
+                _shutdown(connection, socket.SHUT_RD)  # ends an idle one; bytes that have arrived are still read
+            if not self._changed.wait_for(lambda: not self._connections, grace_seconds):
+                for connection in self._connections:
+                    _shutdown(connection, socket.SHUT_RDWR)
+
+    @contextlib.contextmanager
+    def busy(self, connection: socket.socket) -> Iterator[None]:
+        """Marks a connection that is in the middle of a request."""
+        with self._changed:
+            self._busy.add(connection)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._busy.discard(connection)
+
+    def server_bind(self) -> None:
+        """Binds without the name lookup of the standard library, which may wait for a resolver."""
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = self.server_address[:2]
+
+    def process_request(self, request: socket.socket, client_address: tuple) -> None:
+        """Counts a connection from the moment it is accepted."""
+        with self._changed:
+            self._connections.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: socket.socket) -> None:
+        """Forgets a connection when its thread ends."""
+        super().shutdown_request(request)
+        with self._changed:
+            self._connections.discard(request)
+            self._changed.notify_all()
+
+    def handle_error(self, request: socket.socket, client_address: tuple) -> None:
+        """Logs instead of printing a trace: nearly always a client that went away."""
+        LOG.debug("a connection ended early", exc_info=True)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1  # headers and body leave in one piece
+    timeout = 300  # seconds that an idle connection is kept
+    server_version = "seqattn"
+    sys_version = ""
+    server: DrainingHttpServer
+
+    def _answer(self) -> None:
+        with self.server.busy(self.connection):
+            try:
+                body = self._read_body()
+            except (ValueError, EOFError, OSError, zlib.error) as error:
+                if isinstance(error, (ConnectionError, TimeoutError)):
+                    raise
+                self.close_connection = True  # where the next request begins is not known
+                self._send(400, _error(f"expected a readable request body, received one that is not: {error}"))
+                return
+            self._send(*self.server.handle_request_body(self.command, self.path, body))
+
+    # Every method reaches the API, whose answer to a wrong one is its own.
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = _answer
+
+    def _send(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        if self.server.draining or self.close_connection:
+            self.close_connection = True
+            self.send_header("Connection", "close")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+        self.wfile.flush()
+
+    def _read_body(self) -> bytes:
+        if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
+            body = b"".join(self._chunks())
+        else:
+            body = self._read_exactly(_length(self.headers.get("Content-Length", "0"), 10))
+        if self.headers.get("Content-Encoding", "").lower() == "gzip":
+            return gzip.decompress(body)
+        return body
+
+    def _chunks(self) -> Iterator[bytes]:
+        while size := _length(self.rfile.readline(1024).split(b";")[0].decode("ascii").strip(), 16):
+            yield self._read_exactly(size)
+            self.rfile.readline(3)  # the end of line after each chunk
+        while self.rfile.readline(65536).strip():  # trailers
+            pass
+
+    def _read_exactly(self, size: int) -> bytes:
+        body = self.rfile.read(size)
+        if len(body) < size:
+            raise EOFError(f"{len(body)} bytes of {size}")
+        return body
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """A request line or header that cannot be read; the body is JSON as everywhere."""
+        self.close_connection = True
+        self.request_version = self.protocol_version  # else an unreadable request line gets no status line
+        self._send(code, _error(message or self.responses[code][0]))
+
+    def log_message(self, format: str, *args: object) -> None:
+        """No access log."""
+
+
+def _length(digits: str, base: int) -> int:
+    size = int(digits, base)
+    if size < 0:
+        raise ValueError(f"a length of {size}")
+    return size
+
+
+def _error(message: str) -> bytes:
+    return json.dumps({"error": message}).encode()
+
+
+def _shutdown(connection: socket.socket, how: int) -> None:
+    with contextlib.suppress(OSError):  # the other side may have closed it already
+        connection.shutdown(how)

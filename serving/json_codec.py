@@ -1,0 +1,188 @@
+"""Bodies of TF Serving's REST API: JSON documents to named tensors, and outputs to JSON. Knows no TensorFlow.
+
+row       {"instances": [{"text": "a"}, {"text": "b"}]}   ->  {"predictions": [...]}
+columnar  {"inputs": {"text": ["a", "b"]}}                ->  {"outputs": {...}}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .errors import ServingError
+from .json_values import from_array, invalid, is_base64, read_values, shown, to_array
+
+
+def parse_document(body: bytes) -> dict[str, Any]:
+    """The JSON object of a body. What follows the object is ignored, NaN and Infinity are numbers."""
+    try:
+        text = body.decode("utf-8-sig").lstrip(" \t\r\n")
+    except UnicodeDecodeError as error:
+        raise invalid(f"JSON Parse error: Invalid encoding in string. at offset: {error.start}") from None
+    if not text:
+        raise invalid("JSON Parse error: The document is empty")
+    try:
+        document, _ = json.JSONDecoder().raw_decode(text)
+    except json.JSONDecodeError as error:
+        raise invalid(f"JSON Parse error: {error.msg} at offset: {error.pos}") from None
+    except RecursionError:
+        raise invalid("JSON Parse error: lists or objects are nested too deeply") from None
+    except ValueError:  # Python refuses integers of thousands of digits
+        raise invalid("JSON Parse error: Number too big to be stored in double.") from None
+    if not isinstance(document, dict):
+        raise invalid(f"JSON Value: {shown(document)} Is not object")
+    return document
+
+
+def read_signature_name(document: Mapping[str, Any]) -> str:
+    """The signature that a document asks for; empty when it does not say."""
+    name = document.get("signature_name", "")
+    if not isinstance(name, str):
+        raise invalid(
+            f"JSON Value: {shown(document)} not formatted correctly. 'signature_name' key must be a string value."
+        )
+    return name
+
+
+def decode_inputs(document: Mapping[str, Any], dtypes: Mapping[str, str]) -> tuple[bool, dict[str, np.ndarray]]:
+    """The tensors of a predict request.
+
+    Args:
+        document: the parsed body.
+        dtypes: TF Serving's type name of each input of the signature.
+
+    Returns:
+        Whether the request is in row format, and one array for each input.
+    """
+    row, columnar = "instances" in document, "inputs" in document
+    if row and columnar:
+        raise invalid(
+            f"JSON Value: {shown(document)} Not formatted correctly expecting only one of "
+            "'inputs' or 'instances' keys to exist "
+        )
+    if columnar:
+        return False, _decode_columns(document["inputs"], dtypes)
+    if not row:
+        raise invalid("Missing 'inputs' or 'instances' key")
+    instances = document["instances"]
+    if not isinstance(instances, list):
+        raise invalid(f"JSON Value: {shown(document)} Excepting 'instances' to be an list/array")
+    if not instances:
+        raise invalid(f"JSON Value: {shown(document)} No values in 'instances' array")
+    return True, _decode_rows(instances, dtypes)
+
+
+def encode_outputs(outputs: Mapping[str, np.ndarray], row: bool) -> bytes:
+    """The body that answers a predict request; a single output is written without its name."""
+    if row:
+        _check_batch(outputs)
+    columns = {alias: from_array(alias, array) for alias, array in outputs.items()}
+    if len(columns) == 1:
+        (only,) = columns.values()
+        return encode_document({"predictions" if row else "outputs": only})
+    if not row:
+        return encode_document({"outputs": columns})
+    cells = zip(*columns.values(), strict=True)
+    return encode_document({"predictions": [dict(zip(columns, row_cells, strict=True)) for row_cells in cells]})
+
+
+def encode_document(document: Mapping[str, Any]) -> bytes:
+    """A response document as UTF-8; NaN and Infinity are written by these names."""
+    return json.dumps(document, ensure_ascii=False).encode("utf-8", "replace")
+
+
+class _Column:
+    """The values of one input, gathered row by row; every row must have the first row's shape."""
+
+    def __init__(self, dtype: str):
+        self.dtype = dtype
+        self.rows = 0
+        self.shape: tuple[int, ...] = ()
+        self.values: list = []
+
+    def add(self, value: Any) -> None:
+        shape, values = read_values(value, self.dtype)
+        if self.rows and shape != self.shape:
+            expected = len(self.values) // self.rows
+            if len(values) != expected:
+                raise invalid(f"Expecting tensor size: {expected} but got: {len(values)}")
+            raise invalid(f"Expecting shape {_brackets(self.shape)} but got: {_brackets(shape)}")
+        self.shape = shape
+        self.rows += 1
+        self.values += values
+
+    def array(self) -> np.ndarray:
+        return to_array(self.values, (self.rows, *self.shape), self.dtype)
+
+
+def _decode_rows(instances: list, dtypes: Mapping[str, str]) -> dict[str, np.ndarray]:
+    if len(dtypes) > 1 and not isinstance(instances[0], dict):
+        raise invalid(
+            "instances is a plain list, but expecting list of objects as multiple "
+            "input tensors required as per tensorinfo_map"
+        )
+    columns = {alias: _Column(dtype) for alias, dtype in dtypes.items()}
+    named = _is_named(instances[0])
+    for index, element in enumerate(instances):
+        if named != _is_named(element):
+            kinds = "object but got list" if named else "value/list but got object"
+            raise invalid(f"Expecting {kinds} at item {index} of input list")
+        fields = element.items() if named else [(next(iter(dtypes)), element)]
+        for alias, value in fields:
+            _add_field(columns, alias, value, f"{index} key: {alias}" if named else str(index))
+        if named and element.keys() != dtypes.keys():
+            raise invalid(
+                f"Failed to process element: {index} of 'instances' list. JSON object: {shown(element)} "
+                f"keys must be equal to: {','.join(sorted(dtypes))}"
+            )
+    return {alias: column.array() for alias, column in columns.items()}
+
+
+def _add_field(columns: Mapping[str, _Column], alias: str, value: Any, place: str) -> None:
+    """Adds one value; in row format every fault of an element is INVALID_ARGUMENT and says which element."""
+    try:
+        if alias not in columns:
+            raise invalid(f"JSON object: does not have named input: {alias}")
+        columns[alias].add(value)
+    except ServingError as error:
+        raise invalid(
+            f"Failed to process element: {place} of 'instances' list. Error: {error.code}: {error.message}"
+        ) from None
+
+
+def _decode_columns(inputs: Any, dtypes: Mapping[str, str]) -> dict[str, np.ndarray]:
+    if not _is_named(inputs):
+        if len(dtypes) > 1:
+            raise invalid(
+                "inputs is a plain value/list, but expecting an object as multiple "
+                "input tensors required as per tensorinfo_map"
+            )
+        inputs = {next(iter(dtypes)): inputs}
+    arrays = {}
+    for alias, dtype in dtypes.items():
+        if alias not in inputs:
+            raise invalid(f"Missing named input: {alias} in 'inputs' object.")
+        shape, values = read_values(inputs[alias], dtype)
+        arrays[alias] = to_array(values, shape, dtype)
+    return arrays
+
+
+def _check_batch(outputs: Mapping[str, np.ndarray]) -> None:
+    batch = None
+    for alias, array in outputs.items():
+        if array.ndim == 0:
+            raise invalid(f"Tensor name: {alias} has no shape information ")
+        if batch is not None and len(array) != batch:
+            raise invalid(f"Tensor name: {alias} has inconsistent batch size: {len(array)} expecting: {batch}")
+        batch = len(array)
+
+
+def _is_named(value: Any) -> bool:
+    return isinstance(value, dict) and not is_base64(value)
+
+
+def _brackets(shape: tuple[int, ...]) -> str:
+    return "[" + ",".join(map(str, shape)) + "]"

@@ -1,0 +1,123 @@
+"""One loaded version of a model: its signatures, ready to be called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_text  # noqa: F401  registers the text ops that exported graphs contain
+from tensorflow.core.framework import types_pb2
+from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
+
+from .errors import ServingError, from_exception
+
+DEFAULT_SIGNATURE = "serving_default"
+
+
+class Servable:
+    """A SavedModel in memory. It lives as long as a request holds it.
+
+    Args:
+        name: the model's name in the repository.
+        version: its version number.
+        path: the folder of `saved_model.pb`.
+    """
+
+    def __init__(self, name: str, version: int, path: Path):
+        self.name = name
+        self.version = version
+        self.signature_defs = _read_signature_defs(path)
+        self._loaded = tf.saved_model.load(str(path))  # owns the variables that the functions only refer to
+
+    def predict(
+        self,
+        signature_name: str,
+        inputs: Mapping[str, np.ndarray | tf.Tensor],
+        output_filter: Sequence[str] = (),
+    ) -> dict[str, tf.Tensor]:
+        """Runs one signature on a batch.
+
+        Args:
+            signature_name: a signature of the model; empty for `serving_default`.
+            inputs: one tensor for each input of the signature, of its dtype. Shapes are left to the graph,
+                as TF Serving does.
+            output_filter: the outputs wanted; empty for all.
+
+        Raises:
+            ServingError: with TF Serving's code and message.
+        """
+        name = signature_name or DEFAULT_SIGNATURE
+        # The map of the file also holds entries without a function (the initialiser of Keras exports).
+        if name not in self.signature_defs or name not in self._loaded.signatures:
+            raise ServingError("FAILED_PRECONDITION", f'Serving signature key "{name}" not found.')
+        signature = self.signature_defs[name]
+        _check_names(signature, inputs)
+        _check_filter(signature, output_filter)
+        tensors = {alias: _tensor(alias, info, inputs[alias]) for alias, info in signature.inputs.items()}
+        try:
+            outputs = self._loaded.signatures[name](**tensors)
+        except Exception as error:
+            raise from_exception(error) from error
+        return {alias: outputs[alias] for alias in output_filter or sorted(signature.outputs)}
+
+
+def type_name(dtype: int) -> str:
+    """TF Serving's spelling of a `DataType`: `DT_FLOAT` is `float`, `DT_STRING` is `string`."""
+    return types_pb2.DataType.Name(dtype).removeprefix("DT_").lower()
+
+
+def _read_signature_defs(path: Path) -> dict[str, meta_graph_pb2.SignatureDef]:
+    """Reads the signatures from the file itself, so that metadata is what was exported, to the letter."""
+    model = saved_model_pb2.SavedModel()
+    model.ParseFromString((path / "saved_model.pb").read_bytes())
+    for graph in model.meta_graphs:
+        if tf.saved_model.SERVING in graph.meta_info_def.tags:
+            return dict(graph.signature_def)
+    tags = [list(graph.meta_info_def.tags) for graph in model.meta_graphs]
+    raise ServingError("NOT_FOUND", f"expected a graph with the tag {tf.saved_model.SERVING!r}, received {tags}")
+
+
+def _check_names(signature: meta_graph_pb2.SignatureDef, inputs: Mapping[str, object]) -> None:
+    sent, required = set(inputs), set(signature.inputs)
+    if len(sent) != len(required):
+        raise ServingError(
+            "INVALID_ARGUMENT",
+            f"input size does not match signature: {len(sent)}!={len(required)} "
+            f"len({_braces(sent)}) != len({_braces(required)}). "
+            f"Sent extra: {_braces(sent - required)}. Missing but required: {_braces(required - sent)}.",
+        )
+    for alias in sorted(sent - required):
+        raise ServingError(
+            "INVALID_ARGUMENT",
+            f"input tensor alias not found in signature: {alias}. "
+            f"Inputs expected to be in the set {_braces(required)}.",
+        )
+
+
+def _check_filter(signature: meta_graph_pb2.SignatureDef, output_filter: Sequence[str]) -> None:
+    for position, alias in enumerate(output_filter):
+        if alias not in signature.outputs:
+            raise ServingError(
+                "INVALID_ARGUMENT",
+                f"output tensor alias not found in signature: {alias} "
+                f"Outputs expected to be in the set {_braces(set(signature.outputs))}.",
+            )
+        if alias in output_filter[:position]:
+            raise ServingError("INVALID_ARGUMENT", f"duplicate output tensor alias: {alias}")
+
+
+def _tensor(alias: str, info: meta_graph_pb2.TensorInfo, value: np.ndarray | tf.Tensor) -> tf.Tensor:
+    expected, received = tf.as_dtype(info.dtype), tf.as_dtype(value.dtype)
+    if received != expected:
+        raise ServingError(
+            "INVALID_ARGUMENT",
+            f"Expects input {alias} to be {type_name(expected.as_datatype_enum)} "
+            f"but {type_name(received.as_datatype_enum)} is provided",
+        )
+    return tf.convert_to_tensor(value, expected)
+
+
+def _braces(names: set[str]) -> str:
+    return "{" + ",".join(sorted(names)) + "}"

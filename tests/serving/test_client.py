@@ -1,0 +1,109 @@
+import socket
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from seqattn_tf.serving.client import GrpcClient, RestClient, connect
+from seqattn_tf.serving.errors import ServingError
+
+
+def test_both_clients_give_the_same_answers(rest_client, grpc_client):
+    for inputs, signature in (
+        ({"text": ["ab", "é\0", b"\xffz\0"]}, "serving_default"),
+        ({"x": [[1, 2.5]], "k": [3]}, "scale"),
+        ({"x": np.float32([[1, 2.5]]), "k": np.int32([3])}, "scale"),
+        ({"x": [0.1, np.inf]}, "single"),
+    ):
+        by_rest = rest_client.predict("toy", inputs, signature_name=signature)
+        by_grpc = grpc_client.predict("toy", inputs, signature_name=signature)
+        assert by_rest.keys() == by_grpc.keys()
+        for alias, array in by_rest.items():
+            assert array.shape == by_grpc[alias].shape
+            if array.dtype == object:
+                assert array.tolist() == by_grpc[alias].tolist()
+            else:
+                np.testing.assert_allclose(array, by_grpc[alias], rtol=1e-6)
+    assert rest_client.status("toy") == grpc_client.status("toy")
+    assert rest_client.metadata("toy") == grpc_client.metadata("toy")
+
+
+def test_text_is_str_and_bytes_are_bytes(client):
+    outputs = client.predict("toy", {"text": ["ab", b"\xff\0"]}, version=1)
+    assert outputs["upper"].tolist() == ["AB", "\ufffd\0"]
+    assert outputs["raw_bytes"].tolist() == [b"ab", b"\xff\0"]
+    np.testing.assert_allclose(outputs["score"], [0.2, 0.2])
+
+
+def test_an_empty_batch(client):
+    assert client.predict("toy", {"text": []})["upper"].shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ({"model": "no"}, "NOT_FOUND", "Servable not found for request: Latest(no)"),
+        ({"version": 99}, "NOT_FOUND", "Servable not found for request: Specific(toy, 99)"),
+        ({"inputs": {"text": ["x" * 65]}}, "INVALID_ARGUMENT", "expected at most 64 symbols, received] [65]"),
+        ({"inputs": {}}, "INVALID_ARGUMENT", ""),
+        ({"inputs": {"text": [["a"], ["b", "c"]]}}, "INVALID_ARGUMENT", ""),
+    ],
+)
+def test_errors_carry_the_server_s_code_and_message(client, arguments, code, message):
+    with pytest.raises(ServingError) as raised:
+        client.predict(**{"model": "toy", "inputs": {"text": ["a"]}} | arguments)
+    assert raised.value.code == code
+    assert message in raised.value.message
+
+
+def test_a_wrong_signature_has_the_code_of_its_api(rest_client, grpc_client):
+    for client, code in ((rest_client, "INVALID_ARGUMENT"), (grpc_client, "FAILED_PRECONDITION")):
+        with pytest.raises(ServingError, match='"s" not found') as raised:
+            client.predict("toy", {"text": ["a"]}, signature_name="s")
+        assert raised.value.code == code
+
+
+@pytest.mark.parametrize("scheme", ["http", "grpc"])
+def test_no_server_there(scheme):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    with pytest.raises(ServingError) as raised:
+        connect(f"{scheme}://{address}").predict("toy", {"text": ["a"]})
+    assert raised.value.code == "UNAVAILABLE"
+    assert f"expected a model server at {scheme}://{address}" in raised.value.message
+
+
+@pytest.mark.parametrize("scheme", ["http", "grpc"])
+def test_a_server_that_never_answers(scheme):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        client = RestClient(f"http://{address}", 0.2) if scheme == "http" else GrpcClient(address, 0.2)
+        with pytest.raises(ServingError) as raised:
+            client.status("toy")
+    assert raised.value.code in ("DEADLINE_EXCEEDED", "UNAVAILABLE")
+
+
+def test_connect_chooses_by_scheme(server):
+    assert isinstance(connect(server.rest_url), RestClient)
+    assert isinstance(connect(f"grpc://{server.grpc_address}"), GrpcClient)
+    for url in ("127.0.0.1:8500", "https://a:1", "http://", "ftp://a:1", ""):
+        with pytest.raises(ValueError, match="url: expected http://host:port or grpc://host:port, received"):
+            connect(url)
+    with pytest.raises(ValueError, match="url: expected http://host:port"):
+        RestClient("grpc://a:1")
+
+
+def test_clients_may_be_shared_by_threads(client):
+    with ThreadPoolExecutor(4) as threads:
+        answers = list(threads.map(lambda n: client.predict("toy", {"text": ["a" * n]})["upper"][0], range(1, 40)))
+    assert answers == ["A" * n for n in range(1, 40)]
+
+
+def test_the_rest_client_loads_no_tensorflow():
+    code = (
+        "import sys, seqattn_tf.serving.client; "
+        "heavy = {'tensorflow', 'grpc', 'keras', 'google.protobuf'} & set(sys.modules); assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,201 @@
+import grpc
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow.core.framework import tensor_pb2
+from tensorflow_serving.apis import (
+    classification_pb2,
+    get_model_metadata_pb2,
+    get_model_status_pb2,
+    model_service_pb2_grpc,
+    predict_pb2,
+    prediction_service_pb2_grpc,
+)
+
+
+@pytest.fixture(scope="module")
+def channel(server):
+    with grpc.insecure_channel(server.grpc_address) as channel:
+        yield channel
+
+
+@pytest.fixture(scope="module")
+def predictions(channel):
+    return prediction_service_pb2_grpc.PredictionServiceStub(channel)
+
+
+@pytest.fixture(scope="module")
+def models(channel):
+    return model_service_pb2_grpc.ModelServiceStub(channel)
+
+
+def request(inputs=None, name="toy", signature="", version=None, label="", outputs=()):
+    message = predict_pb2.PredictRequest(output_filter=outputs)
+    message.model_spec.name = name
+    message.model_spec.signature_name = signature
+    if version is not None:
+        message.model_spec.version.value = version
+    if label:
+        message.model_spec.version_label = label
+    for alias, value in ({"text": ["ab"]} if inputs is None else inputs).items():
+        proto = value if isinstance(value, tensor_pb2.TensorProto) else tf.make_tensor_proto(value)
+        message.inputs[alias].CopyFrom(proto)
+    return message
+
+
+def refusal(method, message):
+    with pytest.raises(grpc.RpcError) as raised:
+        method(message, timeout=20)
+    return raised.value.code().name, raised.value.details()
+
+
+def test_predict_answers_in_typed_fields_and_says_what_answered(predictions):
+    response = predictions.Predict(request({"text": [b"ab", b"\xff"]}))
+    assert response.model_spec.name == "toy"
+    assert response.model_spec.version.value == 1
+    assert response.model_spec.signature_name == "serving_default"
+    assert sorted(response.outputs) == ["raw_bytes", "score", "upper", "version"]
+    assert list(response.outputs["upper"].string_val) == [b"AB", b"\xff"]
+    np.testing.assert_allclose(response.outputs["score"].float_val, [0.2, 0.1])
+    assert list(response.outputs["version"].int_val) == [1, 1]
+    assert not response.outputs["score"].tensor_content
+    assert tf.make_ndarray(response.outputs["upper"]).tolist() == [b"AB", b"\xff"]
+
+
+def test_output_filter_version_and_types_without_a_field_of_their_own(predictions):
+    response = predictions.Predict(request(version=1, outputs=["score"]))
+    assert list(response.outputs) == ["score"]
+    response = predictions.Predict(request({"x": np.float16([0.5])}, signature="half"))
+    assert tf.make_ndarray(response.outputs["y"]).tolist() == [0.5]
+
+
+def test_empty_batch_and_empty_rows(predictions):
+    response = predictions.Predict(request({"text": np.empty([0], object)}))
+    assert tf.make_ndarray(response.outputs["upper"]).shape == (0,)
+    inputs = {"x": np.zeros([0, 2], np.float32), "k": np.zeros([0], np.int32)}
+    response = predictions.Predict(request(inputs, signature="scale"))
+    assert tf.make_ndarray(response.outputs["y"]).shape == (0, 2)
+
+
+def test_requests_larger_than_4_mb_are_accepted(predictions):
+    values = np.zeros([2_000_000], np.float32)
+    response = predictions.Predict(request({"x": values}, signature="scalar"))
+    assert list(response.outputs["mean"].float_val) == [0.0]
+
+
+def broken(**fields):
+    return tensor_pb2.TensorProto(**fields)
+
+
+def shaped(*sizes):
+    return tf.TensorShape(sizes).as_proto()
+
+
+def negative():
+    shape = shaped(1)
+    shape.dim[0].size = -1
+    return shape
+
+
+SIZES = "input size does not match signature: "
+ERRORS = [
+    (request(name="no"), "NOT_FOUND", "Servable not found for request: Latest(no)"),
+    (request(version=99), "NOT_FOUND", "Servable not found for request: Specific(toy, 99)"),
+    (request(label="stable"), "INVALID_ARGUMENT", "Unrecognized servable version label: stable"),
+    (predict_pb2.PredictRequest(), "INVALID_ARGUMENT", "Missing ModelSpec"),
+    (request(name=""), "INVALID_ARGUMENT", "ModelSpec has no name specified."),
+    (request(signature="s"), "FAILED_PRECONDITION", 'Serving signature key "s" not found.'),
+    (request(signature="__saved_model_init_op"), "FAILED_PRECONDITION", "not found."),
+    (
+        request({}),
+        "INVALID_ARGUMENT",
+        SIZES + "0!=1 len({}) != len({text}). Sent extra: {}. Missing but required: {text}.",
+    ),
+    (
+        request({"text": ["a"], "more": [1]}),
+        "INVALID_ARGUMENT",
+        SIZES + "2!=1 len({more,text}) != len({text}). Sent extra: {more}. Missing but required: {}.",
+    ),
+    (
+        request({"no": ["a"]}),
+        "INVALID_ARGUMENT",
+        "input tensor alias not found in signature: no. Inputs expected to be in the set {text}.",
+    ),
+    (request({"text": [1.0]}), "INVALID_ARGUMENT", "to be string but float is provided"),
+    (request({"x": ["a"]}, signature="single"), "INVALID_ARGUMENT", "to be float but string is provided"),
+    (request({"text": broken(dtype=1, tensor_shape=shaped(2), float_val=[1, 2, 3])}), "INVALID_ARGUMENT", "parsing"),
+    (request({"text": broken(dtype=7, tensor_shape=negative(), string_val=[b"a"])}), "INVALID_ARGUMENT", "parsing"),
+    (request({"text": broken()}), "INVALID_ARGUMENT", "tensor parsing error: text"),
+    (
+        request(outputs=["no"]),
+        "INVALID_ARGUMENT",
+        "output tensor alias not found in signature: no Outputs expected to be in the set {raw_bytes,score,",
+    ),
+    (request(outputs=["score", "score"]), "INVALID_ARGUMENT", "duplicate output tensor alias: score"),
+    (
+        request({"text": ["x" * 100_000]}),
+        "INVALID_ARGUMENT",
+        "assertion failed: [text: expected at most 64 symbols, received] [100000]",
+    ),
+]
+
+
+@pytest.mark.parametrize(("message", "code", "details"), ERRORS)
+def test_predict_errors(predictions, server, message, code, details):
+    received, text = refusal(predictions.Predict, message)
+    assert received == code
+    assert details in text
+    for secret in ("node", "Traceback", ".py", "__inference", str(server.config.model_base_path)):
+        assert secret not in text
+
+
+def test_long_messages_are_cut(predictions):
+    code, text = refusal(predictions.Predict, request(name="n" * 3000))
+    assert code == "NOT_FOUND"
+    assert len(text) == 1024 + len("...TRUNCATED")
+    assert text.endswith("...TRUNCATED")
+
+
+def metadata_request(*fields, name="toy"):
+    message = get_model_metadata_pb2.GetModelMetadataRequest(metadata_field=fields)
+    message.model_spec.name = name
+    return message
+
+
+def test_metadata_is_what_was_exported(predictions, server):
+    response = predictions.GetModelMetadata(metadata_request("signature_def"))
+    assert (response.model_spec.name, response.model_spec.version.value) == ("toy", 1)
+    signatures = get_model_metadata_pb2.SignatureDefMap()
+    response.metadata["signature_def"].Unpack(signatures)
+    assert dict(signatures.signature_def) == server.repository.get("toy").signature_defs
+    assert "__saved_model_init_op" in signatures.signature_def
+    assert signatures.signature_def["scale"].inputs["k"].dtype == tf.int32.as_datatype_enum
+
+
+@pytest.mark.parametrize(
+    ("message", "code", "details"),
+    [
+        (get_model_metadata_pb2.GetModelMetadataRequest(), "INVALID_ARGUMENT", "Missing ModelSpec"),
+        (metadata_request(), "INVALID_ARGUMENT", "must specify at least one metadata_field"),
+        (metadata_request("other"), "INVALID_ARGUMENT", "Metadata field other is not supported"),
+        (metadata_request("signature_def", name="no"), "NOT_FOUND", "Latest(no)"),
+    ],
+)
+def test_metadata_errors(predictions, message, code, details):
+    received, text = refusal(predictions.GetModelMetadata, message)
+    assert received == code
+    assert details in text
+
+
+def test_model_status_and_its_errors(models):
+    message = get_model_status_pb2.GetModelStatusRequest()
+    assert refusal(models.GetModelStatus, message) == ("INVALID_ARGUMENT", "Missing ModelSpec")
+    message.model_spec.name = "toy"
+    (entry,) = models.GetModelStatus(message).model_version_status
+    assert (entry.version, entry.state, entry.status.error_code) == (1, entry.AVAILABLE, 0)
+    message.model_spec.version.value = 99
+    assert refusal(models.GetModelStatus, message) == ("NOT_FOUND", "Could not find version 99 of model toy")
+
+
+def test_what_is_not_written_is_unimplemented(predictions):
+    assert refusal(predictions.Classify, classification_pb2.ClassificationRequest())[0] == "UNIMPLEMENTED"

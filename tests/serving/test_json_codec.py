@@ -1,0 +1,179 @@
+import json
+
+import numpy as np
+import pytest
+
+from seqattn_tf.serving.errors import ServingError
+from seqattn_tf.serving.json_codec import decode_inputs, encode_outputs, parse_document, read_signature_name
+
+ONE = {"x": "float"}
+TWO = {"a": "string", "b": "int32"}
+
+
+def decode(document, dtypes):
+    return decode_inputs(document, dtypes)[1]
+
+
+@pytest.mark.parametrize(
+    ("document", "dtypes", "expected"),
+    [
+        ({"instances": [1, 2.5]}, ONE, {"x": np.float32([1, 2.5])}),
+        ({"instances": [[1], [2]]}, ONE, {"x": np.float32([[1], [2]])}),
+        ({"instances": [{"x": 1}, {"x": 2}]}, ONE, {"x": np.float32([1, 2])}),
+        ({"instances": [{"a": "é", "b": 1}]}, TWO, {"a": ["é".encode()], "b": np.int32([1])}),
+        ({"instances": [{"b64": "/w=="}]}, {"a": "string"}, {"a": [b"\xff"]}),
+        ({"instances": [{"a": {"b64": "/w"}}]}, {"a": "string"}, {"a": [b"\xff"]}),
+        ({"inputs": [1, 2]}, ONE, {"x": np.float32([1, 2])}),
+        ({"inputs": 3}, ONE, {"x": np.float32(3)}),
+        ({"inputs": {"b64": "AAA="}}, {"a": "string"}, {"a": b"\0\0"}),
+        ({"inputs": {"a": ["t"], "b": [1], "extra": 0}}, TWO, {"a": [b"t"], "b": np.int32([1])}),
+        ({"inputs": {"x": []}}, ONE, {"x": np.zeros([0], np.float32)}),
+        ({"inputs": []}, {"a": "string"}, {"a": np.empty([0], object)}),
+        ({"inputs": [[], []]}, ONE, {"x": np.zeros([2, 0], np.float32)}),
+        ({"inputs": [1e39, -1e39, 10**400]}, ONE, {"x": np.float32([np.inf, -np.inf, np.inf])}),
+        ({"inputs": [True]}, {"x": "bool"}, {"x": np.array([True])}),
+        ({"inputs": [2**64 - 1]}, {"x": "uint64"}, {"x": np.uint64([2**64 - 1])}),
+        ({"inputs": [-(2**63)]}, {"x": "int64"}, {"x": np.int64([-(2**63)])}),
+    ],
+)
+def test_inputs_are_read(document, dtypes, expected):
+    arrays = decode(document, dtypes)
+    assert arrays.keys() == expected.keys()
+    for alias, array in arrays.items():
+        wanted = np.asarray(expected[alias], object if dtypes[alias] == "string" else None)
+        assert array.dtype == wanted.dtype
+        assert array.shape == wanted.shape
+        assert array.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize(
+    ("document", "dtypes", "message"),
+    [
+        ({}, ONE, "Missing 'inputs' or 'instances' key"),
+        ({"inputs": 1, "instances": [1]}, ONE, "Not formatted correctly expecting only one of"),
+        ({"instances": 1}, ONE, "Excepting 'instances' to be an list/array"),
+        ({"instances": []}, ONE, "No values in 'instances' array"),
+        ({"instances": [1.0]}, {"k": "int32"}, "Error: INVALID_ARGUMENT: JSON Value: 1.0 Type: Number is not of"),
+        ({"inputs": ["x"]}, ONE, 'JSON Value: "x" Type: String is not of expected type: float'),
+        ({"inputs": [True]}, ONE, "JSON Value: true Type: True is not of expected type: float"),
+        ({"inputs": [None]}, {"a": "string"}, "JSON Value: null Type: Null is not of expected type: string"),
+        ({"inputs": [1]}, {"a": "string"}, "JSON Value: 1 Type: Number is not of expected type: string"),
+        ({"inputs": [0]}, {"b": "bool"}, "JSON Value: 0 Type: Number is not of expected type: bool"),
+        ({"inputs": [2**31]}, {"k": "int32"}, "Type: Number is not of expected type: int32"),
+        ({"inputs": [-1]}, {"k": "uint8"}, "Type: Number is not of expected type: uint8"),
+        ({"inputs": [{"y": 1}]}, ONE, "Type: Object is not of expected type: float"),
+        ({"inputs": [2**24]}, ONE, "Cannot convert JSON value: 16777216 to float without loss of precision."),
+        ({"inputs": [[1, 2], [3]]}, ONE, "Encountered list at unexpected size: 1 at level: 1 expected size: 2"),
+        ({"inputs": [[1], 2]}, ONE, "found at incorrect level: 2 in the JSON DOM. Expected at level: 2"),
+        ({"inputs": [1, [2]]}, ONE, "Encountered list at unexpected level: 1 expected < 1"),
+        (
+            {"instances": [[1, 2], [3]]},
+            ONE,
+            "element: 1 of 'instances' list. Error: INVALID_ARGUMENT: Expecting tensor",
+        ),
+        ({"instances": [[1, 2], [3]]}, ONE, "Expecting tensor size: 2 but got: 1"),
+        ({"instances": [[[1], [2]], [[3, 4]]]}, ONE, "Expecting shape [2,1] but got: [1,2]"),
+        ({"instances": [{"a": "t", "b": 1, "c": 2}]}, TWO, "element: 0 key: c of 'instances' list. Error:"),
+        ({"instances": [{"a": "t", "b": 1, "c": 2}]}, TWO, "JSON object: does not have named input: c"),
+        ({"instances": [{"a": "t"}]}, TWO, "keys must be equal to: a,b"),
+        ({"instances": ["t"]}, TWO, "instances is a plain list, but expecting list of objects"),
+        ({"instances": [{"x": 1}, 2]}, ONE, "Expecting object but got list at item 1 of input list"),
+        ({"instances": [2, {"x": 1}]}, ONE, "Expecting value/list but got object at item 1 of input list"),
+        ({"inputs": {"a": ["t"]}}, TWO, "Missing named input: b in 'inputs' object."),
+        ({"inputs": ["t"]}, TWO, "inputs is a plain value/list, but expecting an object"),
+        ({"inputs": [{"b64": "_-8="}]}, {"a": "string"}, "Unable to base64 decode"),
+        ({"inputs": [{"b64": "A"}]}, {"a": "string"}, "Unable to base64 decode"),
+        ({"inputs": [{"b64": 1}]}, {"a": "string"}, "not formatted correctly for base64 data"),
+        ({"inputs": ["\ud800"]}, {"a": "string"}, "The surrogate pair in string is invalid."),
+        ({"instances": [1.0]}, {"x": "half"}, "Error: UNIMPLEMENTED: Conversion of JSON Value: 1.0 to type: half"),
+    ],
+)
+def test_bad_inputs_are_refused_with_the_contract_s_words(document, dtypes, message):
+    with pytest.raises(ServingError) as raised:
+        decode(document, dtypes)
+    assert raised.value.code == "INVALID_ARGUMENT"
+    assert message in raised.value.message
+
+
+@pytest.mark.parametrize("values", [[1.0], []])
+def test_a_type_that_json_cannot_carry_is_unimplemented_in_columns(values):
+    with pytest.raises(ServingError, match=r"Conversion of JSON Value: .* to type: bfloat16") as raised:
+        decode({"inputs": values}, {"x": "bfloat16"})
+    assert raised.value.http_status == 501
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"", "JSON Parse error: The document is empty"),
+        (b" \n", "JSON Parse error: The document is empty"),
+        (b"{", "JSON Parse error: "),
+        (b'{"a" 1}', "at offset: 5"),
+        (b"[1]", "Is not object"),
+        (b'{"a": "\xff"}', "JSON Parse error: Invalid encoding in string. at offset: 7"),
+        (b"[" * 200_000, "nested too deeply"),
+        (b'{"a": ' + b"1" * 5000 + b"}", "Number too big"),
+    ],
+)
+def test_bodies_that_are_no_json_object(body, message):
+    with pytest.raises(ServingError) as raised:
+        parse_document(body)
+    assert raised.value.code == "INVALID_ARGUMENT"
+    assert message in raised.value.message
+
+
+def test_documents_may_have_a_mark_before_and_bytes_after():
+    assert parse_document(b'\xef\xbb\xbf {"a": [NaN, -Infinity]} trailing')["a"][1] == -np.inf
+
+
+def test_signature_name_must_be_a_string():
+    assert read_signature_name({}) == ""
+    with pytest.raises(ServingError, match=r"'signature_name' key must be a string value."):
+        read_signature_name({"signature_name": 1})
+
+
+def test_long_values_are_cut_in_messages():
+    with pytest.raises(ServingError) as raised:
+        decode({"inputs": ["x" * 100_000]}, ONE)
+    assert len(raised.value.message) < 1000
+
+
+def strings(*values):
+    return np.array(values, dtype=object)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "row", "text"),
+    [
+        ({"y": np.float32([0.2, 1, 1e30])}, True, '{"predictions": [0.2, 1.0, 1e+30]}'),
+        ({"y": np.float32([np.nan, np.inf, -np.inf])}, True, '{"predictions": [NaN, Infinity, -Infinity]}'),
+        ({"y": np.float16([0.1])}, False, '{"outputs": [0.1]}'),
+        ({"y": np.float32(2)}, False, '{"outputs": 2.0}'),
+        ({"a": strings(b"\xc3\xa9", b"\xff")}, False, '{"outputs": ["é", "\ufffd"]}'),
+        ({"a_bytes": strings(b"\xff")}, True, '{"predictions": [{"b64": "/w=="}]}'),
+        ({"a": np.int64([1]), "b": np.array([[True]])}, True, '{"predictions": [{"a": 1, "b": [true]}]}'),
+        ({"a": np.int64([1]), "b": np.array([2.5])}, False, '{"outputs": {"a": [1], "b": [2.5]}}'),
+        ({"a": np.zeros([0]), "b": np.zeros([0, 3])}, True, '{"predictions": []}'),
+    ],
+)
+def test_outputs_are_written(outputs, row, text):
+    assert encode_outputs(outputs, row).decode() == text
+
+
+def test_written_floats_read_back_as_the_same_float32():
+    values = np.random.default_rng(0).normal(size=1000).astype(np.float32) ** 9
+    written = json.loads(encode_outputs({"y": values}, False))["outputs"]
+    np.testing.assert_array_equal(np.float32(written), values)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "message"),
+    [
+        ({"y": np.float32(2)}, "Tensor name: y has no shape information"),
+        ({"a": np.zeros(2), "b": np.zeros(3)}, "Tensor name: b has inconsistent batch size: 3 expecting: 2"),
+        ({"y": np.zeros(1, complex)}, "Failed to write JSON value for tensor type: complex128"),
+    ],
+)
+def test_outputs_that_have_no_rows(outputs, message):
+    with pytest.raises(ServingError, match=message):
+        encode_outputs(outputs, True)

@@ -1,0 +1,186 @@
+import gzip
+import http.client
+import json
+import socket
+
+import pytest
+from serving_toys import http_request, post
+
+ROW = {"instances": ["ab", "c"]}
+LONG = "x" * 100_000
+
+
+def test_row_and_columnar_answers(server):
+    status, answer = post(server.rest_url, ROW)
+    assert status == 200
+    assert answer["predictions"][0] == {"upper": "AB", "score": 0.2, "raw_bytes": {"b64": "YWI="}, "version": 1}
+    status, answer = post(server.rest_url, {"inputs": {"text": ["ab", "c"]}})
+    assert status == 200
+    assert answer["outputs"]["upper"] == ["AB", "C"]
+    assert answer["outputs"]["score"] == [0.2, 0.1]
+    body = {"signature_name": "scale", "instances": [{"x": [1, 2.5], "k": 2}]}
+    assert post(server.rest_url, body)[1] == {"predictions": [{"y": [2.0, 5.0], "k_out": 2}]}
+
+
+def test_a_version_may_be_named_and_paths_ignore_case_and_queries(server):
+    for path in (
+        "/v1/models/toy/versions/1:predict",
+        "/v1/models/toy/versions/0001:predict",
+        "/V1/Models/toy:PREDICT?a=b",
+        "/v1/models/t%6Fy:predict",
+    ):
+        assert post(server.rest_url, ROW, path)[0] == 200
+
+
+def test_empty_batches_reach_the_model(server):
+    status, answer = post(server.rest_url, {"inputs": {"text": []}})
+    assert status == 200
+    assert answer["outputs"] == {"upper": [], "score": [], "raw_bytes": [], "version": []}
+
+
+def test_shapes_are_left_to_the_graph(server):
+    body = {"signature_name": "scale", "inputs": {"x": [[1, 2, 3]], "k": [2]}}
+    assert post(server.rest_url, body)[1]["outputs"]["y"] == [[2.0, 4.0, 6.0]]
+
+
+def test_nan_and_infinity_go_both_ways(server):
+    raw = b'{"signature_name": "single", "instances": [NaN, Infinity, -Infinity, 1e39]}'
+    _, _, text = http_request(server.rest_url, "POST", "/v1/models/toy:predict", raw)
+    assert text == '{"predictions": [NaN, Infinity, -Infinity, Infinity]}'
+
+
+def test_bytes_that_are_not_utf8_go_in_as_base64_and_come_back_as_the_name_says(server):
+    status, answer = post(server.rest_url, {"instances": [{"b64": "/2E="}]})
+    assert status == 200
+    assert answer["predictions"][0]["raw_bytes"] == {"b64": "/2E="}
+    assert answer["predictions"][0]["upper"] == "\ufffdA"
+
+
+def test_gzip_and_chunked_bodies(server):
+    body = json.dumps(ROW).encode()
+    assert post(server.rest_url, gzip.compress(body), headers={"Content-Encoding": "gzip"})[0] == 200
+    status, answer, _ = http_request(server.rest_url, "POST", "/v1/models/toy:predict", iter([body[:5], body[5:]]))
+    assert (status, len(answer["predictions"])) == (200, 2)
+
+
+def test_bodies_that_cannot_be_read(server):
+    status, answer = post(server.rest_url, b"not gzip", headers={"Content-Encoding": "gzip"})
+    assert status == 400
+    assert "expected a readable request body" in answer["error"]
+    status, answer = post(server.rest_url, b"{}", headers={"Content-Length": "-1"})
+    assert status == 400
+
+
+def test_a_request_that_is_no_http_gets_a_json_error(server):
+    host, _, port = server.rest_url.removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port)), timeout=10) as raw:
+        raw.sendall(b"GET /v1/models/toy HTTP/9.9\r\n\r\n")
+        head, _, body = raw.makefile("rb").read().partition(b"\r\n\r\n")
+    assert b" 505 " in head.splitlines()[0]
+    assert "error" in json.loads(body)
+
+
+def test_one_connection_serves_many_requests_even_after_errors(server):
+    connection = http.client.HTTPConnection(server.rest_url.removeprefix("http://"), timeout=10)
+    for body, status in ((json.dumps(ROW), 200), ("{", 400), (json.dumps(ROW), 200)):
+        connection.request("POST", "/v1/models/toy:predict", body)
+        own = connection.sock
+        response = connection.getresponse()
+        assert response.status == status
+        assert response.getheader("Content-Type") == "application/json"
+        response.read()
+        assert connection.sock is own
+    connection.close()
+
+
+ERRORS = [
+    ("POST", "/v1/models/no:predict", ROW, 404, "Servable not found for request: Latest(no)"),
+    ("POST", "/v1/models/toy/versions/99:predict", ROW, 404, "Servable not found for request: Specific(toy, 99)"),
+    ("POST", "/v1/models/toy/versions/9223372036854775808:predict", ROW, 400, "Failed to convert version: 92233"),
+    ("POST", "/v1/models/no:predict", b"{", 400, "JSON Parse error: "),
+    ("POST", "/v1/models/toy:predict", b"", 400, "JSON Parse error: The document is empty"),
+    ("POST", "/v1/models/toy:predict", b"[1, 2]", 400, "Is not object"),
+    ("POST", "/v1/models/toy:predict", b"instances: [1]", 400, "JSON Parse error: "),
+    ("POST", "/v1/models/toy:predict", {"signature_name": 3}, 400, "'signature_name' key must be a string value."),
+    (
+        "POST",
+        "/v1/models/toy:predict",
+        ROW | {"signature_name": "s"},
+        400,
+        'Serving signature name: "s" not found in signature def',
+    ),
+    (
+        "POST",
+        "/v1/models/toy:predict",
+        ROW | {"signature_name": "__saved_model_init_op"},
+        400,
+        "Failed to get input map for signature: __saved_model_init_op",
+    ),
+    ("POST", "/v1/models/toy:predict", {}, 400, "Missing 'inputs' or 'instances' key"),
+    ("POST", "/v1/models/toy:predict", ROW | {"inputs": ["a"]}, 400, "Not formatted correctly expecting only one of"),
+    ("POST", "/v1/models/toy:predict", {"instances": []}, 400, "No values in 'instances' array"),
+    ("POST", "/v1/models/toy:predict", {"instances": [1]}, 400, "JSON Value: 1 Type: Number is not of expected type"),
+    ("POST", "/v1/models/toy:predict", {"inputs": {"no": []}}, 400, "Missing named input: text in 'inputs' object."),
+    (
+        "POST",
+        "/v1/models/toy:predict",
+        {"signature_name": "scale", "inputs": {"x": [[1, 2]], "k": [1.0]}},
+        400,
+        "JSON Value: 1.0 Type: Number is not of expected type: int32",
+    ),
+    (
+        "POST",
+        "/v1/models/toy:predict",
+        {"inputs": {"text": [LONG]}},
+        400,
+        "assertion failed: [text: expected at most 64 symbols, received] [100000]",
+    ),
+    (
+        "POST",
+        "/v1/models/toy:predict",
+        {"signature_name": "scalar", "instances": [1.0]},
+        400,
+        "Tensor name: mean has no shape information",
+    ),
+    ("POST", "/v1/models/toy:predict", {"signature_name": "uneven", "instances": [1]}, 400, "inconsistent batch size"),
+    ("POST", "/v1/models/toy:predict", {"signature_name": "half", "inputs": [1]}, 501, "to type: half"),
+    ("POST", "/v1/models/toy:predict", {"signature_name": "half", "instances": [1]}, 400, "UNIMPLEMENTED: "),
+    ("POST", "/v1/models/toy:guess", ROW, 400, "Malformed request: POST /v1/models/toy:guess"),
+    ("POST", "/v1/models/toy", ROW, 400, "Malformed request: POST /v1/models/toy"),
+    ("PUT", "/v1/models/toy:predict", ROW, 400, "Malformed request: PUT /v1/models/toy:predict"),
+    ("GET", "/v1/foo", None, 400, "Malformed request: GET /v1/foo"),
+    ("GET", "/v1/models/toy:predict", None, 400, "Malformed request: GET /v1/models/toy:predict"),
+    ("GET", "/v1/models", None, 400, "Missing model name in request."),
+    ("GET", "/v1/models/no", None, 404, "Could not find any versions of model no"),
+    ("GET", "/v1/models/toy/versions/99", None, 404, "Could not find version 99 of model toy"),
+    ("GET", "/v1/models/no/metadata", None, 404, "Servable not found for request: Latest(no)"),
+    ("GET", "/elsewhere", None, 404, "Not Found"),
+    ("GET", "/", None, 404, "Not Found"),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body", "status", "message"), ERRORS)
+def test_errors(server, method, path, body, status, message):
+    raw = json.dumps(body).encode() if isinstance(body, dict) else body
+    received, answer, text = http_request(server.rest_url, method, path, raw)
+    assert (received, list(answer)) == (status, ["error"])
+    assert message in answer["error"]
+    for secret in ("node", "File \\", "Traceback", ".py", "__inference", str(server.config.model_base_path)):
+        assert secret not in text
+
+
+def test_status_and_metadata_documents(server):
+    status, answer, _ = http_request(server.rest_url, "GET", "/v1/models/toy")
+    available = {"version": "1", "state": "AVAILABLE", "status": {"error_code": "OK", "error_message": ""}}
+    assert (status, answer) == (200, {"model_version_status": [available]})
+    assert http_request(server.rest_url, "GET", "/v1/models/toy/versions/1")[1] == answer
+    _, answer, _ = http_request(server.rest_url, "GET", "/v1/models/toy/metadata")
+    assert answer["model_spec"] == {"name": "toy", "signature_name": "", "version": "1"}
+    assert list(answer["metadata"]["signature_def"]) == ["signature_def"]
+    signature = answer["metadata"]["signature_def"]["signature_def"]["scale"]
+    assert signature["method_name"] == "tensorflow/serving/predict"
+    assert signature["inputs"]["x"]["dtype"] == "DT_FLOAT"
+    assert signature["inputs"]["x"]["tensor_shape"] == {
+        "dim": [{"size": "-1", "name": ""}, {"size": "2", "name": ""}],
+        "unknown_rank": False,
+    }
