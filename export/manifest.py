@@ -1,15 +1,17 @@
 """The manifest of an export: what it is, where it comes from, what it takes and gives, how it was verified."""
 
+from __future__ import annotations
+
 import datetime
+import importlib.metadata
 import json
 from pathlib import Path
-from typing import Any
-
-import keras
-import tensorflow as tf
+from typing import TYPE_CHECKING, Any
 
 from seqattn_tf.aside import written_aside
-from seqattn_tf.models import Model
+
+if TYPE_CHECKING:  # a device reads manifests without TensorFlow
+    from seqattn_tf.models import Model
 
 FILE = "manifest.json"
 
@@ -21,7 +23,7 @@ def describe(model: Model, record: dict[str, Any]) -> dict[str, Any]:
         "settings": model.settings(),
         "record": record,
         "made": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "made_with": {"tensorflow": tf.__version__, "keras": keras.__version__},
+        "made_with": {name: importlib.metadata.version(name) for name in ("tensorflow", "keras")},
     }
 
 

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +152,8 @@ def _query(options: argparse.Namespace) -> None:
     if options.url:
         from seqattn_tf.serving.client import connect
 
-        found = connect(options.url).predict(options.model, {"text": options.texts})
+        with closing(connect(options.url)) as client:
+            found = client.predict(options.model, {"text": options.texts})
         rows = [{key: _plain(value[i]) for key, value in found.items()} for i in range(len(options.texts))]
     else:
         from seqattn_tf.models.presets import open_model

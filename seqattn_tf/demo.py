@@ -6,6 +6,7 @@ it has never seen, and leaves pictures and a page behind. What is already there 
 
 import json
 import time
+from contextlib import closing
 from pathlib import Path
 
 from seqattn_tf.answer import Answer
@@ -103,8 +104,8 @@ def _ask(folder: Path, words: list[str]) -> dict[str, Answer]:
     """Answers by gRPC, the same as by REST and by LiteRT."""
     with Server(ServerConfig(folder / "models", rest_api_port=0, port=0)) as server:
         print(f"   {server.rest_url}  grpc://{server.grpc_address}")
-        by_rest = connect(server.rest_url).predict("pronounce", {"text": words})
-        found = connect(f"grpc://{server.grpc_address}").predict("pronounce", {"text": words})
+        with closing(connect(server.rest_url)) as rest, closing(connect(f"grpc://{server.grpc_address}")) as grpc:
+            by_rest, found = (client.predict("pronounce", {"text": words}) for client in (rest, grpc))
     edge = LiteModel(folder / "lite" / "pronounce").answer(words)
     said = list(found["text"])
     for way, texts in (("REST", by_rest["text"]), ("LiteRT", (answer.text for answer in edge))):

@@ -20,3 +20,22 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("needs the corpora in ../shared/data beside the repository")
     return folder
+
+
+@pytest.fixture(scope="session")
+def preset():
+    """The model that ships with the package."""
+    from seqattn_tf.models.presets import open_model
+
+    return open_model("pronounce")
+
+
+@pytest.fixture(scope="session")
+def exported(preset, tmp_path_factory):
+    """A folder with the shipped model exported: `models/pronounce/1` and `lite/pronounce`."""
+    from seqattn_tf.export.package import export
+    from seqattn_tf.models.presets import find
+
+    folder = tmp_path_factory.mktemp("exported")
+    export(find("pronounce"), folder / "models" / "pronounce")
+    return folder

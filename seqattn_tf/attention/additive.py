@@ -16,7 +16,9 @@ class AdditiveScore(Score):
     Args:
         units: width of the hidden layer.
 
-    >>> AdditiveScore(4)(tf.ones([2, 1, 3]), tf.ones([2, 5, 4])).shape.as_list()
+    >>> score = AdditiveScore(4)
+    >>> score.build((None, None, 3), (None, None, 6))
+    >>> score(tf.ones([2, 1, 3]), score.prepare(tf.ones([2, 5, 6]))).shape.as_list()
     [2, 1, 5]
     """
 

@@ -126,7 +126,8 @@ def _load_keras(folder: Path) -> keras.Model:
 
 def _unpack(folder: Path, network_config: dict[str, Any]) -> keras.Model:
     network = keras.saving.deserialize_keras_object(network_config)
-    network.build()
+    if not network.built:
+        network.build()
     with np.load(folder / COMPACT) as stored:
         network.set_weights([stored[name].astype("float32") for name in sorted(stored.files)])
     return network

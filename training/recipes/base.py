@@ -12,15 +12,15 @@ from seqattn_tf.training.data import Splits
 class Settings:
     """Everything about a training that a user may set (`--set units=128`)."""
 
-    units: int = 256  # of each encoder direction, the decoder, the score and the readout
+    units: int = 240  # of each encoder direction, the decoder, the score and the readout
     embedding: int = 64  # of a symbol
-    cell: str = "gru"
+    cell: str = "lstm"
     score: str = "additive"
     align: str = "softmax"
     dropout: float = 0.3  # on embeddings, encoder outputs and readout
     label_smoothing: float = 0.1
     batch: int = 256  # pairs in a step
-    epochs: int = 40
+    epochs: int = 36
     rate: float = 2e-3  # Adam's, at its peak: a linear warm-up before it, a cosine to zero after it
     warmup: int = 800  # steps
     clip: float = 1.0  # of the global norm of the gradient

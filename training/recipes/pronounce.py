@@ -3,7 +3,7 @@
     seqattn train pronounce                     # full size
     seqattn train pronounce --preset small      # minutes on two cores
 
-Data: the CMU pronouncing dictionary. Encoder: bidirectional GRU over letters. Decoder: GRU with additive attention.
+Data: the CMU pronouncing dictionary. Encoder: bidirectional LSTM over letters. Decoder: LSTM with additive attention.
 Loss: cross-entropy of the phonemes. Metric: phoneme and word error rate, any listed pronunciation being right.
 """
 

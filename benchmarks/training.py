@@ -1,0 +1,115 @@
+"""`seqattn train pronounce` against a plain version of the same model, 128 units, one epoch of the dictionary.
+
+The plain version is what one writes first: every word padded to 17, Keras's own layers, the attention's and the
+cell's projections inside the loop, batches in any order. Both run Keras `fit` with batches of 128 words in this
+process; epochs are extrapolated from the median time of a stretch of steps, compilation left out.
+"""
+
+import dataclasses
+import time
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from seqattn_tf.training import recipes, run
+from seqattn_tf.training.data.batches import batches, encode
+from seqattn_tf.training.metrics import MaskedCrossEntropy
+
+LONGEST, WARM_STEPS, STRETCH, STRETCHES = 17, 10, 20, 7
+
+
+class Plain(keras.Model):
+    """BiGRU encoder, additive attention and GRU decoder, nothing hoisted."""
+
+    def __init__(self, source_size: int, target_size: int, units: int, embedding: int) -> None:
+        super().__init__()
+        self.source = keras.layers.Embedding(source_size, embedding, mask_zero=True)
+        self.target = keras.layers.Embedding(target_size, embedding)
+        self.encoder = keras.layers.Bidirectional(keras.layers.GRU(units, return_sequences=True, return_state=True))
+        self.first = keras.layers.Dense(units, activation="tanh")
+        self.ask, self.key, self.score = (keras.layers.Dense(n, use_bias=False) for n in (units, units, 1))
+        self.cell = keras.layers.GRUCell(units)
+        self.readout = keras.layers.Dense(units, activation="tanh")
+        self.logits = keras.layers.Dense(target_size)
+
+    def call(self, inputs: tuple[tf.Tensor, tf.Tensor], training: bool = False) -> tf.Tensor:
+        """Teacher-forced logits."""
+        source, shifted = inputs
+        mask = source != 0
+        values, ahead, back = self.encoder(self.source(source), mask=mask)
+        embedded = self.target(shifted)
+
+        def step(carry: tuple[tf.Tensor, tf.Tensor], token: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            state, _ = carry
+            logits = self.score(tf.tanh(self.ask(state)[:, None] + self.key(values)))[..., 0]
+            weights = tf.nn.softmax(tf.where(mask, logits, -1e9))
+            context = tf.reduce_sum(weights[..., None] * values, axis=1)
+            output, (state,) = self.cell(tf.concat([token, context], -1), [state])
+            return state, self.logits(self.readout(tf.concat([output, context, token], -1)))
+
+        state = self.first(tf.concat([ahead, back], -1))
+        nothing = tf.zeros([tf.shape(source)[0], self.logits.units])
+        for layer, width in ((self.ask, state.shape[-1]), (self.key, values.shape[-1]), (self.score, state.shape[-1])):
+            layer.built or layer.build((None, width))  # variables cannot be made inside the loop
+        wide = embedded.shape[-1] + values.shape[-1]
+        self.cell.built or self.cell.build((None, wide))
+        self.readout.built or self.readout.build((None, wide + state.shape[-1]))
+        self.logits.built or self.logits.build((None, state.shape[-1]))
+        _, stacked = tf.scan(step, tf.transpose(embedded, [1, 0, 2]), (state, nothing))
+        return tf.transpose(stacked, [1, 0, 2])
+
+
+class StretchTimes(keras.callbacks.Callback):
+    """Milliseconds per step, one figure for each stretch of steps after the warm-up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.times: list[float] = []
+
+    def on_train_batch_end(self, batch: int, logs: object = None) -> None:
+        """Look at the clock between stretches."""
+        done = batch + 1 - WARM_STEPS
+        if done >= 0 and done % STRETCH == 0:
+            now = time.perf_counter()
+            if done:
+                self.times.append(1e3 * (now - self.began) / STRETCH)
+            self.began = now
+
+
+def step_time(network: keras.Model, dataset: tf.data.Dataset) -> tuple[float, float]:
+    """Mean and median milliseconds of a step in `fit`."""
+    clock = StretchTimes()
+    network.fit(dataset.take(WARM_STEPS + STRETCH * STRETCHES), callbacks=[clock], shuffle=False, verbose=0)
+    return float(np.mean(clock.times)), float(np.median(clock.times))
+
+
+def main() -> None:
+    """Print both and the ratio."""
+    recipe = recipes.get("pronounce")
+    settings = dataclasses.replace(recipe.settings, units=128, cell="gru", batch=128, dropout=0.0, label_smoothing=0.0)
+    pairs = recipe.load(None).train
+    model = run.build(recipe, settings, pairs)
+    arrays = encode(pairs, model.source, model.target)
+    short = tf.reduce_all(tf.concat([arrays[0][:, LONGEST:], arrays[1][:, LONGEST:]], axis=1) == 0, axis=1)
+    padded = [tf.boolean_mask(array, short)[:, :LONGEST] for array in arrays]
+
+    def keep_padding(source: tf.Tensor, target: tf.Tensor) -> tuple[tuple[tf.Tensor, tf.Tensor], tf.Tensor]:
+        begin = tf.ones_like(target[:, :1])
+        return (source, tf.concat([begin, target[:, :-1]], axis=1)), target
+
+    everything = tf.data.Dataset.from_tensor_slices(tuple(padded)).shuffle(len(pairs), seed=0)
+    plain_data = everything.batch(settings.batch, drop_remainder=True).map(keep_padding).prefetch(4)
+    plain = Plain(model.source.rules.size, model.target.rules.size, settings.units, settings.embedding)
+    plain.compile(keras.optimizers.Adam(1e-3, global_clipnorm=1.0), MaskedCrossEntropy(), jit_compile=False)
+    run.compile_network(model.network, settings, 1000)
+
+    steps = len(pairs) // settings.batch
+    rows = {
+        "plain, padded to 17": step_time(plain, plain_data),
+        "seqattn train pronounce": step_time(model.network, batches(arrays, settings.batch, seed=0)),
+    }
+    for name, (mean, median) in rows.items():
+        print(f"{name:<26} {mean:6.1f} ms a step (median {median:.1f}), {steps * mean / 1e3:.0f} s an epoch")
+    slow, fast = (mean for mean, _ in rows.values())
+    print(f"ratio {slow / fast:.2f}")

@@ -1,0 +1,39 @@
+"""The demonstration from end to end, on a corner of the dictionary."""
+
+import dataclasses
+import re
+
+import pytest
+
+from seqattn_tf import demo
+from seqattn_tf.training import recipes
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """The recipe with a small preset that trains in seconds, on fewer words."""
+    recipe = recipes.get("pronounce")
+    small = dataclasses.replace(recipe.small, units=16, embedding=8, epochs=1, limit=2000, warmup=5)
+
+    def load(folder=None):
+        splits = recipe.load(folder)
+        return dataclasses.replace(splits, dev=splits.dev[:100], test=splits.test[:800])
+
+    monkeypatch.setattr(recipes, "get", lambda name: dataclasses.replace(recipe, small=small, load=load))
+
+
+def test_trains_exports_serves_asks_draws_and_reuses_what_is_there(quick, tmp_path, capsys):
+    demo.demo(tmp_path)
+    said = capsys.readouterr().out
+    assert re.search(r"held-out words: PER \d+\.\d+, WER [01]\.\d+", said)
+    assert "REST and gRPC agree on 6 of 6 words" in said
+    page = (tmp_path / "index.html").read_text()
+    pictures = sorted(path.name for path in tmp_path.glob("*.png"))
+    assert len(pictures) == 6
+    assert all(picture in page for picture in pictures)
+    model = (tmp_path / "run/model.keras").stat().st_mtime_ns
+
+    demo.demo(tmp_path)
+    assert "models/pronounce/1 is there" in capsys.readouterr().out
+    assert (tmp_path / "run/model.keras").stat().st_mtime_ns == model
+    assert sorted(path.name for path in (tmp_path / "models/pronounce").iterdir()) == ["1"]

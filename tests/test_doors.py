@@ -1,0 +1,139 @@
+"""The same odd inputs at every door: Python, LiteRT, REST, gRPC and the command line."""
+
+import base64
+import json
+import urllib.error
+import urllib.request
+
+import numpy as np
+import pytest
+
+from seqattn_tf import cli
+from seqattn_tf.export.lite_runtime import LiteModel
+from seqattn_tf.serving.client import connect
+from seqattn_tf.serving.errors import ServingError
+from seqattn_tf.serving.server import Server, ServerConfig
+
+
+@pytest.fixture(scope="module")
+def server(exported):
+    with Server(ServerConfig(exported / "models", rest_api_port=0, port=0)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def doors(server, preset, exported):
+    """Every way to ask: a list of texts in, a list of answered texts out."""
+    rest, grpc = connect(server.rest_url), connect(f"grpc://{server.grpc_address}")
+    lite = LiteModel(exported / "lite/pronounce")
+    return {
+        "python": lambda texts: [answer.text for answer in preset.answer(texts)],
+        "lite": lambda texts: [answer.text for answer in lite.answer(texts)],
+        "rest": lambda texts: list(rest.predict("pronounce", {"text": texts})["text"]),
+        "grpc": lambda texts: list(grpc.predict("pronounce", {"text": texts})["text"]),
+    }
+
+
+@pytest.fixture(params=["python", "lite", "rest", "grpc"])
+def ask(request, doors):
+    return doors[request.param]
+
+
+def test_a_word_is_answered(ask):
+    assert ask(["cat", "Dog"]) == ["K AE T", "D AO G"]
+
+
+@pytest.mark.parametrize("text", ["", "  ", "2024", "日本語", "Привет", "\u0301", "😀"])
+def test_nothing_readable_gets_the_empty_answer(ask, text):
+    assert ask([text, "cat"]) == ["", "K AE T"]
+
+
+def test_accents_case_and_digits_inside(ask):
+    assert ask(["CÁT", "c4a2t"]) == ["K AE T", "K AE T"]
+
+
+@pytest.mark.parametrize("length", [65, 10_000, 100_000])
+def test_too_long_is_refused_with_the_limit_and_what_came(ask, length):
+    with pytest.raises((ValueError, ServingError), match="expected at most 64 symbols") as caught:
+        ask(["cat", "a" * length])
+    assert str(length) in str(caught.value)
+    assert getattr(caught.value, "code", "INVALID_ARGUMENT") == "INVALID_ARGUMENT"
+
+
+def test_empty_batch(ask):
+    assert ask([]) == []
+
+
+def test_row_format_with_no_rows_is_refused_as_in_tf_serving(server):
+    assert post(server, {"instances": []})[0] == 400
+
+
+def test_invalid_utf8(preset, doors, server):
+    raw = b"c\xffat"
+    assert preset.answer([raw])[0].text == "K AE T"
+    assert doors["lite"]([raw]) == ["K AE T"]
+    assert doors["grpc"](np.array([raw], object)) == ["K AE T"]
+    body = {"instances": [{"b64": base64.b64encode(raw).decode()}]}
+    status, reply = post(server, body)
+    assert status == 200
+    assert reply["predictions"][0]["text"] == "K AE T"
+
+
+def post(server, body):
+    request = urllib.request.Request(f"{server.rest_url}/v1/models/pronounce:predict", json.dumps(body).encode())
+    try:
+        with urllib.request.urlopen(request) as reply:
+            return reply.status, json.load(reply)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+def test_row_format_gives_every_output(server):
+    status, reply = post(server, {"instances": ["cat", "zoo"]})
+    assert status == 200
+    [cat, _] = reply["predictions"]
+    assert cat["text"] == "K AE T"
+    assert cat["tokens_in"] == ["c", "a", "t"]
+    assert np.shape(cat["attention"]) == (3, 3)
+    assert cat["alternatives"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "printed"),
+    [
+        (["query", "pronounce", "cat", "", "日本語"], 0, "cat\tK AE T\t"),
+        (["query", "pronounce", "a" * 10_000], 2, "expected at most 64 symbols. Received: 10000"),
+        (["query", "nobody", "cat"], 2, "expected one of the presets ['pronounce'] or the folder of a run"),
+        (["query", "pronounce", "cat", "--url", "ftp://x"], 2, "ftp://x"),
+        (["query", "pronounce", "cat", "--url", "http://127.0.0.1:9"], 1, "127.0.0.1:9"),
+        (["train", "nothing"], 2, "recipe: expected one of ['pronounce']"),
+        (["train", "pronounce", "--set", "units=no"], 2, "units: expected int"),
+        (["export", "nobody", "models/x"], 2, "expected one of the presets"),
+        (["explain", "pronounce", "cat", "-o", "cat.gif"], 2, ".gif"),
+        (["serve", "nowhere"], 2, "nowhere"),
+    ],
+)
+def test_command_line(arguments, status, printed, capsys):
+    assert cli.main(arguments) == status
+    captured = capsys.readouterr()
+    assert printed in captured.out + captured.err
+    assert "Traceback" not in captured.err
+
+
+def test_command_line_asks_a_server(server, capsys):
+    for url in (server.rest_url, f"grpc://{server.grpc_address}"):
+        assert cli.main(["query", "pronounce", "cat", "--url", url, "--json"]) == 0
+        reply = json.loads(capsys.readouterr().out)
+        assert reply["text"] == "K AE T"
+        assert np.shape(reply["attention"]) == (3, 3)
+        assert cli.main(["query", "pronounce", "a" * 65, "--url", url]) == 1
+        assert "expected at most 64 symbols" in capsys.readouterr().err
+
+
+def test_command_line_draws_and_exports(tmp_path, capsys):
+    assert cli.main(["explain", "pronounce", "cat", "-o", str(tmp_path / "cat.svg")]) == 0
+    assert (tmp_path / "cat.svg").read_text().startswith("<?xml")
+    assert cli.main(["export", "pronounce", str(tmp_path / "models/p")]) == 0
+    assert "SavedModel 100, LiteRT" in capsys.readouterr().out
+    assert (tmp_path / "models/p/1/saved_model.pb").is_file()
+    assert (tmp_path / "lite/p/model.tflite").is_file()

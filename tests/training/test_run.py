@@ -1,0 +1,158 @@
+"""Training on a small made-up language whose rule can be learned in seconds: say each letter, in reverse."""
+
+import dataclasses
+import random
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from seqattn_tf.models import load
+from seqattn_tf.models.base import read_config
+from seqattn_tf.training import recipes, run
+from seqattn_tf.training.data import Pair, Splits
+from seqattn_tf.training.metrics import symbol_and_word_errors
+from seqattn_tf.training.recipes import Recipe, Settings
+
+SETTINGS = Settings(units=24, embedding=12, dropout=0.0, label_smoothing=0.0, batch=32, epochs=6, rate=2e-2, warmup=20)
+
+
+def language(_folder=None):
+    generator = random.Random(0)
+    words = {"".join(generator.choices("abcd", k=generator.randint(1, 4))) for _ in range(2000)}
+    pairs = [Pair(word, " ".join(reversed(word.upper()))) for word in sorted(words)]
+    generator.shuffle(pairs)
+    return Splits(pairs[60:] * 12, pairs[:30], pairs[30:60], "made up")
+
+
+RECIPE = Recipe(
+    name="pronounce",
+    summary="reverse",
+    load=language,
+    source={"split": "characters"},
+    target={"split": "spaces"},
+    metric=symbol_and_word_errors,
+    monitor="per",
+    settings=SETTINGS,
+    small=SETTINGS,
+)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "reverse"
+    return folder, run.train(RECIPE, SETTINGS, folder)
+
+
+def test_learns_the_rule_on_words_it_has_not_seen(trained):
+    _, model = trained
+    assert run.measure(model, RECIPE, language().test)["per"] < 0.1
+
+
+def test_attention_learns_to_look_backwards(trained):
+    _, model = trained
+    [answer] = model.answer(["abcd"])
+    assert answer.text == "D C B A"
+    assert answer.attention.argmax(-1).tolist() == [3, 2, 1, 0]
+
+
+def test_record_says_where_the_model_comes_from(trained):
+    folder, model = trained
+    record = read_config(folder)["record"]
+    assert record["recipe"] == "pronounce"
+    assert record["settings"] == dataclasses.asdict(SETTINGS)
+    assert record["data"] == "made up"
+    assert record["figures"]["dev_per"] == pytest.approx(run.measure(model, RECIPE, language().dev)["per"], abs=1e-4)
+
+
+def test_finished_run_returns_at_once_and_other_settings_are_refused(trained):
+    folder, model = trained
+    before = (folder / "model.keras").stat().st_mtime_ns
+    again = run.train(RECIPE, SETTINGS, folder)
+    assert (folder / "model.keras").stat().st_mtime_ns == before
+    assert again.answer(["dab"])[0].text == model.answer(["dab"])[0].text
+    with pytest.raises(ValueError, match=r"other settings .*'units': \(24, 8\)"):
+        run.train(RECIPE, dataclasses.replace(SETTINGS, units=8), folder)
+
+
+def test_damaged_progress_is_refused_with_a_way_out(trained, tmp_path):
+    folder, _ = trained
+    whole = (folder / "progress.npz").read_bytes()
+    (tmp_path / "progress.npz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match="expected a whole file; delete it to start anew"):
+        run.train(RECIPE, SETTINGS, tmp_path)
+
+
+def test_early_stopping_keeps_the_best(tmp_path):
+    settings = dataclasses.replace(SETTINGS, rate=0.0, epochs=9, patience=2, limit=64)
+    run.train(RECIPE, settings, tmp_path)
+    with np.load(tmp_path / "progress.npz") as stored:
+        assert stored["counts"].tolist() == [3, 0]  # best at the first epoch, two more without a better one
+
+
+KILLED = """
+import sys
+sys.path.insert(0, {folder!r})
+import dataclasses, pathlib
+from test_run import RECIPE, SETTINGS, run
+run.train(RECIPE, dataclasses.replace(SETTINGS, epochs=60, rate=0.0, patience=99), pathlib.Path({target!r}))
+"""
+
+
+def test_killed_run_goes_on_where_it_was(tmp_path):
+    code = KILLED.format(folder=__file__.rsplit("/", 1)[0], target=str(tmp_path / "run"))
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    try:
+        deadline = time.time() + 120
+        while not (tmp_path / "run/progress.npz").exists() and time.time() < deadline:
+            time.sleep(0.1)
+    finally:
+        process.kill()
+        process.wait()
+    load(tmp_path / "run")  # whole, although the process was killed at some arbitrary moment
+    with np.load(tmp_path / "run/progress.npz") as stored:
+        done = int(stored["counts"][0])
+    settings = dataclasses.replace(SETTINGS, epochs=60, rate=0.0, patience=99)
+    starts = []
+
+    class Stop(Exception):
+        pass
+
+    def begin(self, epoch, logs=None):
+        starts.append(epoch)
+        raise Stop
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run.ProgressBar, "on_epoch_begin", begin)
+        with pytest.raises(Stop):
+            run.train(RECIPE, settings, tmp_path / "run")
+    assert starts == [done]
+
+
+def test_a_loss_that_is_no_number_stops_the_run_with_advice(tmp_path):
+    settings = dataclasses.replace(SETTINGS, rate=float("nan"), limit=64)
+    with pytest.raises(FloatingPointError, match="the loss became nan in epoch 1: try a smaller rate"):
+        run.train(RECIPE, settings, tmp_path)
+
+
+def test_settings_by_assignment():
+    assert Settings().changed(["units=8", "dropout=0.5", "cell=lstm"]) == Settings(units=8, dropout=0.5, cell="lstm")
+    with pytest.raises(ValueError, match="expected NAME=VALUE with a name among"):
+        Settings().changed(["unit=8"])
+    with pytest.raises(ValueError, match=r"units: expected int\. Received: 'many'"):
+        Settings().changed(["units=many"])
+
+
+def test_recipes_are_found_by_name():
+    assert "pronounce" in recipes.names()
+    assert recipes.get("pronounce").name == "pronounce"
+    with pytest.raises(ValueError, match="recipe: expected one of"):
+        recipes.get("base")
+
+
+def test_evaluate_needs_a_record(tmp_path, trained):
+    trained[1].save(tmp_path / "bare")
+    with pytest.raises(ValueError, match="expected the record of a recipe"):
+        run.evaluate(tmp_path / "bare")
