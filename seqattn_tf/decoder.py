@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from seqattn_tf.attention import Attention, Memory
 from seqattn_tf.cells import Cell
+from seqattn_tf.layer import Composed
 from seqattn_tf.linear import linear
 from seqattn_tf.scan import scan, to_time_major
 
@@ -27,7 +28,7 @@ class DecoderState(NamedTuple):
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
-class AttentionDecoder(keras.layers.Layer):
+class AttentionDecoder(Composed):
     """A recurrent decoder that looks at its memory before every step.
 
     Args:
@@ -53,6 +54,8 @@ class AttentionDecoder(keras.layers.Layer):
     ([1, 3, 5], [1, 3, 2])
     """
 
+    parts = ("cell", "attention")
+
     def __init__(
         self,
         cell: Cell,
@@ -71,7 +74,6 @@ class AttentionDecoder(keras.layers.Layer):
             vocabulary, embedding, embeddings_initializer="glorot_uniform", dtype=self.dtype_policy
         )
         self.drop = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
-        self.supports_masking = True
 
     def build(self, tokens_shape: Any, values_shape: Any, summary_shape: Any) -> None:
         """Create the head and the maps from the summary to the first states, and build the parts."""
@@ -138,24 +140,12 @@ class AttentionDecoder(keras.layers.Layer):
         state, context, weights = self._advance(self.cell.project(embedded), state, memory)
         return self._logits(state.cell[0], context, embedded, training=False), weights, state
 
-    def compute_mask(self, *arguments: Any, **keywords: Any) -> None:
-        """Masks are passed explicitly: none travels with the results."""
-        return None
-
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""
         return {
             **super().get_config(),
-            "cell": keras.saving.serialize_keras_object(self.cell),
-            "attention": keras.saving.serialize_keras_object(self.attention),
             "vocabulary": self.vocabulary,
             "embedding": self.embedding.output_dim,
             "readout": self.readout,
             "dropout": self.dropout,
         }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "AttentionDecoder":
-        """Rebuild, cell and attention included."""
-        parts = {key: keras.saving.deserialize_keras_object(config[key]) for key in ("cell", "attention")}
-        return cls(**{**config, **parts})

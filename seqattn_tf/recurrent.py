@@ -5,17 +5,18 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf import cells
+from seqattn_tf.cells import Cell
+from seqattn_tf.layer import Composed
 from seqattn_tf.scan import scan, to_time_major
 
 
-def _cell(cell: str | cells.Cell, units: int | None, dtype: Any) -> cells.Cell:
+def _cell(cell: str | Cell, units: int | None, dtype: Any) -> Cell:
     """A given cell as it is; a named one with the network's precision."""
-    return cells.get(cell, dtype=dtype, **({} if units is None else {"units": units}))
+    return Cell.get(cell, dtype=dtype, **({} if units is None else {"units": units}))
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
-class Recurrent(keras.layers.Layer):
+class Recurrent(Composed):
     """Run a cell over the time axis: all inputs projected at once, then the steps scanned.
 
     Args:
@@ -35,13 +36,14 @@ class Recurrent(keras.layers.Layer):
     ([2, 5, 4], [[2, 4]])
     """
 
+    parts = ("cell",)
+
     def __init__(
-        self, cell: str | cells.Cell = "gru", units: int | None = None, reverse: bool = False, **kwargs: Any
+        self, cell: str | Cell = "gru", units: int | None = None, reverse: bool = False, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
         self.cell = _cell(cell, units, self.dtype_policy)
         self.reverse = reverse
-        self.supports_masking = True
 
     def build(self, input_shape: Any) -> None:
         """Build the cell."""
@@ -64,30 +66,20 @@ class Recurrent(keras.layers.Layer):
             outputs *= tf.cast(mask, outputs.dtype)[..., None]
         return outputs, last
 
-    def compute_mask(self, *arguments: Any, **keywords: Any) -> None:
-        """Masks are passed explicitly: none travels with the results."""
-        return None
-
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""
-        cell = keras.saving.serialize_keras_object(self.cell)
-        return {**super().get_config(), "cell": cell, "reverse": self.reverse}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "Recurrent":
-        """Rebuild, the cell included."""
-        return cls(**{**config, "cell": keras.saving.deserialize_keras_object(config["cell"])})
+        return {**super().get_config(), "reverse": self.reverse}
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
-class Bidirectional(keras.layers.Layer):
+class Bidirectional(Composed):
     """Two `Recurrent` networks, one in each direction, their outputs and states concatenated.
 
     A masked sequence is read backwards inside its own length: the steps after it are not kept, so the backward
     network enters it with its initial state.
 
     Args:
-        cell: the name of a cell, or a `Cell`, which is then cloned for each direction.
+        cell: the name of a cell, or a `Cell`; the backward direction gets a twin of it.
         units: size of each direction's state when the cell is given by name.
 
     >>> outputs, states = Bidirectional("lstm", units=4)(tf.ones([2, 5, 3]))
@@ -95,16 +87,19 @@ class Bidirectional(keras.layers.Layer):
     ([2, 5, 8], 2, [2, 8])
     """
 
-    def __init__(self, cell: str | cells.Cell = "gru", units: int | None = None, **kwargs: Any) -> None:
+    parts = ("cell",)
+
+    def __init__(self, cell: str | Cell = "gru", units: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         cell = _cell(cell, units, self.dtype_policy)
-        self.pattern = keras.saving.serialize_keras_object(cell)
-        config = {key: value for key, value in cell.get_config().items() if key != "name"}
-        self.forward, self.backward = (
-            Recurrent(type(cell).from_config(config), reverse=reverse, dtype=self.dtype_policy)
-            for reverse in (False, True)
-        )
-        self.supports_masking = True
+        twin = type(cell).from_config({**cell.get_config(), "name": f"{cell.name}_backward"})
+        self.forward = Recurrent(cell, dtype=self.dtype_policy)
+        self.backward = Recurrent(twin, reverse=True, dtype=self.dtype_policy)
+
+    @property
+    def cell(self) -> Cell:
+        """The cell of the forward direction, of which the backward one has a twin with weights of its own."""
+        return self.forward.cell
 
     def build(self, input_shape: Any) -> None:
         """Build both directions."""
@@ -118,16 +113,3 @@ class Bidirectional(keras.layers.Layer):
         back, back_states = self.backward(inputs, mask=mask)
         states = [tf.concat(pair, axis=-1) for pair in zip(ahead_states, back_states, strict=True)]
         return tf.concat([ahead, back], axis=-1), states
-
-    def compute_mask(self, *arguments: Any, **keywords: Any) -> None:
-        """Masks are passed explicitly: none travels with the results."""
-        return None
-
-    def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
-        return {**super().get_config(), "cell": self.pattern}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "Bidirectional":
-        """Rebuild, the cell included."""
-        return cls(**{**config, "cell": keras.saving.deserialize_keras_object(config["cell"])})

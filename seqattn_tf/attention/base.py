@@ -6,10 +6,12 @@ In a model, `attention(query, values, mask)`. In a loop, `memory = attention.pre
 `attention.attend(query, memory, state)` at every step.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import keras
 import tensorflow as tf
+
+from seqattn_tf.layer import Composed, Named
 
 
 class Memory(NamedTuple):
@@ -20,32 +22,10 @@ class Memory(NamedTuple):
     mask: tf.Tensor  # [batch, source], True = keep
 
 
-class _Named:
-    """Classes found by the name they carry."""
-
-    registry: dict[str, type]
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if "name_in_registry" in cls.__dict__:
-            cls.registry[cls.name_in_registry] = cls
-
-    @classmethod
-    def get(cls, choice: Any, **arguments: Any) -> Any:
-        """The object of that name, or the object itself."""
-        if isinstance(choice, cls):
-            return choice
-        if choice not in cls.registry:
-            raise ValueError(
-                f"{cls.__name__.lower()}: expected one of {sorted(cls.registry)} or an object. Received: {choice!r}"
-            )
-        return cls.registry[choice](**arguments)
-
-
-class Score(_Named, keras.layers.Layer):
+class Score(Named, keras.layers.Layer):
     """How well a query matches each place; a subclass gives `prepare` and `call`."""
 
-    registry: dict[str, type] = {}
+    registry: ClassVar[dict[str, type]] = {}
 
     def prepare(self, values: tf.Tensor) -> tf.Tensor:
         """What depends on the memory alone, once per sequence: `[batch, source, units] -> [batch, source, keys]`."""
@@ -56,10 +36,10 @@ class Score(_Named, keras.layers.Layer):
         raise NotImplementedError
 
 
-class Alignment(_Named, keras.layers.Layer):
+class Alignment(Named, keras.layers.Layer):
     """How matches become weights; a subclass gives `call`."""
 
-    registry: dict[str, type] = {}
+    registry: ClassVar[dict[str, type]] = {}
     meaning: str  # "distribution", "independent" or "marginals": what a person should read the weights as
 
     def call(self, logits: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
@@ -72,7 +52,7 @@ class Alignment(_Named, keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
-class Attention(keras.layers.Layer):
+class Attention(Composed):
     """Attention over the time axis of `values`.
 
     Args:
@@ -92,13 +72,14 @@ class Attention(keras.layers.Layer):
     ([2, 4], [2, 5])
     """
 
+    parts = ("score", "align")
+
     def __init__(
         self, score: str | Score = "additive", align: str | Alignment = "softmax", units: int = 128, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
         self.score = Score.get(score, units=units, dtype=self.dtype_policy)
         self.align = Alignment.get(align, dtype=self.dtype_policy)
-        self.supports_masking = True
 
     def build(self, query_shape: Any, values_shape: Any) -> None:
         """Build the score."""
@@ -133,18 +114,3 @@ class Attention(keras.layers.Layer):
         memory = self.prepare(values, mask)
         context, weights, _ = self.attend(query, memory, self.initial_state(memory))
         return context, weights
-
-    def compute_mask(self, *arguments: Any, **keywords: Any) -> None:
-        """Masks are passed explicitly: none travels with the results."""
-        return None
-
-    def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
-        serialize = keras.saving.serialize_keras_object
-        return {**super().get_config(), "score": serialize(self.score), "align": serialize(self.align)}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "Attention":
-        """Rebuild, score and alignment included."""
-        parts = {key: keras.saving.deserialize_keras_object(config[key]) for key in ("score", "align")}
-        return cls(**{**config, **parts})

@@ -8,25 +8,23 @@ A cell is Keras's cell (`call(inputs, states) -> (output, states)`, `state_size`
 output of a cell is its first state; `gates` gives what a person may look at.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 import tensorflow as tf
 
+from seqattn_tf.layer import Named
 from seqattn_tf.linear import linear
 
-_CELLS: dict[str, type["Cell"]] = {}
 
+class Cell(Named, keras.layers.Layer):
+    """One step of recurrence; subclasses give `state_size`, `build`, `project`, `step` and `gates`.
 
-class Cell(keras.layers.Layer):
-    """One step of recurrence; subclasses give `state_size`, `build`, `step` and `gates`."""
+    >>> Cell.get("gru", units=8).state_size
+    [8]
+    """
 
-    name_in_registry: str
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if "name_in_registry" in cls.__dict__:
-            _CELLS[cls.name_in_registry] = cls
+    registry: ClassVar[dict[str, type]] = {}
 
     @property
     def state_size(self) -> list[int]:
@@ -130,16 +128,3 @@ class GatedCell(Cell):
             "recurrent_initializer": keras.initializers.serialize(self.recurrent_initializer),
             "bias_initializer": keras.initializers.serialize(self.bias_initializer),
         }
-
-
-def get(cell: str | Cell, **arguments: Any) -> Cell:
-    """A cell by name (`get("gru", units=8)`), or the cell itself.
-
-    >>> get("gru", units=8).state_size
-    [8]
-    """
-    if isinstance(cell, Cell):
-        return cell
-    if cell not in _CELLS:
-        raise ValueError(f"cell: expected one of {sorted(_CELLS)} or a Cell. Received: {cell!r}")
-    return _CELLS[cell](**arguments)

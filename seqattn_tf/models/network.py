@@ -5,8 +5,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf import cells
 from seqattn_tf.attention import Attention, Memory
+from seqattn_tf.cells import Cell
 from seqattn_tf.decoder import AttentionDecoder, DecoderState
 from seqattn_tf.recurrent import Bidirectional
 
@@ -60,7 +60,7 @@ class EncoderDecoder(keras.Model):
         self.drop = keras.layers.Dropout(dropout, **alike)
         self.encoder = Bidirectional(cell, units=units, **alike)
         self.decoder = AttentionDecoder(
-            cells.get(cell, units=units, **alike),
+            Cell.get(cell, units=units, **alike),
             Attention(score, align, units=units, **alike),
             target_size,
             embedding,

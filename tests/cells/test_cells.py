@@ -117,6 +117,6 @@ def test_mixed_precision_stays_near_single(name):
 
 def test_unknown_cell_and_bad_units_are_refused():
     with pytest.raises(ValueError, match=r"expected one of \['gru', 'lstm'\].*Received: 'elman'"):
-        cells.get("elman")
+        cells.Cell.get("elman")
     with pytest.raises(ValueError, match=r"expected a positive integer\. Received: 0"):
         cells.GRUCell(0)
