@@ -6,13 +6,14 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # two installs into one .venv must not meet
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint bench docs clean
 
 help:
 	@echo "make demo    train a small model, export it, serve it, ask it, draw what it looked at"
 	@echo "make test    the tests, without the slow ones"
 	@echo "make lint    ruff: rules and formatting"
 	@echo "make bench   side by side with peers, as ratios"
+	@echo "make docs    the reference of every class, into site/"
 	@echo "make clean   remove .venv, build outputs and caches; never what you trained"
 	@echo
 	@echo "PYTHON=python3.12 make ... picks another interpreter (for a fresh .venv; 3.10 to 3.13)"
@@ -30,8 +31,11 @@ lint: .venv/.installed-dev
 bench: .venv/.installed-bench
 	$(BIN)/python -m benchmarks
 
+docs: .venv/.installed-docs
+	$(BIN)/pdoc -o site seqattn_tf
+
 clean:
-	rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache
+	rm -rf .venv build dist site *.egg-info .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp is touched last, so an interrupted step leaves none and runs again.
@@ -53,4 +57,9 @@ clean:
 .venv/.installed-bench: setup.py pyproject.toml .venv/.created
 	@echo "installing seqattn-tf and the peers it is measured against (PyTorch) into .venv: once, some minutes ..."
 	@$(PIP) install -e '.[bench]'
+	@touch $@
+
+.venv/.installed-docs: setup.py pyproject.toml .venv/.created
+	@echo "installing seqattn-tf, TensorFlow and pdoc into .venv: once, a minute or two, a large download ..."
+	@$(PIP) install -e '.[docs]'
 	@touch $@

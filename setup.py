@@ -37,8 +37,8 @@ setup(
         "tqdm",
     ],
     extras_require={
-        "dev": ["pytest", "pytest-xdist", "ruff", "build"],
+        "dev": ["pytest", "pytest-xdist", "ruff"],
         "bench": ["torch==2.13.0"],
-        "docs": ["pillow"],
+        "docs": ["pdoc"],
     },
 )

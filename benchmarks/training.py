@@ -2,10 +2,12 @@
 
 The plain version is what one writes first: every word padded to 17, Keras's own layers, the attention's and the
 cell's projections inside the loop, batches in any order. Both run Keras `fit` with batches of 128 words in this
-process; epochs are extrapolated from the median time of a stretch of steps, compilation left out.
+process. PyTorch, where it is installed, runs the same model on our batches. Epochs are extrapolated from the mean
+time of some stretches of steps, compilation left out.
 """
 
 import dataclasses
+import importlib.util
 import time
 
 import keras
@@ -15,6 +17,7 @@ import tensorflow as tf
 from seqattn_tf.training import recipes, run
 from seqattn_tf.training.data.batches import batches, encode
 from seqattn_tf.training.metrics import MaskedCrossEntropy
+from seqattn_tf.training.recipes import Settings
 
 LONGEST, WARM_STEPS, STRETCH, STRETCHES = 17, 10, 20, 7
 
@@ -84,8 +87,21 @@ def step_time(network: keras.Model, dataset: tf.data.Dataset) -> tuple[float, fl
     return float(np.mean(clock.times)), float(np.median(clock.times))
 
 
+def torch_step_time(rules: tuple[int, int], settings: Settings, dataset: tf.data.Dataset) -> tuple[float, float]:
+    """Mean and median milliseconds of a step of the same model in PyTorch, on the same batches."""
+    from benchmarks._torch import TorchSeq2Seq, TorchTrainer
+
+    trainer = TorchTrainer(TorchSeq2Seq(*rules, settings.units, settings.embedding), 1e-3, settings.clip)
+    times = []
+    for (source, shifted), target in dataset.take(WARM_STEPS + STRETCH * STRETCHES).as_numpy_iterator():
+        began = time.perf_counter()
+        trainer.step(source, shifted, target)
+        times.append(1e3 * (time.perf_counter() - began))
+    return float(np.mean(times[WARM_STEPS:])), float(np.median(times[WARM_STEPS:]))
+
+
 def main() -> None:
-    """Print both and the ratio."""
+    """Print all and the ratios."""
     recipe = recipes.get("pronounce")
     settings = dataclasses.replace(recipe.settings, units=128, cell="gru", batch=128, dropout=0.0, label_smoothing=0.0)
     pairs = recipe.load(None).train
@@ -109,7 +125,10 @@ def main() -> None:
         "plain, padded to 17": step_time(plain, plain_data),
         "seqattn train pronounce": step_time(model.network, batches(arrays, settings.batch, seed=0)),
     }
+    if importlib.util.find_spec("torch"):
+        sizes = model.source.rules.size, model.target.rules.size
+        rows["PyTorch eager, our batches"] = torch_step_time(sizes, settings, batches(arrays, settings.batch, seed=0))
+    ours = rows["seqattn train pronounce"][0]
     for name, (mean, median) in rows.items():
-        print(f"{name:<26} {mean:6.1f} ms a step (median {median:.1f}), {steps * mean / 1e3:.0f} s an epoch")
-    slow, fast = (mean for mean, _ in rows.values())
-    print(f"ratio {slow / fast:.2f}")
+        print(f"{name:<27}{mean:6.1f} ms a step (median {median:.1f}), {steps * mean / 1e3:.0f} s an epoch, ", end="")
+        print(f"{mean / ours:.2f} times ours")

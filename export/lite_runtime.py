@@ -12,7 +12,7 @@ from ai_edge_litert.interpreter import Interpreter
 
 from seqattn_tf.answer import Answer
 from seqattn_tf.export import manifest
-from seqattn_tf.text.rules import SymbolRules
+from seqattn_tf.text.rules import SymbolRules, as_texts
 
 
 class LiteModel:
@@ -34,16 +34,13 @@ class LiteModel:
         except (ValueError, RuntimeError) as error:
             raise ValueError(f"{folder / 'model.tflite'}: expected a whole LiteRT file. Received: {error}") from None
 
-    def answer(self, texts: Sequence[str]) -> list[Answer]:
+    def answer(self, texts: Sequence[str | bytes]) -> list[Answer]:
         """The answer to each text.
 
         Raises:
             ValueError: something other than a sequence of strings, or a text that is too long.
         """
-        if isinstance(texts, str | bytes) or not all(isinstance(text, str | bytes) for text in texts):
-            raise ValueError(f"texts: expected a list of strings. Received: {texts!r:.80}")
-        decoded = [text.decode("utf-8", "replace") if isinstance(text, bytes) else text for text in texts]
-        return [self._answer(text) for text in decoded]
+        return [self._answer(text) for text in as_texts(texts)]
 
     def _answer(self, text: str) -> Answer:
         tokens, ids = self.source.tokens(text), self.source.encode(text)

@@ -48,7 +48,7 @@ class Model(tf.Module):
         """Log-probability of each given answer."""
         raise NotImplementedError
 
-    def answer(self, texts: Sequence[str]) -> list[Answer]:
+    def answer(self, texts: Sequence[str | bytes]) -> list[Answer]:
         """Answers to a list of raw inputs, in order."""
         raise NotImplementedError
 

@@ -14,7 +14,7 @@ from seqattn_tf.explain import draw_alignment
 from seqattn_tf.masking import length_mask
 from seqattn_tf.models.base import Model
 from seqattn_tf.models.network import EncoderDecoder
-from seqattn_tf.text.rules import BEGIN, END, PAD, SymbolRules
+from seqattn_tf.text.rules import BEGIN, END, PAD, SymbolRules, as_texts
 from seqattn_tf.text.symbols import SymbolTokenizer
 
 
@@ -114,23 +114,21 @@ class Seq2Seq(Model):
         total = tf.reduce_sum(tf.where(tf.logical_or(said, first_free == 1), gained, 0.0), axis=1)
         return tf.where(known, total, -float("inf"))
 
-    def answer(self, texts: Sequence[str]) -> list[Answer]:
+    def answer(self, texts: Sequence[str | bytes]) -> list[Answer]:
         """The best answer to each text.
 
         Raises:
             ValueError: something other than a sequence of strings, or a text that is too long.
         """
-        if isinstance(texts, str | bytes) or not all(isinstance(text, str | bytes) for text in texts):
-            raise ValueError(f"texts: expected a list of strings. Received: {texts!r:.80}")
-        if not len(texts):
+        texts = as_texts(texts)
+        if not texts:
             return []
-        raw = [text.encode("utf-8", "replace") if isinstance(text, str) else text for text in texts]
         try:
-            found = {key: value.numpy() for key, value in self._compiled(tf.constant(raw)).items()}
+            found = {key: value.numpy() for key, value in self._compiled(tf.constant(texts)).items()}
         except tf.errors.InvalidArgumentError:
-            longest = max(len(self.source.rules.tokens(text.decode("utf-8", "replace"))) for text in raw)
+            longest = max(len(self.source.rules.tokens(text)) for text in texts)
             raise ValueError(f"text: expected at most {self.max_source} symbols. Received: {longest}") from None
-        return [self._row(found, i) for i in range(len(raw))]
+        return [self._row(found, i) for i in range(len(texts))]
 
     @staticmethod
     def _row(found: dict[str, np.ndarray], i: int) -> Answer:

@@ -8,7 +8,7 @@ import json
 import os
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from seqattn_tf.aside import written_aside
@@ -16,6 +16,18 @@ from seqattn_tf.aside import written_aside
 PAD, BEGIN, END = 0, 1, 2
 SPECIAL = ("<pad>", "<s>", "</s>")
 SPLITS = ("characters", "spaces")
+
+
+def as_texts(texts: Sequence[str | bytes]) -> list[str]:
+    """A list of texts as strings, invalid UTF-8 and lone surrogates replaced; anything else is refused.
+
+    >>> as_texts(["a", b"\\xff"])
+    ['a', '\ufffd']
+    """
+    if isinstance(texts, str | bytes) or not all(isinstance(text, str | bytes) for text in texts):
+        raise ValueError(f"texts: expected a list of strings. Received: {texts!r:.80}")
+    raw = (text.encode("utf-8", "replace") if isinstance(text, str) else text for text in texts)
+    return [text.decode("utf-8", "replace") for text in raw]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,6 +2,7 @@ import pytest
 import tensorflow as tf
 
 from seqattn_tf.text import SymbolRules, SymbolTokenizer
+from seqattn_tf.text.rules import as_texts
 
 RULES = SymbolRules(tuple("abcdefghijklmnopqrstuvwxyz'"), fold=True)
 WORDS = SymbolRules(("AH", "B", "K"), split="spaces")
@@ -79,3 +80,9 @@ def test_learned_vocabulary_is_by_frequency_and_survives_saving(tmp_path):
 def test_bad_rules_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         SymbolRules(**arguments)
+
+
+def test_texts_of_any_kind_become_strings_that_encode():
+    assert as_texts(["a\ud800", b"b\xc3", "é"]) == ["a?", "b\ufffd", "é"]
+    with pytest.raises(ValueError, match="expected a list of strings"):
+        as_texts([None])

@@ -20,7 +20,7 @@ class Settings:
     dropout: float = 0.3  # on embeddings, encoder outputs and readout
     label_smoothing: float = 0.1
     batch: int = 256  # pairs in a step
-    epochs: int = 36
+    epochs: int = 60
     rate: float = 2e-3  # Adam's, at its peak: a linear warm-up before it, a cosine to zero after it
     warmup: int = 800  # steps
     clip: float = 1.0  # of the global norm of the gradient

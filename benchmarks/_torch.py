@@ -1,0 +1,57 @@
+"""The same model written in PyTorch, eager, as its users write it: packed bidirectional GRU, a loop of `GRUCell`."""
+
+import torch
+from torch import nn
+
+
+class TorchSeq2Seq(nn.Module):
+    """BiGRU encoder, additive attention and GRU decoder; keys projected once, the head outside the loop."""
+
+    def __init__(self, source_size: int, target_size: int, units: int, embedding: int) -> None:
+        super().__init__()
+        self.source = nn.Embedding(source_size, embedding, padding_idx=0)
+        self.target = nn.Embedding(target_size, embedding)
+        self.encoder = nn.GRU(embedding, units, batch_first=True, bidirectional=True)
+        self.first = nn.Linear(2 * units, units)
+        self.ask, self.key = nn.Linear(units, units, bias=False), nn.Linear(2 * units, units, bias=False)
+        self.score = nn.Linear(units, 1, bias=False)
+        self.cell = nn.GRUCell(embedding + 2 * units, units)
+        self.readout = nn.Linear(3 * units + embedding, units)
+        self.logits = nn.Linear(units, target_size)
+
+    def forward(self, source: torch.Tensor, shifted: torch.Tensor) -> torch.Tensor:
+        """Teacher-forced logits."""
+        mask = source != 0
+        packed = nn.utils.rnn.pack_padded_sequence(
+            self.source(source), mask.sum(1), batch_first=True, enforce_sorted=False
+        )
+        packed, last = self.encoder(packed)
+        values, _ = nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
+        keys, embedded = self.key(values), self.target(shifted)
+        state = torch.tanh(self.first(torch.cat([last[0], last[1]], -1)))
+        mixed = []
+        for token in embedded.unbind(1):
+            logits = self.score(torch.tanh(self.ask(state)[:, None] + keys))[..., 0]
+            weights = torch.softmax(logits.masked_fill(~mask, -1e9), -1)
+            context = torch.bmm(weights[:, None], values)[:, 0]
+            state = self.cell(torch.cat([token, context], -1), state)
+            mixed.append(torch.cat([state, context, token], -1))
+        return self.logits(torch.tanh(self.readout(torch.stack(mixed, 1))))
+
+
+class TorchTrainer:
+    """One training step at a time: cross-entropy, clipping, Adam."""
+
+    def __init__(self, model: nn.Module, rate: float, clip: float) -> None:
+        self.model, self.clip = model, clip
+        self.optimizer = torch.optim.Adam(model.parameters(), rate)
+
+    def step(self, source: object, shifted: object, target: object) -> None:
+        """Learn from one batch of arrays."""
+        source, shifted, target = (torch.tensor(array, dtype=torch.long) for array in (source, shifted, target))
+        logits = self.model(source, shifted)
+        loss = nn.functional.cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=0)
+        self.optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)
+        self.optimizer.step()
