@@ -149,18 +149,21 @@ def _serve(options: argparse.Namespace) -> None:
 
 
 def _query(options: argparse.Namespace) -> None:
+    from seqattn_tf.text.rules import as_texts
+
+    texts = as_texts(options.texts)
     if options.url:
         from seqattn_tf.serving.client import connect
 
         with closing(connect(options.url)) as client:
-            found = client.predict(options.model, {"text": options.texts})
-        rows = [{key: _plain(value[i]) for key, value in found.items()} for i in range(len(options.texts))]
+            found = client.predict(options.model, {"text": texts})
+        rows = [{key: _plain(value[i]) for key, value in found.items()} for i in range(len(texts))]
     else:
         from seqattn_tf.models.presets import open_model
 
-        answers = open_model(options.model).answer(options.texts)
+        answers = open_model(options.model).answer(texts)
         rows = [{key: _plain(value) for key, value in vars(answer).items()} for answer in answers]
-    for text, row in zip(options.texts, rows, strict=True):
+    for text, row in zip(texts, rows, strict=True):
         print(json.dumps(row, ensure_ascii=False) if options.json else f"{text}\t{row['text']}\t{row['score']:.3f}")
 
 

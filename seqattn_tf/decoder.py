@@ -4,8 +4,9 @@
     s_t = cell([emb(y_{t-1}); c_t], s_{t-1})        its kernel split: the cell owns the part of emb, we that of c
     logits_t = V tanh(R [s_t; c_t; emb(y_{t-1})])
 
-Over time the embedded part of the cell's projection and the whole output head are computed for all steps at
-once; the loop holds only what depends on the state.
+The loop holds only what depends on the state. The embedded part of the cell's projection and the whole output head are
+computed for all steps at once, and so is the context's part: reading is linear, `(sum_j alpha_j h_j) W_c =
+sum_j alpha_j (h_j W_c)`, so the values are projected once and the loop reads the projected ones.
 """
 
 from typing import Any, NamedTuple
@@ -18,6 +19,14 @@ from seqattn_tf.cells import Cell
 from seqattn_tf.layer import Composed
 from seqattn_tf.linear import linear
 from seqattn_tf.scan import scan, to_time_major
+
+
+class DecoderMemory(NamedTuple):
+    """What all steps of a sequence share."""
+
+    look: Memory  # what the loop reads: its values are already projected for the cell
+    values: tf.Tensor  # [batch, source, units], what the head reads
+    mask: tf.Tensor  # [batch, source], True = keep
 
 
 class DecoderState(NamedTuple):
@@ -98,18 +107,21 @@ class AttentionDecoder(Composed):
         self.output_bias = self.add_weight(name="output_bias", shape=(self.vocabulary,), initializer="zeros")
         self.built = True
 
-    def begin(self, values: tf.Tensor, mask: tf.Tensor | None, summary: tf.Tensor) -> tuple[Memory, DecoderState]:
+    def begin(
+        self, values: tf.Tensor, mask: tf.Tensor | None, summary: tf.Tensor
+    ) -> tuple[DecoderMemory, DecoderState]:
         """The memory, prepared once, and the state before the first step: `s_0 = tanh(W summary + b)`."""
-        memory = self.attention.prepare(values, mask)
+        look = self.attention.prepare(values, mask)
+        look = look._replace(values=linear(values, self.context_kernel))
         pairs = zip(self.first_kernels, self.first_biases, strict=True)
         states = [tf.tanh(linear(summary, kernel, bias)) for kernel, bias in pairs]
-        return memory, DecoderState(states, self.attention.initial_state(memory))
+        state = DecoderState(states, self.attention.initial_state(look))
+        return DecoderMemory(look, values, look.mask), state
 
-    def _advance(self, projected: tf.Tensor, state: DecoderState, memory: Memory) -> tuple[Any, ...]:
+    def _advance(self, projected: tf.Tensor, state: DecoderState, look: Memory) -> tuple[DecoderState, tf.Tensor]:
         """Look, then step: `projected` is the embedded symbol's part of the cell's input projection."""
-        context, weights, remembered = self.attention.attend(state.cell[0], memory, state.attention)
-        states = self.cell.step(projected + linear(context, self.context_kernel), state.cell)
-        return DecoderState(states, remembered), context, weights
+        read, weights, remembered = self.attention.attend(state.cell[0], look, state.attention)
+        return DecoderState(self.cell.step(projected + read, state.cell), remembered), weights
 
     def _logits(self, states: tf.Tensor, contexts: tf.Tensor, embedded: tf.Tensor, training: bool) -> tf.Tensor:
         mixed = tf.concat([states, contexts, embedded], axis=-1)
@@ -127,17 +139,19 @@ class AttentionDecoder(Composed):
         """Teacher forcing: all steps, the given symbol before each."""
         memory, state = self.begin(values, mask, summary)
         embedded = self.drop(self.embedding(tokens), training=training)
-        projected = to_time_major(self.cell.project(embedded))
-        nothing_read = tf.zeros([tf.shape(values)[0], values.shape[-1]], values.dtype)
-        carry = (state, nothing_read, tf.zeros_like(memory.mask, values.dtype))
-        stacked, _ = scan(lambda element, last: self._advance(element, last[0], memory), projected, carry)
-        states, contexts, weights = (to_time_major(part) for part in (stacked[0].cell[0], *stacked[1:]))
-        return self._logits(states, contexts, embedded, training), weights
+        projected = self.cell.project(to_time_major(embedded))
+        carry = (state, tf.zeros_like(memory.mask, values.dtype))
+        stacked, _ = scan(lambda element, last: self._advance(element, last[0], memory.look), projected, carry)
+        states, weights = to_time_major(stacked[0].cell[0]), to_time_major(stacked[1])
+        return self._logits(states, tf.matmul(weights, values), embedded, training), weights
 
-    def step(self, tokens: tf.Tensor, state: DecoderState, memory: Memory) -> tuple[tf.Tensor, tf.Tensor, DecoderState]:
+    def step(
+        self, tokens: tf.Tensor, state: DecoderState, memory: DecoderMemory
+    ) -> tuple[tf.Tensor, tf.Tensor, DecoderState]:
         """One step of generation: `tokens [batch] -> (logits [batch, vocabulary], weights [batch, source], state)`."""
         embedded = self.embedding(tokens)
-        state, context, weights = self._advance(self.cell.project(embedded), state, memory)
+        state, weights = self._advance(self.cell.project(embedded), state, memory.look)
+        context = tf.squeeze(tf.matmul(weights[:, None], memory.values), 1)
         return self._logits(state.cell[0], context, embedded, training=False), weights, state
 
     def get_config(self) -> dict[str, Any]:

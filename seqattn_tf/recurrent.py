@@ -57,7 +57,7 @@ class Recurrent(Composed):
         """Outputs at every step, and the states after the last."""
         if inputs.shape.rank != 3:
             raise ValueError(f"inputs: expected [batch, time, features]. Received shape: {inputs.shape}")
-        projected = to_time_major(self.cell.project(inputs))
+        projected = self.cell.project(to_time_major(inputs))
         states = self.cell.get_initial_state(tf.shape(inputs)[0]) if initial_state is None else initial_state
         keep = None if mask is None else to_time_major(mask)
         stacked, last = scan(self.cell.step, projected, tf.nest.flatten(states), keep, self.reverse)

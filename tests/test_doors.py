@@ -2,8 +2,12 @@
 
 import base64
 import json
+import os
+import subprocess
+import sys
 import urllib.error
 import urllib.request
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -102,6 +106,8 @@ def test_row_format_gives_every_output(server):
     ("arguments", "status", "printed"),
     [
         (["query", "pronounce", "cat", "", "日本語"], 0, "cat\tK AE T\t"),
+        (["query", "pronounce", "c\udcffat"], 0, "c?at\tK AE T\t"),  # how a shell's invalid UTF-8 arrives
+        (["evaluate", "pronounce"], 2, "data: expected what the model was trained on, cmudict-0.7b.train.xz"),
         (["query", "pronounce", "a" * 10_000], 2, "expected at most 64 symbols. Received: 10000"),
         (["query", "nobody", "cat"], 2, "expected one of the presets ['pronounce'] or the folder of a run"),
         (["query", "pronounce", "cat", "--url", "ftp://x"], 2, "ftp://x"),
@@ -137,3 +143,24 @@ def test_command_line_draws_and_exports(tmp_path, capsys):
     assert "SavedModel 100, LiteRT" in capsys.readouterr().out
     assert (tmp_path / "models/p/1/saved_model.pb").is_file()
     assert (tmp_path / "lite/p/model.tflite").is_file()
+
+
+def test_serve_exports_the_presets_answers_and_drains(tmp_path):
+    """`seqattn serve` right after an install: a real process, a real socket, SIGTERM."""
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "PYTHONUNBUFFERED": "1"}
+    command = [sys.executable, "-m", "seqattn_tf.cli", "serve", "--rest_api_port", "0", "--port", "0"]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            lines = []
+            while not lines or not lines[-1].startswith("model "):
+                lines.append(process.stdout.readline())
+                assert lines[-1], "the server ended early"
+            addresses = [line.split()[1] for line in lines if line.startswith(("REST", "gRPC"))]
+            assert len(addresses) == 2
+            for address in addresses:
+                with closing(connect(address)) as client:
+                    assert client.predict("pronounce", {"text": ["cat"]})["text"].tolist() == ["K AE T"]
+        finally:
+            process.terminate()
+        assert process.wait(timeout=60) == 0
+        assert "draining" in process.stdout.read()

@@ -72,9 +72,9 @@ def train(recipe: Recipe, settings: Settings, folder: Path, data: str | Path | N
     Run again with the same settings, it goes on after a kill and returns at once when nothing is left to do.
     """
     folder = Path(folder)
-    _refuse_other_settings(folder, settings)
-    keras.utils.set_random_seed(settings.seed)
     splits = recipe.load(data)
+    _refuse_another_run(folder, settings, splits)
+    keras.utils.set_random_seed(settings.seed)
     pairs = list(splits.train)[: settings.limit or None]
     model = build(recipe, settings, pairs)
     dataset = batches(encode(pairs, model.source, model.target), settings.batch, settings.seed)
@@ -106,12 +106,13 @@ def train(recipe: Recipe, settings: Settings, folder: Path, data: str | Path | N
     return load(folder)
 
 
-def _refuse_other_settings(folder: Path, settings: Settings) -> None:
-    """A run is one training: other settings want another folder."""
+def _refuse_another_run(folder: Path, settings: Settings, splits: Splits) -> None:
+    """A folder holds one training: other settings or other data want another folder."""
     if not (folder / "config.json").is_file():
         return
-    held = read_config(folder)["record"].get("settings", {})
-    asked = dataclasses.asdict(settings)
+    record = read_config(folder)["record"]
+    held = {**record.get("settings", {}), "data": record.get("data")}
+    asked = {**dataclasses.asdict(settings), "data": splits.origin}
     other = {name: (held.get(name), value) for name, value in asked.items() if held.get(name) != value}
     if other:
         raise ValueError(f"{folder} holds a run with other settings (held, asked): {other}. Choose another --run")
@@ -138,5 +139,7 @@ def evaluate(folder: Path, data: str | Path | None = None, split: str = "test") 
     if "recipe" not in record:
         raise ValueError(f"{folder}: expected the record of a recipe in config.json. Received: {record}")
     recipe = recipes.get(record["recipe"])
-    pairs = getattr(recipe.load(data), split)
-    return measure(load(folder), recipe, pairs, quiet=False)
+    splits = recipe.load(data)
+    if splits.origin != record["data"]:  # its test words may be among those the model was trained on
+        raise ValueError(f"data: expected what the model was trained on, {record['data']}. Received: {splits.origin}")
+    return measure(load(folder), recipe, getattr(splits, split), quiet=False)

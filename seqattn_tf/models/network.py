@@ -5,9 +5,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.attention import Attention, Memory
+from seqattn_tf.attention import Attention
 from seqattn_tf.cells import Cell
-from seqattn_tf.decoder import AttentionDecoder, DecoderState
+from seqattn_tf.decoder import AttentionDecoder, DecoderMemory, DecoderState
 from seqattn_tf.recurrent import Bidirectional
 
 
@@ -90,11 +90,13 @@ class EncoderDecoder(keras.Model):
         logits, _ = self.decoder(shifted, values, mask=mask, summary=summary, training=training)
         return logits
 
-    def encode(self, source: tf.Tensor) -> tuple[Memory, DecoderState]:
+    def encode(self, source: tf.Tensor) -> tuple[DecoderMemory, DecoderState]:
         """What generation starts from: the memory and the state before the first step."""
         return self.decoder.begin(*self._read(source, training=False))
 
-    def step(self, tokens: tf.Tensor, state: DecoderState, memory: Memory) -> tuple[tf.Tensor, tf.Tensor, DecoderState]:
+    def step(
+        self, tokens: tf.Tensor, state: DecoderState, memory: DecoderMemory
+    ) -> tuple[tf.Tensor, tf.Tensor, DecoderState]:
         """The step function of decoding."""
         return self.decoder.step(tokens, state, memory)
 

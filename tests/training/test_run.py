@@ -77,6 +77,15 @@ def test_finished_run_returns_at_once_and_other_settings_are_refused(trained):
         run.train(RECIPE, dataclasses.replace(SETTINGS, units=8), folder)
 
 
+def test_other_data_is_refused(trained):
+    folder, _ = trained
+    other = dataclasses.replace(RECIPE, load=lambda _: dataclasses.replace(language(), origin="another"))
+    with pytest.raises(ValueError, match=r"'data': \('made up', 'another'\)"):
+        run.train(other, SETTINGS, folder)
+    with pytest.raises(ValueError, match="expected what the model was trained on, made up"):
+        run.evaluate(folder)
+
+
 def test_damaged_progress_is_refused_with_a_way_out(trained, tmp_path):
     folder, _ = trained
     whole = (folder / "progress.npz").read_bytes()
