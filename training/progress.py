@@ -1,6 +1,7 @@
 """The state of a training in one file, so that a killed run goes on where it was."""
 
 import dataclasses
+import time
 import zipfile
 from pathlib import Path
 
@@ -12,30 +13,37 @@ from seqattn_tf.aside import written_aside
 
 @dataclasses.dataclass
 class Progress:
-    """Epochs done, the best score and when it was; weights and optimiser live in the file alone."""
+    """Epochs done, the best score and when it was, the time spent; weights and optimiser live in the file alone."""
 
     path: Path
     epoch: int = 0
     best: float = float("inf")
     best_epoch: int = -1
+    spent: float = 0.0  # seconds, by the processes before this one
+    started: float = dataclasses.field(default_factory=time.time)
+
+    @property
+    def seconds(self) -> float:
+        """Time spent on the whole training until now."""
+        return self.spent + time.time() - self.started
 
     def store(self, model: keras.Model, epoch: int) -> None:
         """Write everything after `epoch` epochs; the file is replaced whole."""
         self.epoch = epoch
         values = {f"v{i:04d}": np.asarray(v) for i, v in enumerate([*model.variables, *model.optimizer.variables])}
         with written_aside(self.path) as aside:
-            np.savez(aside, counts=[self.epoch, self.best_epoch], best=self.best, **values)
+            np.savez(aside, scalars=[self.epoch, self.best_epoch, self.best, self.seconds], **values)
 
-    def restore(self, model: keras.Model) -> bool:
-        """Take up a stored training into a compiled model; False when there is none that fits."""
+    def restore(self, model: keras.Model) -> None:
+        """Take up a stored training, where there is one, into a compiled model."""
         if not self.path.is_file():
-            return False
+            return
         model.optimizer.build(model.trainable_variables)
         variables = [*model.variables, *model.optimizer.variables]
         try:
             with np.load(self.path) as stored:
-                arrays = [stored[f"v{i:04d}"] for i in range(len(stored.files) - 2)]
-                counts, best = stored["counts"], float(stored["best"])
+                arrays = [stored[f"v{i:04d}"] for i in range(len(stored.files) - 1)]
+                epoch, best_epoch, self.best, self.spent = map(float, stored["scalars"])
         except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
             raise ValueError(
                 f"{self.path}: expected a whole file; delete it to start anew. Received: {error}"
@@ -44,5 +52,4 @@ class Progress:
             raise ValueError(f"{self.path}: expected the weights of this model; delete it to start anew")
         for variable, array in zip(variables, arrays, strict=True):
             variable.assign(array)
-        self.epoch, self.best_epoch, self.best = int(counts[0]), int(counts[1]), best
-        return True
+        self.epoch, self.best_epoch = int(epoch), int(best_epoch)

@@ -2,7 +2,6 @@
 
 import dataclasses
 import platform
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -82,10 +81,9 @@ def train(recipe: Recipe, settings: Settings, folder: Path, data: str | Path | N
     compile_network(model.network, settings, steps * settings.epochs)
     progress = Progress(folder / "progress.npz")
     progress.restore(model.network)
-    began = time.time()
 
     def save(figures: Mapping[str, float]) -> None:
-        record = describe(recipe, settings, splits, figures, time.time() - began)
+        record = describe(recipe, settings, splits, figures, progress.seconds)
         model.save(folder, record)
 
     callbacks = [
@@ -111,8 +109,8 @@ def _refuse_another_run(folder: Path, settings: Settings, splits: Splits) -> Non
     if not (folder / "config.json").is_file():
         return
     record = read_config(folder)["record"]
-    held = {**record.get("settings", {}), "data": record.get("data")}
-    asked = {**dataclasses.asdict(settings), "data": splits.origin}
+    held = {**record.get("settings", {}), "data": record.get("fingerprint")}
+    asked = {**dataclasses.asdict(settings), "data": splits.fingerprint}
     other = {name: (held.get(name), value) for name, value in asked.items() if held.get(name) != value}
     if other:
         raise ValueError(f"{folder} holds a run with other settings (held, asked): {other}. Choose another --run")
@@ -126,6 +124,7 @@ def describe(
         "recipe": recipe.name,
         "settings": dataclasses.asdict(settings),
         "data": splits.origin,
+        "fingerprint": splits.fingerprint,
         "pairs": {"train": len(splits.train), "dev": len(splits.dev), "test": len(splits.test)},
         "figures": {name: round(value, 5) for name, value in figures.items()},
         "seconds": round(seconds, 1),
@@ -140,6 +139,6 @@ def evaluate(folder: Path, data: str | Path | None = None, split: str = "test") 
         raise ValueError(f"{folder}: expected the record of a recipe in config.json. Received: {record}")
     recipe = recipes.get(record["recipe"])
     splits = recipe.load(data)
-    if splits.origin != record["data"]:  # its test words may be among those the model was trained on
+    if splits.fingerprint != record["fingerprint"]:  # its test words may be among those the model was trained on
         raise ValueError(f"data: expected what the model was trained on, {record['data']}. Received: {splits.origin}")
     return measure(load(folder), recipe, getattr(splits, split), quiet=False)

@@ -127,6 +127,8 @@ class Seq2Seq(Model):
             found = {key: value.numpy() for key, value in self._compiled(tf.constant(texts)).items()}
         except tf.errors.InvalidArgumentError:
             longest = max(len(self.source.rules.tokens(text)) for text in texts)
+            if longest <= self.max_source:
+                raise
             raise ValueError(f"text: expected at most {self.max_source} symbols. Received: {longest}") from None
         return [self._row(found, i) for i in range(len(texts))]
 

@@ -22,6 +22,16 @@ class Splits:
     test: Sequence[Pair]
     origin: str
 
+    @property
+    def fingerprint(self) -> str:
+        """A checksum of all pairs and how they are split."""
+        total = 0
+        for part in (self.train, self.dev, self.test):
+            for pair in part:
+                total = zlib.crc32("\t".join(pair).encode(), total)
+            total = zlib.crc32(b"\n\n", total)
+        return f"{total:08x}"
+
 
 def share(source: str) -> float:
     """A number in [0, 1) that depends on the text alone, the same on every machine.
