@@ -4,11 +4,16 @@
 `seqattn_tf.export` and `seqattn_tf.serving`, so that a user's own `training/` folder never shadows ours.
 """
 
+import re
 from pathlib import Path
 
 from setuptools import find_packages, setup
 
 ROOMS = {"seqattn_tf": "seqattn_tf", **{f"seqattn_tf.{room}": room for room in ("training", "export", "serving")}}
+
+version = re.search(
+    r'__version__ = "(.+)"', Path(__file__).with_name("seqattn_tf").joinpath("__init__.py").read_text()
+)[1]
 
 packages = []
 for name, folder in ROOMS.items():
@@ -16,7 +21,7 @@ for name, folder in ROOMS.items():
 
 setup(
     name="seqattn-tf",
-    version="0.1.0",
+    version=version,
     description="Recurrent models with attention you can look at: trained with Keras, served by TensorFlow Serving",
     long_description=Path(__file__).with_name("README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from seqattn_tf.export.lite import export_lite
 from seqattn_tf.export.lite_runtime import LiteModel
-from seqattn_tf.models.presets import open_model
+from seqattn_tf.export.package import export
+from seqattn_tf.models.presets import find, open_model
 from seqattn_tf.training.data import cmudict
 
 
@@ -28,7 +28,7 @@ def main() -> None:
     words = list(dict.fromkeys(pair.source for pair in cmudict.load().test))[::60]
     model = open_model("pronounce")
     with tempfile.TemporaryDirectory() as folder:
-        path = export_lite(model, Path(folder) / "pronounce")
+        path = export(find("pronounce"), Path(folder) / "models" / "pronounce").lite
         size = (path / "model.tflite").stat().st_size / 1e6
         edge = LiteModel(path)
         medians = {}

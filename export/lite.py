@@ -1,13 +1,10 @@
-"""LiteRT: `lite/NAME/` with the model in built-in ops, its symbols and its manifest."""
+"""LiteRT: the model in built-in ops, with the symbols a device needs to use it."""
 
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import tensorflow as tf
 
-from seqattn_tf.aside import written_aside
-from seqattn_tf.export import manifest
 from seqattn_tf.export.signatures import edge_signature
 from seqattn_tf.models import Model
 
@@ -21,13 +18,8 @@ def convert(model: Model) -> bytes:
         return converter.convert()
 
 
-def export_lite(model: Model, folder: str | Path, record: dict[str, Any] | None = None) -> Path:
-    """Write the LiteRT form of a model; the files of an earlier one in the same folder are replaced, each whole."""
-    folder = Path(folder)
-    content = convert(model)
+def write_lite(model: Model, folder: Path) -> None:
+    """Write the LiteRT form of a model and its symbols into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     model.save_assets(folder)
-    with written_aside(folder / "model.tflite") as aside:
-        aside.write_bytes(content)
-    manifest.write(folder, {**manifest.describe(model, record or {}), "name": folder.name})
-    return folder
+    (folder / "model.tflite").write_bytes(convert(model))

@@ -1,14 +1,17 @@
-"""A whole export: SavedModel and LiteRT of one model, verified."""
+"""A whole export: SavedModel and LiteRT of one model, written aside, verified, and only then put in place."""
 
 import dataclasses
 import hashlib
+import importlib.metadata
 import os
 from pathlib import Path
 
-from seqattn_tf.export.lite import export_lite
-from seqattn_tf.export.saved_model import export_saved_model, versions
+from seqattn_tf.aside import written_aside
+from seqattn_tf.export import manifest
+from seqattn_tf.export.lite import write_lite
+from seqattn_tf.export.saved_model import versions, write_saved_model
 from seqattn_tf.export.verify import Agreement, fresh_texts, verify
-from seqattn_tf.models import load
+from seqattn_tf.models import Model, load
 from seqattn_tf.models.base import read_config
 from seqattn_tf.models.presets import find, presets
 
@@ -24,19 +27,45 @@ class Exported:
     agreement: Agreement
 
 
-def export(source: Path, target: Path) -> Exported:
-    """Export the model folder `source` as the next version of `target` (`models/NAME`) and to `lite/NAME` beside it.
+def export(source: Path, target: Path, version: int | None = None) -> Exported:
+    """Export a model folder as the next version of `target` (`models/NAME`) and to `lite/NAME` beside `models`.
+
+    Both forms are verified before either is in its place: a version appears whole, or not at all.
 
     Raises:
-        ValueError: an op cannot be served, or a form does not say what the Keras model says.
+        ValueError: an op cannot be served, a form does not say what the Keras model says, or the version exists.
     """
+    return export_model(load(source), target, read_config(source)["record"], version)
+
+
+def export_model(model: Model, target: Path, record: dict, version: int | None = None) -> Exported:
+    """The same for a model in memory."""
     target = Path(target)
-    model, record = load(source), read_config(source)["record"]
-    lite = export_lite(model, target.parent.parent / "lite" / target.name, record)
-    version = export_saved_model(model, target, record)
-    agreement = verify(model, version, lite, fresh_texts(model.source.rules, FRESH_TEXTS))
-    agreement.check()
-    return Exported(version, lite, agreement)
+    number = version if version is not None else max(versions(target), default=0) + 1
+    place, lite = target / str(number), target.parent.parent / "lite" / target.name
+    if place.exists():
+        raise _taken(target, number)
+    try:
+        with written_aside(place) as aside, written_aside(lite, replace_folder=True) as lite_aside:
+            described = {**manifest.describe(model, record), "name": target.name, "version": number}
+            graph = write_saved_model(model, aside)
+            write_lite(model, lite_aside)
+            manifest.write(lite_aside, described)
+            agreement = verify(model, aside, lite_aside, fresh_texts(model.source.rules, FRESH_TEXTS))
+            agreement.check()
+            described["verified"] = dataclasses.asdict(agreement)
+            manifest.write(lite_aside, described)
+            (aside / "assets.extra").mkdir()
+            manifest.write(aside / "assets.extra", {**described, **graph})
+    except OSError as error:
+        if place.exists():  # another export was faster
+            raise _taken(target, number) from error
+        raise
+    return Exported(place, lite, agreement)
+
+
+def _taken(target: Path, number: int) -> ValueError:
+    return ValueError(f"version: expected one that {target} does not hold. Received: {number}")
 
 
 def cache_folder() -> Path:
@@ -46,14 +75,25 @@ def cache_folder() -> Path:
 
 
 def export_presets() -> Path:
-    """The folder with every preset as a served model; exported on first use, and again when the package's change."""
-    content = hashlib.sha256()
-    for name in presets():
-        for file in sorted(find(name).glob("*.*")):
-            content.update(file.read_bytes())
-    models = cache_folder() / content.hexdigest()[:16] / "models"
+    """The folder with every preset as a served model; exported on first use, and again after an upgrade."""
+    models = cache_folder() / _state_of_package() / "models"
     for name in presets():
         if not versions(models / name):
             print(f"exporting {name} to {models / name} (once)", flush=True)
-            export_saved_model(load(find(name)), models / name, read_config(find(name))["record"])
+            try:
+                export(find(name), models / name, version=1)
+            except ValueError:
+                if not versions(models / name):  # else another process was faster, and its export is as good
+                    raise
     return models
+
+
+def _state_of_package() -> str:
+    """A name that changes with whatever an export of the presets depends on."""
+    content = hashlib.sha256()
+    for package in ("seqattn-tf", "tensorflow", "keras"):
+        content.update(importlib.metadata.version(package).encode())
+    for name in presets():
+        for file in sorted(path for path in find(name).rglob("*") if path.is_file()):
+            content.update(file.read_bytes())
+    return content.hexdigest()[:16]

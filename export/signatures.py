@@ -39,6 +39,6 @@ def edge_signature(model: Model) -> Any:
 
     def tensors(ids: tf.Tensor) -> dict[str, tf.Tensor]:
         with keras.StatelessScope(state_mapping=weights):
-            return model.serve_tensors(ids, tf.shape(ids)[1:])
+            return model.serve_ids(ids)
 
     return tf.function(tensors, autograph=False).get_concrete_function(tf.TensorSpec([1, None], tf.int32, "ids"))

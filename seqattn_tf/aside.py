@@ -9,10 +9,11 @@ from pathlib import Path
 
 
 @contextmanager
-def written_aside(path: str | os.PathLike[str]) -> Iterator[Path]:
+def written_aside(path: str | os.PathLike[str], replace_folder: bool = False) -> Iterator[Path]:
     """Give a temporary path beside `path`; rename what was written there to `path`, or remove it after an error.
 
-    A folder can only be renamed to a path that is free. Parent folders are created. The temporary name keeps the
+    A file replaces the one before it. A folder does so only with `replace_folder`; otherwise the path must be free, and
+    of two writers the second gets an `OSError`. Parent folders are created. The temporary name keeps the
     suffix and carries a random part, so that two writers never meet; it begins with a dot and is no version number.
 
     >>> import tempfile
@@ -24,12 +25,15 @@ def written_aside(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{uuid.uuid4().hex}-{path.name}")
+    aside, old = (path.with_name(f".{uuid.uuid4().hex}-{path.name}") for _ in range(2))
     try:
         yield aside
+        if replace_folder and path.exists():
+            path.rename(old)
         os.replace(aside, path)
     finally:
-        if aside.is_dir():
-            shutil.rmtree(aside)
-        else:
-            aside.unlink(missing_ok=True)
+        for left in (aside, old):
+            if left.is_dir():
+                shutil.rmtree(left)
+            else:
+                left.unlink(missing_ok=True)

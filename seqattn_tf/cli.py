@@ -16,7 +16,7 @@ from typing import Any
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; bad input ends with a message and status 2, a server's refusal with status 1."""
     options = _parser().parse_args(arguments)
-    if not getattr(options, "url", None):
+    if not (getattr(options, "url", None) or "").startswith("http://"):  # REST needs no TensorFlow
         _load_tensorflow_quietly()
     from seqattn_tf.serving.errors import ServingError
 
@@ -108,7 +108,8 @@ def _train(options: argparse.Namespace) -> None:
     settings = (recipe.small if options.preset == "small" else recipe.settings).changed(options.set)
     folder = options.folder or Path("runs") / recipe.name
     run.train(recipe, settings, folder, options.data)
-    print(f"the best model is in {folder}; seqattn evaluate {folder}")
+    data = f" --data {options.data}" if options.data else ""
+    print(f"the best model is in {folder}; seqattn evaluate {folder}{data}")
 
 
 def _evaluate(options: argparse.Namespace) -> None:

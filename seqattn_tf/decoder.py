@@ -51,8 +51,8 @@ class AttentionDecoder(Composed):
     Call arguments:
         tokens: `[batch, target]`, the symbols before each step (shifted right).
         values: `[batch, source, units]` to look at.
-        mask: `[batch, source]`, True = keep.
         summary: `[batch, units]`, from which the first state is made.
+        mask: `[batch, source]`, True = keep.
 
     Returns `(logits [batch, target, vocabulary], weights [batch, target, source])`.
 
@@ -132,8 +132,8 @@ class AttentionDecoder(Composed):
         self,
         tokens: tf.Tensor,
         values: tf.Tensor,
+        summary: tf.Tensor,
         mask: tf.Tensor | None = None,
-        summary: tf.Tensor | None = None,
         training: bool = False,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Teacher forcing: all steps, the given symbol before each."""

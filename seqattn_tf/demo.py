@@ -4,13 +4,17 @@ Trains the small `pronounce` model, exports it to SavedModel and LiteRT, serves 
 it has never seen, and leaves pictures and a page behind. What is already there is used again.
 """
 
+import dataclasses
 import json
+import shutil
 import time
 from contextlib import closing
 from pathlib import Path
 
 from seqattn_tf.answer import Answer
+from seqattn_tf.aside import written_aside
 from seqattn_tf.explain import Entry, draw_alignment, save_figure, write_page
+from seqattn_tf.export import manifest
 from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.package import export
 from seqattn_tf.export.saved_model import versions
@@ -20,6 +24,7 @@ from seqattn_tf.serving.client import connect
 from seqattn_tf.serving.server import Server, ServerConfig
 from seqattn_tf.training import recipes, run
 from seqattn_tf.training.data.pairs import Pair, group_targets
+from seqattn_tf.training.recipes import Settings
 
 WORDS = 6  # to show
 
@@ -29,6 +34,7 @@ def demo(folder: Path) -> None:
     began = time.time()
     recipe = recipes.get("pronounce")
     print("1. train: letters -> phonemes, small preset", flush=True)
+    _forget_other_settings(folder / "run", recipe.small)
     run.train(recipe, recipe.small, folder / "run")
     test = recipe.load(None).test
     figures = _measure(folder / "run", test)
@@ -69,17 +75,19 @@ def demo(folder: Path) -> None:
 def _measure(folder: Path, test: list[Pair]) -> dict[str, float]:
     """The error rates on the test split, measured once per trained model."""
     stored, stamp = folder / "test.json", (folder / "model.keras").stat().st_mtime_ns
-    if stored.is_file() and (figures := json.loads(stored.read_text()))["model"] == stamp:
+    if stored.is_file() and (figures := json.loads(stored.read_text())).get("model") == stamp:
         return figures
     figures = run.measure(load(folder), recipes.get("pronounce"), test, quiet=False)
     figures |= {"words": len(group_targets(test)), "model": stamp}
-    stored.write_text(json.dumps(figures))
+    with written_aside(stored) as aside:
+        aside.write_text(json.dumps(figures))
     return figures
 
 
 def _export_once(folder: Path) -> None:
     target, record = folder / "models" / "pronounce", read_config(folder / "run")["record"]
-    if (held := versions(target)) and _record(target / str(held[-1])) == record:
+    lite = folder / "lite" / "pronounce" / manifest.FILE
+    if (held := versions(target)) and lite.is_file() and _record(target / str(held[-1])) == record:
         print(f"   {target / str(held[-1])} is there", flush=True)
         return
     done = export(folder / "run", target)
@@ -89,7 +97,14 @@ def _export_once(folder: Path) -> None:
 
 
 def _record(version: Path) -> dict:
-    return json.loads((version / "assets.extra" / "manifest.json").read_text(encoding="utf-8"))["record"]
+    return manifest.read(version / "assets.extra")["record"]
+
+
+def _forget_other_settings(folder: Path, settings: Settings) -> None:
+    """A run left by an earlier version of the recipe is of no use to the demonstration."""
+    held = read_config(folder)["record"].get("settings") if (folder / "config.json").is_file() else None
+    if held not in (None, dataclasses.asdict(settings)):
+        shutil.rmtree(folder)
 
 
 def _choose(test: list[Pair]) -> dict[str, list[str]]:

@@ -28,11 +28,12 @@ def masked_softmax(logits: tf.Tensor, mask: tf.Tensor | None = None) -> tf.Tenso
     [[0.5, 0.5, 0.0]]
     """
     wide = _lift(logits)
-    if mask is None:
-        return tf.cast(tf.nn.softmax(wide), logits.dtype)
-    wide = tf.where(mask, wide, wide.dtype.min)
+    keep = wide > -float("inf")  # a forbidden place is one that is not kept
+    if mask is not None:
+        keep = tf.logical_and(keep, mask)
+    wide = tf.where(keep, wide, wide.dtype.min)
     exponents = wide - tf.stop_gradient(tf.reduce_max(wide, axis=-1, keepdims=True))
-    weights = tf.exp(exponents) * tf.cast(mask, wide.dtype)
+    weights = tf.exp(exponents) * tf.cast(keep, wide.dtype)
     total = tf.reduce_sum(weights, axis=-1, keepdims=True)
     return tf.cast(tf.math.divide_no_nan(weights, total), logits.dtype)
 
@@ -44,7 +45,8 @@ def masked_logsumexp(logits: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     0.0
     """
     wide = _lift(logits)
-    return tf.cast(tf.reduce_logsumexp(tf.where(mask, wide, wide.dtype.min), axis=-1), logits.dtype)
+    total = tf.reduce_logsumexp(tf.where(mask, wide, wide.dtype.min), axis=-1)
+    return tf.cast(tf.maximum(total, tf.cast(logits.dtype.min, wide.dtype)), logits.dtype)
 
 
 def masked_mean(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
@@ -53,5 +55,23 @@ def masked_mean(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     >>> masked_mean(tf.constant([[[1.0], [3.0], [9.0]]]), tf.constant([[True, True, False]])).numpy().tolist()
     [[2.0]]
     """
-    keep = tf.cast(mask, values.dtype)[..., None]
-    return tf.math.divide_no_nan(tf.reduce_sum(values * keep, axis=1), tf.reduce_sum(keep, axis=1))
+    wide = blank(_lift(values), mask)
+    count = tf.reduce_sum(tf.cast(mask, wide.dtype), axis=1)[..., None]
+    return tf.cast(tf.math.divide_no_nan(tf.reduce_sum(wide, axis=1), count), values.dtype)
+
+
+def blank(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """Zeros in place of what is not kept, whatever stands there, NaN included: `[batch, time, units]`.
+
+    >>> blank(tf.constant([[[1.0], [float("nan")]]]), tf.constant([[True, False]])).numpy().ravel().tolist()
+    [1.0, 0.0]
+    """
+    return tf.where(mask[..., None], values, tf.zeros_like(values))
+
+
+def checked_mask(mask: tf.Tensor) -> tf.Tensor:
+    """The mask as a boolean tensor; anything else is refused."""
+    mask = tf.convert_to_tensor(mask)
+    if mask.dtype != tf.bool:
+        raise ValueError(f"mask: expected booleans, True = keep. Received: {mask.dtype.name}")
+    return mask

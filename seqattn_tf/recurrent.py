@@ -7,11 +7,14 @@ import tensorflow as tf
 
 from seqattn_tf.cells import Cell
 from seqattn_tf.layer import Composed
+from seqattn_tf.masking import blank, checked_mask
 from seqattn_tf.scan import scan, to_time_major
 
 
 def _cell(cell: str | Cell, units: int | None, dtype: Any) -> Cell:
     """A given cell as it is; a named one with the network's precision."""
+    if isinstance(cell, str) and units is None:
+        raise ValueError(f"units: expected a number for the cell {cell!r} given by name. Received: None")
     return Cell.get(cell, dtype=dtype, **({} if units is None else {"units": units}))
 
 
@@ -57,14 +60,15 @@ class Recurrent(Composed):
         """Outputs at every step, and the states after the last."""
         if inputs.shape.rank != 3:
             raise ValueError(f"inputs: expected [batch, time, features]. Received shape: {inputs.shape}")
+        if mask is not None:
+            mask = checked_mask(mask)
+            inputs = blank(inputs, mask)  # whatever stands in the padding, it reaches no gradient
         projected = self.cell.project(to_time_major(inputs))
         states = self.cell.get_initial_state(tf.shape(inputs)[0]) if initial_state is None else initial_state
         keep = None if mask is None else to_time_major(mask)
         stacked, last = scan(self.cell.step, projected, tf.nest.flatten(states), keep, self.reverse)
         outputs = to_time_major(stacked[0])
-        if mask is not None:
-            outputs *= tf.cast(mask, outputs.dtype)[..., None]
-        return outputs, last
+        return outputs if mask is None else blank(outputs, mask), last
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""

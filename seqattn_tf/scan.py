@@ -66,7 +66,7 @@ def scan(
     final = 0 if reverse else -1
     length = tf.nest.flatten(elements)[0].shape[0]
     if length == 0:  # tf.scan needs a first step
-        return tf.nest.map_structure(lambda state: tf.zeros([0, *state.shape], state.dtype), initial), initial
+        return tf.nest.map_structure(lambda state: tf.zeros_like(state)[None][:0], initial), initial
     if length is not None:
         stacked = tf.scan(body, elements, initial, reverse=reverse)
         return stacked, tf.nest.map_structure(lambda carries: carries[final], stacked)

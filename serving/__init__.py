@@ -2,3 +2,5 @@
 
 Importing this package loads nothing heavy: `client.RestClient` runs without TensorFlow, `server.Server` loads it.
 """
+
+DEFAULT_SIGNATURE = "serving_default"

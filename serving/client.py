@@ -17,12 +17,12 @@ from urllib.parse import quote, urlsplit
 
 import numpy as np
 
-from .errors import ServingError, from_http
+from seqattn_tf.serving import DEFAULT_SIGNATURE
+from seqattn_tf.serving.errors import ServingError, from_http
+from seqattn_tf.serving.json_values import is_base64
 
 if TYPE_CHECKING:
-    from .grpc_client import GrpcClient
-
-DEFAULT_SIGNATURE = "serving_default"
+    from seqattn_tf.serving.grpc_client import GrpcClient
 
 
 class RestClient:
@@ -36,7 +36,7 @@ class RestClient:
     def __init__(self, url: str, timeout: float = 60.0):
         parts = urlsplit(url)
         if parts.scheme != "http" or not parts.hostname:
-            raise ValueError(f"url: expected http://host:port, received {url!r}")
+            raise ValueError(f"url: expected http://host:port. Received: {url!r}")
         self.address = parts.netloc
         self._timeout = timeout
         self._idle: list[http.client.HTTPConnection] = []
@@ -60,7 +60,7 @@ class RestClient:
         columns = {alias: _plain(value) for alias, value in inputs.items()}
         body = {"signature_name": signature_name, "inputs": columns}
         outputs = self._request("POST", _path(model, version) + ":predict", json.dumps(body).encode())["outputs"]
-        if not isinstance(outputs, dict) or _is_base64(outputs):
+        if not isinstance(outputs, dict) or is_base64(outputs):
             outputs = {self._only_output(model, version, signature_name): outputs}
         return {alias: _array(value) for alias, value in outputs.items()}
 
@@ -91,16 +91,16 @@ class RestClient:
             status, text = self._exchange(method, path, body)
         except TimeoutError as error:
             raise ServingError(
-                "DEADLINE_EXCEEDED", f"{self.address}: expected an answer within {self._timeout} s, received none"
+                "DEADLINE_EXCEEDED", f"{self.address}: expected an answer within {self._timeout} s. Received: none"
             ) from error
         except (OSError, http.client.HTTPException) as error:
             raise ServingError(
-                "UNAVAILABLE", f"expected a model server at http://{self.address}, received {error!r}"
+                "UNAVAILABLE", f"expected a model server at http://{self.address}. Received: {error!r}"
             ) from error
         try:
             document = json.loads(text)
         except ValueError:
-            document = {"error": f"expected JSON from http://{self.address}{path}, received {text[:200]!r}"}
+            document = {"error": f"expected JSON from http://{self.address}{path}. Received: {text[:200]!r}"}
         if not isinstance(document, dict) or status != 200 or "error" in document:
             message = document.get("error", text) if isinstance(document, dict) else text
             raise from_http(status, str(message))
@@ -131,16 +131,16 @@ def connect(url: str) -> RestClient | GrpcClient:
     if scheme == "http" and address:
         return RestClient(url)
     if scheme == "grpc" and address:
-        from .grpc_client import GrpcClient
+        from seqattn_tf.serving.grpc_client import GrpcClient
 
         return GrpcClient(address)
-    raise ValueError(f"url: expected http://host:port or grpc://host:port, received {url!r}")
+    raise ValueError(f"url: expected http://host:port or grpc://host:port. Received: {url!r}")
 
 
 def __getattr__(name: str) -> Any:
     """`GrpcClient` lives in a module of its own, because it needs TensorFlow and this one does not."""
     if name == "GrpcClient":
-        from .grpc_client import GrpcClient
+        from seqattn_tf.serving.grpc_client import GrpcClient
 
         return GrpcClient
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -159,10 +159,6 @@ def _plain(value: Any) -> Any:
     return {"b64": base64.b64encode(value).decode("ascii")} if isinstance(value, bytes) else value
 
 
-def _is_base64(value: Any) -> bool:
-    return isinstance(value, dict) and value.keys() == {"b64"} and isinstance(value["b64"], str)
-
-
 def _array(value: Any) -> np.ndarray:
     """Nested lists of an answer as an array; text stays `str` and bytes stay `bytes`, to the last zero."""
     value = leaf = _unpack(value)
@@ -174,4 +170,4 @@ def _array(value: Any) -> np.ndarray:
 def _unpack(value: Any) -> Any:
     if isinstance(value, list):
         return [_unpack(item) for item in value]
-    return base64.b64decode(value["b64"]) if _is_base64(value) else value
+    return base64.b64decode(value["b64"]) if is_base64(value) else value

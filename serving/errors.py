@@ -69,7 +69,7 @@ class ServingError(Exception):
 
     def __init__(self, code: str, message: str):
         if code not in HTTP_STATUS:
-            raise ValueError(f"code: expected one of {', '.join(HTTP_STATUS)}; received {code!r}")
+            raise ValueError(f"code: expected one of {', '.join(HTTP_STATUS)}. Received: {code!r}")
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message

@@ -16,10 +16,10 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
-from .errors import ServingError
-from .json_values import BYTES_SUFFIX
-from .messages import SIGNATURE_DEF, to_document
-from .servable import DEFAULT_SIGNATURE
+from seqattn_tf.serving import DEFAULT_SIGNATURE
+from seqattn_tf.serving.errors import ServingError
+from seqattn_tf.serving.json_values import BYTES_SUFFIX
+from seqattn_tf.serving.messages import SIGNATURE_DEF, to_document
 
 
 class GrpcClient:
@@ -96,7 +96,7 @@ class GrpcClient:
         except grpc.RpcError as error:
             code, details = error.code().name, error.details()
             if code == "UNAVAILABLE":
-                details = f"expected a model server at grpc://{self.address}, received {details!r}"
+                details = f"expected a model server at grpc://{self.address}. Received: {details!r}"
             raise ServingError(code, details) from error
 
 
@@ -112,7 +112,7 @@ def _proto(alias: str, value: Any, dtype: tf.DType | None) -> Any:
     except (TypeError, ValueError) as error:
         wanted = dtype.name if dtype else "one type"
         raise ServingError(
-            "INVALID_ARGUMENT", f"{alias}: expected full rows of {wanted}, received {str(error).splitlines()[0]}"
+            "INVALID_ARGUMENT", f"{alias}: expected full rows of {wanted}. Received: {str(error).splitlines()[0]}"
         ) from error
 
 

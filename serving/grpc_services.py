@@ -22,10 +22,11 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
-from .errors import ServingError, from_exception
-from .messages import SIGNATURE_DEF, metadata_message, status_message
-from .repository import ModelRepository, VersionStatus
-from .servable import DEFAULT_SIGNATURE, Servable
+from seqattn_tf.serving import DEFAULT_SIGNATURE
+from seqattn_tf.serving.errors import ServingError, from_exception
+from seqattn_tf.serving.messages import SIGNATURE_DEF, metadata_message, status_message
+from seqattn_tf.serving.repository import ModelRepository, VersionStatus
+from seqattn_tf.serving.servable import Servable
 
 LOG = logging.getLogger(__name__)
 Response = TypeVar("Response")
@@ -147,7 +148,7 @@ def _array(alias: str, proto: tensor_pb2.TensorProto) -> np.ndarray:
     shape = proto.tensor_shape
     try:
         if shape.unknown_rank or any(dim.size < 0 for dim in shape.dim):
-            raise ValueError(f"expected known sizes, received {shape}")
+            raise ValueError(f"expected known sizes. Received: {shape}")
         return tf.make_ndarray(proto)
     except (ValueError, TypeError, MemoryError):
         raise ServingError("INVALID_ARGUMENT", f"tensor parsing error: {alias}") from None

@@ -1,4 +1,4 @@
-"""HTTP/1.1 on the standard library: keep-alive, gzip and chunked bodies, and a drain that loses no request."""
+"""HTTP/1.1 on the standard library: keep-alive, gzip and chunked bodies, and a drain that answers what has arrived."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 LOG = logging.getLogger(__name__)
+PIECE = 1 << 20  # bytes read at once
 Handle = Callable[[str, str, bytes], tuple[int, bytes]]
 
 
@@ -109,7 +110,7 @@ class _Handler(BaseHTTPRequestHandler):
                 if isinstance(error, (ConnectionError, TimeoutError)):
                     raise
                 self.close_connection = True  # where the next request begins is not known
-                self._send(400, _error(f"expected a readable request body, received one that is not: {error}"))
+                self._send(400, _error(f"expected a readable request body. Received: one that is not: {error}"))
                 return
             self._send(*self.server.handle_request_body(self.command, self.path, body))
 
@@ -145,10 +146,13 @@ class _Handler(BaseHTTPRequestHandler):
             pass
 
     def _read_exactly(self, size: int) -> bytes:
-        body = self.rfile.read(size)
-        if len(body) < size:
-            raise EOFError(f"{len(body)} bytes of {size}")
-        return body
+        body = bytearray()
+        while len(body) < size:  # piece by piece: a length that is only claimed takes no memory
+            piece = self.rfile.read(min(size - len(body), PIECE))
+            if not piece:
+                raise EOFError(f"{len(body)} bytes of {size}")
+            body += piece
+        return bytes(body)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """A request line or header that cannot be read; the body is JSON as everywhere."""

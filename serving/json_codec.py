@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .errors import ServingError
-from .json_values import from_array, invalid, is_base64, read_values, shown, to_array
+from seqattn_tf.serving.errors import ServingError
+from seqattn_tf.serving.json_values import from_array, invalid, is_base64, read_values, shown, to_array
 
 
 def parse_document(body: bytes) -> dict[str, Any]:

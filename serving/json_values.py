@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import ServingError
+from seqattn_tf.serving.errors import ServingError
 
 # dtypes that JSON can carry, by TF Serving's names. Strings are object arrays of bytes.
 NUMPY_TYPES = {

@@ -13,8 +13,8 @@ import weakref
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .errors import ServingError, from_exception
-from .servable import Servable
+from seqattn_tf.serving.errors import ServingError, from_exception
+from seqattn_tf.serving.servable import Servable
 
 LOG = logging.getLogger(__name__)
 MAX_VERSION = 2**63 - 1

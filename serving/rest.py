@@ -6,11 +6,18 @@ import logging
 import re
 from urllib.parse import unquote
 
-from .errors import ServingError, from_exception
-from .json_codec import decode_inputs, encode_document, encode_outputs, parse_document, read_signature_name
-from .messages import metadata_message, status_message, to_document
-from .repository import MAX_VERSION, ModelRepository
-from .servable import DEFAULT_SIGNATURE, Servable, type_name
+from seqattn_tf.serving import DEFAULT_SIGNATURE
+from seqattn_tf.serving.errors import ServingError, from_exception
+from seqattn_tf.serving.json_codec import (
+    decode_inputs,
+    encode_document,
+    encode_outputs,
+    parse_document,
+    read_signature_name,
+)
+from seqattn_tf.serving.messages import metadata_message, status_message, to_document
+from seqattn_tf.serving.repository import MAX_VERSION, ModelRepository
+from seqattn_tf.serving.servable import Servable, type_name
 
 LOG = logging.getLogger(__name__)
 _MODEL = r"/v1/models(?:/(?P<name>[^/:]+))?(?:/versions/(?P<version>\d+))?"
@@ -45,7 +52,7 @@ class RestApi:
 
     def _answer(self, method: str, path: str, body: bytes) -> bytes:
         if not path.lower().startswith("/v1/"):
-            raise ServingError("NOT_FOUND", f"Not Found: expected a path under /v1/, received {path}")
+            raise ServingError("NOT_FOUND", f"Not Found: expected a path under /v1/. Received: {path}")
         for verb, pattern, answer in self._routes:
             match = pattern.fullmatch(path) if verb == method else None
             if match:

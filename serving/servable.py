@@ -11,9 +11,8 @@ import tensorflow_text  # noqa: F401  registers the text ops that exported graph
 from tensorflow.core.framework import types_pb2
 from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
-from .errors import ServingError, from_exception
-
-DEFAULT_SIGNATURE = "serving_default"
+from seqattn_tf.serving import DEFAULT_SIGNATURE
+from seqattn_tf.serving.errors import ServingError, from_exception
 
 
 class Servable:
@@ -76,7 +75,7 @@ def _read_signature_defs(path: Path) -> dict[str, meta_graph_pb2.SignatureDef]:
         if tf.saved_model.SERVING in graph.meta_info_def.tags:
             return dict(graph.signature_def)
     tags = [list(graph.meta_info_def.tags) for graph in model.meta_graphs]
-    raise ServingError("NOT_FOUND", f"expected a graph with the tag {tf.saved_model.SERVING!r}, received {tags}")
+    raise ServingError("NOT_FOUND", f"expected a graph with the tag {tf.saved_model.SERVING!r}. Received: {tags}")
 
 
 def _check_names(signature: meta_graph_pb2.SignatureDef, inputs: Mapping[str, object]) -> None:

@@ -15,11 +15,11 @@ from pathlib import Path
 import grpc
 from tensorflow_serving.apis import model_service_pb2_grpc, prediction_service_pb2_grpc
 
-from .errors import ServingError
-from .grpc_services import ModelService, PredictionService
-from .http_server import DrainingHttpServer
-from .repository import ModelRepository
-from .rest import RestApi
+from seqattn_tf.serving.errors import ServingError
+from seqattn_tf.serving.grpc_services import ModelService, PredictionService
+from seqattn_tf.serving.http_server import DrainingHttpServer
+from seqattn_tf.serving.repository import ModelRepository
+from seqattn_tf.serving.rest import RestApi
 
 DRAIN_SECONDS = 30.0  # the longest that stop() waits for requests
 _GRPC_THREADS = 32
@@ -60,14 +60,14 @@ class Server:
     def rest_url(self) -> str:
         """Where the REST API answers, with the real port."""
         if self._http is None:
-            raise ValueError("rest_url: expected a started server, received one that was not started")
+            raise ValueError("rest_url: expected a started server. Received: one that was not started")
         return f"http://{self.config.host}:{self._http.server_port}"
 
     @property
     def grpc_address(self) -> str:
         """Where the gRPC API answers, `host:port` with the real port."""
         if self._grpc is None:
-            raise ValueError("grpc_address: expected a started server, received one that was not started")
+            raise ValueError("grpc_address: expected a started server. Received: one that was not started")
         return f"{self.config.host}:{self._grpc_port}"
 
     def start(self) -> Server:
@@ -122,7 +122,7 @@ class Server:
         if any(status.state == "AVAILABLE" for versions in statuses.values() for status in versions):
             return
         faults = [f"{name}/{status.version}: {status.error_message}" for name in names for status in statuses[name]]
-        raise ValueError(f"expected a model that loads in {self.config.model_base_path}, received: {'; '.join(faults)}")
+        raise ValueError(f"expected a model that loads in {self.config.model_base_path}. Received: {'; '.join(faults)}")
 
 
 def serve(config: ServerConfig) -> None:
@@ -158,7 +158,7 @@ def _listen(config: ServerConfig, repository: ModelRepository) -> DrainingHttpSe
         return DrainingHttpServer(config.host, config.rest_api_port, RestApi(repository).handle)
     except OSError as error:
         raise OSError(
-            f"rest_api_port: expected a free port, received {config.host}:{config.rest_api_port} ({error.strerror})"
+            f"rest_api_port: expected a free port. Received: {config.host}:{config.rest_api_port} ({error.strerror})"
         ) from error
 
 
@@ -170,8 +170,8 @@ def _grpc_server(config: ServerConfig, repository: ModelRepository) -> tuple[grp
     try:
         return server, server.add_insecure_port(f"{config.host}:{config.port}")
     except RuntimeError as error:
-        raise OSError(f"port: expected a free port, received {config.host}:{config.port}") from error
+        raise OSError(f"port: expected a free port. Received: {config.host}:{config.port}") from error
 
 
 def _no_model(folder: Path) -> str:
-    return f"model_base_path: expected a folder that holds NAME/VERSION/saved_model.pb, received {folder}"
+    return f"model_base_path: expected a folder that holds NAME/VERSION/saved_model.pb. Received: {folder}"

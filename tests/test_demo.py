@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import shutil
 
 import pytest
 
@@ -37,3 +38,8 @@ def test_trains_exports_serves_asks_draws_and_reuses_what_is_there(quick, tmp_pa
     assert "models/pronounce/1 is there" in capsys.readouterr().out
     assert (tmp_path / "run/model.keras").stat().st_mtime_ns == model
     assert sorted(path.name for path in (tmp_path / "models/pronounce").iterdir()) == ["1"]
+
+    shutil.rmtree(tmp_path / "lite")
+    (tmp_path / "run/test.json").write_text("{}")
+    demo.demo(tmp_path)
+    assert (tmp_path / "lite/pronounce/model.tflite").is_file()

@@ -4,7 +4,7 @@ import tensorflow as tf
 from support.gradients import assert_gradient
 from support.layers import random
 
-from seqattn_tf.masking import length_mask, masked_logsumexp, masked_mean, masked_softmax
+from seqattn_tf.masking import checked_mask, length_mask, masked_logsumexp, masked_mean, masked_softmax
 
 MASK = np.array([[True, True, False], [False, False, False], [True, True, True]])
 
@@ -27,6 +27,23 @@ def test_extreme_logits_and_empty_rows_give_no_nan(dtype):
     weights = tf.cast(weights, tf.float32).numpy()
     assert np.isfinite(gradient).all()
     np.testing.assert_allclose(weights.sum(-1), [1, 0, 1], rtol=1e-2)
+
+
+def test_forbidden_places_are_not_kept():
+    logits = tf.constant([[-np.inf, -np.inf, -np.inf], [0.0, -np.inf, 0.0]])
+    for mask in (None, tf.constant(MASK[[2, 2]])):
+        np.testing.assert_allclose(masked_softmax(logits, mask), [[0, 0, 0], [0.5, 0, 0.5]])
+
+
+def test_half_precision_sums_do_not_overflow():
+    values = tf.cast(tf.fill([1, 3000, 1], 40.0), tf.float16)
+    assert float(masked_mean(values, tf.fill([1, 3000], True))[0, 0]) == 40
+    assert np.isfinite(masked_logsumexp(tf.zeros([1, 2], tf.float16), tf.constant([[False, False]])))
+
+
+def test_masks_must_be_boolean():
+    with pytest.raises(ValueError, match=r"mask: expected booleans, True = keep\. Received: int32"):
+        checked_mask(tf.constant([[1, 0]]))
 
 
 def test_softmax_gradient():

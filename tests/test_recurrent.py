@@ -84,6 +84,23 @@ def test_fits_inside_a_functional_model(tmp_path):
     np.testing.assert_allclose(again(INPUTS), model(INPUTS), atol=1e-6)
 
 
+def test_what_stands_in_the_padding_reaches_nothing():
+    layer = Recurrent("gru", units=UNITS)
+    dirty = tf.constant(np.where(MASK[..., None], INPUTS, np.nan))
+    with tf.GradientTape() as tape:
+        outputs, _ = layer(dirty, mask=tf.constant(MASK))
+        loss = tf.reduce_sum(outputs**2)
+    assert np.isfinite(outputs).all()
+    assert all(np.isfinite(gradient).all() for gradient in tape.gradient(loss, layer.trainable_variables))
+
+
+def test_named_cell_needs_units_and_masks_are_boolean():
+    with pytest.raises(ValueError, match="units: expected a number for the cell 'gru'"):
+        Recurrent("gru")
+    with pytest.raises(ValueError, match="mask: expected booleans"):
+        Recurrent("gru", units=UNITS)(tf.constant(INPUTS), mask=tf.constant(MASK.astype("int32")))
+
+
 def test_wrong_rank_is_refused():
     with pytest.raises(ValueError, match=r"expected \[batch, time, features\]"):
         Recurrent("gru", units=UNITS)(tf.zeros([2, FEATURES]))

@@ -46,6 +46,16 @@ def test_equals_the_loop_by_hand(reverse, masked, length, static):
     np.testing.assert_array_equal(last["count"], count)
 
 
+def test_no_steps_with_an_unknown_batch():
+    @tf.function(input_signature=[tf.TensorSpec([0, None]), tf.TensorSpec([None])])
+    def run(elements, initial):
+        return scan(lambda x, carry: carry + x, elements, initial)
+
+    stacked, last = run(tf.zeros([0, 2]), tf.constant([1.0, 2.0]))
+    assert stacked.shape == (0, 2)
+    assert last.numpy().tolist() == [1, 2]
+
+
 def test_xla_gives_the_same_numbers_and_gradients():
     elements, mask = tf.constant(random(LENGTH, BATCH)), tf.constant(MASK)
 

@@ -15,18 +15,18 @@ from seqattn_tf.training.progress import Progress
 class ProgressBar(keras.callbacks.Callback):
     """One bar over the whole training, with the loss and the time left; a line per epoch."""
 
-    def __init__(self, steps: int, epochs: int) -> None:
+    def __init__(self, steps: int, epochs: int, first_epoch: int = 0) -> None:
         super().__init__()
-        self.steps, self.epochs = steps, epochs
+        self.steps, self.epochs, self.first_epoch = steps, epochs, first_epoch
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Draw the bar."""
         interval = 0.5 if sys.stderr.isatty() else 20.0  # a log file wants few lines
-        self.bar = tqdm(total=self.steps * self.epochs, unit="step", mininterval=interval, dynamic_ncols=True)
+        done, total = self.first_epoch * self.steps, self.epochs * self.steps
+        self.bar = tqdm(initial=done, total=total, unit="step", mininterval=interval, dynamic_ncols=True)
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """A resumed training starts further on."""
-        self.bar.update(epoch * self.steps - self.bar.n)
+        """Look at the clock."""
         self.began = time.time()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:

@@ -27,6 +27,10 @@ class Progress:
         """Time spent on the whole training until now."""
         return self.spent + time.time() - self.started
 
+    def finished(self, epochs: int, patience: int) -> bool:
+        """Whether nothing is left to do: all epochs done, or too many since the best."""
+        return self.epoch >= epochs or (self.epoch > 0 and self.epoch - self.best_epoch > patience)
+
     def store(self, model: keras.Model, epoch: int) -> None:
         """Write everything after `epoch` epochs; the file is replaced whole."""
         self.epoch = epoch

@@ -71,28 +71,30 @@ def train(recipe: Recipe, settings: Settings, folder: Path, data: str | Path | N
     Run again with the same settings, it goes on after a kill and returns at once when nothing is left to do.
     """
     folder = Path(folder)
-    splits = recipe.load(data)
-    _refuse_another_run(folder, settings, splits)
+    whole = recipe.load(data)
+    _refuse_another_run(folder, settings, whole)
     keras.utils.set_random_seed(settings.seed)
-    pairs = list(splits.train)[: settings.limit or None]
-    model = build(recipe, settings, pairs)
-    dataset = batches(encode(pairs, model.source, model.target), settings.batch, settings.seed)
-    steps = int(dataset.cardinality())
+    splits = dataclasses.replace(whole, train=whole.train[: settings.limit or None])
+    model = build(recipe, settings, splits.train)
+    _refuse_too_long(model, splits.dev)
+    steps = max(len(splits.train) // settings.batch, 1)
     compile_network(model.network, settings, steps * settings.epochs)
     progress = Progress(folder / "progress.npz")
     progress.restore(model.network)
+    arrays = encode(splits.train, model.source, model.target)
+    dataset = batches(arrays, settings.batch, seed=settings.seed + progress.epoch)  # a resumed run repeats no order
 
     def save(figures: Mapping[str, float]) -> None:
         record = describe(recipe, settings, splits, figures, progress.seconds)
+        record["fingerprint"] = whole.fingerprint
         model.save(folder, record)
 
     callbacks = [
         Score(lambda: measure(model, recipe, splits.dev)),
         KeepBest(f"dev_{recipe.monitor}", settings.patience, save, progress),
-        ProgressBar(steps, settings.epochs),
+        ProgressBar(steps, settings.epochs, progress.epoch),
     ]
-    finished = progress.epoch >= settings.epochs or progress.epoch - progress.best_epoch > settings.patience
-    if not finished:
+    if not progress.finished(settings.epochs, settings.patience):
         model.network.fit(
             dataset,
             epochs=settings.epochs,
@@ -102,6 +104,15 @@ def train(recipe: Recipe, settings: Settings, folder: Path, data: str | Path | N
             verbose=0,
         )
     return load(folder)
+
+
+def _refuse_too_long(model: Seq2Seq, pairs: Sequence[Pair]) -> None:
+    """What the model would refuse to answer is found before hours of training, not after."""
+    for pair in pairs:
+        if len(model.source.rules.tokens(pair.source)) > model.max_source:
+            raise ValueError(
+                f"development split: expected at most {model.max_source} symbols. Received: {pair.source!r}"
+            )
 
 
 def _refuse_another_run(folder: Path, settings: Settings, splits: Splits) -> None:
@@ -124,7 +135,6 @@ def describe(
         "recipe": recipe.name,
         "settings": dataclasses.asdict(settings),
         "data": splits.origin,
-        "fingerprint": splits.fingerprint,
         "pairs": {"train": len(splits.train), "dev": len(splits.dev), "test": len(splits.test)},
         "figures": {name: round(value, 5) for name, value in figures.items()},
         "seconds": round(seconds, 1),
@@ -139,6 +149,8 @@ def evaluate(folder: Path, data: str | Path | None = None, split: str = "test") 
         raise ValueError(f"{folder}: expected the record of a recipe in config.json. Received: {record}")
     recipe = recipes.get(record["recipe"])
     splits = recipe.load(data)
-    if splits.fingerprint != record["fingerprint"]:  # its test words may be among those the model was trained on
-        raise ValueError(f"data: expected what the model was trained on, {record['data']}. Received: {splits.origin}")
+    trained_on = f"{record['data']} ({record.get('fingerprint')})"
+    given = f"{splits.origin} ({splits.fingerprint})"
+    if trained_on != given:  # the test words may be among those the model was trained on
+        raise ValueError(f"data: expected what the model was trained on, {trained_on}. Received: {given}; see --data")
     return measure(load(folder), recipe, getattr(splits, split), quiet=False)

@@ -12,6 +12,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.layer import Composed, Named
+from seqattn_tf.masking import checked_mask
 
 
 class Memory(NamedTuple):
@@ -58,7 +59,7 @@ class Attention(Composed):
     Args:
         score: a `Score` or its name (`"additive"`).
         align: an `Alignment` or its name (`"softmax"`).
-        units: width of the score's hidden layer, for a score given by name.
+        units: width of the score's hidden layer, for a score given by name that has one.
 
     Call arguments:
         query: `[batch, units]`, or several, `[batch, queries, units]`.
@@ -75,10 +76,15 @@ class Attention(Composed):
     parts = ("score", "align")
 
     def __init__(
-        self, score: str | Score = "additive", align: str | Alignment = "softmax", units: int = 128, **kwargs: Any
+        self,
+        score: str | Score = "additive",
+        align: str | Alignment = "softmax",
+        units: int | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.score = Score.get(score, units=units, dtype=self.dtype_policy)
+        width = {} if units is None else {"units": units}
+        self.score = Score.get(score, dtype=self.dtype_policy, **width)
         self.align = Alignment.get(align, dtype=self.dtype_policy)
 
     def build(self, query_shape: Any, values_shape: Any) -> None:
@@ -91,8 +97,7 @@ class Attention(Composed):
         """What all queries of one sequence share."""
         if values.shape.rank != 3:
             raise ValueError(f"values: expected [batch, source, units]. Received shape: {values.shape}")
-        if mask is None:
-            mask = tf.ones(tf.shape(values)[:2], tf.bool)
+        mask = tf.ones(tf.shape(values)[:2], tf.bool) if mask is None else checked_mask(mask)
         return Memory(self.score.prepare(values), values, mask)
 
     def initial_state(self, memory: Memory) -> tuple:

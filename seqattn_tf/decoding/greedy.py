@@ -18,6 +18,7 @@ def greedy(
     begin: int,
     end: int,
     max_length: int,
+    row_lengths: tf.Tensor | None = None,
     never: Sequence[int] = (),
 ) -> Decoded:
     """Decode by taking the best symbol at every step.
@@ -28,6 +29,7 @@ def greedy(
         memory: what the step looks at; its `mask: [batch, source]` is True where there is something.
         begin, end: the symbol before the first and the one that ends an answer.
         max_length: an answer that has not ended by then is cut there.
+        row_lengths: `[batch]`, the same for each row.
         never: symbols that are not chosen, however probable.
 
     >>> from collections import namedtuple
@@ -42,4 +44,4 @@ def greedy(
         banned = tf.reduce_sum(tf.one_hot(list(never), size, on_value=BANNED), axis=0) if never else 0.0
         return tf.argmax(log_probabilities + banned, axis=-1, output_type=tf.int32)
 
-    return generate(step, best, state, memory, Limits(begin, end, max_length))
+    return generate(step, best, state, memory, Limits(begin, end, max_length, row_lengths))

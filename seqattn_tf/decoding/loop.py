@@ -25,7 +25,8 @@ class Limits(NamedTuple):
 
     begin: int
     end: int
-    max_length: int
+    max_length: int  # of any row
+    row_lengths: tf.Tensor | None = None  # [batch], of each row
 
 
 class _Progress(NamedTuple):
@@ -60,6 +61,8 @@ def generate(
         chosen = choose(log_probabilities)
         gained = tf.reduce_sum(log_probabilities * tf.one_hot(chosen, logits.shape[-1]), axis=-1)
         goes_on = tf.logical_and(now.running, tf.not_equal(chosen, limits.end))
+        if limits.row_lengths is not None:
+            goes_on = tf.logical_and(goes_on, now.time < limits.row_lengths)
         here = tf.equal(tf.range(limits.max_length), now.time)  # [max_length]
         write = tf.logical_and(goes_on[:, None], here)  # [batch, max_length]
         result = Decoded(

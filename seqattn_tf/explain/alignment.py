@@ -83,7 +83,7 @@ def draw_alignment(
         title: one sentence above the map.
 
     >>> figure = draw_alignment(np.eye(2), ["h", "i"], ["HH", "AY"], title="hi")
-    >>> save_figure(figure, "hi.png")
+    >>> save_figure(figure, "hi.png")  # doctest: +SKIP
     """
     source, target = [_label(symbol) for symbol in source], [_label(symbol) for symbol in target]
     if not source or not target:

@@ -41,7 +41,11 @@ class Model(tf.Module):
         raise NotImplementedError
 
     def serve_tensors(self, ids: tf.Tensor, lengths: tf.Tensor) -> dict[str, tf.Tensor]:
-        """The `tensors` form: ids and lengths in, ids out; no strings, so that it runs on the edge."""
+        """The `tensors` form: ids and lengths in, ids out; no strings."""
+        raise NotImplementedError
+
+    def serve_ids(self, ids: tf.Tensor) -> dict[str, tf.Tensor]:
+        """The same from padded ids alone, in ops that also run on the edge."""
         raise NotImplementedError
 
     def log_likelihood(self, texts: tf.Tensor, answers: tf.Tensor) -> tf.Tensor:

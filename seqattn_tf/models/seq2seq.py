@@ -17,6 +17,16 @@ from seqattn_tf.models.network import EncoderDecoder
 from seqattn_tf.text.rules import BEGIN, END, PAD, SymbolRules, as_texts
 from seqattn_tf.text.symbols import SymbolTokenizer
 
+GROWTH, MARGIN = 2, 8  # an answer has at most GROWTH symbols for each one read, and MARGIN more
+
+
+def _at_most(limit: int, rows: tf.Tensor, name: str) -> tf.Tensor:
+    """The rows `[batch, length]` themselves, after making sure in the graph that they are not too long."""
+    length = tf.shape(rows)[1]
+    message = f"{name}: expected at most {limit} symbols, received"
+    with tf.control_dependencies([tf.debugging.Assert(length <= limit, [message, length])]):
+        return tf.identity(rows)
+
 
 class Seq2Seq(Model):
     """Text to text by an `EncoderDecoder`.
@@ -25,7 +35,7 @@ class Seq2Seq(Model):
         network: the Keras network.
         source, target: how text becomes symbols on either side.
         max_source: texts with more symbols are refused.
-        max_target: answers are cut there.
+        max_target: answers are cut there, or earlier for a short text.
 
     >>> letters, sounds = SymbolRules(("a", "b")), SymbolRules(("AH", "B"), split="spaces")
     >>> network = EncoderDecoder(letters.size, sounds.size, units=8)
@@ -54,19 +64,24 @@ class Seq2Seq(Model):
 
     def preprocess(self, texts: tf.Tensor) -> dict[str, tf.Tensor]:
         """Strings `[batch]` to `tokens` and `ids`, `[batch, source]`; refuses a text that is too long."""
-        tokens = self.source.tokens(texts)
-        longest = tf.shape(tokens)[1]
-        message = f"text: expected at most {self.max_source} symbols, received"
-        with tf.control_dependencies([tf.debugging.Assert(longest <= self.max_source, [message, longest])]):
-            tokens = tf.identity(tokens)
+        tokens = _at_most(self.max_source, self.source.tokens(texts), "text")
         return {"tokens": tokens, "ids": self.source.table.lookup(tokens)}
 
     def decode(self, ids: tf.Tensor) -> Decoded:
         """Source ids `[batch, source]` to the best answer; a row with nothing to read gets the empty one."""
         memory, state = self.network.encode(ids)
-        limits = {"begin": BEGIN, "end": END, "max_length": self.max_target, "never": (PAD, BEGIN)}
-        found = greedy(self.network.step, state, memory, **limits)
-        readable = tf.reduce_any(memory.mask, axis=-1)
+        read = tf.reduce_sum(tf.cast(memory.mask, tf.int32), axis=-1)
+        found = greedy(
+            self.network.step,
+            state,
+            memory,
+            begin=BEGIN,
+            end=END,
+            max_length=self.max_target,
+            row_lengths=GROWTH * read + MARGIN,
+            never=(PAD, BEGIN),
+        )
+        readable = read > 0
 
         def blank(values: tf.Tensor) -> tf.Tensor:
             rows = tf.reshape(readable, [-1] + [1] * (values.shape.rank - 1))
@@ -92,7 +107,12 @@ class Seq2Seq(Model):
 
     def serve_tensors(self, ids: tf.Tensor, lengths: tf.Tensor) -> dict[str, tf.Tensor]:
         """Ids `[batch, source]` and lengths `[batch]` to `tokens`, `lengths`, `score` and `attention`."""
-        found = self.decode(tf.where(length_mask(lengths, tf.shape(ids)[1]), ids, PAD))
+        ids = _at_most(self.max_source, ids, "ids")
+        return self.serve_ids(tf.where(length_mask(lengths, tf.shape(ids)[1]), ids, PAD))
+
+    def serve_ids(self, ids: tf.Tensor) -> dict[str, tf.Tensor]:
+        """The same for ids alone, their padding telling the lengths, without a check: LiteRT has none."""
+        found = self.decode(ids)
         return {
             "tokens": found.tokens,
             "lengths": found.lengths,
@@ -101,9 +121,18 @@ class Seq2Seq(Model):
         }
 
     def log_likelihood(self, texts: tf.Tensor, answers: tf.Tensor) -> tf.Tensor:
-        """Log-probability of each given answer, minus infinity for symbols it cannot say: `[batch] x 2 -> [batch]`."""
+        """Log-probability of each given answer: `[batch] x 2 -> [batch]`.
+
+        Minus infinity for an answer with symbols the model cannot say. To a text with nothing to read, the empty
+        answer is certain.
+        """
         source = self.preprocess(texts)["ids"]
-        tokens = self.target.tokens(answers)
+        pairs = tf.debugging.Assert(
+            tf.shape(texts)[0] == tf.shape(answers)[0],
+            ["answer: expected one for each text,", tf.shape(texts)[0], "received", tf.shape(answers)[0]],
+        )
+        with tf.control_dependencies([pairs]):
+            tokens = _at_most(self.max_target, self.target.tokens(answers), "answer")
         said = tf.pad(tokens != "", [[0, 0], [0, 1]])  # [batch, longest + 1]
         ids = tf.pad(self.target.table.lookup(tokens), [[0, 0], [0, 1]])
         first_free = tf.one_hot(tf.reduce_sum(tf.cast(said, tf.int32), axis=1), tf.shape(ids)[1], dtype=tf.int32)
@@ -112,6 +141,8 @@ class Seq2Seq(Model):
         gained = -tf.nn.sparse_softmax_cross_entropy_with_logits(ids + END * first_free, logits)
         known = tf.reduce_all(tf.logical_or(~said, ids != PAD), axis=1)
         total = tf.reduce_sum(tf.where(tf.logical_or(said, first_free == 1), gained, 0.0), axis=1)
+        certain = tf.logical_not(tf.reduce_any(source != PAD, axis=1))
+        total = tf.where(certain, tf.where(tf.reduce_any(said, axis=1), -float("inf"), 0.0), total)
         return tf.where(known, total, -float("inf"))
 
     def answer(self, texts: Sequence[str | bytes]) -> list[Answer]:

@@ -6,9 +6,10 @@
 import dataclasses
 import json
 import os
+import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from seqattn_tf.aside import written_aside
@@ -16,15 +17,20 @@ from seqattn_tf.aside import written_aside
 PAD, BEGIN, END = 0, 1, 2
 SPECIAL = ("<pad>", "<s>", "</s>")
 SPLITS = ("characters", "spaces")
+SPACES = " \t\n\v\f\r"  # not Unicode's: TensorFlow splits at these alone
+FILLERS = "\u115f\u1160"  # letters of Hangul that show nothing; case folding in the graph drops them
 
 
-def as_texts(texts: Sequence[str | bytes]) -> list[str]:
+def as_texts(texts: Iterable[str | bytes]) -> list[str]:
     """A list of texts as strings, invalid UTF-8 and lone surrogates replaced; anything else is refused.
 
     >>> as_texts(["a", b"\\xff"])
     ['a', '\ufffd']
     """
-    if isinstance(texts, str | bytes) or not all(isinstance(text, str | bytes) for text in texts):
+    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+        raise ValueError(f"texts: expected a list of strings. Received: {texts!r:.80}")
+    texts = list(texts)
+    if not all(isinstance(text, str | bytes) for text in texts):
         raise ValueError(f"texts: expected a list of strings. Received: {texts!r:.80}")
     raw = (text.encode("utf-8", "replace") if isinstance(text, str) else text for text in texts)
     return [text.decode("utf-8", "replace") for text in raw]
@@ -64,15 +70,17 @@ class SymbolRules:
 
     def normalise(self, text: str) -> str:
         """The text as the model reads it."""
+        text = text.replace("\0", "\ufffd")
         if self.fold:
-            decomposed = unicodedata.normalize("NFKD", text)
-            text = "".join(c for c in decomposed if unicodedata.category(c) != "Mn").lower().replace("\u2019", "'")
-        return text.strip(" \t\r\n")
+            folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
+            text = "".join(c for c in folded if unicodedata.category(c) not in ("Mn", "Cf") and c not in FILLERS)
+            text = text.replace("\u2019", "'")
+        return text.strip(SPACES)
 
     def tokens(self, text: str) -> list[str]:
         """The symbols of a text, known or not."""
         text = self.normalise(text)
-        return list(text) if self.split == "characters" else text.split()
+        return list(text) if self.split == "characters" else [word for word in re.split(f"[{SPACES}]", text) if word]
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text; a symbol that is not in the vocabulary gets the padding id: it is seen and not read."""

@@ -6,7 +6,7 @@ It uses core ops and TensorFlow Text's normalisation alone, all of which TensorF
 import tensorflow as tf
 import tensorflow_text as tf_text
 
-from seqattn_tf.text.rules import PAD, SPECIAL, SymbolRules
+from seqattn_tf.text.rules import PAD, SPACES, SPECIAL, SymbolRules
 
 
 class SymbolTokenizer(tf.Module):
@@ -31,10 +31,12 @@ class SymbolTokenizer(tf.Module):
     def tokens(self, texts: tf.Tensor) -> tf.Tensor:
         """The symbols of each text, known or not: `[batch] -> [batch, longest]`, empty strings after the last."""
         texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
-        if self.rules.fold:
-            texts = tf.strings.regex_replace(tf_text.normalize_utf8(texts, "NFKD"), r"\p{Mn}+", "")
-            texts = tf.strings.regex_replace(tf.strings.lower(texts, encoding="utf-8"), "\u2019", "'")
-        texts = tf.strings.regex_replace(texts, r"^[ \t\r\n]+|[ \t\r\n]+$", "")
+        texts = tf.strings.regex_replace(texts, r"\x00", "\ufffd")  # normalisation would end the text there
+        if self.rules.fold:  # by case folding: lower case depends on the locale of the process
+            texts = tf_text.normalize_utf8(tf_text.case_fold_utf8(texts), "NFKD")
+            texts = tf.strings.regex_replace(texts, r"[\p{Mn}\p{Cf}]+", "")
+            texts = tf.strings.regex_replace(texts, "\u2019", "'")
+        texts = tf.strings.regex_replace(texts, f"^[{SPACES}]+|[{SPACES}]+$", "")
         if self.rules.split == "characters":
             return tf.strings.unicode_split(texts, "UTF-8").to_tensor("")
         return tf.strings.split(texts).to_tensor("")

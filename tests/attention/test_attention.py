@@ -5,7 +5,7 @@ import tensorflow as tf
 from support.gradients import assert_gradient
 from support.layers import random, roundtrip
 
-from seqattn_tf.attention import AdditiveScore, Attention, SoftmaxAlignment
+from seqattn_tf.attention import AdditiveScore, Attention, Score, SoftmaxAlignment
 
 BATCH, QUERIES, SOURCE, UNITS, WIDTH = 3, 2, 4, 5, 6
 MASK = np.array([[1, 1, 1, 1], [1, 0, 1, 0], [0, 0, 0, 0]], bool)
@@ -104,6 +104,27 @@ def test_arguments_survive_saving_and_names_are_found(attention):
         Attention(score="dott")
     with pytest.raises(ValueError, match=r"alignment: expected one of \['softmax'\].*Received: 'hardd'"):
         Attention(align="hardd")
+
+
+def test_a_new_score_is_one_small_class():
+    class Dot(Score):
+        name_in_registry = "dot_in_test"
+
+        def build(self, query_shape, values_shape):
+            self.built = True
+
+        def prepare(self, values):
+            return values
+
+        def call(self, query, keys):
+            return tf.matmul(query, keys, transpose_b=True)
+
+    try:
+        context, weights = Attention(score="dot_in_test")(tf.ones([2, WIDTH]), tf.constant(VALUES[:2]))
+    finally:
+        del Score.registry["dot_in_test"]
+    np.testing.assert_allclose(weights, tf.nn.softmax(VALUES[:2].sum(-1)), atol=1e-6)
+    assert context.shape == (2, WIDTH)
 
 
 def test_wrong_rank_is_refused(attention):

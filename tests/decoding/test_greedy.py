@@ -104,3 +104,13 @@ def test_never_chooses_what_is_banned():
     found = greedy(automaton(table), state, memory, begin=BEGIN, end=END, max_length=3, never=(0, 1, END))
     assert found.tokens.numpy().tolist() == [[3, 4, 5]]
     assert float(found.scores[0]) < -40
+
+
+def test_each_row_has_its_own_limit():
+    table = tf.constant(np.eye(SIZE, dtype="f") * 50)  # every symbol repeats itself
+    table = tf.tensor_scatter_nd_update(table, [[BEGIN, 4]], [99.0])
+    memory, state = Memory(tf.ones([3, 1], tf.bool)), tf.zeros([3], tf.int32)
+    limits = {"begin": BEGIN, "end": END, "max_length": 5, "row_lengths": tf.constant([0, 2, 9])}
+    found = greedy(automaton(table), state, memory, **limits)
+    assert found.lengths.numpy().tolist() == [0, 2, 5]
+    assert found.tokens.numpy()[1].tolist() == [4, 4, 0, 0, 0]

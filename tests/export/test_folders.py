@@ -7,11 +7,11 @@ import time
 
 import pytest
 
-from seqattn_tf.export import saved_model
-from seqattn_tf.export.lite import export_lite
+from seqattn_tf.export import manifest, package
 from seqattn_tf.export.lite_runtime import LiteModel
-from seqattn_tf.export.package import export_presets
-from seqattn_tf.export.saved_model import export_saved_model, versions
+from seqattn_tf.export.package import export_model, export_presets
+from seqattn_tf.export.saved_model import versions
+from seqattn_tf.export.verify import Agreement, verify
 from seqattn_tf.models import EncoderDecoder, Seq2Seq
 from seqattn_tf.text import SymbolRules
 
@@ -24,62 +24,80 @@ def tiny():
 
 
 def test_versions_count_up_and_are_not_overwritten(tiny, tmp_path):
-    first = export_saved_model(tiny, tmp_path / "m")
-    assert first == tmp_path / "m/1"
-    assert {"assets.extra", "saved_model.pb", "variables"} <= {path.name for path in first.iterdir()}
+    first = export_model(tiny, tmp_path / "models/m", {})
+    assert first.saved_model == tmp_path / "models/m/1"
+    assert {"assets.extra", "saved_model.pb", "variables"} <= {path.name for path in first.saved_model.iterdir()}
     with pytest.raises(ValueError, match=r"expected one that .* does not hold\. Received: 1"):
-        export_saved_model(tiny, tmp_path / "m", version=1)
-    assert versions(tmp_path / "m") == [1]
+        export_model(tiny, tmp_path / "models/m", {}, version=1)
+    assert versions(tmp_path / "models/m") == [1]
+    verified = manifest.read(first.saved_model / "assets.extra")["verified"]
+    assert verified == {"texts": 100, "saved_model": 100, "lite": 100}
 
 
-def test_failure_halfway_leaves_nothing(tiny, tmp_path, monkeypatch):
-    def fail(folder):
-        assert (folder / "saved_model.pb").exists()
-        raise ValueError("refused")
+def test_a_model_that_fails_its_verification_is_not_published(tiny, tmp_path, monkeypatch):
+    before = export_model(tiny, tmp_path / "models/m", {"recipe": "good"})
+    monkeypatch.setattr(package, "verify", lambda *_: Agreement(100, 3, 100))
+    with pytest.raises(ValueError, match="SavedModel: expected the Keras model's 100 answers"):
+        export_model(tiny, tmp_path / "models/m", {"recipe": "bad"})
+    assert [path.name for path in (tmp_path / "models/m").iterdir()] == ["1"]
+    assert [path.name for path in (tmp_path / "lite").iterdir()] == ["m"]
+    assert manifest.read(before.lite)["record"] == {"recipe": "good"}
 
-    monkeypatch.setattr(saved_model.ops, "check", fail)
-    with pytest.raises(ValueError, match="refused"):
-        export_saved_model(tiny, tmp_path / "m")
-    assert list((tmp_path / "m").iterdir()) == []
+
+def test_of_two_exports_of_one_version_the_second_is_told(tiny, tmp_path, monkeypatch):
+    """Both begin before either ends."""
+
+    def meanwhile(*arguments):
+        monkeypatch.setattr(package, "verify", verify)
+        export_model(tiny, tmp_path / "models/m", {"recipe": "faster"})
+        return verify(*arguments)
+
+    monkeypatch.setattr(package, "verify", meanwhile)
+    with pytest.raises(ValueError, match=r"does not hold\. Received: 1"):
+        export_model(tiny, tmp_path / "models/m", {"recipe": "slower"})
+    assert [path.name for path in (tmp_path / "models/m").iterdir()] == ["1"]
+    assert manifest.read(tmp_path / "models/m/1/assets.extra")["record"] == {"recipe": "faster"}
 
 
 SLOW_EXPORT = """
 import sys, time, pathlib
-from seqattn_tf.export import saved_model
+from seqattn_tf.export import package
 from seqattn_tf.models import EncoderDecoder, Seq2Seq
 from seqattn_tf.text import SymbolRules
 a = SymbolRules(("a",))
-saved_model.ops.check = lambda folder: time.sleep(600)
-saved_model.export_saved_model(Seq2Seq(EncoderDecoder(a.size, a.size, units=4), a, a), pathlib.Path(sys.argv[1]))
+package.verify = lambda *_: time.sleep(600)
+package.export_model(Seq2Seq(EncoderDecoder(a.size, a.size, units=4), a, a), pathlib.Path(sys.argv[1]), {})
 """
 
 
 def test_killed_export_leaves_no_version(tmp_path):
+    target = tmp_path / "models/m"
     process = subprocess.Popen(
-        [sys.executable, "-c", SLOW_EXPORT, str(tmp_path / "m")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [sys.executable, "-c", SLOW_EXPORT, str(target)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
         deadline = time.time() + 120
-        while not list(tmp_path.glob("m/*/saved_model.pb")) and time.time() < deadline:
+        while not list(target.glob("*/saved_model.pb")) and time.time() < deadline:
             time.sleep(0.1)
     finally:
         process.kill()
         process.wait()
-    assert list(tmp_path.glob("m/*/saved_model.pb"))  # half an export is there ...
-    assert versions(tmp_path / "m") == []  # ... and is no version
-    assert all(path.name.startswith(".") for path in (tmp_path / "m").iterdir())
+    assert list(target.glob("*/saved_model.pb"))  # half an export is there ...
+    assert versions(target) == []  # ... and is no version
+    assert all(path.name.startswith(".") for path in target.iterdir())
 
 
 def test_lite_folder_is_replaced_and_damage_is_refused(tiny, tmp_path):
-    export_lite(tiny, tmp_path / "lite")
-    export_lite(tiny, tmp_path / "lite", {"recipe": "second"})
-    model = LiteModel(tmp_path / "lite")
+    export_model(tiny, tmp_path / "models/m", {})
+    lite = export_model(tiny, tmp_path / "models/m", {"recipe": "second"}).lite
+    assert versions(tmp_path / "models/m") == [1, 2]
+    model = LiteModel(lite)
     assert model.manifest["record"] == {"recipe": "second"}
     assert [answer.text for answer in model.answer(["abc", "c"])] == [a.text for a in tiny.answer(["abc", "c"])]
-    whole = (tmp_path / "lite/model.tflite").read_bytes()
-    (tmp_path / "lite/model.tflite").write_bytes(whole[: len(whole) // 3])
+    whole = (lite / "model.tflite").read_bytes()
+    (lite / "model.tflite").write_bytes(whole[: len(whole) // 3])
     with pytest.raises(ValueError, match="expected a whole LiteRT file"):
-        LiteModel(tmp_path / "lite")
+        LiteModel(lite)
     with pytest.raises(ValueError, match=r"expected an export with a manifest\.json"):
         LiteModel(tmp_path)
 

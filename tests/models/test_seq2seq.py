@@ -43,6 +43,17 @@ def test_score_is_the_likelihood_of_the_answer(preset):
     np.testing.assert_allclose(likelihoods, [answer.score for answer in answers], atol=1e-3)
 
 
+def test_likelihood_has_limits_and_counts_its_arguments(model):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="answer: expected at most 9 symbols"):
+        model.log_likelihood(tf.constant(["abc"]), tf.constant(["B " * 10]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="answer: expected one for each text"):
+        model.log_likelihood(tf.constant(["abc", "abc"]), tf.constant(["B"]))
+    values = model.log_likelihood(tf.constant(["12", "12"]), tf.constant(["", "B"])).numpy()
+    assert values.tolist() == [0, -np.inf]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="ids: expected at most 20 symbols"):
+        model.serve_tensors(tf.ones([1, 21], tf.int32), tf.constant([21]))
+
+
 def test_likelihood_of_what_cannot_be_said_is_minus_infinity(model):
     values = model.log_likelihood(tf.constant(["abc", "abc"]), tf.constant(["AH XX B", ""])).numpy()
     assert values[0] == -np.inf
@@ -88,6 +99,7 @@ def test_compact_folder_is_smaller_and_near(model, tmp_path):
     for one, other in zip(model.network.weights, again.network.weights, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-3)
     stored = (tmp_path / "compact/weights.npz").read_bytes()
+    assert len(stored) < (tmp_path / "whole/model.keras").stat().st_size / 2
     (tmp_path / "compact/weights.npz").write_bytes(stored[:500])
     with pytest.raises(ValueError, match="expected whole weights"):
         load(tmp_path / "compact")
@@ -111,8 +123,11 @@ def test_damaged_folders_are_refused(model, tmp_path):
 
 def test_explain_draws_the_answer(model, tmp_path):
     figure = model.explain("badge")
+    [answer] = model.answer(["badge"])
+    labels = {text.get_text() for axes in figure.axes for text in [*axes.get_xticklabels(), *axes.get_yticklabels()]}
+    assert {*answer.tokens_in, *answer.tokens_out} <= labels
     figure.savefig(tmp_path / "a.png")
-    assert (tmp_path / "a.png").stat().st_size > 1000
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_mixed_precision_network():

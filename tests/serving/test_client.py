@@ -89,7 +89,7 @@ def test_connect_chooses_by_scheme(server):
     assert isinstance(connect(server.rest_url), RestClient)
     assert isinstance(connect(f"grpc://{server.grpc_address}"), GrpcClient)
     for url in ("127.0.0.1:8500", "https://a:1", "http://", "ftp://a:1", ""):
-        with pytest.raises(ValueError, match="url: expected http://host:port or grpc://host:port, received"):
+        with pytest.raises(ValueError, match=r"url: expected http://host:port or grpc://host:port\. Received"):
             connect(url)
     with pytest.raises(ValueError, match="url: expected http://host:port"):
         RestClient("grpc://a:1")

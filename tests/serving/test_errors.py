@@ -46,7 +46,7 @@ def test_every_code_has_a_status_and_the_way_back():
         assert from_http(status, "m").http_status == ServingError(code, "m").http_status
     assert from_http(400, "m").code == "INVALID_ARGUMENT"
     assert from_http(418, "m").code == "UNKNOWN"
-    with pytest.raises(ValueError, match=r"code: expected one of .* received 'OK'"):
+    with pytest.raises(ValueError, match=r"code: expected one of .* Received: 'OK'"):
         ServingError("OK", "m")
 
 

@@ -184,3 +184,12 @@ def test_status_and_metadata_documents(server):
         "dim": [{"size": "-1", "name": ""}, {"size": "2", "name": ""}],
         "unknown_rank": False,
     }
+
+
+def test_a_length_that_is_only_claimed_is_refused(server):
+    """A body of petabytes is announced and three bytes come: an error, and no memory taken for the rest."""
+    host, port = server.rest_url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=30) as connection:
+        connection.sendall(b"POST /v1/models/toy:predict HTTP/1.1\r\nContent-Length: 9999999999999999\r\n\r\nabc")
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(4096).startswith(b"HTTP/1.1 400")

@@ -41,7 +41,7 @@ def test_a_folder_without_models_is_refused(tmp_path):
 
 def test_a_folder_where_nothing_loads_is_refused(repository_root):
     (repository_root / "toy" / "1" / "saved_model.pb").write_bytes(b"\xff\xff")
-    with pytest.raises(ValueError, match=r"expected a model that loads in .* received: toy/1: "):
+    with pytest.raises(ValueError, match=r"expected a model that loads in .* Received: toy/1: "):
         Server(config(repository_root)).start()
 
 
@@ -58,7 +58,7 @@ def test_a_port_in_use_is_an_error_that_names_it(repository_root, name):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         number = taken.getsockname()[1]
         ports = {"rest_api_port": 0, "port": 0} | {name: number}
-        with pytest.raises(OSError, match=f"^{name}: expected a free port, received 127.0.0.1:{number}"):
+        with pytest.raises(OSError, match=f"^{name}: expected a free port. Received: 127.0.0.1:{number}"):
             Server(ServerConfig(repository_root, **ports)).start()
 
 

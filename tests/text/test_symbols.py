@@ -1,3 +1,8 @@
+import os
+import subprocess
+import sys
+import unicodedata
+
 import pytest
 import tensorflow as tf
 
@@ -22,6 +27,8 @@ TEXTS = [
     "a b",
     "😀a",
     "\u0301",
+    "ca\0t",
+    "x\u00ady",
 ]
 
 
@@ -37,6 +44,33 @@ def test_graph_and_plain_python_agree(tokenizer):
         assert [t.decode() for t in tokens.numpy()[row] if t] == expected
         assert ids.numpy()[row, : len(expected)].tolist() == RULES.encode(text)
         assert not ids.numpy()[row, len(expected) :].any()
+
+
+def test_graph_and_plain_python_read_the_same_letters_from_every_character(tokenizer):
+    characters = [chr(c) for c in range(0x110000) if unicodedata.category(chr(c)) not in ("Cs", "Cn")]
+    ids = tokenizer.encode(tf.constant([f"a{character}b" for character in characters])).numpy()
+    for character, row in zip(characters, ids, strict=True):
+        expected = RULES.encode(f"a{character}b")
+        assert row[: len(expected)].tolist() == expected, hex(ord(character))
+        assert not row[len(expected) :].any(), hex(ord(character))
+
+
+def test_words_are_split_at_the_same_spaces():
+    texts = ["AH  B\tK", "AH\u00a0B", "AH\x1cB", "AH\vB\fK ", "\u2003AH"]
+    ids = SymbolTokenizer(WORDS).encode(tf.constant(texts)).numpy()
+    for text, row in zip(texts, ids, strict=True):
+        assert row[: len(WORDS.tokens(text))].tolist() == WORDS.encode(text)
+
+
+def test_folding_does_not_depend_on_the_locale():
+    code = """
+import tensorflow as tf
+from seqattn_tf.text import SymbolRules, SymbolTokenizer
+print(SymbolTokenizer(SymbolRules(("h", "i"), fold=True)).encode(tf.constant(["HI"])).numpy().tolist())
+"""
+    environment = {**os.environ, "LANG": "tr_TR.UTF-8", "LC_ALL": "tr_TR.UTF-8"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[[3, 4]]"
 
 
 def test_folding_reads_what_it_can_and_skips_what_it_cannot(tokenizer):
@@ -84,5 +118,7 @@ def test_bad_rules_are_refused(arguments, message):
 
 def test_texts_of_any_kind_become_strings_that_encode():
     assert as_texts(["a\ud800", b"b\xc3", "é"]) == ["a?", "b\ufffd", "é"]
-    with pytest.raises(ValueError, match="expected a list of strings"):
-        as_texts([None])
+    assert as_texts(text for text in ("a", "b")) == ["a", "b"]
+    for wrong in ([None], None, "text", 3):
+        with pytest.raises(ValueError, match="expected a list of strings"):
+            as_texts(wrong)

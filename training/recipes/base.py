@@ -28,6 +28,15 @@ class Settings:
     seed: int = 0
     limit: int = 0  # at most so many training pairs; 0 for all
 
+    def __post_init__(self) -> None:
+        least = {"units": 1, "embedding": 1, "batch": 1, "epochs": 1, "patience": 1, "warmup": 0, "limit": 0}
+        for name, bound in least.items():
+            if getattr(self, name) < bound:
+                raise ValueError(f"{name}: expected at least {bound}. Received: {getattr(self, name)}")
+        for name in ("dropout", "label_smoothing"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name}: expected a share from 0 to below 1. Received: {getattr(self, name)}")
+
     def changed(self, assignments: Sequence[str]) -> "Settings":
         """These settings with `name=value` assignments applied.
 
