@@ -111,12 +111,12 @@ class AttentionDecoder(Composed):
         self, values: tf.Tensor, mask: tf.Tensor | None, summary: tf.Tensor
     ) -> tuple[DecoderMemory, DecoderState]:
         """The memory, prepared once, and the state before the first step: `s_0 = tanh(W summary + b)`."""
-        look = self.attention.prepare(values, mask)
-        look = look._replace(values=linear(values, self.context_kernel))
+        raw = self.attention.prepare(values, mask)
+        look = raw._replace(values=linear(raw.values, self.context_kernel))
         pairs = zip(self.first_kernels, self.first_biases, strict=True)
         states = [tf.tanh(linear(summary, kernel, bias)) for kernel, bias in pairs]
         state = DecoderState(states, self.attention.initial_state(look))
-        return DecoderMemory(look, values, look.mask), state
+        return DecoderMemory(look, raw.values, raw.mask), state
 
     def _advance(self, projected: tf.Tensor, state: DecoderState, look: Memory) -> tuple[DecoderState, tf.Tensor]:
         """Look, then step: `projected` is the embedded symbol's part of the cell's input projection."""
@@ -143,7 +143,7 @@ class AttentionDecoder(Composed):
         carry = (state, tf.zeros_like(memory.mask, values.dtype))
         stacked, _ = scan(lambda element, last: self._advance(element, last[0], memory.look), projected, carry)
         states, weights = to_time_major(stacked[0].cell[0]), to_time_major(stacked[1])
-        return self._logits(states, tf.matmul(weights, values), embedded, training), weights
+        return self._logits(states, tf.matmul(weights, memory.values), embedded, training), weights
 
     def step(
         self, tokens: tf.Tensor, state: DecoderState, memory: DecoderMemory

@@ -60,6 +60,13 @@ def test_fully_masked_row_reads_nothing(decoder):
     np.testing.assert_allclose(weights.numpy()[:2].sum(-1), 1, atol=1e-6)
 
 
+def test_what_stands_in_the_padding_reaches_nothing(decoder):
+    tokens, values, mask, summary = arguments()
+    dirty = tf.where(mask[..., None], values, float("nan"))
+    logits, _ = decoder(tokens, dirty, mask=mask, summary=summary)
+    np.testing.assert_allclose(logits, decoder(tokens, values, mask=mask, summary=summary)[0], atol=1e-6)
+
+
 def test_unknown_shapes_and_xla(decoder):
     def run(tokens, values, mask, summary):
         return decoder(tokens, values, mask=mask, summary=summary)[0]

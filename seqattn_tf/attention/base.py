@@ -12,7 +12,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.layer import Composed, Named
-from seqattn_tf.masking import checked_mask
+from seqattn_tf.masking import blank, checked_mask
 
 
 class Memory(NamedTuple):
@@ -97,7 +97,11 @@ class Attention(Composed):
         """What all queries of one sequence share."""
         if values.shape.rank != 3:
             raise ValueError(f"values: expected [batch, source, units]. Received shape: {values.shape}")
-        mask = tf.ones(tf.shape(values)[:2], tf.bool) if mask is None else checked_mask(mask)
+        if mask is None:
+            mask = tf.ones(tf.shape(values)[:2], tf.bool)
+        else:
+            mask = checked_mask(mask)
+            values = blank(values, mask)  # zero weight on NaN would still be NaN
         return Memory(self.score.prepare(values), values, mask)
 
     def initial_state(self, memory: Memory) -> tuple:

@@ -56,6 +56,13 @@ def test_fully_masked_row_and_empty_source_read_zeros(attention):
     assert weights.shape == (BATCH, 0)
 
 
+def test_what_stands_in_the_padding_reaches_nothing(attention):
+    dirty = tf.constant(np.where(MASK[..., None], VALUES, np.nan))
+    clean = attention(tf.constant(QUERY), tf.constant(VALUES), mask=tf.constant(MASK))
+    for one, other in zip(attention(tf.constant(QUERY), dirty, mask=tf.constant(MASK)), clean, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
 def test_gradient_in_float64():
     layer = Attention(units=3, dtype="float64")
     layer.build((None, UNITS), (None, None, WIDTH))
