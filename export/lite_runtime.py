@@ -19,7 +19,7 @@ class LiteModel:
     """Answers like the Keras model, one text after the other.
 
     Args:
-        folder: what `export_lite` wrote.
+        folder: the `lite/NAME` of an export.
         threads: that the interpreter may use.
     """
 

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seqattn_tf.aside import written_aside
+from seqattn_tf.aside import write_json
 
 if TYPE_CHECKING:  # a device reads manifests without TensorFlow
     from seqattn_tf.models import Model
@@ -29,8 +29,7 @@ def describe(model: Model, record: dict[str, Any]) -> dict[str, Any]:
 
 def write(folder: Path, manifest: dict[str, Any]) -> None:
     """Write the manifest into a folder."""
-    with written_aside(folder / FILE) as aside:
-        aside.write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_json(folder / FILE, manifest)
 
 
 def read(folder: Path) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def export_model(model: Model, target: Path, record: dict, version: int | None =
             described = {**manifest.describe(model, record), "name": target.name, "version": number}
             graph = write_saved_model(model, aside)
             write_lite(model, lite_aside)
-            manifest.write(lite_aside, described)
+            manifest.write(lite_aside, described)  # a LiteRT folder is not usable without one
             agreement = verify(model, aside, lite_aside, fresh_texts(model.source.rules, FRESH_TEXTS))
             agreement.check()
             described["verified"] = dataclasses.asdict(agreement)

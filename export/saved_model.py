@@ -23,10 +23,10 @@ def write_saved_model(model: Model, folder: Path) -> dict[str, Any]:
     used = ops.check(folder)
     shapes = {
         name: {
-            "inputs": {key: _spec(value) for key, value in function.structured_input_signature[1].items()},
+            "inputs": {spec.name: _spec(spec) for spec in function.structured_input_signature[0]},
             "outputs": {key: _spec(value) for key, value in function.structured_outputs.items()},
         }
-        for name, function in tf.saved_model.load(str(folder)).signatures.items()
+        for name, function in made.items()
     }
     return {"signatures": shapes, "ops": sorted(used)}
 

@@ -1,6 +1,7 @@
 """What a model says, and what it looked at: the same on a server, in Python and on the edge."""
 
 import dataclasses
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -15,3 +16,23 @@ class Answer:
     attention: np.ndarray  # [tokens out, tokens in]
     tokens_in: tuple[str, ...]
     tokens_out: tuple[str, ...]
+
+    @classmethod
+    def from_outputs(cls, outputs: Mapping[str, np.ndarray], row: int) -> "Answer":
+        """One row of the outputs of `serving_default`, its padding cut off; text may be `bytes` or `str`."""
+        tokens_in, tokens_out = (
+            tuple(_text(token) for token in outputs[side][row] if token) for side in ("tokens_in", "tokens_out")
+        )
+        scores = map(float, outputs["alternative_scores"][row])
+        return cls(
+            text=_text(outputs["text"][row]),
+            score=float(outputs["score"][row]),
+            alternatives=tuple(zip(map(_text, outputs["alternatives"][row]), scores, strict=True)),
+            attention=outputs["attention"][row, : len(tokens_out), : len(tokens_in)],
+            tokens_in=tokens_in,
+            tokens_out=tokens_out,
+        )
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode() if isinstance(value, bytes) else value

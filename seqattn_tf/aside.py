@@ -1,11 +1,13 @@
 """Files and folders written aside and renamed: a reader sees the old one or the new one, never half of one."""
 
+import json
 import os
 import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 
 @contextmanager
@@ -37,3 +39,9 @@ def written_aside(path: str | os.PathLike[str], replace_folder: bool = False) ->
                 shutil.rmtree(left)
             else:
                 left.unlink(missing_ok=True)
+
+
+def write_json(path: str | os.PathLike[str], value: Any) -> None:
+    """Write a value as readable JSON, aside and renamed."""
+    with written_aside(path) as aside:
+        aside.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

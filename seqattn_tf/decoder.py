@@ -26,7 +26,11 @@ class DecoderMemory(NamedTuple):
 
     look: Memory  # what the loop reads: its values are already projected for the cell
     values: tf.Tensor  # [batch, source, units], what the head reads
-    mask: tf.Tensor  # [batch, source], True = keep
+
+    @property
+    def mask(self) -> tf.Tensor:
+        """`[batch, source]`, True = keep."""
+        return self.look.mask
 
 
 class DecoderState(NamedTuple):
@@ -116,7 +120,7 @@ class AttentionDecoder(Composed):
         pairs = zip(self.first_kernels, self.first_biases, strict=True)
         states = [tf.tanh(linear(summary, kernel, bias)) for kernel, bias in pairs]
         state = DecoderState(states, self.attention.initial_state(look))
-        return DecoderMemory(look, raw.values, raw.mask), state
+        return DecoderMemory(look, raw.values), state
 
     def _advance(self, projected: tf.Tensor, state: DecoderState, look: Memory) -> tuple[DecoderState, tf.Tensor]:
         """Look, then step: `projected` is the embedded symbol's part of the cell's input projection."""

@@ -12,8 +12,8 @@ from contextlib import closing
 from pathlib import Path
 
 from seqattn_tf.answer import Answer
-from seqattn_tf.aside import written_aside
-from seqattn_tf.explain import Entry, draw_alignment, save_figure, write_page
+from seqattn_tf.aside import write_json
+from seqattn_tf.explain import Entry, draw_answer, save_figure, write_page
 from seqattn_tf.export import manifest
 from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.package import export
@@ -49,10 +49,7 @@ def demo(folder: Path) -> None:
 
     pictures = []
     for word, answer in answers.items():
-        figure = draw_alignment(
-            answer.attention, answer.tokens_in, answer.tokens_out, title=f"{word} \u2192 {answer.text}"
-        )
-        save_figure(figure, folder / f"{word}.png")
+        save_figure(draw_answer(word, answer), folder / f"{word}.png")
         note = (
             "as in the dictionary" if answer.text in words[word] else "the dictionary says " + " or ".join(words[word])
         )
@@ -79,8 +76,7 @@ def _measure(folder: Path, test: list[Pair]) -> dict[str, float]:
         return figures
     figures = run.measure(load(folder), recipes.get("pronounce"), test, quiet=False)
     figures |= {"words": len(group_targets(test)), "model": stamp}
-    with written_aside(stored) as aside:
-        aside.write_text(json.dumps(figures))
+    write_json(stored, figures)
     return figures
 
 
@@ -126,9 +122,4 @@ def _ask(folder: Path, words: list[str]) -> dict[str, Answer]:
     for way, texts in (("REST", by_rest["text"]), ("LiteRT", (answer.text for answer in edge))):
         same = sum(a == b for a, b in zip(said, texts, strict=True))
         print(f"   {way} and gRPC agree on {same} of {len(words)} words")
-    answers = {}
-    for i, word in enumerate(words):
-        tokens_in, tokens_out = (tuple(filter(None, found[key][i])) for key in ("tokens_in", "tokens_out"))
-        weights = found["attention"][i, : len(tokens_out), : len(tokens_in)]
-        answers[word] = Answer(said[i], float(found["score"][i]), (), weights, tokens_in, tokens_out)
-    return answers
+    return {word: Answer.from_outputs(found, row) for row, word in enumerate(words)}

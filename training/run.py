@@ -71,35 +71,31 @@ def train(recipe: Recipe, settings: Settings, folder: Path, data: str | Path | N
     Run again with the same settings, it goes on after a kill and returns at once when nothing is left to do.
     """
     folder = Path(folder)
-    whole = recipe.load(data)
-    _refuse_another_run(folder, settings, whole)
+    splits = recipe.load(data)
+    _refuse_another_run(folder, settings, splits)
     keras.utils.set_random_seed(settings.seed)
-    splits = dataclasses.replace(whole, train=whole.train[: settings.limit or None])
-    model = build(recipe, settings, splits.train)
+    pairs = splits.train[: settings.limit or None]
+    model = build(recipe, settings, pairs)
     _refuse_too_long(model, splits.dev)
-    steps = max(len(splits.train) // settings.batch, 1)
+    steps = max(len(pairs) // settings.batch, 1)
     compile_network(model.network, settings, steps * settings.epochs)
     progress = Progress(folder / "progress.npz")
     progress.restore(model.network)
-    arrays = encode(splits.train, model.source, model.target)
-    dataset = batches(arrays, settings.batch, seed=settings.seed + progress.epoch)  # a resumed run repeats no order
 
     def save(figures: Mapping[str, float]) -> None:
-        record = describe(recipe, settings, splits, figures, progress.seconds)
-        record["fingerprint"] = whole.fingerprint
-        model.save(folder, record)
+        model.save(folder, describe(recipe, settings, splits, figures, progress.seconds))
 
-    callbacks = [
-        Score(lambda: measure(model, recipe, splits.dev)),
-        KeepBest(f"dev_{recipe.monitor}", settings.patience, save, progress),
-        ProgressBar(steps, settings.epochs, progress.epoch),
-    ]
     if not progress.finished(settings.epochs, settings.patience):
+        arrays = encode(pairs, model.source, model.target)
         model.network.fit(
-            dataset,
+            batches(arrays, settings.batch, seed=settings.seed + progress.epoch),  # a resumed run repeats no order
             epochs=settings.epochs,
             initial_epoch=progress.epoch,
-            callbacks=callbacks,
+            callbacks=[
+                Score(lambda: measure(model, recipe, splits.dev)),
+                KeepBest(f"dev_{recipe.monitor}", settings.patience, save, progress),
+                ProgressBar(steps, settings.epochs, progress.epoch),
+            ],
             shuffle=False,  # the dataset does it
             verbose=0,
         )
@@ -131,11 +127,13 @@ def describe(
     recipe: Recipe, settings: Settings, splits: Splits, figures: Mapping[str, float], seconds: float
 ) -> dict[str, Any]:
     """The record of a trained model: what it is, from which data, how good."""
+    used = splits.train[: settings.limit or None]
     return {
         "recipe": recipe.name,
         "settings": dataclasses.asdict(settings),
         "data": splits.origin,
-        "pairs": {"train": len(splits.train), "dev": len(splits.dev), "test": len(splits.test)},
+        "fingerprint": splits.fingerprint,
+        "pairs": {"train": len(used), "dev": len(splits.dev), "test": len(splits.test)},
         "figures": {name: round(value, 5) for name, value in figures.items()},
         "seconds": round(seconds, 1),
         "made_with": {"tensorflow": tf.__version__, "keras": keras.__version__, "machine": platform.machine()},

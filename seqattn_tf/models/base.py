@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from seqattn_tf.answer import Answer
-from seqattn_tf.aside import written_aside
+from seqattn_tf.aside import write_json, written_aside
 
 WHOLE, COMPACT = "model.keras", "weights.npz"
 _SYSTEMS: dict[str, type["Model"]] = {}
@@ -21,8 +21,8 @@ _SYSTEMS: dict[str, type["Model"]] = {}
 class Model(tf.Module):
     """A whole system: raw input in, `Answer` out.
 
-    A subclass names itself (`system`), holds a Keras `network`, and gives `preprocess`, `serve`, `explain`,
-    `settings`, `save_assets` and `rebuild`. What the graph computes (`preprocess`, `serve`) is what is exported.
+    A subclass names itself (`system`), holds a Keras `network` and gives the methods below down to `rebuild`. What
+    takes and returns tensors (`serve`, `serve_tensors`, `serve_ids`, `log_likelihood`) is what is exported.
     """
 
     system: str
@@ -91,8 +91,7 @@ class Model(tf.Module):
         else:
             with written_aside(folder / WHOLE) as aside:
                 self.network.save(aside)
-        with written_aside(folder / "config.json") as aside:
-            aside.write_text(json.dumps(config, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_json(folder / "config.json", config)
 
 
 def read_config(folder: str | os.PathLike[str]) -> dict[str, Any]:

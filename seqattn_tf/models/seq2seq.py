@@ -5,15 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from seqattn_tf.answer import Answer
 from seqattn_tf.decoding import Decoded, greedy
-from seqattn_tf.explain import draw_alignment
+from seqattn_tf.explain import draw_answer
 from seqattn_tf.masking import length_mask
 from seqattn_tf.models.base import Model
 from seqattn_tf.models.network import EncoderDecoder
+from seqattn_tf.scan import hold
 from seqattn_tf.text.rules import BEGIN, END, PAD, SymbolRules, as_texts
 from seqattn_tf.text.symbols import SymbolTokenizer
 
@@ -81,13 +81,7 @@ class Seq2Seq(Model):
             row_lengths=GROWTH * read + MARGIN,
             never=(PAD, BEGIN),
         )
-        readable = read > 0
-
-        def blank(values: tf.Tensor) -> tf.Tensor:
-            rows = tf.reshape(readable, [-1] + [1] * (values.shape.rank - 1))
-            return tf.where(rows, values, tf.zeros_like(values))
-
-        return Decoded(*map(blank, found))
+        return hold(read > 0, found, tf.nest.map_structure(tf.zeros_like, found))
 
     def serve(self, texts: tf.Tensor) -> dict[str, tf.Tensor]:
         """The named outputs of `serving_default`; padded to the longest answer and text of the batch."""
@@ -161,27 +155,12 @@ class Seq2Seq(Model):
             if longest <= self.max_source:
                 raise
             raise ValueError(f"text: expected at most {self.max_source} symbols. Received: {longest}") from None
-        return [self._row(found, i) for i in range(len(texts))]
-
-    @staticmethod
-    def _row(found: dict[str, np.ndarray], i: int) -> Answer:
-        tokens_in, tokens_out = (
-            tuple(token.decode() for token in found[key][i] if token) for key in ("tokens_in", "tokens_out")
-        )
-        return Answer(
-            text=found["text"][i].decode(),
-            score=float(found["score"][i]),
-            alternatives=(),
-            attention=found["attention"][i, : len(tokens_out), : len(tokens_in)],
-            tokens_in=tokens_in,
-            tokens_out=tokens_out,
-        )
+        return [Answer.from_outputs(found, row) for row in range(len(texts))]
 
     def explain(self, text: str) -> Any:
         """The alignment picture of the answer to one text."""
         [answer] = self.answer([text])
-        title = f"{text} \u2192 {answer.text}"
-        return draw_alignment(answer.attention, answer.tokens_in, answer.tokens_out, title=title)
+        return draw_answer(text, answer)
 
     def settings(self) -> dict[str, Any]:
         """The limits."""

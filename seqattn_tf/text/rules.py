@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from seqattn_tf.aside import written_aside
+from seqattn_tf.aside import write_json
 
 PAD, BEGIN, END = 0, 1, 2
 SPECIAL = ("<pad>", "<s>", "</s>")
@@ -104,8 +104,7 @@ class SymbolRules:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the rules as JSON."""
-        with written_aside(path) as aside:
-            aside.write_text(json.dumps(dataclasses.asdict(self), ensure_ascii=False, indent=1), encoding="utf-8")
+        write_json(path, dataclasses.asdict(self))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "SymbolRules":

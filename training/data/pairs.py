@@ -1,6 +1,7 @@
 """Pairs of texts, and splits of them by a hash of the source, so that no source is in two splits."""
 
 import dataclasses
+import functools
 import zlib
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -22,7 +23,7 @@ class Splits:
     test: Sequence[Pair]
     origin: str
 
-    @property
+    @functools.cached_property
     def fingerprint(self) -> str:
         """A checksum of all pairs and how they are split."""
         total = 0
