@@ -19,6 +19,7 @@ _ROOMS = (
     "masking",
     "scan",
     "cells",
+    "structured",
     "recurrent",
     "attention",
     "decoder",
@@ -33,6 +34,7 @@ _ROOMS = (
 _NAMES = {  # name: the room it lives in
     "GRUCell": "cells",
     "LSTMCell": "cells",
+    "LinearChain": "structured",
     "Recurrent": "recurrent",
     "Bidirectional": "recurrent",
     "Attention": "attention",

@@ -18,7 +18,7 @@ HOMES = {"seqattn_tf": "seqattn_tf", **{room: f"seqattn_tf.{room}" for room in (
 LAYERS = [
     ["seqattn_tf"],  # the package's own __init__: version and lazy names
     ["answer", "aside", "layer", "linear", "masking", "scan"],
-    ["cells"],
+    ["cells", "structured"],
     ["recurrent", "attention"],
     ["decoder"],
     ["decoding", "text", "explain"],

@@ -20,3 +20,21 @@ def assert_gradient(function, arrays, step=1e-6, tolerance=1e-6):
             shifted[which][place] -= 2 * step
             expected[place] = (above - float(function(*map(tf.constant, shifted)))) / (2 * step)
         np.testing.assert_allclose(tf.convert_to_tensor(gradient), expected, atol=tolerance, rtol=tolerance)
+
+
+def assert_slopes(function, arrays, step=1e-5, tolerance=1e-6, directions=4):
+    """The same along a few random directions: for functions of many numbers."""
+    tensors = [tf.constant(a, tf.float64) for a in arrays]
+    with tf.GradientTape() as tape:
+        tape.watch(tensors)
+        value = function(*tensors)
+    gradients = tape.gradient(value, tensors)
+    rng = np.random.default_rng(0)
+    for _ in range(directions):
+        moves = [rng.normal(size=a.shape) for a in arrays]
+        above, below = (
+            float(function(*(tf.constant(a + sign * step * m) for a, m in zip(arrays, moves, strict=True))))
+            for sign in (1, -1)
+        )
+        slope = sum(np.sum(g * m) for g, m in zip(gradients, moves, strict=True))
+        np.testing.assert_allclose(slope, (above - below) / (2 * step), atol=tolerance, rtol=tolerance)

@@ -1,0 +1,141 @@
+"""What every distribution over structures offers, and what it derives from log-potentials and marginals alone."""
+
+import abc
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from seqattn_tf.structured import exact
+
+
+class Ranked(NamedTuple):
+    """The best structures of every row, best first, with their scores `[batch, k]`.
+
+    `-inf` stands where a row has fewer than `k` structures. A score less the log-partition is a log-probability.
+    """
+
+    structures: Any
+    scores: tf.Tensor
+
+
+def floats(scores: Any, name: str, rank: int | tuple[int, ...]) -> tf.Tensor:
+    """The scores as a tensor of floats, at least single precision: sums of exponentials need that much."""
+    scores = tf.convert_to_tensor(scores)
+    ranks = (rank,) if isinstance(rank, int) else rank
+    if not scores.dtype.is_floating:
+        raise ValueError(f"{name}: expected floating-point scores. Received: {scores.dtype.name}")
+    if scores.shape.rank not in ranks:
+        raise ValueError(f"{name}: expected {' or '.join(map(str, ranks))} axes. Received: shape {scores.shape}")
+    return tf.cast(scores, tf.float32) if scores.dtype in (tf.float16, tf.bfloat16) else scores
+
+
+def as_lengths(lengths: Any, scores: tf.Tensor, size: tf.Tensor | int) -> tf.Tensor:
+    """The lengths as `int32 [batch]`, between 0 and `size`; the full size for all where none are given."""
+    if lengths is None:
+        return tf.fill([tf.shape(scores)[0]], tf.cast(size, tf.int32))
+    lengths = tf.convert_to_tensor(lengths)
+    if not lengths.dtype.is_integer or lengths.shape.rank not in (1, None):
+        raise ValueError(f"lengths: expected integers [batch]. Received: {lengths.dtype.name} {lengths.shape}")
+    if not lengths.shape.is_compatible_with(scores.shape[:1]):
+        raise ValueError(f"lengths: expected one for each row of scores {scores.shape}. Received: {lengths.shape}")
+    return tf.clip_by_value(tf.cast(lengths, tf.int32), 0, tf.cast(size, tf.int32))
+
+
+def two_seeds(seed: Any) -> tf.Tensor:
+    """A seed of two integers, as TensorFlow's stateless random numbers want it, from one or from two."""
+    seed = tf.convert_to_tensor(seed)
+    if not seed.dtype.is_integer or seed.shape.as_list() not in ([], [2]):
+        raise ValueError(f"seed: expected one integer or two. Received: {seed.dtype.name} {seed.shape}")
+    return tf.stack([seed, tf.zeros_like(seed)]) if seed.shape.rank == 0 else seed
+
+
+def checked_k(k: int) -> int:
+    """`k` itself, an integer of at least one."""
+    if not isinstance(k, int) or k < 1:
+        raise ValueError(f"k: expected a positive integer. Received: {k!r}")
+    return k
+
+
+def present(scores: tf.Tensor, chosen: tf.Tensor) -> tf.Tensor:
+    """`scores * chosen`, zero where nothing is chosen, whatever is scored there."""
+    return tf.where(chosen > 0, scores, tf.zeros_like(scores)) * chosen
+
+
+def total(values: tf.Tensor) -> tf.Tensor:
+    """Sum over all axes but the first: `[batch, ...] -> [batch]`."""
+    return tf.reduce_sum(values, axis=list(range(1, values.shape.rank)))
+
+
+class Structured(abc.ABC):
+    """`p(z) = exp(score(z)) / Z`, the score of a structure being the sum of the log-potentials of its parts.
+
+    Batched, immutable, exact. A row of length 0 has one structure, the empty one, and a log-partition of 0. A part
+    with the score `-inf` is forbidden. What stands beyond a row's length has no influence and no gradient; structures
+    are 0 there. Every result is computed when asked for: call it once, in a `tf.function` (with or without
+    `jit_compile=True`) when it should be fast.
+
+    A subclass provides `_rules` (log-partition, marginals and their tangents: see `exact.Rules`), `_scores` (its
+    log-potentials `[batch, ...]`, zero beyond the length) and what is abstract here; the rest is derived.
+    """
+
+    @property
+    @abc.abstractmethod
+    def _rules(self) -> exact.Rules: ...
+
+    @property
+    @abc.abstractmethod
+    def _scores(self) -> Sequence[tf.Tensor]: ...
+
+    @property
+    def log_partition(self) -> tf.Tensor:
+        """`log Z = log sum_z exp(score(z))`: `[batch]`."""
+        return exact.infer(self._rules, *self._scores)[0]
+
+    @property
+    def marginals(self) -> tf.Tensor:
+        """The probability of every part, in the shape of its scores; zero beyond the length."""
+        return exact.infer(self._rules, *self._scores)[1][0]
+
+    @property
+    @abc.abstractmethod
+    def argmax(self) -> Any:
+        """The structure with the highest score."""
+
+    @abc.abstractmethod
+    def top_k(self, k: int) -> Ranked:
+        """The `k` structures with the highest scores, best first."""
+
+    @abc.abstractmethod
+    def sample(self, n: int, seed: Any) -> Any:
+        """`n` independent structures of every row, `[n, batch, ...]`; the same seed gives the same ones."""
+
+    @abc.abstractmethod
+    def score(self, structure: Any) -> tf.Tensor:
+        """The sum of the log-potentials of a structure's parts: `[batch]`."""
+
+    def log_prob(self, structure: Any) -> tf.Tensor:
+        """The log-probability of a structure: `[batch]`."""
+        return self.score(structure) - self.log_partition
+
+    @property
+    def entropy(self) -> tf.Tensor:
+        """`-sum_z p(z) log p(z)`, in nats: `[batch]`."""
+        scores = self._scores
+        log_partition, marginals = exact.infer(self._rules, *scores)
+        return log_partition - tf.add_n([total(present(s, m)) for s, m in zip(scores, marginals, strict=True)])
+
+    def kl(self, other: "Structured") -> tf.Tensor:
+        """`sum_z p(z) log(p(z) / q(z))` to a distribution over the same structures: `[batch]`.
+
+        Infinite where the other forbids what this one allows.
+        """
+        if type(other) is not type(self):
+            raise ValueError(f"kl: expected another {type(self).__name__}. Received: {type(other).__name__}")
+        scores, others = self._scores, other._scores
+        for ours, theirs in zip(scores, others, strict=True):
+            if not ours.shape.is_compatible_with(theirs.shape):
+                raise ValueError(f"kl: expected scores {ours.shape}. Received: {theirs.shape}")
+        log_partition, marginals = exact.infer(self._rules, *scores)
+        gains = [total(present(s - o, m)) for s, o, m in zip(scores, others, marginals, strict=True)]
+        return other.log_partition - log_partition + tf.add_n(gains)

@@ -1,0 +1,107 @@
+"""Forward and backward recursions of a chain in logarithmic depth.
+
+Transitions are multiplied in pairs, the products in pairs, and so on to one; on the way back every product hands the
+forward vector of its start and the backward vector of its end to the two it was made of:
+
+    up      M'[n] = M[2n] M[2n+1]
+    down    a[2n] = a'[n]            a[2n+1] = a'[n] M[2n]
+            b[2n] = M[2n+1] b'[n]    b[2n+1] = b'[n]
+
+`[states, states, time, batch]` inside: the long axes last, where vector units want them. It does `states` times the
+work of the loop over time in the logarithm of its steps, over `Log`, for scores of any size.
+"""
+
+import tensorflow as tf
+
+from seqattn_tf.structured.forward_backward import Chain, Posterior
+from seqattn_tf.structured.semirings import Dual, Element, Log, each, value_of
+
+_RING = Log()
+
+
+def _vector_matrix(vector: Element, matrix: Element) -> Element:
+    return _RING.sum(_RING.times(each(lambda v: v[:, None], vector), matrix), axis=0)
+
+
+def _matrix_vector(matrix: Element, vector: Element) -> Element:
+    return _RING.sum(_RING.times(matrix, each(lambda v: v[None], vector)), axis=1)
+
+
+def _matrix_matrix(left: Element, right: Element) -> Element:
+    return _RING.sum(_RING.times(each(lambda v: v[:, :, None], left), each(lambda v: v[None], right)), axis=1)
+
+
+def _identity(like: Element) -> Element:
+    """`[states, states, 1, batch]`, what changes nothing in a product."""
+    zeros = each(lambda v: tf.zeros_like(v[:, :, :1]), like)
+    eye = tf.eye(value_of(like).shape[0], dtype=tf.bool)[:, :, None, None]
+    one = tf.where(eye, value_of(zeros), -float("inf"))
+    return Dual(one, zeros.tangent) if isinstance(like, Dual) else one
+
+
+def _interleave(even: tf.Tensor, odd: tf.Tensor) -> tf.Tensor:
+    shape = tf.shape(even)
+    return tf.reshape(tf.stack([even, odd], axis=2), [shape[0], 2 * shape[1], shape[2]])
+
+
+def _level(element: Element, axes: list[int]) -> tuple[Element, tf.Tensor]:
+    """Numbers with a largest of one, so that long products keep their digits, and the logarithm of what it was."""
+    peak = tf.stop_gradient(tf.reduce_max(value_of(element), axes, keepdims=True))
+    peak = tf.where(tf.math.is_finite(peak), peak, tf.zeros_like(peak))
+    level = Dual(element.value - peak, element.tangent) if isinstance(element, Dual) else element - peak
+    return level, tf.squeeze(peak, axes)
+
+
+def _contract(first: Element, matrices: Element, last: Element) -> tuple[Element, Element, tf.Tensor]:
+    """The forward vector before every matrix and the backward vector after it, each up to a factor, and the log of all.
+
+    `[states, time, batch]` twice, and `[batch]`.
+    """
+    count = value_of(matrices).shape[2]
+    if count == 1:
+        whole = _RING.sum(_RING.times(_vector_matrix(first, matrices), last), axis=0)
+        return first, last, tf.cast(value_of(whole)[0], tf.float64)
+    if count % 2:
+        matrices = each(lambda v, e: tf.concat([v, e], 2), matrices, _identity(matrices))
+    left, right = (each(lambda v, s=start: v[:, :, s::2], matrices) for start in (0, 1))
+    pairs, peaks = _level(_matrix_matrix(left, right), [0, 1])
+    forward, backward, log_whole = _contract(first, pairs, last)
+    forwards = each(_interleave, forward, _level(_vector_matrix(forward, left), [0])[0])
+    backwards = each(_interleave, _level(_matrix_vector(right, backward), [0])[0], backward)
+    log_whole += tf.reduce_sum(tf.cast(peaks, tf.float64), 0)
+    return each(lambda v: v[:, :count], forwards), each(lambda v: v[:, :count], backwards), log_whole
+
+
+def _time_last(chain: Chain) -> tuple[Element, Element]:
+    """`[states, time, batch]` and `[states, states, time - 1 or 1, batch]`."""
+    unary = each(lambda v: tf.transpose(v, [2, 1, 0]), chain.unary)
+    if chain.constant:
+        return unary, each(lambda v: tf.transpose(v, [1, 2, 0])[:, :, None], chain.pairwise)
+    return unary, each(lambda v: tf.transpose(v, [2, 3, 1, 0]), chain.pairwise)
+
+
+def posterior(chain: Chain) -> Posterior:
+    """As `forward_backward.posterior`, for two or more positions, their number known when tracing.
+
+    >>> chain = Chain(tf.zeros([1, 3, 2]), tf.zeros([1, 2, 2]), None)
+    >>> round(float(tf.exp(posterior(chain).log_partition[0])))  # two states, three times
+    8
+    """
+    unary, pairwise = _time_last(chain)
+    matrices = _RING.times(pairwise, each(lambda v: v[None, :, 1:], unary))
+    if chain.lengths is not None:
+        inside = tf.transpose(tf.sequence_mask(chain.lengths - 1, chain.steps))
+        matrices = each(lambda v, e: tf.where(inside, v, e), matrices, _identity(matrices))
+    first = each(lambda v: v[:, :1], unary)
+    forward, backward, log_partition = _contract(first, matrices, each(tf.zeros_like, first))
+    joint = _RING.times(_RING.times(each(lambda v: v[:, None], forward), matrices), each(lambda v: v[None], backward))
+    shape = tf.shape(value_of(joint))
+    pairs = _RING.shares(each(lambda v: tf.reshape(v, tf.concat([[-1], shape[2:]], 0)), joint), axis=0)
+    edges = tf.reshape(pairs.tangent if isinstance(pairs, Dual) else pairs, shape)
+    nodes = tf.concat([tf.reduce_sum(edges, 1)[:, :1], tf.reduce_sum(edges, 0)], axis=1)
+    nodes = chain.nodes_only(tf.transpose(nodes, [2, 1, 0]))
+    edges = chain.edges_only(tf.transpose(edges, [3, 2, 0, 1]))
+    if chain.lengths is not None:  # an empty row has one way to be, whatever its states
+        log_partition = tf.where(chain.lengths > 0, log_partition, tf.zeros_like(log_partition))
+    edges = tf.reduce_sum(edges, 1) if chain.constant else edges
+    return Posterior(tf.cast(log_partition, nodes.dtype), nodes, edges)

@@ -1,0 +1,251 @@
+"""The number systems that one dynamic program runs over.
+
+A program multiplies potentials along a structure and sums over structures. What comes out depends on what "times" and
+"sum" mean:
+
+    Real    x * y      sum x            the partition function; fast, for scores of moderate range
+    Log     x + y      log sum exp x    its logarithm, for scores of any size
+    Max     x + y      max x            the best score
+    KBest   x + y      the k largest    the k best scores, on a last axis
+
+`Real` and `Log` also run on `Dual` numbers, which carry a derivative along: the same program then gives the directional
+derivative of everything it computes. Axes are counted from the front, so that the k-best axis can stand last.
+"""
+
+import abc
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+Element = Any  # a tensor, or a Dual of two
+
+
+class Dual(NamedTuple):
+    """A value and its derivative. In `Log`, the value is a logarithm and so is what the derivative belongs to."""
+
+    value: tf.Tensor
+    tangent: tf.Tensor
+
+
+def each(function: Any, element: Element, *others: Element) -> Element:
+    """Apply a function that is linear in its tensors (a slice, a reversal, a reshaping) to all that an element holds."""
+    return tf.nest.map_structure(function, element, *others)
+
+
+def value_of(element: Element) -> tf.Tensor:
+    """The value without its derivative."""
+    return element.value if isinstance(element, Dual) else element
+
+
+def times(x: Element, y: Element) -> Element:
+    """The product of plain numbers, by the product rule."""
+    if not isinstance(x, Dual):
+        return x * y
+    return Dual(x.value * y.value, x.tangent * y.value + x.value * y.tangent)
+
+
+def uniform(shape: tf.Tensor, seed: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """Random numbers strictly between 0 and 1, the same for one seed in eager mode, in a graph and under XLA.
+
+    TensorFlow's random integers are the same everywhere; its random floats are made from them in several ways.
+    """
+    bits = tf.random.stateless_uniform(shape, seed, minval=None, maxval=None, dtype=tf.uint32, alg="philox")
+    return (tf.cast(tf.bitwise.right_shift(bits, tf.constant(9, tf.uint32)), dtype) + 0.5) * 2.0**-23
+
+
+class Semiring(abc.ABC):
+    """The hook: how scores become numbers, how numbers multiply and how they add up."""
+
+    one: float = 0.0
+    zero: float = -float("inf")
+
+    def lift(self, scores: Element) -> Element:
+        """Log-potentials as numbers of this semiring."""
+        return scores
+
+    def times(self, x: Element, y: Element) -> Element:
+        """The product, elementwise."""
+        return each(tf.add, x, y)
+
+    @abc.abstractmethod
+    def sum(self, x: Element, axis: int) -> Element:
+        """The sum along an axis."""
+
+    def dot(self, vector: Element, matrix: Element) -> Element:
+        """`sum_i vector[b, i] matrix[b, i, j]`, of `[batch, n]` and `[batch, n, m]`."""
+        return self.sum(self.times(each(lambda v: v[:, :, None], vector), matrix), axis=1)
+
+    def scale(self, x: Element) -> tuple[Element, tf.Tensor]:
+        """`x: [batch, n]` divided by its size, and the logarithm of that size `[batch]`."""
+        size = self.sum(x, axis=1)
+        divisor = each(lambda s: tf.where(value_of(size) > self.zero, s, tf.zeros_like(s)), size)
+        return each(lambda v, s: v - s[:, None], x, divisor), value_of(size)
+
+    def shares(self, x: Element, axis: int) -> Element:
+        """What part of `sum(x, axis)` each number has: plain numbers, not logarithms, that sum to one (or are all 0)."""
+        raise NotImplementedError
+
+    def divide(self, flow: Element, x: Element, axis: int) -> Element:
+        """A flow through `sum(x, axis)`, in plain numbers, divided among what was summed."""
+        return times(each(lambda f: tf.expand_dims(f, axis), flow), self.shares(x, axis))
+
+
+def _finite(x: tf.Tensor) -> tf.Tensor:
+    """`x` with 0 in place of `-inf`, safe to subtract."""
+    return tf.where(x > -float("inf"), x, tf.zeros_like(x))
+
+
+class Log(Semiring):
+    """`log sum exp`, for values of any size, `-inf` included."""
+
+    def sum(self, x: Element, axis: int) -> Element:
+        """`log sum exp x`; the derivative is the mean of the derivatives, weighted by their shares."""
+        value = value_of(x)
+        most = _finite(tf.stop_gradient(tf.reduce_max(value, axis, keepdims=True)))
+        weights = tf.exp(value - most)
+        mass = tf.reduce_sum(weights, axis)
+        log = tf.math.log(mass) + tf.squeeze(most, axis)
+        if not isinstance(x, Dual):
+            return log
+        return Dual(log, tf.math.divide_no_nan(tf.reduce_sum(weights * x.tangent, axis), mass))
+
+    def shares(self, x: Element, axis: int) -> Element:
+        """Softmax."""
+        value = value_of(x)
+        weights = tf.exp(value - _finite(tf.stop_gradient(tf.reduce_max(value, axis, keepdims=True))))
+        weights = tf.math.divide_no_nan(weights, tf.reduce_sum(weights, axis, keepdims=True))
+        if not isinstance(x, Dual):
+            return weights
+        mean = tf.reduce_sum(weights * x.tangent, axis, keepdims=True)
+        return Dual(weights, weights * (x.tangent - mean))
+
+
+class Real(Semiring):
+    """Ordinary numbers: one exponential for every score, then products and sums only."""
+
+    one, zero = 1.0, 0.0
+
+    def lift(self, scores: Element) -> Element:
+        """`exp`, whose derivative is itself."""
+        if not isinstance(scores, Dual):
+            return tf.exp(scores)
+        value = tf.exp(scores.value)
+        return Dual(value, value * scores.tangent)
+
+    def times(self, x: Element, y: Element) -> Element:
+        """The product."""
+        return times(x, y)
+
+    def sum(self, x: Element, axis: int) -> Element:
+        """The sum."""
+        return each(lambda v: tf.reduce_sum(v, axis), x)
+
+    def dot(self, vector: Element, matrix: Element) -> Element:
+        """A matrix product."""
+
+        def product(v: tf.Tensor, m: tf.Tensor) -> tf.Tensor:
+            return tf.einsum("bi,bij->bj", v, m)
+
+        if not isinstance(vector, Dual):
+            return product(vector, matrix)
+        moved = product(vector.tangent, matrix.value) + product(vector.value, matrix.tangent)
+        return Dual(product(vector.value, matrix.value), moved)
+
+    def scale(self, x: Element) -> tuple[Element, tf.Tensor]:
+        """Divided by the sum; a row of zeros becomes NaN, by which an underflow is known."""
+        size = tf.reduce_sum(value_of(x), 1)
+        scaled = each(lambda v: v / size[:, None], x)
+        if isinstance(scaled, Dual):  # keep the derivative of the logarithm centred, or it grows with every step
+            drift = tf.reduce_sum(scaled.tangent, 1)[:, None]
+            scaled = Dual(scaled.value, scaled.tangent - scaled.value * drift)
+        return scaled, tf.math.log(size)
+
+    def shares(self, x: Element, axis: int) -> Element:
+        """Divided by the sum."""
+        size = tf.reduce_sum(value_of(x), axis, keepdims=True)
+        weights = each(lambda v: v / size, x)
+        if not isinstance(weights, Dual):
+            return weights
+        mean = tf.reduce_sum(weights.tangent, axis, keepdims=True)
+        return Dual(weights.value, weights.tangent - weights.value * mean)
+
+
+class Drawn(Log):
+    """`Log`, where a flow does not divide but takes one way, drawn by its share: how structures are sampled.
+
+    Args:
+        seed: two integers; every seed gives its own draws, the same ones wherever they are drawn.
+        step: what tells this draw from others of the same seed.
+    """
+
+    def __init__(self, seed: tf.Tensor, step: tf.Tensor | int) -> None:
+        self.seed = seed + tf.stack([tf.zeros_like(seed[0]), tf.cast(step, seed.dtype)])
+
+    def shares(self, x: tf.Tensor, axis: int) -> tf.Tensor:
+        """One for the way that is taken: the largest after Gumbel noise."""
+        return Max().shares(x - tf.math.log(-tf.math.log(uniform(tf.shape(x), self.seed, x.dtype))), axis)
+
+
+class Max(Semiring):
+    """The best alone."""
+
+    def sum(self, x: tf.Tensor, axis: int) -> tf.Tensor:
+        """The largest."""
+        return tf.reduce_max(x, axis)
+
+    def shares(self, x: tf.Tensor, axis: int) -> tf.Tensor:
+        """One for the first that is largest."""
+        return tf.one_hot(tf.argmax(x, axis), tf.shape(x)[axis], axis=axis, dtype=x.dtype)
+
+
+class KBest(Semiring):
+    """The `k` largest, best first, on a last axis of `k` places; a lifted score has one place there.
+
+    >>> ring = KBest(2)
+    >>> ring.sum(ring.lift(tf.constant([3.0, 1.0, 2.0])), axis=0).numpy().tolist()
+    [3.0, 2.0]
+    """
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+
+    def lift(self, scores: tf.Tensor) -> tf.Tensor:
+        """One place for the only way there is."""
+        return scores[..., None]
+
+    def best(self, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """The `k` largest along the last axis and where they stood."""
+        paddings = [[0, 0]] * (x.shape.rank - 1) + [[0, self.k]]
+        return tf.math.top_k(tf.pad(x, paddings, constant_values=self.zero), self.k)
+
+    def times(self, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+        """The best of every way with every way."""
+        if 1 in (x.shape[-1], y.shape[-1]):
+            return x + y
+        pairs = x[..., :, None] + y[..., None, :]
+        return self.best(tf.reshape(pairs, tf.concat([tf.shape(pairs)[:-2], [-1]], 0)))[0]
+
+    def sum(self, x: tf.Tensor, axis: int) -> tf.Tensor:
+        """The best of all ways."""
+        return self.best(self.in_line(x, axis))[0]
+
+    def in_line(self, x: tf.Tensor, axis: int) -> tf.Tensor:
+        """An axis and the places of each of its numbers, as one last axis."""
+        rank = x.shape.rank
+        x = tf.transpose(x, [n for n in range(rank) if n not in (axis, rank - 1)] + [axis, rank - 1])
+        return tf.reshape(x, tf.concat([tf.shape(x)[:-2], [-1]], 0))
+
+    def scale(self, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Less the best of all."""
+        size = tf.reduce_max(x, [1, 2])
+        return x - _finite(size)[:, None, None], size
+
+    def divide(self, flow: tf.Tensor, x: tf.Tensor, axis: int) -> tf.Tensor:
+        """Every rank's flow `[..., k]` to where that rank came from."""
+        line = self.in_line(x, axis)
+        size = tf.shape(line)[-1]
+        places = tf.one_hot(self.best(line)[1], size, dtype=flow.dtype)  # [..., k, axis and ranks]
+        divided = tf.reduce_sum(places * flow[..., None], axis=-2)
+        front = x.shape.rank - 2
+        split = tf.reshape(divided, tf.concat([tf.shape(divided)[:-1], [tf.shape(x)[axis], tf.shape(x)[-1]]], 0))
+        return tf.transpose(split, [*range(axis), front, *range(axis, front), front + 1])

@@ -1,0 +1,276 @@
+"""Every structure of a tiny size, one by one: the oracle of exact inference, and the tests all structures inherit."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support.gradients import assert_slopes
+
+
+def heads_without_cycle(heads):
+    """Whether every word reaches the root, 0, by following heads."""
+    for word in range(1, len(heads) + 1):
+        seen = set()
+        while word and word not in seen:
+            seen.add(word)
+            word = heads[word - 1]
+        if word:
+            return False
+    return True
+
+
+def crossing_free(heads):
+    """Whether no two arcs cross, those of the root included."""
+    arcs = [tuple(sorted((word, head))) for word, head in enumerate(heads, 1)]
+    return not any(a < c < b < d for (a, b), (c, d) in itertools.permutations(arcs, 2))
+
+
+def all_trees(words, single_root, projective):
+    """The heads of every dependency tree over so many words."""
+    for heads in itertools.product(range(words + 1), repeat=words):
+        if heads_without_cycle(heads) and (not single_root or heads.count(0) <= 1):
+            if not projective or crossing_free(heads):
+                yield heads
+
+
+def all_segmentations(length, longest, labels):
+    """`(start, width, label)` of every segment, for every labelled segmentation of so many positions."""
+    if length == 0:
+        yield ()
+        return
+    for width in range(1, min(longest, length) + 1):
+        for rest in all_segmentations(length - width, longest, labels):
+            for label in range(labels):
+                yield (*rest, (length - width, width, label))
+
+
+class Row:
+    """The distribution of one row, by listing its structures.
+
+    Args:
+        structures: every structure of the row, each a list of integer arrays (what the class under test returns).
+        parts: for every structure, which parts it has: one 0/1 (or counting) array for each array of scores.
+        scores: the log-potentials of the row.
+    """
+
+    def __init__(self, structures, parts, scores):
+        self.structures, self.parts = structures, parts
+        with np.errstate(invalid="ignore"):
+            self.scores = np.array(
+                [sum(np.where(p > 0, p * s, 0.0).sum() for p, s in zip(ps, scores, strict=True)) for ps in parts],
+                dtype=np.float64,
+            )
+        self.log_partition = np.logaddexp.reduce(self.scores)
+        self.probabilities = np.exp(self.scores - self.log_partition) if np.isfinite(self.log_partition) else None
+
+    def find(self, structure):
+        """The number of the structure among all."""
+        [number] = [n for n, s in enumerate(self.structures) if all(map(np.array_equal, s, structure))]
+        return number
+
+    def marginals(self, which):
+        return sum(p * ps[which] for p, ps in zip(self.probabilities, self.parts, strict=True))
+
+    @property
+    def entropy(self):
+        p = self.probabilities[self.probabilities > 0]
+        return -(p * np.log(p)).sum()
+
+    def kl(self, other):
+        keep = self.probabilities > 0
+        p, q = self.probabilities[keep], other.probabilities[keep]
+        return (p * np.log(p / q)).sum()
+
+
+def leaves(structure):
+    """The integer arrays a structure is made of."""
+    return [np.asarray(leaf) for leaf in tf.nest.flatten(structure)]
+
+
+class ExactTests:
+    """What every structured distribution must show against enumeration. A subclass defines the class attributes and
+    `draw(dtype, seed)` (one array for each argument of scores), `build(*scores, lengths=...)`, and
+    `enumerate_row(length, *scores_of_the_batch, row)` giving a `Row`. Scores without a batch axis are shared by all.
+    """
+
+    lengths = (4, 2, 1, 0)  # below the size of the scores: nothing may be read beyond them
+    ranks = True  # whether top_k exists
+    tolerance = {"float32": 3e-5, "float64": 1e-11}
+
+    def rows(self, scores, lengths=None):
+        lengths = self.lengths if lengths is None else lengths
+        wide = [s.astype(np.float64) for s in scores]
+        return [self.enumerate_row(length, wide, row) for row, length in enumerate(lengths)]
+
+    def near(self, actual, desired, dtype, scale=1.0):
+        size = scale * self.tolerance[dtype]
+        np.testing.assert_allclose(np.asarray(actual, np.float64), desired, atol=size, rtol=size)
+
+    def case(self, dtype="float64", seed=0):
+        scores = self.draw(dtype, seed)
+        return scores, self.build(*scores, lengths=np.array(self.lengths)), self.rows(scores)
+
+    def expected_marginals(self, rows, which, shape):
+        found = np.zeros(shape)
+        for number, row in enumerate(rows):
+            found[number] = row.marginals(which)
+        return found
+
+    @pytest.mark.parametrize("dtype", ["float32", "float64"])
+    def test_log_partition_and_marginals(self, dtype):
+        _, dist, rows = self.case(dtype)
+        assert dist.log_partition.dtype == dist.marginals.dtype == dtype
+        self.near(dist.log_partition, [row.log_partition for row in rows], dtype)
+        marginals = dist.marginals.numpy()
+        self.near(marginals, self.expected_marginals(rows, 0, marginals.shape), dtype)
+
+    @pytest.mark.parametrize("dtype", ["float32", "float64"])
+    def test_argmax(self, dtype):
+        _, dist, rows = self.case(dtype)
+        best = leaves(dist.argmax)
+        for number, row in enumerate(rows):
+            assert row.find([leaf[number] for leaf in best]) == row.scores.argmax()
+
+    @pytest.mark.parametrize("dtype", ["float32", "float64"])
+    def test_top_k(self, dtype):
+        if not self.ranks:
+            pytest.skip("has no k best")
+        _, dist, rows = self.case(dtype)
+        for k in (1, 7):
+            structures, scores = dist.top_k(k)
+            found = leaves(structures)
+            for number, row in enumerate(rows):
+                order = np.argsort(-row.scores)[:k]
+                self.near(scores[number, : len(order)], row.scores[order], dtype)
+                assert np.all(np.isneginf(scores[number, len(order) :]))
+                assert [row.find([leaf[number, n] for leaf in found]) for n in range(len(order))] == order.tolist()
+        with pytest.raises(ValueError, match="k: expected a positive integer. Received: 0"):
+            dist.top_k(0)
+
+    def test_samples_match_the_probabilities(self):
+        _, dist, rows = self.case("float32")
+        n = 4000
+        found = leaves(dist.sample(n, seed=7))
+        for number, row in enumerate(rows):
+            counts = np.zeros(len(row.structures))
+            drawn, times = np.unique(
+                np.stack([np.concatenate([leaf[i, number].ravel() for leaf in found]) for i in range(n)]),
+                axis=0,
+                return_counts=True,
+            )
+            keys = {np.concatenate([a.ravel() for a in s]).tobytes(): i for i, s in enumerate(row.structures)}
+            for key, time in zip(drawn, times, strict=True):
+                counts[keys[key.astype(np.int64).tobytes()]] += time
+            error = np.sqrt(row.probabilities * (1 - row.probabilities) / n)
+            assert np.all(np.abs(counts / n - row.probabilities) <= 4 * error + 1e-9)
+
+    def test_samples_are_reproducible_eager_and_compiled(self):
+        scores, dist, _ = self.case("float32")
+        lengths = np.array(self.lengths)
+        first = leaves(dist.sample(5, seed=3))
+        assert any((a != b).any() for a, b in zip(first, leaves(dist.sample(5, seed=4)), strict=True))
+        for xla in (False, True):
+            again = tf.function(lambda *s: self.build(*s, lengths=lengths).sample(5, seed=3), jit_compile=xla)(*scores)
+            assert all(map(np.array_equal, first, leaves(again)))
+
+    @pytest.mark.parametrize("dtype", ["float32", "float64"])
+    def test_log_prob_entropy_and_kl(self, dtype):
+        _, dist, rows = self.case(dtype)
+        _, other, others = self.case(dtype, seed=1)
+        for pick in (0, -1):
+            columns = [np.stack([row.structures[pick][n] for row in rows]) for n in range(len(rows[0].structures[0]))]
+            structure = tf.nest.pack_sequence_as(dist.argmax, [tf.constant(c, tf.int32) for c in columns])
+            self.near(dist.log_prob(structure), [np.log(row.probabilities[pick]) for row in rows], dtype)
+        self.near(dist.entropy, [row.entropy for row in rows], dtype)
+        self.near(dist.kl(other), [row.kl(o) for row, o in zip(rows, others, strict=True)], dtype)
+        self.near(dist.kl(dist), np.zeros(len(rows)), dtype)
+
+    def loss(self, weights, *scores):
+        """A number that looks at everything: marginals and, by way of the entropy, the log-partition."""
+        dist = self.build(*scores, lengths=np.array(self.lengths))
+        return tf.reduce_sum(weights * dist.marginals) + tf.reduce_sum(tf.sin(dist.entropy))
+
+    @pytest.mark.parametrize("xla", [False, True])
+    def test_gradient_through_marginals(self, xla):
+        scores = self.draw("float64", 2)
+        weights = np.random.default_rng(3).normal(size=self.build(*scores).marginals.shape)
+        assert_slopes(tf.function(lambda *s: self.loss(weights, *s), jit_compile=xla), scores)
+
+    def test_second_derivatives(self):
+        scores = self.draw("float64", 2)
+        rng = np.random.default_rng(4)
+        weights = rng.normal(size=self.build(*scores).marginals.shape)
+        sides = [rng.normal(size=s.shape) for s in scores]
+
+        def slope(*tensors):
+            with tf.GradientTape() as tape:
+                tape.watch(tensors)
+                loss = self.loss(weights, *tensors)
+            return tf.add_n([tf.reduce_sum(g * s) for g, s in zip(tape.gradient(loss, tensors), sides, strict=True)])
+
+        assert_slopes(slope, scores, tolerance=1e-5)
+
+    def test_everything_compiled_and_with_unknown_shapes(self):
+        scores, *_ = self.case("float32")
+
+        def everything(lengths, *scores):
+            dist = self.build(*scores, lengths=lengths)
+            found = [dist.log_partition, dist.marginals, dist.entropy, *tf.nest.flatten(dist.argmax)]
+            return [*found, *(tf.nest.flatten(dist.top_k(3)) if self.ranks else [])]
+
+        plain = everything(np.array(self.lengths), *scores)
+        open_shapes = [tf.TensorSpec([None], tf.int32), *(tf.TensorSpec([None] * s.ndim, s.dtype) for s in scores)]
+        for function in (
+            tf.function(everything, jit_compile=True),
+            tf.function(everything, input_signature=open_shapes),
+        ):
+            for ours, theirs in zip(function(np.array(self.lengths, np.int32), *scores), plain, strict=True):
+                np.testing.assert_allclose(ours, theirs, atol=2e-5, rtol=2e-5)
+
+    def test_what_stands_beyond_the_length_has_no_influence(self):
+        scores, dist, _ = self.case("float32")
+        spoiled = self.spoil([np.array(s) for s in scores])
+        tensors = [tf.constant(s) for s in spoiled]
+        with tf.GradientTape() as tape:
+            tape.watch(tensors)
+            other = self.build(*tensors, lengths=np.array(self.lengths))
+            marginals, entropy = other.marginals, other.entropy
+            value = tf.reduce_sum(marginals**2) + tf.reduce_sum(entropy)
+        np.testing.assert_array_equal(marginals, dist.marginals)
+        np.testing.assert_array_equal(entropy, dist.entropy)
+        for gradient in tape.gradient(value, tensors):
+            assert np.all(np.isfinite(gradient))
+
+    def test_forbidden_parts(self):
+        scores = self.forbid(self.draw("float32", 5))
+        rows = self.rows(scores)
+        tensors = [tf.constant(s) for s in scores]
+        with tf.GradientTape() as tape:
+            tape.watch(tensors)
+            dist = self.build(*tensors, lengths=np.array(self.lengths))
+            marginals, log_partition, entropy = dist.marginals, dist.log_partition, dist.entropy
+            value = tf.reduce_sum(marginals**2) + tf.reduce_sum(log_partition) + tf.reduce_sum(entropy)
+        for number, row in enumerate(rows):
+            self.near(log_partition[number], row.log_partition, "float32")
+            self.near(marginals[number], row.marginals(0), "float32")
+            self.near(entropy[number], row.entropy, "float32")
+            assert row.find([leaf[number] for leaf in leaves(dist.argmax)]) == row.scores.argmax()
+        for gradient in tape.gradient(value, tensors):
+            assert np.all(np.isfinite(gradient))
+
+    def test_huge_potentials(self):
+        scores = [1e4 * s / np.abs(s).max() for s in self.draw("float32", 6)]
+        rows = self.rows(scores)
+        tensors = [tf.constant(s) for s in scores]
+        with tf.GradientTape() as tape:
+            tape.watch(tensors)
+            dist = self.build(*tensors, lengths=np.array(self.lengths))
+            marginals, log_partition = dist.marginals, dist.log_partition
+            value = tf.reduce_sum(marginals**2) + tf.reduce_sum(log_partition)
+        for number, row in enumerate(rows):
+            np.testing.assert_allclose(log_partition[number], row.log_partition, rtol=1e-6)
+            self.near(marginals[number], row.marginals(0), "float32", 100)
+            assert row.find([leaf[number] for leaf in leaves(dist.argmax)]) == row.scores.argmax()
+        for gradient in tape.gradient(value, tensors):
+            assert np.all(np.isfinite(gradient))
