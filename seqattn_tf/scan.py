@@ -76,3 +76,15 @@ def scan(
     stacked = tf.scan(body, tf.nest.map_structure(_at_least_one, elements), initial, reverse=reverse)
     last = tf.nest.map_structure(lambda carries, before: tf.where(length > 0, carries[final], before), stacked, initial)
     return tf.nest.map_structure(lambda carries: carries[:length], stacked), last
+
+
+def fold(step: Callable[[Any, Any], Any], elements: Any, initial: Any, reverse: bool = False) -> Any:
+    """As `scan` without a mask, when only the last carry is wanted: the others are not kept.
+
+    >>> int(fold(lambda x, total: total + x, tf.constant([1, 2, 3]), tf.constant(0)))
+    6
+    """
+    if tf.nest.flatten(elements)[0].shape[0] == 0:
+        return initial
+    along = tf.foldr if reverse else tf.foldl
+    return along(lambda carry, element: step(element, carry), elements, initial)

@@ -40,6 +40,7 @@ def _spread(gradient: tf.Tensor, like: tf.Tensor) -> tf.Tensor:
     return tf.reshape(gradient, [-1] + [1] * (like.shape.rank - 1))
 
 
+@tf.autograph.experimental.do_not_convert
 def infer(rules: Rules, *scores: tf.Tensor) -> tuple[tf.Tensor, Tensors]:
     """The log-partition `[batch]` and the marginals, one tensor for each tensor of scores, by one inference."""
     value, found = rules.infer(*_frozen(scores))

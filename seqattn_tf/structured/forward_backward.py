@@ -58,7 +58,7 @@ def _inside(element: Element, lengths: tf.Tensor, size: tf.Tensor | int) -> Elem
     mask = tf.sequence_mask(lengths, size)
 
     def keep(values: tf.Tensor) -> tf.Tensor:
-        wide = tf.reshape(mask, tf.concat([tf.shape(mask), [1] * (values.shape.rank - 2)], 0))
+        wide = tf.reshape(mask, [*tf.unstack(tf.shape(mask)), *[1] * (values.shape.rank - 2)])
         return tf.where(wide, values, tf.zeros_like(values))
 
     return each(keep, element)

@@ -27,6 +27,7 @@ def _time_major(chain: Chain) -> tuple[tf.Tensor, tf.Tensor | None, tf.Tensor]:
     return unary, tf.transpose(tf.pad(chain.pairwise, [[0, 0], [0, 1], [0, 0], [0, 0]]), [1, 0, 2, 3]), inside
 
 
+@tf.autograph.experimental.do_not_convert
 def _forward(ring: Semiring, chain: Chain) -> tuple[tf.Tensor, tf.Tensor]:
     """Every `a`, `[time, batch, states, ...]`, and the logarithm of all they were divided by, `[batch]`."""
     unary, matrices, inside = _time_major(chain)
@@ -45,6 +46,7 @@ def _forward(ring: Semiring, chain: Chain) -> tuple[tf.Tensor, tf.Tensor]:
     return tf.concat([start[None], forward], 0), tf.cast(log_size, unary.dtype)
 
 
+@tf.autograph.experimental.do_not_convert
 def _way_back(chain: Chain, forward: tf.Tensor, rank: tf.Tensor, choose: Choose) -> tf.Tensor:
     """The states of paths that end in these ranks `[batch, paths]`: `[batch, paths, time]`, 0 beyond the length."""
     _, matrices, inside = _time_major(chain)

@@ -28,7 +28,7 @@ class Dual(NamedTuple):
 
 
 def each(function: Any, element: Element, *others: Element) -> Element:
-    """Apply a function that is linear in its tensors (a slice, a reversal, a reshaping) to all that an element holds."""
+    """Apply a function that is linear in its tensors (a slice, a reshaping) to all that an element holds."""
     return tf.nest.map_structure(function, element, *others)
 
 
@@ -82,12 +82,18 @@ class Semiring(abc.ABC):
         return each(lambda v, s: v - s[:, None], x, divisor), value_of(size)
 
     def shares(self, x: Element, axis: int) -> Element:
-        """What part of `sum(x, axis)` each number has: plain numbers, not logarithms, that sum to one (or are all 0)."""
+        """What part of `sum(x, axis)` each number has: plain numbers, not logarithms, of sum one (or all 0)."""
         raise NotImplementedError
 
-    def divide(self, flow: Element, x: Element, axis: int) -> Element:
-        """A flow through `sum(x, axis)`, in plain numbers, divided among what was summed."""
-        return times(each(lambda f: tf.expand_dims(f, axis), flow), self.shares(x, axis))
+    def at(self, step: tf.Tensor | int) -> "Semiring":
+        """The semiring for one step of a program; the same for all, unless steps draw at random."""
+        return self
+
+    def split(self, flow: Element, x: Element, y: Element, axis: int) -> tuple[Element, Element]:
+        """A flow through `sum(times(x, y), axis)`, in plain numbers, as it comes from each `x` and each `y`."""
+        shares = self.shares(self.times(x, y), axis)
+        parts = times(each(lambda f: tf.expand_dims(f, axis), flow), shares)
+        return parts, parts
 
 
 def _finite(x: tf.Tensor) -> tf.Tensor:
@@ -104,7 +110,8 @@ class Log(Semiring):
         most = _finite(tf.stop_gradient(tf.reduce_max(value, axis, keepdims=True)))
         weights = tf.exp(value - most)
         mass = tf.reduce_sum(weights, axis)
-        log = tf.math.log(mass) + tf.squeeze(most, axis)
+        some = mass > 0  # the logarithm of nothing has a value and no derivative
+        log = tf.where(some, tf.math.log(tf.where(some, mass, 1)) + tf.squeeze(most, axis), self.zero)
         if not isinstance(x, Dual):
             return log
         return Dual(log, tf.math.divide_no_nan(tf.reduce_sum(weights * x.tangent, axis), mass))
@@ -178,12 +185,17 @@ class Drawn(Log):
         step: what tells this draw from others of the same seed.
     """
 
-    def __init__(self, seed: tf.Tensor, step: tf.Tensor | int) -> None:
-        self.seed = seed + tf.stack([tf.zeros_like(seed[0]), tf.cast(step, seed.dtype)])
+    def __init__(self, seed: tf.Tensor, step: tf.Tensor | int = 0) -> None:
+        self.seed, self.step = seed, step
+
+    def at(self, step: tf.Tensor | int) -> "Drawn":
+        """Draws of their own."""
+        return Drawn(self.seed, step)
 
     def shares(self, x: tf.Tensor, axis: int) -> tf.Tensor:
         """One for the way that is taken: the largest after Gumbel noise."""
-        return Max().shares(x - tf.math.log(-tf.math.log(uniform(tf.shape(x), self.seed, x.dtype))), axis)
+        seed = self.seed + tf.stack([tf.zeros_like(self.seed[0]), tf.cast(self.step, self.seed.dtype)])
+        return Max().shares(x - tf.math.log(-tf.math.log(uniform(tf.shape(x), seed, x.dtype))), axis)
 
 
 class Max(Semiring):
@@ -227,25 +239,27 @@ class KBest(Semiring):
 
     def sum(self, x: tf.Tensor, axis: int) -> tf.Tensor:
         """The best of all ways."""
-        return self.best(self.in_line(x, axis))[0]
-
-    def in_line(self, x: tf.Tensor, axis: int) -> tf.Tensor:
-        """An axis and the places of each of its numbers, as one last axis."""
         rank = x.shape.rank
-        x = tf.transpose(x, [n for n in range(rank) if n not in (axis, rank - 1)] + [axis, rank - 1])
-        return tf.reshape(x, tf.concat([tf.shape(x)[:-2], [-1]], 0))
+        x = tf.transpose(x, [n for n in range(rank - 1) if n != axis] + [axis, rank - 1])
+        return self.best(tf.reshape(x, tf.concat([tf.shape(x)[:-2], [-1]], 0)))[0]
 
     def scale(self, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Less the best of all."""
         size = tf.reduce_max(x, [1, 2])
         return x - _finite(size)[:, None, None], size
 
-    def divide(self, flow: tf.Tensor, x: tf.Tensor, axis: int) -> tf.Tensor:
-        """Every rank's flow `[..., k]` to where that rank came from."""
-        line = self.in_line(x, axis)
-        size = tf.shape(line)[-1]
-        places = tf.one_hot(self.best(line)[1], size, dtype=flow.dtype)  # [..., k, axis and ranks]
-        divided = tf.reduce_sum(places * flow[..., None], axis=-2)
-        front = x.shape.rank - 2
-        split = tf.reshape(divided, tf.concat([tf.shape(divided)[:-1], [tf.shape(x)[axis], tf.shape(x)[-1]]], 0))
-        return tf.transpose(split, [*range(axis), front, *range(axis, front), front + 1])
+    def split(self, flow: tf.Tensor, x: tf.Tensor, y: tf.Tensor, axis: int) -> tuple[tf.Tensor, tf.Tensor]:
+        """The flow `[..., k]` of every rank to the pair of ways that it is."""
+        pairs = x[..., :, None] + y[..., None, :]
+        shape, rank = tf.shape(pairs), pairs.shape.rank
+        order = [n for n in range(rank - 2) if n != axis] + [axis, rank - 2, rank - 1]
+        pairs = tf.transpose(pairs, order)
+        line = tf.reshape(pairs, tf.concat([tf.shape(pairs)[:-3], [-1]], 0))
+        places = tf.one_hot(self.best(line)[1], tf.shape(line)[-1], dtype=flow.dtype)  # [..., k, pairs]
+        parts = tf.reshape(tf.reduce_sum(places * flow[..., None], axis=-2), tf.gather(shape, order))
+        parts = tf.transpose(parts, [order.index(n) for n in range(rank)])
+        known = [None] * (rank - 2)
+        return (
+            tf.ensure_shape(tf.reduce_sum(parts, -1), [*known, x.shape[-1]]),
+            tf.ensure_shape(tf.reduce_sum(parts, -2), [*known, y.shape[-1]]),
+        )

@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from support.structures import ExactTests, Row
 
 from seqattn_tf.structured import LinearChain

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import tensorflow as tf
+
 from support.gradients import assert_slopes
 
 
@@ -29,9 +30,10 @@ def crossing_free(heads):
 def all_trees(words, single_root, projective):
     """The heads of every dependency tree over so many words."""
     for heads in itertools.product(range(words + 1), repeat=words):
-        if heads_without_cycle(heads) and (not single_root or heads.count(0) <= 1):
-            if not projective or crossing_free(heads):
-                yield heads
+        if single_root and heads.count(0) > 1:
+            continue
+        if heads_without_cycle(heads) and (not projective or crossing_free(heads)):
+            yield heads
 
 
 def all_segmentations(length, longest, labels):
@@ -145,7 +147,7 @@ class ExactTests:
                 self.near(scores[number, : len(order)], row.scores[order], dtype)
                 assert np.all(np.isneginf(scores[number, len(order) :]))
                 assert [row.find([leaf[number, n] for leaf in found]) for n in range(len(order))] == order.tolist()
-        with pytest.raises(ValueError, match="k: expected a positive integer. Received: 0"):
+        with pytest.raises(ValueError, match="k: expected a positive integer"):
             dist.top_k(0)
 
     def test_samples_match_the_probabilities(self):

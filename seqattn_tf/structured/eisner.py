@@ -1,0 +1,214 @@
+"""Eisner's algorithm over a semiring: the inside pass by width of span, and the flow back through it.
+
+Positions are the root, 0, and the words 1..N. A span from `i` to `j` is complete or lacks the far side of its arc:
+
+    I(i, j) = arc * sum_u R(i, u) L(u+1, j)            an arc between the ends, either way
+    R(i, j) = sum_u I_right(i, u) R(u, j)              all that hangs on i, to the right
+    L(i, j) = sum_u L(i, u) I_left(u, j)               all that hangs on j, to the left
+
+The whole is `R(0, length)`; with a single root, the root's arc lets nothing of its own stand before it. Charts hold
+spans by start and width; for the sums, the right factors are kept aligned so that both have their `u` in one place,
+
+    ends[i, u] = X(i + u, i + width)
+
+and every width is a few products and one sum over whole charts: no gather, no scatter. Inside, charts are
+`[width, batch, start]`, because sums over the first axis are the fast ones. The way back divides the flow
+through every sum among its terms. By shares that gives marginals, by the best term the best tree, by a drawn one a
+sample.
+"""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from seqattn_tf.scan import fold
+from seqattn_tf.structured.semirings import Dual, Element, Semiring, each, value_of
+
+
+class Charts(NamedTuple):
+    """Complete spans to the right and to the left, and those with an arc, `[width, batch, start]`."""
+
+    right: Element
+    left: Element
+    arc_right: Element
+    arc_left: Element
+
+
+def _pad(values: tf.Tensor, widths: tuple, starts: tuple, fill: float = 0.0) -> tf.Tensor:
+    """Padding of a chart's first and third axis."""
+    rest = [[0, 0]] * (values.shape.rank - 3)
+    return tf.pad(values, [list(widths), [0, 0], list(starts), *rest], constant_values=fill)
+
+
+def _pad_zero(ring: Semiring, element: Element, widths: tuple, starts: tuple) -> Element:
+    """Padding with the semiring's zero, whose derivative is 0."""
+    if isinstance(element, Dual):
+        return Dual(_pad(element.value, widths, starts, ring.zero), _pad(element.tangent, widths, starts))
+    return _pad(element, widths, starts, ring.zero)
+
+
+def by_width(values: tf.Tensor, fill: float = 0.0) -> tf.Tensor:
+    """`[batch, i, j, ...] -> [j - i, batch, i, ...]`, for `j >= i`; `fill` where there is no such `j`."""
+    batch, rows, columns, *rest = tf.unstack(tf.shape(values))
+    # Rows of equal length in one line; cut again into rows that are longer by one, each is shifted against the last.
+    wide = tf.pad(values, [[0, 0], [0, 1], [0, rows + 1], *[[0, 0]] * len(rest)], constant_values=fill)
+    line = tf.reshape(wide, [batch, (rows + 1) * (columns + rows + 1), *rest])[:, : rows * (columns + rows + 2)]
+    shifted = tf.reshape(line, [batch, rows, columns + rows + 2, *rest])[:, :, :columns]
+    return tf.transpose(shifted, [2, 0, 1, *range(3, values.shape.rank)])
+
+
+def by_end(chart: tf.Tensor, fill: float = 0.0) -> tf.Tensor:
+    """`[width, batch, i, ...] -> [batch, i, i + width, ...]`, the way back."""
+    values = tf.transpose(chart, [1, 2, 0, *range(3, chart.shape.rank)])
+    batch, size, _, *rest = tf.unstack(tf.shape(values))
+    wide = tf.pad(values, [[0, 0], [0, 0], [0, size + 1], *[[0, 0]] * len(rest)], constant_values=fill)
+    line = tf.reshape(wide, [batch, size * (2 * size + 1), *rest])[:, : size * 2 * size]
+    return tf.reshape(line, [batch, size, 2 * size, *rest])[:, :, :size]
+
+
+def _next_width(ring: Semiring, ends: Element) -> Element:
+    """`ends` of a width as those of the next, which leaves its first column free: `[i, u] <- [i + 1, u - 1]`."""
+    return _pad_zero(ring, each(lambda v: v[:-1, :, 1:], ends), (1, 0), (0, 1))
+
+
+def _last_width(flow: Element) -> Element:
+    """What has flowed into `ends` of a width, as into those of the width before: `[i, u] <- [i - 1, u + 1]`."""
+    return each(lambda v: _pad(v[1:, :, :-1], (0, 1), (1, 0)), flow)
+
+
+def _set_width(chart: Element, is_width: tf.Tensor, spans: Element) -> Element:
+    """The chart with these spans at one width."""
+
+    def place(values: tf.Tensor, new: tf.Tensor) -> tf.Tensor:
+        return tf.where(tf.reshape(is_width, [-1] + [1] * (values.shape.rank - 1)), new[None], values)
+
+    return each(place, chart, spans)
+
+
+def _at_width(chart: Element, width: tf.Tensor | int) -> Element:
+    return each(lambda v: v[width], chart)
+
+
+def _before_arc(ring: Semiring, right: Element, single_root: bool) -> Element:
+    """What may stand between a head and its next arc: before the single arc of the root, nothing."""
+    if not single_root:
+        return right
+    values = value_of(right)
+    size = tf.shape(values)[0]
+    barred = (tf.range(size)[:, None, None] > 0) & (tf.range(size) == 0)  # [width, batch, start]
+    barred = tf.reshape(barred, [size, 1, size] + [1] * (values.shape.rank - 3))
+    closed = tf.where(barred, tf.constant(ring.zero, values.dtype), values)
+    return Dual(closed, tf.where(barred, tf.zeros_like(values), right.tangent)) if isinstance(right, Dual) else closed
+
+
+@tf.autograph.experimental.do_not_convert
+def inside(ring: Semiring, to_right: Element, to_left: Element, single_root: bool) -> Charts:
+    """The charts, from arcs by start and width: `to_right[i, w]` from `i` to `i + w`, `to_left[i, w]` the other way.
+
+    Arcs are log-potentials; the charts hold numbers of the semiring.
+    """
+    scores = value_of(to_right)
+    size = scores.shape[0] or tf.shape(scores)[0]
+    widths = tf.range(size)
+
+    def full(like: tf.Tensor, number: float) -> Element:
+        numbers = ring.sum(ring.lift(tf.fill(tf.shape(like[None]), tf.cast(number, like.dtype))), axis=0)
+        return Dual(numbers, tf.zeros_like(numbers)) if isinstance(to_right, Dual) else numbers
+
+    nothing = full(scores, ring.zero)
+    complete = _set_width(nothing, widths == 0, full(scores[0], ring.one))
+
+    def step(element: tuple, carry: tuple) -> tuple:
+        width, score_right, score_left = element
+        charts, right_ends, left_ends, arc_ends = carry
+        here, first = widths == width, widths == 0
+        between = _pad_zero(ring, each(lambda v: v[:, :, 1:], left_ends), (0, 0), (0, 1))  # L(i + u + 1, i + width)
+        meet = ring.sum(ring.times(_before_arc(ring, charts.right, single_root), between), axis=0)
+        arc_right, arc_left = (ring.times(meet, ring.lift(score)) for score in (score_right, score_left))
+        arcs = _set_width(charts.arc_right, here, arc_right)
+        right_ends, left_ends = _next_width(ring, right_ends), _next_width(ring, left_ends)
+        arc_ends = _set_width(_next_width(ring, arc_ends), first, arc_left)
+        right = ring.sum(ring.times(arcs, right_ends), axis=0)
+        left = ring.sum(ring.times(charts.left, arc_ends), axis=0)
+        charts = Charts(
+            _set_width(charts.right, here, right),
+            _set_width(charts.left, here, left),
+            arcs,
+            _set_width(charts.arc_left, here, arc_left),
+        )
+        return charts, _set_width(right_ends, first, right), _set_width(left_ends, first, left), arc_ends
+
+    elements = widths[1:], each(lambda v: v[1:], to_right), each(lambda v: v[1:], to_left)
+    charts, *_ = fold(step, elements, (Charts(complete, complete, nothing, nothing), complete, complete, nothing))
+    return charts
+
+
+def _all_ends(ring: Semiring, chart: Element) -> Element:
+    """From which `_ends` cuts those of any width."""
+
+    def turn(values: tf.Tensor, fill: float) -> tf.Tensor:
+        size = tf.shape(values)[0]
+        by_right_end = tf.transpose(by_end(values, fill), [0, 2, 1, *range(3, values.shape.rank)])
+        rest = [[0, 0]] * (values.shape.rank - 3)
+        wide = tf.pad(by_right_end, [[0, 0], [0, 0], [size - 1, 0], *rest], constant_values=fill)
+        return _pad(by_width(wide, fill), (0, 0), (0, size), fill)  # [start - end + size - 1, batch, end]
+
+    if isinstance(chart, Dual):
+        return Dual(turn(chart.value, ring.zero), turn(chart.tangent, 0.0))
+    return turn(chart, ring.zero)
+
+
+def _ends(all_ends: Element, width: tf.Tensor, size: tf.Tensor | int) -> Element:
+    """`[u, batch, i] = X(i + u, i + width)`."""
+
+    def cut(values: tf.Tensor) -> tf.Tensor:
+        rest = values.shape.rank - 3
+        return tf.slice(values, [size - 1 - width, 0, width, *[0] * rest], [size, -1, size, *[-1] * rest])
+
+    return each(cut, all_ends)
+
+
+@tf.autograph.experimental.do_not_convert
+def back(ring: Semiring, charts: Charts, lengths: tf.Tensor, rank: tf.Tensor | None, single_root: bool) -> Charts:
+    """How often each span is used in the whole of each row, plain numbers in the shape of the charts.
+
+    Of `Dual` charts, with derivatives. Over `KBest`, in the structure of the given rank `[batch]`.
+    """
+    values = value_of(charts.right)
+    size = values.shape[0] or tf.shape(values)[0]
+    widths = tf.range(size)
+    right_ends, left_ends, arc_ends = (_all_ends(ring, c) for c in (charts.right, charts.left, charts.arc_left))
+    before = _before_arc(ring, charts.right, single_root)
+
+    def step(width: tf.Tensor, carry: tuple) -> tuple:
+        flow, into_right, into_left, into_arc = carry
+        right = _plus(_at_width(flow.right, width), _at_width(into_right, 0))
+        left = _plus(_at_width(flow.left, width), _at_width(into_left, 0))
+        from_arc, from_right = ring.at(3 * width).split(right, charts.arc_right, _ends(right_ends, width, size), 0)
+        from_left, from_end = ring.at(3 * width + 1).split(left, charts.left, _ends(arc_ends, width, size), 0)
+        arc_right, into_arc = _plus(flow.arc_right, from_arc), _plus(into_arc, from_end)
+        arc_left = _at_width(into_arc, 0)
+        meet = _plus(_at_width(arc_right, width), arc_left)
+        between = _pad_zero(ring, each(lambda v: v[1:], _ends(left_ends, width, size)), (0, 1), (0, 0))
+        from_before, from_between = ring.at(3 * width + 2).split(meet, before, between, 0)
+        flow = Charts(
+            _plus(flow.right, from_before),
+            _plus(flow.left, from_left),
+            arc_right,
+            _set_width(flow.arc_left, widths == width, arc_left),
+        )
+        into_left = each(lambda v, f: v + _pad(f[:-1], (1, 0), (0, 0)), into_left, from_between)
+        return flow, *map(_last_width, (_plus(into_right, from_right), into_left, into_arc))
+
+    whole = tf.one_hot(lengths, size, axis=0, dtype=values.dtype)  # of the root's spans, the one of all words
+    if rank is not None:
+        whole = whole[..., None] * tf.one_hot(rank, values.shape[3], dtype=values.dtype)
+    whole = _pad(whole[:, :, None], (0, 0), (0, size - 1))
+    whole = Dual(whole, tf.zeros_like(whole)) if isinstance(charts.right, Dual) else whole
+    none = each(tf.zeros_like, charts.right)
+    flow, *_ = fold(step, widths[1:], (Charts(whole, none, none, none), none, none, none), reverse=True)
+    return flow
+
+
+def _plus(x: Element, y: Element) -> Element:
+    return each(tf.add, x, y)

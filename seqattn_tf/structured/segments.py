@@ -1,0 +1,255 @@
+"""Segmentations: positions cut into labelled segments, each scored as a whole and with the label before it.
+
+score(z) = sum over segments spans[start, width - 1, label] + transitions[label, next label]
+"""
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from seqattn_tf.scan import hold, scan
+from seqattn_tf.structured import exact
+from seqattn_tf.structured.base import Ranked, Structured, as_lengths, checked_k, floats, two_seeds
+from seqattn_tf.structured.semirings import Drawn, Dual, Element, KBest, Log, Max, Semiring, each, value_of
+
+
+class Segments(NamedTuple):
+    """Where a segment starts: its width and its label; 0 elsewhere. `int32 [batch, time]` each."""
+
+    widths: tf.Tensor
+    labels: tf.Tensor
+
+
+class _Forward(NamedTuple):
+    """What the forward pass keeps, time-major; `e` is where a segment ends.
+
+    `starts[e, :, l]` holds all that comes before a segment of width `l + 1` that ends at `e`, with the transition to
+    its label; `ends[e]` all that ends at `e`, by label. Both are divided by the exponential of `log_scale[e]`.
+    """
+
+    starts: Element
+    ends: Element
+    log_scale: tf.Tensor
+
+
+def _by_end(values: tf.Tensor, fill: float) -> tf.Tensor:
+    """`[batch, start, width, label] -> [end, batch, width, label]`."""
+    _, times, widths, _ = tf.unstack(tf.shape(values))
+    start = tf.range(times)[:, None] - tf.range(widths)[None]  # [end, width]
+    line = tf.reshape(values, [tf.shape(values)[0], times * widths, tf.shape(values)[3]])
+    found = tf.gather(line, tf.maximum(start, 0) * widths + tf.range(widths), axis=1)
+    return tf.transpose(tf.where((start >= 0)[None, :, :, None], found, tf.cast(fill, values.dtype)), [1, 0, 2, 3])
+
+
+def _by_start(values: tf.Tensor) -> tf.Tensor:
+    """`[end, batch, width, label] -> [batch, start, width, label]`; zero where a segment would end too late."""
+    times, batch, widths, labels = tf.unstack(tf.shape(values))
+    end = tf.range(times)[:, None] + tf.range(widths)[None]  # [start, width]
+    line = tf.reshape(tf.transpose(values, [1, 0, 2, 3]), [batch, times * widths, labels])
+    found = tf.gather(line, tf.minimum(end, times - 1) * widths + tf.range(widths), axis=1)
+    return tf.where((end < times)[None, :, :, None], found, tf.zeros_like(found))
+
+
+def _each_part(function: Any, element: Element, zero: float) -> Element:
+    """A function of a tensor and of what fills its gaps, for values and for derivatives."""
+    if isinstance(element, Dual):
+        return Dual(function(element.value, zero), function(element.tangent, 0.0))
+    return function(element, zero)
+
+
+@tf.autograph.experimental.do_not_convert
+def _forward(ring: Semiring, spans: Element, transitions: Element) -> tuple[_Forward, Element]:
+    """The forward pass, and the spans by their end."""
+    spans = _each_part(_by_end, spans, -float("inf"))
+    shape = tf.shape(value_of(spans))[1:]  # batch, width, label
+    matrix = ring.lift(transitions)
+
+    def numbers(value: tf.Tensor) -> Element:
+        plain = ring.sum(ring.lift(value)[None], axis=0)
+        return Dual(plain, tf.zeros_like(plain)) if isinstance(spans, Dual) else plain
+
+    def push(window: Element, newest: Element) -> Element:
+        return each(lambda w, n: tf.concat([n[:, None], w[:, :-1]], axis=1), window, newest)
+
+    def step(scores: Element, carry: tuple) -> tuple:
+        before, _, _, _ = carry
+        ended = ring.sum(ring.times(before, ring.lift(scores)), axis=1)
+        after = push(before, ring.dot(ended, matrix))
+        flat = tf.concat([shape[:1], [-1], tf.shape(value_of(after))[3:]], 0)
+        scaled, log_size = ring.scale(each(lambda v: tf.reshape(v, flat), after))
+        after = each(lambda v, like: tf.reshape(v, tf.shape(like)), scaled, after)
+        return after, before, ended, tf.where(log_size > ring.zero, log_size, tf.zeros_like(log_size))
+
+    dtype = value_of(spans).dtype
+    first = tf.where(tf.range(shape[1])[None, :, None] > 0, tf.constant(ring.zero, dtype), ring.one)
+    first = numbers(tf.broadcast_to(first, shape))
+    nothing = each(lambda v: v[:, 0], first)
+    (_, starts, ends, log_sizes), _ = scan(step, spans, (first, first, nothing, tf.zeros(shape[:1], dtype)))
+    log_scale = tf.cumsum(tf.cast(log_sizes, tf.float64), exclusive=True)
+    return _Forward(starts, ends, tf.cast(log_scale, dtype)), spans
+
+
+@tf.autograph.experimental.do_not_convert
+def _back(
+    ring: Semiring, forward: _Forward, spans: Element, transitions: Element, lengths: tf.Tensor, rank: tf.Tensor | None
+) -> tuple[Element, Element]:
+    """How often each segment `[batch, start, width, label]` and each transition `[batch, label, label]` is used.
+
+    Plain numbers; of `Dual` passes, with derivatives; over `KBest`, in the segmentation of the given rank `[batch]`.
+    """
+    values = value_of(forward.ends)
+    matrix = ring.lift(transitions)
+    one = tf.ones_like(values[0, :, 0]) if rank is None else tf.one_hot(rank, values.shape[3], dtype=values.dtype)
+    whole = Dual(one, tf.zeros_like(one)) if isinstance(forward.ends, Dual) else one
+
+    def ranks_summed(flow: Element, rank_of_element: int) -> Element:
+        return each(lambda f: tf.reduce_sum(f, -1) if f.shape.rank > rank_of_element else f, flow)
+
+    def step(element: tuple, carry: tuple) -> tuple:
+        end, starts, ended, before, scores = element
+        into_starts, into_end, counts, _ = carry  # the last is what the loop gives out
+        unit = ring.lift(each(lambda v: tf.zeros_like(v[:, 0]), scores))
+        at_last, _ = ring.at(3 * end).split(whole, ended, unit, 1)
+        into_end = each(tf.add, into_end, hold(end + 1 == lengths, at_last, each(tf.zeros_like, at_last)))
+        to_starts, segments = ring.at(3 * end + 1).split(into_end, starts, ring.lift(scores), 1)
+        into_starts = each(tf.add, into_starts, to_starts)
+        into_gap = each(lambda v: v[:, 0], into_starts)
+        into_gap = each(lambda v: tf.where(end == 0, tf.zeros_like(v), v), into_gap)  # nothing is before the first
+        to_end, pairs = ring.at(3 * end + 2).split(into_gap, each(lambda v: v[:, :, None], before), matrix, 1)
+        into_starts = each(lambda v: tf.concat([v[:, 1:], tf.zeros_like(v[:, :1])], axis=1), into_starts)
+        counts = each(tf.add, counts, ranks_summed(pairs, 3))
+        return into_starts, each(lambda v: tf.reduce_sum(v, 2), to_end), counts, ranks_summed(segments, 3)
+
+    def earlier(v: tf.Tensor) -> tf.Tensor:
+        return tf.concat([v[:1], v[:-1]], axis=0)
+
+    none = each(lambda v: tf.zeros_like(v[0]), forward.starts)
+    initial = (
+        none,
+        each(lambda v: tf.zeros_like(v[:, 0]), none),
+        each(tf.zeros_like, transitions),
+        each(lambda v: tf.zeros_like(v[0]), spans),
+    )
+    elements = (tf.range(tf.shape(values)[0]), forward.starts, forward.ends, each(earlier, forward.ends), spans)
+    (_, _, _, segments), (_, _, counts, _) = scan(step, elements, initial, reverse=True)
+    return each(_by_start, segments), counts
+
+
+class SemiMarkov(Structured):
+    """A distribution over labelled segmentations.
+
+    Args:
+        spans: log-potentials `[batch, time, widths, labels]`: `spans[b, t, l, k]` scores a segment that starts at `t`,
+            is `l + 1` long and has the label `k`.
+        transitions: log-potentials `[labels, labels]` of a label and the next segment's.
+        lengths: `[batch]`; every row is full when not given.
+
+    Structures are `Segments`: the width and label of a segment where it starts.
+
+    >>> segments = SemiMarkov(tf.zeros([1, 3, 2, 1]), tf.zeros([1, 1]))
+    >>> round(float(tf.exp(segments.log_partition[0])))  # 1+1+1, 1+2, 2+1
+    3
+    >>> spans = tf.reshape([0.0, 5.0, 0.0, 0.0, 1.0, 0.0], [1, 3, 2, 1])
+    >>> SemiMarkov(spans, tf.zeros([1, 1])).argmax.widths.numpy().tolist()
+    [[2, 0, 1]]
+    """
+
+    def __init__(self, spans: Any, transitions: Any, lengths: Any = None) -> None:
+        self.spans = floats(spans, "spans", 4)
+        self.transitions = floats(transitions, "transitions", 2)
+        if self.spans.dtype != self.transitions.dtype:
+            raise ValueError(
+                f"transitions: expected {self.spans.dtype.name}, as spans. Received: {self.transitions.dtype.name}"
+            )
+        if 0 in self.spans.shape[1:3]:
+            raise ValueError(f"spans: expected a position and a width at least. Received: shape {self.spans.shape}")
+        if not self.transitions.shape.is_compatible_with([self.spans.shape[3]] * 2):
+            raise ValueError(
+                f"transitions: expected {[self.spans.shape[3]] * 2}. Received: {self.transitions.shape.as_list()}"
+            )
+        self.lengths = as_lengths(lengths, self.spans, tf.shape(self.spans)[1])
+
+    @property
+    def _scores(self) -> tuple[tf.Tensor, tf.Tensor]:
+        times, widths = tf.shape(self.spans)[1], tf.shape(self.spans)[2]
+        end = tf.range(times)[:, None] + tf.range(widths)[None] + 1
+        exists = (end <= self.lengths[:, None, None])[..., None]
+        labels = self.spans.shape[3] or tf.shape(self.spans)[3]
+        transitions = tf.broadcast_to(self.transitions, [tf.shape(self.spans)[0], labels, labels])
+        return tf.where(exists, self.spans, tf.zeros_like(self.spans)), transitions
+
+    def _whole(self, ring: Semiring, forward: _Forward) -> tf.Tensor:
+        """The sum over all segmentations of each row: `[batch]`, or `[batch, k]` for the k best."""
+        last = tf.maximum(self.lengths - 1, 0)
+        places = tf.stack([last, tf.range(tf.shape(last)[0])], axis=1)
+        found = ring.sum(tf.gather_nd(value_of(forward.ends), places), axis=1)
+        scale = tf.gather_nd(forward.log_scale, places)
+        nothing = self.lengths == 0
+        if found.shape.rank == 1:
+            return tf.where(nothing, tf.zeros_like(found), found + scale)
+        alone = tf.one_hot(0, tf.shape(found)[1], 0.0, -float("inf"), dtype=found.dtype)
+        return tf.where(nothing[:, None], alone, found + scale[:, None])
+
+    @property
+    def _rules(self) -> exact.Rules:
+        def infer(spans: tf.Tensor, transitions: tf.Tensor) -> tuple[tf.Tensor, exact.Tensors]:
+            forward, by_end = _forward(Log(), spans, transitions)
+            return self._whole(Log(), forward), _back(Log(), forward, by_end, transitions, self.lengths, None)
+
+        def tangent(scores: exact.Tensors, directions: exact.Tensors) -> exact.Tensors:
+            spans, transitions = map(Dual, scores, directions)
+            forward, by_end = _forward(Log(), spans, transitions)
+            segments, counts = _back(Log(), forward, by_end, transitions, self.lengths, None)
+            return segments.tangent, counts.tangent
+
+        return exact.Rules(infer, tangent)
+
+    def _segments(self, ring: Semiring, passed: tuple, rank: tf.Tensor | None, repeats: int) -> Segments:
+        """Single segmentations `[batch * repeats, time]`, each row's one after the other."""
+        forward, spans = tf.nest.map_structure(lambda v: tf.repeat(v, repeats, axis=1), passed)
+        transitions, lengths = (tf.repeat(v, repeats, axis=0) for v in (self._scores[1], self.lengths))
+        used, _ = _back(ring, forward, spans, transitions, lengths, rank)
+        batch, times, widths, labels = tf.unstack(tf.shape(used))
+        line = tf.reshape(used, [batch, times, widths * labels])
+        place = tf.argmax(line, axis=2, output_type=tf.int32)
+        starts = tf.reduce_max(line, axis=2) > 0
+        return Segments(tf.where(starts, place // labels + 1, 0), tf.where(starts, place % labels, 0))
+
+    @property
+    def argmax(self) -> Segments:
+        """The best segmentation."""
+        return self._segments(Max(), _forward(Max(), *self._scores), None, 1)
+
+    def top_k(self, k: int) -> Ranked:
+        """The `k` best segmentations, `Segments` of `[batch, k, time]`, and their scores."""
+        ring = KBest(checked_k(k))
+        passed = _forward(ring, *self._scores)
+        found = self._segments(ring, passed, tf.tile(tf.range(k), tf.shape(self.lengths)), k)
+        found = Segments(*(tf.reshape(v, [-1, k, tf.shape(v)[1]]) for v in found))
+        return Ranked(found, self._whole(ring, passed[0]))
+
+    def sample(self, n: int, seed: Any) -> Segments:
+        """`n` segmentations of every row, `Segments` of `[n, batch, time]`."""
+        found = self._segments(Drawn(two_seeds(seed)), _forward(Log(), *self._scores), None, n)
+        return Segments(*(tf.transpose(tf.reshape(v, [-1, n, tf.shape(v)[1]]), [1, 0, 2]) for v in found))
+
+    def score(self, structure: Segments) -> tf.Tensor:
+        """The sum of the log-potentials of the segments and of the transitions between them: `[batch]`."""
+        widths, labels = map(tf.convert_to_tensor, structure)
+        for name, given in (("widths", widths), ("labels", labels)):
+            if not given.dtype.is_integer or not given.shape.is_compatible_with(self.spans.shape[:2]):
+                raise ValueError(
+                    f"{name}: expected integers {self.spans.shape[:2]}. Received: {given.dtype.name} {given.shape}"
+                )
+        spans, transitions = self._scores
+        batch, times, longest, size = tf.unstack(tf.shape(spans))
+        line = tf.reshape(spans, [batch, times, longest * size])
+        found = tf.gather(line, tf.maximum(widths - 1, 0) * size + labels, axis=2, batch_dims=2)
+        onward = tf.range(times) + widths
+        next_label = tf.gather(labels, tf.minimum(onward, times - 1), axis=1, batch_dims=1)
+        pairs = tf.reshape(transitions, [batch, size * size])
+        crossed = tf.gather(pairs, labels * size + next_label, axis=1, batch_dims=1)
+        starts = widths > 0
+        goes_on = starts & (onward < self.lengths[:, None])
+        zero = tf.zeros_like(found)
+        return tf.reduce_sum(tf.where(starts, found, zero) + tf.where(goes_on, crossed, zero), 1)
