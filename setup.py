@@ -43,7 +43,7 @@ setup(
     ],
     extras_require={
         "dev": ["pytest", "pytest-xdist", "ruff"],
-        "bench": ["torch==2.13.0"],
+        "bench": ["torch==2.13.0", "torch-struct==0.5"],
         "docs": ["pdoc"],
     },
 )

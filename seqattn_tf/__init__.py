@@ -34,7 +34,12 @@ _ROOMS = (
 _NAMES = {  # name: the room it lives in
     "GRUCell": "cells",
     "LSTMCell": "cells",
+    "CRF": "structured",
+    "CRFModel": "structured",
     "LinearChain": "structured",
+    "SemiMarkov": "structured",
+    "ProjectiveTree": "structured",
+    "SpanningTree": "structured",
     "Recurrent": "recurrent",
     "Bidirectional": "recurrent",
     "Attention": "attention",

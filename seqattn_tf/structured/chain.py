@@ -130,6 +130,7 @@ class LinearChain(Structured):
             raise ValueError(
                 f"states: expected integers {self.unary.shape[:2]}. Received: {states.dtype.name} {states.shape}"
             )
+        states = tf.cast(states, tf.int32)
         chain = self._chain(*self._scores)
         nodes = chain.nodes_only(tf.gather(chain.unary, states, axis=2, batch_dims=2))
         pairwise = chain.pairwise[:, None] if chain.constant else chain.pairwise

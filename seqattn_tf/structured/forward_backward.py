@@ -1,16 +1,19 @@
 """Forward and backward recursions of a chain, both in one loop over time.
 
-    a[t](j) ~ sum_i a[t-1](i) psi[t-1](i, j) phi[t](j)        a[0] ~ phi[0]
-    b[t](i) ~ sum_j psi[t](i, j) phi[t+1](j) b[t+1](j)        b[T-1] ~ 1
+    a[t](j) ~ sum_i a[t-1](i) psi[t-1](i, j) * phi[t](j)        a[0] ~ phi[0]
+    b[t](i) ~ sum_j psi[t](i, j) c[t+1](j)                      b[T-1] = 1,    c[t] ~ b[t] * phi[t]
 
-over a semiring, each divided by its size at every step, so that neither the length nor the size of the scores matters;
-the logarithms of the sizes of `a` add up to the log-partition. Posteriors are normalised where they stand:
+over a semiring; `a` and `c` go the same way, from either end, and are divided by their size at every step, so that
+neither the length nor the size of the scores matters. The logarithms of the sizes of `a` add up to the log-partition.
+Posteriors are normalised where they stand:
 
-    p(z[t] = i) ~ a[t](i) b[t](i)        p(z[t] = i, z[t+1] = j) ~ a[t](i) psi[t](i, j) phi[t+1](j) b[t+1](j)
+    p(z[t] = i) = a[t](i) b[t](i) / s[t]        p(z[t] = i, z[t+1] = j) = a[t](i) psi[t](i, j) c[t+1](j) / s[t]
+    s[t] = sum_i a[t](i) b[t](i)
 
 Over `Real` this costs one exponential for every score. Numbers that underflow there are lost, which is harmless as
-long as what they are lost beside is large: all factors are at most one, so a sum that came out well above the smallest
-number has lost nothing that counts. `posterior` looks at these sums and repeats over `Log` when one is too small.
+long as what they are lost beside is large: `a`, `c` and `phi` are at most one, so an `s[t]` well above the smallest
+number times the largest `psi` has lost nothing that counts. `posterior` looks at them all and repeats over `Log` when
+one is too small, or an overflow has made it infinite.
 """
 
 import functools
@@ -20,7 +23,7 @@ import numpy as np
 import tensorflow as tf
 
 from seqattn_tf.scan import hold, scan
-from seqattn_tf.structured.semirings import Dual, Element, Log, Real, Semiring, each, value_of
+from seqattn_tf.structured.semirings import Dual, Element, Log, Real, Semiring, each, times, value_of
 
 
 class Chain(NamedTuple):
@@ -76,46 +79,58 @@ class Posterior(NamedTuple):
 
 
 class _Lifted(NamedTuple):
-    """Potentials with peaks of one: `phi [time, batch, states]` and `psi` like the chain's `pairwise`."""
+    """Potentials in the semiring: `phi [time, batch, states]`, and `psi` like the chain's `pairwise`.
+
+    The largest `phi` of every position is one, `log_peak [batch]` what that took from the log-partition. `psi` of
+    `Dual` scores holds the derivative of its logarithm, which is attached where `psi` is used.
+    """
 
     phi: Element
     psi: Element
     log_peak: tf.Tensor
+
+    def matrix(self, ring: Semiring, t: tf.Tensor | None) -> Element:
+        """The transitions at a time; at all times, without one."""
+        psi = self.psi if t is None else each(lambda v: v[:, t], self.psi)
+        return ring.attach(*psi) if isinstance(psi, Dual) else psi
+
+
+class _Swept(NamedTuple):
+    """`a`, `b` and `c`, `[batch, time, states]`, and the logarithm of all that `a` was divided by, `[batch]`."""
+
+    forward: Element
+    backward: Element
+    ahead: Element
+    log_size: tf.Tensor
 
 
 def _shift(scores: Element, by: tf.Tensor) -> Element:
     return Dual(scores.value - by, scores.tangent) if isinstance(scores, Dual) else scores - by
 
 
-def _peak(scores: tf.Tensor, axes: list[int]) -> tf.Tensor:
-    peak = scores
-    for axis in axes:  # one after the other: the first passes are over contiguous rows
-        peak = tf.reduce_max(peak, axis, keepdims=True)
-    return tf.stop_gradient(tf.where(tf.math.is_finite(peak), peak, tf.zeros_like(peak)))
-
-
-def _wide_sum(values: tf.Tensor, axis: int) -> tf.Tensor:
-    """A sum of many terms, added up in double precision."""
-    return tf.reduce_sum(tf.cast(values, tf.float64), axis)
+def _peak(scores: tf.Tensor, axis: int | list[int]) -> tf.Tensor:
+    peak = tf.stop_gradient(tf.reduce_max(scores, axis, keepdims=True))
+    return tf.where(tf.math.is_finite(peak), peak, tf.zeros_like(peak))
 
 
 def _lift(ring: Semiring, chain: Chain) -> _Lifted:
-    node_peak = _peak(value_of(chain.unary), [2])
-    pair = value_of(chain.pairwise)
-    if not chain.constant and chain.lengths is not None:  # padding is no peak
-        inside = chain.edges_only(tf.ones_like(pair[..., :1, :1]))
-        pair = tf.where(inside > 0, pair, -float("inf"))
-    pair_peak = _peak(pair, [1, 2] if chain.constant else [1, 2, 3])  # one for each row
-    phi = ring.lift(_shift(chain.unary, node_peak))
-    psi = ring.lift(_shift(chain.pairwise, pair_peak))
-    edges = chain.steps if chain.lengths is None else tf.maximum(chain.lengths - 1, 0)
-    log_peak = _wide_sum(node_peak[:, :, 0], 1)
-    log_peak += tf.cast(edges, tf.float64) * tf.cast(tf.reshape(pair_peak, [-1]), tf.float64)
+    peak = _peak(value_of(chain.unary), 2)
+    phi = ring.lift(_shift(chain.unary, peak))
+    psi = ring.lift(value_of(chain.pairwise))
+    if isinstance(chain.pairwise, Dual):
+        psi = Dual(psi, chain.pairwise.tangent)
+    if not chain.constant and not isinstance(chain.steps, int):  # the loop may take a step that is not there
+        missing = tf.maximum(1 - chain.steps, 0)
+        psi = each(lambda v: tf.pad(v, [[0, 0], [0, missing], [0, 0], [0, 0]]), psi)
+    log_peak = tf.reduce_sum(tf.cast(peak, tf.float64), [1, 2])  # many terms
     return _Lifted(each(lambda v: tf.transpose(v, [1, 0, 2]), phi), psi, log_peak)
 
 
-def _at_time(psi: Element, constant: bool, t: tf.Tensor) -> Element:
-    return psi if constant else each(lambda v: v[:, t], psi)
+def _smallest_sum(pairwise: tf.Tensor) -> tf.Tensor:
+    """Below this, `[batch, 1]`, a sum over `Real` may have lost terms that were smaller than the smallest number."""
+    floor = float(np.sqrt(np.finfo(pairwise.dtype.as_numpy_dtype).tiny))
+    peak = _peak(pairwise, list(range(1, pairwise.shape.rank)))
+    return floor * tf.exp(tf.maximum(tf.reshape(peak, [-1, 1]), 0))
 
 
 def advance(ring: Semiring, forward: Element, psi: Element, phi: Element) -> tuple[Element, tf.Tensor]:
@@ -123,103 +138,102 @@ def advance(ring: Semiring, forward: Element, psi: Element, phi: Element) -> tup
     return ring.scale(ring.times(ring.dot(forward, psi), phi))
 
 
-def _recede(ring: Semiring, backward: Element, psi: Element, phi: Element) -> Element:
-    flipped = each(lambda v: tf.transpose(v, [0, 2, 1]), psi)
-    return ring.scale(ring.dot(ring.times(backward, phi), flipped))[0]
+def _join(x: Element, y: Element) -> Element:
+    return each(lambda v, w: tf.concat([v, w], axis=0), x, y)
 
 
-def _sweep(ring: Semiring, chain: Chain, lifted: _Lifted) -> tuple[Element, Element, tf.Tensor]:
-    """`a` and `b` `[batch, time, states]`, and the logarithm of the sizes `[batch]`."""
-    steps = chain.steps
-    known = isinstance(steps, int)
-    psi = lifted.psi
-    if not known and not chain.constant:  # the loop may have to take a step that is not there
-        psi = each(lambda v: tf.pad(v, [[0, 0], [0, tf.maximum(1 - steps, 0)], [0, 0], [0, 0]]), psi)
+def _flip(matrix: Element) -> Element:
+    return each(lambda v: tf.transpose(v, [0, 2, 1]), matrix)
 
-    def phi_at(t: tf.Tensor) -> Element:
-        return each(lambda v: v[t if known else tf.minimum(t, steps)], lifted.phi)
 
-    def psi_at(t: tf.Tensor) -> Element:
-        return _at_time(psi, chain.constant, t if known else tf.maximum(t, 0))
+def _sweep(ring: Semiring, chain: Chain, lifted: _Lifted) -> _Swept:
+    """Both ways at once, `a` in the first half of the rows and `c` in the second.
 
-    def step(t: tf.Tensor, carry: tuple) -> tuple:
-        last_forward, last_backward, _ = carry
-        forward, log_size = advance(ring, last_forward, psi_at(t), phi_at(t + 1))
-        back = steps - 1 - t
-        backward = _recede(ring, last_backward, psi_at(back), phi_at(back + 1))
-        if chain.lengths is not None:
-            inside = t + 1 < chain.lengths
-            forward = hold(inside, forward, last_forward)
-            log_size = tf.where(inside, log_size, tf.zeros_like(log_size))
-            backward = hold(back + 1 < chain.lengths, backward, last_backward)
-        return forward, backward, log_size
+    The loop carries what they are before the potentials of the state they come to; the rest follows for all times.
+    """
+    phi = value_of(lifted.phi)
+    times, rows = (phi.shape[n] or tf.shape(phi)[n] for n in (0, 1))
+    constant = lifted.matrix(ring, None) if chain.constant else None
+    constant = _join(constant, _flip(constant)) if chain.constant else None
 
-    first, first_size = ring.scale(phi_at(0))
-    if chain.lengths is not None:  # an empty row has one way to be, whatever its states
-        first_size = tf.where(chain.lengths > 0, first_size, tf.zeros_like(first_size))
-    ones = tf.fill(tf.shape(value_of(first)), tf.constant(ring.one, value_of(first).dtype))
-    last, _ = ring.scale(Dual(ones, tf.zeros_like(ones)) if isinstance(first, Dual) else ones)
-    (forward, backward, sizes), _ = scan(step, tf.range(steps), (first, last, first_size))
+    def move(both: Element, t: tf.Tensor) -> Element:
+        if chain.constant:
+            return ring.dot(both, constant)
+        ahead, back = lifted.matrix(ring, t), _flip(lifted.matrix(ring, tf.maximum(chain.steps - 1 - t, 0)))
+        return _join(ring.dot(each(lambda v: v[:rows], both), ahead), ring.dot(each(lambda v: v[rows:], both), back))
+
+    def step(element: tuple, last: Element) -> Element:
+        t, pair, *inside = element
+        moved = move(ring.scale(ring.times(last, pair))[0], t)
+        return hold(inside[0], moved, start) if inside else moved
+
+    pairs = each(lambda v: tf.concat([v, v[::-1]], axis=1), lifted.phi)
+    start = tf.fill(tf.shape(value_of(pairs)[0]), tf.constant(ring.one, phi.dtype))
+    start = Dual(start, tf.zeros_like(start)) if isinstance(pairs, Dual) else start
+    elements = (tf.range(chain.steps), each(lambda v: v[:-1], pairs))
+    if chain.lengths is not None:  # outside a row, both wait where they start
+        inside = tf.transpose(tf.sequence_mask(chain.lengths, times))
+        elements = (*elements, tf.concat([inside[1:], inside[:0:-1]], axis=1))
+    moved, _ = scan(step, elements, start)
+    moved = each(lambda v, s: tf.concat([s[None], v], axis=0), moved, start)
+    line = each(lambda v: tf.reshape(v, [times * 2 * rows, -1]), ring.times(moved, pairs))
+    scaled, log_sizes = ring.scale(line)
+    both = each(lambda v: tf.reshape(v, tf.shape(value_of(moved))), scaled)
+    log_sizes = tf.reshape(log_sizes, [times, 2 * rows])[:, :rows]
+    if chain.lengths is not None:
+        log_sizes = tf.where(inside, log_sizes, tf.zeros_like(log_sizes))
 
     def batch_major(v: tf.Tensor) -> tf.Tensor:
         return tf.transpose(v, [1, 0, 2])
 
-    forward = each(lambda v, f: batch_major(tf.concat([f[None], v], 0)), forward, first)
-    backward = each(lambda v, e: batch_major(tf.concat([v[::-1], e[None]], 0)), backward, last)
-    return forward, backward, _wide_sum(sizes, 0) + tf.cast(first_size, tf.float64)
+    return _Swept(
+        each(lambda v: batch_major(v[:, :rows]), both),
+        each(lambda v: batch_major(v[::-1, rows:]), moved),
+        each(lambda v: batch_major(v[::-1, rows:]), both),
+        tf.reduce_sum(tf.cast(log_sizes, tf.float64), 0),
+    )
 
 
-def _product(equation: str, x: Element, y: Element) -> Element:
-    """An einsum of two over `Real`, by the product rule."""
-    if not isinstance(x, Dual):
-        return tf.einsum(equation, x, y)
-    moved = tf.einsum(equation, x.tangent, y.value) + tf.einsum(equation, x.value, y.tangent)
-    return Dual(tf.einsum(equation, x.value, y.value), moved)
+def _counts(chain: Chain, share: Element, psi: Element, ahead: Element) -> Element:
+    """Expected counts of constant transitions over `Real`, by matrix products."""
+
+    def product(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+        return tf.einsum("bti,btj->bij", x, y)
+
+    share, ahead = chain.edges_only(share), chain.edges_only(ahead)
+    if not isinstance(psi, Dual):
+        return psi * product(share, ahead)
+    moved = product(share.tangent, ahead.value) + product(share.value, ahead.tangent)
+    return times(psi, Dual(product(share.value, ahead.value), moved))
 
 
-def _counts(chain: Chain, behind: Element, psi: Element, ahead: Element) -> tuple[Element, tf.Tensor]:
-    """Expected counts of constant transitions over `Real`, by matrix products, and the size of every sum."""
-    sizes = Real().sum(Real().times(_product("bti,bij->btj", behind, psi), ahead), axis=2)
-    share = each(lambda v: v / value_of(sizes)[..., None], behind)
-    if isinstance(share, Dual):
-        share = Dual(share.value, share.tangent - share.value * (sizes.tangent / sizes.value)[..., None])
-    counts = _product("bti,btj->bij", chain.edges_only(share), chain.edges_only(ahead))
-    return Real().times(psi, counts), value_of(sizes)
-
-
-def _edges(ring: Semiring, chain: Chain, behind: Element, psi: Element, ahead: Element) -> tuple[Element, tf.Tensor]:
-    """The posterior of every transition in the shape of `pairwise`, and the size of every sum."""
-    if chain.constant:
-        psi = each(lambda v: v[:, None], psi)
-    joint = ring.times(ring.times(each(lambda v: v[..., None], behind), psi), each(lambda v: v[:, :, None], ahead))
-    shape = tf.shape(value_of(joint))
-    pairs = each(lambda v: tf.reshape(v, [shape[0], shape[1], shape[2] * shape[3]]), joint)
-    edges = chain.edges_only(each(lambda v: tf.reshape(v, shape), ring.shares(pairs, axis=2)))
-    return each(lambda v: tf.reduce_sum(v, 1), edges) if chain.constant else edges, value_of(ring.sum(pairs, axis=2))
+def _edges(ring: Semiring, chain: Chain, share: Element, psi: Element, ahead: Element) -> Element:
+    """The posterior of every transition, in the shape of `pairwise`."""
+    psi = each(lambda v: v[:, None], psi) if chain.constant else each(lambda v: v[:, : chain.steps], psi)
+    joint = ring.times(ring.times(each(lambda v: v[..., None], share), psi), each(lambda v: v[:, :, None], ahead))
+    edges = chain.edges_only(ring.plain(joint))
+    return each(lambda v: tf.reduce_sum(v, 1), edges) if chain.constant else edges
 
 
 def _posterior(ring: Semiring, chain: Chain) -> tuple[Posterior, tf.Tensor]:
-    """The posterior, and whether nothing that counts was lost."""
+    """The posterior, and the sums `s` `[batch, time]` that it was divided by."""
     lifted = _lift(ring, chain)
-    forward, backward, log_size = _sweep(ring, chain, lifted)
-    both = ring.times(forward, backward)
-    nodes = chain.nodes_only(ring.shares(both, axis=2))
-    behind = each(lambda v: v[:, :-1], forward)
-    ahead = each(lambda v: v[:, 1:], ring.times(each(lambda v: tf.transpose(v, [1, 0, 2]), lifted.phi), backward))
+    swept = _sweep(ring, chain, lifted)
+    meet = ring.times(swept.forward, swept.backward)
+    sizes = ring.sum(meet, axis=2)
+    wide = each(lambda v: v[..., None], sizes)
+    nodes = chain.nodes_only(ring.plain(ring.over(meet, wide)))
+    share = each(lambda v: v[:, :-1], ring.over(swept.forward, wide))
     edges_of = _counts if chain.constant and isinstance(ring, Real) else functools.partial(_edges, ring)
-    edges, sizes = edges_of(chain, behind, lifted.psi, ahead)
-    found = value_of(nodes)
-    log_partition = tf.cast(log_size + lifted.log_peak, found.dtype)
+    edges = edges_of(chain, share, lifted.matrix(ring, None), each(lambda v: v[:, 1:], swept.ahead))
+    dtype = value_of(nodes).dtype
+    log_partition = tf.cast(swept.log_size + lifted.log_peak, dtype)
     if isinstance(nodes, Dual):
         nodes, edges = nodes.tangent, edges.tangent
-    # A sum below this may have lost terms that were smaller than the smallest number.
-    floor = float(np.sqrt(np.finfo(found.dtype.as_numpy_dtype).tiny))
-    lost_nodes = chain.nodes_only(tf.where(value_of(ring.sum(both, axis=2)) > floor, 0, 1))
-    lost_edges = chain.edges_only(tf.where(sizes > floor, 0, 1))
-    nothing_lost = tf.reduce_sum(lost_nodes) + tf.reduce_sum(lost_edges) == 0
-    return Posterior(log_partition, nodes, edges), nothing_lost
+    return Posterior(log_partition, nodes, edges), value_of(sizes)
 
 
+@tf.autograph.experimental.do_not_convert
 def posterior(chain: Chain) -> Posterior:
     """Fast where the range of the scores allows it, and right for any.
 
@@ -227,5 +241,8 @@ def posterior(chain: Chain) -> Posterior:
     >>> round(float(tf.exp(posterior(chain).log_partition[0])))  # two states, three times
     8
     """
-    fast, nothing_lost = _posterior(Real(), chain)
-    return Posterior(*tf.cond(nothing_lost, lambda: tuple(fast), lambda: tuple(_posterior(Log(), chain)[0])))
+    fast, sums = _posterior(Real(), chain)
+    lost = chain.nodes_only(tf.where(sums > _smallest_sum(value_of(chain.pairwise)), 0, 1))
+    return Posterior(
+        *tf.cond(tf.reduce_sum(lost) == 0, lambda: tuple(fast), lambda: tuple(_posterior(Log(), chain)[0]))
+    )

@@ -8,61 +8,13 @@ from typing import Any
 import tensorflow as tf
 
 from seqattn_tf.structured import eisner, exact
-from seqattn_tf.structured.base import Ranked, Structured, as_lengths, checked_k, floats, two_seeds
+from seqattn_tf.structured.base import Ranked, checked_k, two_seeds
 from seqattn_tf.structured.semirings import Drawn, Dual, Element, KBest, Log, Max, Semiring, each, value_of
-
-
-class Trees(Structured):
-    """What projective and spanning trees share: arcs `[batch, words, heads]`, and heads `[batch, words]` as structures.
-
-    A word's arc to itself and all arcs beyond the length do not exist.
-    """
-
-    def __init__(self, arcs: Any, lengths: Any = None, single_root: bool = True) -> None:
-        self.arcs = floats(arcs, "arcs", 3)
-        _, words, heads = self.arcs.shape
-        if words == 0 or (words is not None and heads not in (None, words + 1)):
-            raise ValueError(
-                f"arcs: expected [batch, words, words + 1], column 0 for the root. Received: shape {self.arcs.shape}"
-            )
-        self.single_root = single_root
-        self.lengths = as_lengths(lengths, self.arcs, tf.shape(self.arcs)[1])
-
-    @property
-    def _exists(self) -> tf.Tensor:
-        """Which arcs there are."""
-        words = self.arcs.shape[1] or tf.shape(self.arcs)[1]
-        word, head = tf.range(1, words + 1)[:, None], tf.range(words + 1)[None]
-        last = self.lengths[:, None, None]
-        return (word != head) & (word <= last) & (head <= last)
-
-    @property
-    def _scores(self) -> tuple[tf.Tensor]:
-        return (tf.where(self._exists, self.arcs, tf.zeros_like(self.arcs)),)
-
-    def score(self, structure: Any) -> tf.Tensor:
-        """The sum of the scores of the arcs to the given heads `[batch, words]`: `[batch]`."""
-        heads = tf.convert_to_tensor(structure)
-        if not heads.dtype.is_integer or not heads.shape.is_compatible_with(self.arcs.shape[:2]):
-            raise ValueError(
-                f"heads: expected integers {self.arcs.shape[:2]}. Received: {heads.dtype.name} {heads.shape}"
-            )
-        scores = tf.gather(self._scores[0], heads, axis=2, batch_dims=2)
-        return tf.reduce_sum(
-            tf.where(tf.sequence_mask(self.lengths, tf.shape(scores)[1]), scores, tf.zeros_like(scores)), 1
-        )
+from seqattn_tf.structured.trees import Trees
 
 
 class ProjectiveTree(Trees):
-    """A distribution over projective dependency trees, by Eisner's algorithm.
-
-    Args:
-        arcs: log-potentials `[batch, words, words + 1]`: a row for every word, a column for every head it may have,
-            the root first.
-        lengths: how many words each row has, `[batch]`; all when not given.
-        single_root: whether the root has exactly one word below it.
-
-    Structures are heads `int32 [batch, words]`: 0 for the root, else the number of a word, counted from 1.
+    """Dependency trees whose arcs do not cross, by Eisner's algorithm, `O(words^3)`. Arguments are those of `Trees`.
 
     >>> tree = ProjectiveTree(tf.zeros([1, 4, 5]))
     >>> round(float(tf.exp(tree.log_partition[0])))  # as many as there are, each with weight one
@@ -76,22 +28,16 @@ class ProjectiveTree(Trees):
         peak = tf.stop_gradient(tf.reduce_max(value_of(arcs), axis=2, keepdims=True))
         peak = tf.where(tf.math.is_finite(peak), peak, tf.zeros_like(peak))
 
-        def to_left(scores: tf.Tensor, fill: float) -> tf.Tensor:
-            return eisner.by_width(tf.pad(scores, [[0, 0], [1, 0], [0, 0]], constant_values=fill), fill)
+        def arrange(scores: tf.Tensor, fill: float, to_right: bool) -> tf.Tensor:
+            dense = tf.pad(scores, [[0, 0], [1, 0], [0, 0]], constant_values=fill)  # the root has no head
+            return eisner.by_width(tf.transpose(dense, [0, 2, 1]) if to_right else dense, fill)
 
-        def to_right(scores: tf.Tensor, fill: float) -> tf.Tensor:
-            dense = tf.pad(scores, [[0, 0], [1, 0], [0, 0]], constant_values=fill)
-            return eisner.by_width(tf.transpose(dense, [0, 2, 1]), fill)
+        def directed(to_right: bool) -> Element:
+            values = arrange(value_of(arcs) - peak, -float("inf"), to_right)
+            return Dual(values, arrange(arcs.tangent, 0.0, to_right)) if isinstance(arcs, Dual) else values
 
-        def both(scores: Element, arrange: Any) -> Element:
-            if isinstance(scores, Dual):
-                return Dual(arrange(scores.value - peak, ring_zero), arrange(scores.tangent, 0.0))
-            return arrange(scores - peak, ring_zero)
-
-        ring_zero = -float("inf")  # no arc
-        charts = eisner.inside(ring, both(arcs, to_right), both(arcs, to_left), self.single_root)
-        words = tf.sequence_mask(self.lengths, tf.shape(peak)[1])
-        return charts, tf.reduce_sum(tf.where(words, peak[..., 0], tf.zeros_like(peak[..., 0])), 1)
+        charts = eisner.inside(ring, directed(True), directed(False), self.single_root)
+        return charts, tf.reduce_sum(tf.where(self._words, peak[..., 0], tf.zeros_like(peak[..., 0])), 1)
 
     def _whole(self, charts: eisner.Charts) -> tf.Tensor:
         """Of the root's spans to the right, the one of all words: `[batch, ...]`."""

@@ -241,6 +241,7 @@ class SemiMarkov(Structured):
                 raise ValueError(
                     f"{name}: expected integers {self.spans.shape[:2]}. Received: {given.dtype.name} {given.shape}"
                 )
+        widths, labels = tf.cast(widths, tf.int32), tf.cast(labels, tf.int32)
         spans, transitions = self._scores
         batch, times, longest, size = tf.unstack(tf.shape(spans))
         line = tf.reshape(spans, [batch, times, longest * size])

@@ -67,6 +67,19 @@ class Semiring(abc.ABC):
         """The product, elementwise."""
         return each(tf.add, x, y)
 
+    def over(self, x: Element, y: Element) -> Element:
+        """The quotient, elementwise; what is divided by nothing stays as it is."""
+        some = value_of(y) > self.zero
+        return each(lambda v, w: v - tf.where(some, w, tf.zeros_like(w)), x, y)
+
+    def plain(self, x: Element) -> Element:
+        """A number of this semiring as a plain number."""
+        return Real().lift(x)
+
+    def attach(self, value: tf.Tensor, tangent: tf.Tensor) -> Dual:
+        """A number with the derivative of its logarithm."""
+        return Dual(value, tangent)
+
     @abc.abstractmethod
     def sum(self, x: Element, axis: int) -> Element:
         """The sum along an axis."""
@@ -78,8 +91,7 @@ class Semiring(abc.ABC):
     def scale(self, x: Element) -> tuple[Element, tf.Tensor]:
         """`x: [batch, n]` divided by its size, and the logarithm of that size `[batch]`."""
         size = self.sum(x, axis=1)
-        divisor = each(lambda s: tf.where(value_of(size) > self.zero, s, tf.zeros_like(s)), size)
-        return each(lambda v, s: v - s[:, None], x, divisor), value_of(size)
+        return self.over(x, each(lambda v: v[:, None], size)), value_of(size)
 
     def shares(self, x: Element, axis: int) -> Element:
         """What part of `sum(x, axis)` each number has: plain numbers, not logarithms, of sum one (or all 0)."""
@@ -110,7 +122,7 @@ class Log(Semiring):
         most = _finite(tf.stop_gradient(tf.reduce_max(value, axis, keepdims=True)))
         weights = tf.exp(value - most)
         mass = tf.reduce_sum(weights, axis)
-        some = mass > 0  # the logarithm of nothing has a value and no derivative
+        some = mass != 0  # the logarithm of nothing has a value and no derivative
         log = tf.where(some, tf.math.log(tf.where(some, mass, 1)) + tf.squeeze(most, axis), self.zero)
         if not isinstance(x, Dual):
             return log
@@ -136,8 +148,22 @@ class Real(Semiring):
         """`exp`, whose derivative is itself."""
         if not isinstance(scores, Dual):
             return tf.exp(scores)
-        value = tf.exp(scores.value)
-        return Dual(value, value * scores.tangent)
+        return self.attach(tf.exp(scores.value), scores.tangent)
+
+    def attach(self, value: tf.Tensor, tangent: tf.Tensor) -> Dual:
+        """A number with the derivative of its logarithm."""
+        return Dual(value, value * tangent)
+
+    def over(self, x: Element, y: Element) -> Element:
+        """The quotient; nothing over nothing is NaN, by which an underflow is known."""
+        if not isinstance(x, Dual):
+            return x / y
+        value = x.value / y.value
+        return Dual(value, (x.tangent - value * y.tangent) / y.value)
+
+    def plain(self, x: Element) -> Element:
+        """Itself."""
+        return x
 
     def times(self, x: Element, y: Element) -> Element:
         """The product."""
@@ -159,22 +185,9 @@ class Real(Semiring):
         return Dual(product(vector.value, matrix.value), moved)
 
     def scale(self, x: Element) -> tuple[Element, tf.Tensor]:
-        """Divided by the sum; a row of zeros becomes NaN, by which an underflow is known."""
-        size = tf.reduce_sum(value_of(x), 1)
-        scaled = each(lambda v: v / size[:, None], x)
-        if isinstance(scaled, Dual):  # keep the derivative of the logarithm centred, or it grows with every step
-            drift = tf.reduce_sum(scaled.tangent, 1)[:, None]
-            scaled = Dual(scaled.value, scaled.tangent - scaled.value * drift)
-        return scaled, tf.math.log(size)
-
-    def shares(self, x: Element, axis: int) -> Element:
         """Divided by the sum."""
-        size = tf.reduce_sum(value_of(x), axis, keepdims=True)
-        weights = each(lambda v: v / size, x)
-        if not isinstance(weights, Dual):
-            return weights
-        mean = tf.reduce_sum(weights.tangent, axis, keepdims=True)
-        return Dual(weights.value, weights.tangent - weights.value * mean)
+        size = self.sum(x, axis=1)
+        return self.over(x, each(lambda v: v[:, None], size)), tf.math.log(value_of(size))
 
 
 class Drawn(Log):

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from support.structures import ExactTests, Row
 
 from seqattn_tf.structured import LinearChain
@@ -77,3 +78,56 @@ class TestSharedTransitionsByPrefix(TestSharedTransitions):
 
 class TestRowTransitions(ChainTests):
     pairwise_shape = (4, STATES, STATES)
+
+
+def test_the_method_follows_the_number_of_states():
+    assert LinearChain(tf.zeros([1, 4, 2]), tf.zeros([2, 2])).method == "prefix"
+    assert LinearChain(tf.zeros([1, 1, 2]), tf.zeros([2, 2])).method == "scan"
+    assert LinearChain(tf.zeros([1, 4, 2]), tf.zeros([2, 2]), method="scan").method == "scan"
+    many = LinearChain(tf.zeros([1, 4, 64]), tf.zeros([64, 64]))
+    assert many.method == "scan"
+
+
+def test_one_position():
+    chain = LinearChain(tf.math.log([[[0.25, 0.75]]]), tf.zeros([1, 0, 2, 2]))
+    np.testing.assert_allclose(chain.marginals, [[[0.25, 0.75]]], rtol=1e-6)
+    np.testing.assert_allclose(chain.log_partition, [0.0], atol=1e-6)
+    assert chain.edge_marginals.shape == (1, 0, 2, 2)
+    assert chain.argmax.numpy().tolist() == [[1]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([2, 3], [3, 3]), "unary: expected 3 axes. Received: shape"),
+        (([2, 3, 4], [4]), "pairwise: expected 2 or 3 or 4 axes"),
+        (([2, 3, 4], [3, 3]), r"pairwise: expected shape \[4, 4\]. Received: \[3, 3\]"),
+        (([2, 3, 4], [2, 3, 4, 4]), r"pairwise: expected shape \[2, 2, 4, 4\]"),
+        (([2, 0, 4], [4, 4]), "unary: expected at least one position"),
+    ],
+)
+def test_wrong_shapes(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        LinearChain(*map(tf.zeros, arguments))
+
+
+def test_other_wrong_arguments():
+    unary, pairwise = tf.zeros([2, 3, 4]), tf.zeros([4, 4])
+    with pytest.raises(ValueError, match="lengths: expected integers"):
+        LinearChain(unary, pairwise, [1.0, 2.0])
+    with pytest.raises(ValueError, match="lengths: expected one for each row"):
+        LinearChain(unary, pairwise, [1, 2, 3])
+    with pytest.raises(ValueError, match="method: expected one of"):
+        LinearChain(unary, pairwise, method="fast")
+    with pytest.raises(ValueError, match=r"unary: expected floating-point scores. Received: int32"):
+        LinearChain(tf.zeros([2, 3, 4], tf.int32), pairwise)
+    with pytest.raises(ValueError, match=r"pairwise: expected float32, as unary. Received: float64"):
+        LinearChain(unary, tf.cast(pairwise, tf.float64))
+    with pytest.raises(ValueError, match="states: expected integers"):
+        LinearChain(unary, pairwise).log_prob(tf.zeros([2, 4], tf.int32))
+    with pytest.raises(ValueError, match="seed: expected one integer or two"):
+        LinearChain(unary, pairwise).sample(1, seed=0.5)
+    with pytest.raises(ValueError, match=r"kl: expected another LinearChain. Received: int"):
+        LinearChain(unary, pairwise).kl(3)
+    with pytest.raises(ValueError, match="kl: expected scores"):
+        LinearChain(unary, pairwise).kl(LinearChain(unary, tf.zeros([2, 2, 4, 4])))

@@ -1,0 +1,255 @@
+"""A conditional random field as the last layer of a tagger.
+
+p(tags) ~ exp(start[tags[0]] + sum_t scores[t, tags[t]] + sum_t transitions[tags[t], tags[t+1]] + end[tags[-1]])
+"""
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.linear import linear
+from seqattn_tf.masking import blank, checked_mask
+from seqattn_tf.structured.base import Ranked, floats
+from seqattn_tf.structured.chain import LinearChain
+from seqattn_tf.structured.tags import allowed_transitions, checked_names
+
+DECODINGS = ("viterbi", "posterior")
+
+
+class _Packing:
+    """Moves what a mask keeps to the front of its row, in its order, and results back to where it came from."""
+
+    def __init__(self, mask: tf.Tensor | None) -> None:
+        self.lengths = None
+        if mask is not None:
+            self.lengths = tf.reduce_sum(tf.cast(mask, tf.int32), 1)
+            times = tf.range(tf.shape(mask)[1])
+            self._order = tf.argsort(tf.where(mask, times, times + tf.shape(mask)[1]), axis=1)
+            self._back = tf.argsort(self._order, axis=1)
+
+    def pack(self, values: tf.Tensor) -> tf.Tensor:
+        """`[batch, time, ...]`: the kept positions first."""
+        return values if self.lengths is None else tf.gather(values, self._order, axis=1, batch_dims=1)
+
+    def unpack(self, values: tf.Tensor) -> tf.Tensor:
+        """The way back; zeros beyond the lengths land where nothing was kept."""
+        return values if self.lengths is None else tf.gather(values, self._back, axis=1, batch_dims=1)
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class CRF(keras.layers.Layer):
+    """A linear-chain conditional random field over tags.
+
+    Features `[batch, time, features]` become one score for each tag; what is learned beside that is how well a tag
+    follows another, begins a row and ends it. Inference is exact and in single precision at least, whatever the
+    policy.
+
+    Called, the layer returns a dictionary: `"tags"` (`int32 [batch, time]`, decoded), `"scores"`
+    (`[batch, time, tags]`) and `"mask"` (`bool [batch, time]`). The scores and the mask are what the methods take.
+    `CRFModel` trains on them and predicts the tags.
+
+    The mask is the argument or, without one, the Keras mask of the inputs. It may keep any positions: padding at the
+    right or at the left, or in between (only the first piece of every word, say). The kept ones are a chain,
+    neighbours over any gap. Tags and marginals are zero elsewhere, and what stands there has no influence.
+
+    Args:
+        tags: how many there are, or their names.
+        scheme: `"BIO"` or `"BIOES"`: only sequences that the scheme allows are possible (see
+            `tags.allowed_transitions`). Labels that break it have the log-likelihood `-inf`.
+        boundaries: whether to learn how well a tag begins and ends a row.
+        use_kernel: whether to project the features, with a bias. Without, they are the scores: one for each tag.
+        decode: `"viterbi"`, the best sequence; or `"posterior"`, the best tag at every position by itself, which makes
+            fewer wrong tags on average and may break the scheme.
+        transition_initializer: of the transitions. Starting from zero, the layer is a softmax at first. Bias and
+            boundaries start from zero always.
+        transition_regularizer: of the transitions and the boundaries.
+        transition_constraint: of the transitions and the boundaries.
+        kernel_initializer: of the projection.
+        kernel_regularizer: of the projection.
+        kernel_constraint: of the projection.
+
+    >>> crf = CRF(["O", "B-PER", "I-PER"], scheme="BIO", use_kernel=False)
+    >>> scores = tf.constant([[[0.0, 1.0, 2.0], [0.0, 1.0, 2.0], [1.0, 0.0, 0.0]]])
+    >>> found = crf(scores)
+    >>> found["tags"].numpy().tolist()  # I-PER cannot be first
+    [[1, 2, 0]]
+    >>> round(float(tf.exp(crf.log_likelihood(found["scores"], found["tags"], found["mask"]))[0]), 2)
+    0.35
+    """
+
+    def __init__(
+        self,
+        tags: int | Sequence[str],
+        scheme: str | None = None,
+        boundaries: bool = True,
+        use_kernel: bool = True,
+        decode: str = "viterbi",
+        transition_initializer: Any = "zeros",
+        transition_regularizer: Any = None,
+        transition_constraint: Any = None,
+        kernel_initializer: Any = "glorot_uniform",
+        kernel_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        counted = isinstance(tags, Integral)
+        if counted and tags < 1:
+            raise ValueError(f"tags: expected a positive number, or names. Received: {tags}")
+        if counted and scheme is not None:
+            raise ValueError(f"tags: expected names, for the scheme {scheme!r}. Received: {tags}")
+        if decode not in DECODINGS:
+            raise ValueError(f"decode: expected one of {DECODINGS}. Received: {decode!r}")
+        self.tags = int(tags) if counted else checked_names(tags)
+        self.size = self.tags if counted else len(self.tags)
+        self.scheme, self.boundaries, self.use_kernel, self.decode = scheme, boundaries, use_kernel, decode
+        self._allowed = None if scheme is None else allowed_transitions(self.tags, scheme)
+        self.transition_initializer = keras.initializers.get(transition_initializer)
+        self.transition_regularizer = keras.regularizers.get(transition_regularizer)
+        self.transition_constraint = keras.constraints.get(transition_constraint)
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
+        self.kernel_constraint = keras.constraints.get(kernel_constraint)
+
+    def build(self, input_shape: Any) -> None:
+        """Create the transitions, the boundary scores and the projection."""
+        if len(input_shape) != 3 or input_shape[-1] is None:
+            raise ValueError(f"inputs: expected [batch, time, features]. Received: shape {tuple(input_shape)}")
+        if not self.use_kernel and input_shape[-1] != self.size:
+            raise ValueError(f"inputs: expected {self.size} scores without a kernel. Received: {input_shape[-1]}")
+        alike = {
+            "regularizer": self.transition_regularizer,
+            "constraint": self.transition_constraint,
+            "autocast": False,
+        }
+        size = self.size
+        self.transitions = self.add_weight((size, size), self.transition_initializer, name="transitions", **alike)
+        if self.boundaries:
+            self.start = self.add_weight((size,), "zeros", name="start", **alike)
+            self.end = self.add_weight((size,), "zeros", name="end", **alike)
+        if self.use_kernel:
+            self.kernel = self.add_weight(
+                (input_shape[-1], size),
+                self.kernel_initializer,
+                name="kernel",
+                regularizer=self.kernel_regularizer,
+                constraint=self.kernel_constraint,
+            )
+            self.bias = self.add_weight((size,), "zeros", name="bias")
+        self.built = True
+
+    def call(self, inputs: tf.Tensor, mask: tf.Tensor | None = None) -> dict[str, tf.Tensor]:
+        """`[batch, time, features]` -> the tags, and what the methods take: the scores and the mask."""
+        if mask is not None:
+            mask = self._checked(mask, inputs)
+            inputs = blank(inputs, mask)
+        scores = floats(linear(inputs, self.kernel, self.bias) if self.use_kernel else inputs, "inputs", 3)
+        if mask is not None:
+            scores = blank(scores, mask)
+        everything = tf.ones(tf.shape(scores)[:2], tf.bool) if mask is None else mask
+        return {"tags": self.best_tags(scores, mask), "scores": scores, "mask": everything}
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> dict[str, Any]:
+        """The mask travels with the tags and the scores: Keras's metrics see it."""
+        return {"tags": previous_mask, "scores": previous_mask, "mask": None}
+
+    @staticmethod
+    def _checked(mask: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
+        mask = checked_mask(mask)
+        if not mask.shape.is_compatible_with(scores.shape[:2]):
+            raise ValueError(f"mask: expected {scores.shape[:2]}, as the inputs. Received: {mask.shape}")
+        return mask
+
+    def _packed(self, scores: Any, mask: Any) -> tuple[LinearChain, _Packing]:
+        """The distribution over rows without gaps, and the way to them and back."""
+        scores = floats(scores, "scores", 3)
+        if not self.built:
+            raise ValueError(f"{self.name}: expected a layer that was called or built. Received: one without weights")
+        if scores.shape[2] != self.size:
+            raise ValueError(f"scores: expected [batch, time, {self.size}]. Received: shape {scores.shape}")
+        packing = _Packing(None if mask is None else self._checked(mask, scores))
+        unary = packing.pack(scores)
+        transitions = tf.cast(self.transitions, unary.dtype)
+        start = tf.cast(self.start, unary.dtype) if self.boundaries else tf.zeros([self.size], unary.dtype)
+        end = tf.cast(self.end, unary.dtype) if self.boundaries else tf.zeros([self.size], unary.dtype)
+        if self._allowed is not None:
+            forbidden = tf.constant(-float("inf"), unary.dtype)
+            transitions = tf.where(self._allowed.transitions, transitions, forbidden)
+            start = tf.where(self._allowed.starts, start, forbidden)
+            end = tf.where(self._allowed.ends, end, forbidden)
+        times = tf.range(tf.shape(unary)[1])
+        last = tf.shape(unary)[1:2] - 1 if packing.lengths is None else packing.lengths - 1
+        at_start, at_end = times[None, :, None] == 0, (times == last[:, None])[..., None]
+        unary += tf.where(at_start, start, tf.zeros_like(start)) + tf.where(at_end, end, tf.zeros_like(end))
+        return LinearChain(unary, transitions, packing.lengths), packing
+
+    def distribution(self, scores: Any, mask: Any = None) -> LinearChain:
+        """The distribution over the tags of every row, what the mask keeps moved to its front.
+
+        The boundary scores are part of its unary scores, and what the scheme forbids is `-inf`. Ask it for samples,
+        entropies and divergences; the methods below ask it and bring the answers back to where the mask has them.
+        """
+        return self._packed(scores, mask)[0]
+
+    def log_likelihood(self, scores: Any, labels: Any, mask: Any = None) -> tf.Tensor:
+        """`log p(labels)`: `[batch]`, 0 for a row without a position.
+
+        Args:
+            scores: `[batch, time, tags]`, from the layer's result.
+            labels: integers `[batch, time]`; anything where the mask keeps nothing. Labels that are no tag, or that
+                the scheme forbids, have probability zero, and a log-likelihood of `-inf`.
+            mask: `[batch, time]`, from the layer's result.
+        """
+        chain, packing = self._packed(scores, mask)
+        labels = tf.convert_to_tensor(labels)
+        if not labels.dtype.is_integer or not labels.shape.is_compatible_with(chain.unary.shape[:2]):
+            received = f"{labels.dtype.name} {labels.shape}"
+            raise ValueError(f"labels: expected integers {chain.unary.shape[:2]}. Received: {received}")
+        labels = packing.pack(labels)
+        inside = tf.sequence_mask(chain.lengths, tf.shape(labels)[1])
+        known = tf.logical_and(labels >= 0, labels < self.size)
+        tags = tf.cast(tf.where(tf.logical_and(inside, known), labels, tf.zeros_like(labels)), tf.int32)
+        possible = tf.reduce_all(tf.logical_or(known, tf.logical_not(inside)), 1)
+        return tf.where(possible, chain.log_prob(tags), tf.constant(-float("inf"), chain.unary.dtype))
+
+    def best_tags(self, scores: Any, mask: Any = None) -> tf.Tensor:
+        """The decoded tags, `int32 [batch, time]`, as `decode` says."""
+        chain, packing = self._packed(scores, mask)
+        if self.decode == "viterbi":
+            return packing.unpack(chain.argmax)
+        return packing.unpack(tf.argmax(chain.marginals, axis=2, output_type=tf.int32))
+
+    def top_k(self, scores: Any, k: int, mask: Any = None) -> Ranked:
+        """The `k` best sequences of tags, `int32 [batch, k, time]`, and their scores `[batch, k]`.
+
+        A score less `distribution(scores, mask).log_partition` is a log-probability.
+        """
+        chain, packing = self._packed(scores, mask)
+        best = chain.top_k(k)
+        tags = packing.unpack(tf.transpose(best.structures, [0, 2, 1]))
+        return Ranked(tf.transpose(tags, [0, 2, 1]), best.scores)
+
+    def marginals(self, scores: Any, mask: Any = None) -> tf.Tensor:
+        """The probability of every tag at every position, `[batch, time, tags]`; zeros where nothing is kept."""
+        chain, packing = self._packed(scores, mask)
+        return packing.unpack(chain.marginals)
+
+    def get_config(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        return {
+            **super().get_config(),
+            "tags": self.tags if isinstance(self.tags, int) else list(self.tags),
+            "scheme": self.scheme,
+            "boundaries": self.boundaries,
+            "use_kernel": self.use_kernel,
+            "decode": self.decode,
+            "transition_initializer": keras.initializers.serialize(self.transition_initializer),
+            "transition_regularizer": keras.regularizers.serialize(self.transition_regularizer),
+            "transition_constraint": keras.constraints.serialize(self.transition_constraint),
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
+            "kernel_constraint": keras.constraints.serialize(self.kernel_constraint),
+        }

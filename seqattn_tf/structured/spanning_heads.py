@@ -1,0 +1,176 @@
+"""Single spanning trees: the best one, and random ones.
+
+The best tree is found as the sum over trees is, words being taken out one by one, with `max` for `+` and `+` for `x`:
+
+    w(h, x) <- max(w(h, x), w(h, p) + w(p, x) - S_p)        S_p = max of w(p, x) over what is left
+
+This is right because the elimination never subtracts: a sum of products stays one when read as a maximum of sums. Then
+the words come back in reverse. Those whose arc to `x` was better by way of `p` get the head `p`; `p` gets the head of
+the one among them that is nearest to the root, or its own best where there is none. `O(words^3)`.
+
+Random trees (Wilson, 1996): draw a head for every word; as long as there are cycles, draw again for the words on them.
+What was drawn again is independent of the tree that remains, hence so is the number of rounds, and giving up after so
+many is no bias: the heads are then drawn word by word, each given those before it.
+"""
+
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from seqattn_tf.structured.spanning_walks import escape, loop, size_of
+
+ROUNDS = 1000  # of drawing again, before giving up
+
+
+def root_penalty(arcs: tf.Tensor) -> tf.Tensor:
+    """What to take from the scores of the root so that trees with more than one of its arcs vanish: `[batch]`.
+
+    Args:
+        arcs: `[batch, words, words + 1]` in float64, `-inf` where there is no arc.
+    """
+    top = tf.reduce_max(arcs, axis=[1, 2])
+    low = tf.reduce_min(tf.where(arcs > -float("inf"), arcs, top[:, None, None]), axis=[1, 2])
+    spread = tf.where(top > low, top - low, tf.zeros_like(top))
+    size = tf.cast(tf.shape(arcs)[1], arcs.dtype)
+    return size * (spread + tf.math.log(size + 1)) + 60.0
+
+
+def best(arcs: tf.Tensor, exists: tf.Tensor, single_root: bool) -> tf.Tensor:
+    """The heads of the best tree: `int32 [batch, words]`.
+
+    Args:
+        arcs: `[batch, words, words + 1]`.
+        exists: which of them exist.
+        single_root: whether exactly one word has the root as its head.
+    """
+    never = tf.constant(-float("inf"), tf.float64)
+    arcs = tf.where(exists, tf.cast(arcs, tf.float64), never)
+    penalty = root_penalty(arcs)
+    size = size_of(arcs, 1)
+    ids = tf.range(size)
+    if single_root:
+        arcs = tf.concat([arcs[:, :, :1] - penalty[:, None, None], arcs[:, :, 1:]], axis=2)
+    forbidden = -2 * tf.cast(size + 1, arcs.dtype) * penalty[:, None, None]  # allowed where nothing else is
+    arcs = tf.where(exists, tf.maximum(arcs, forbidden), never)
+    arcs = tf.where(exists[:, :, :1] | (tf.range(size + 1) > 0), arcs, tf.zeros_like(arcs))  # no word: at the root
+    loops = ids[:, None] + 1 == tf.range(size + 1)
+
+    def take_out(word: tf.Tensor, arcs: tf.Tensor, by: tf.Tensor, choice: tf.Tensor) -> tuple:
+        left = (tf.range(size + 1) == 0) | (tf.range(size + 1) > word + 1)
+        row = tf.where(left, arcs[:, word], never)  # [batch, words + 1]
+        gain = row - tf.reduce_max(row, axis=-1, keepdims=True)
+        around = arcs[:, :, word + 1, None] + gain[:, None]
+        better = (around > arcs) & (ids > word)[:, None] & ~loops
+        own = tf.argmax(row, axis=-1, output_type=tf.int32)[:, None]
+        choice = tf.where(ids == word, own, choice)
+        return word + 1, tf.where(better, around, arcs), tf.where(better, word, by), choice
+
+    def bring_back(left: tf.Tensor, heads: tf.Tensor, order: tf.Tensor) -> tuple:
+        word = left - 1
+        users = (tf.gather(by, heads, batch_dims=2) == word) & (ids > word)
+        place = tf.reduce_min(tf.where(users, order, size - left), axis=-1, keepdims=True)  # heads before their words
+        first = users & (order == place)
+        passed = tf.reduce_sum(tf.where(first, heads, 0), axis=-1, keepdims=True)
+        own = tf.where(tf.reduce_any(users, axis=-1, keepdims=True), passed, choice)
+        heads = tf.where(ids == word, own, tf.where(users, left, heads))
+        order = tf.where(ids == word, place, order + tf.cast(order >= place, tf.int32))
+        return word, heads, order
+
+    blank = tf.zeros_like(arcs[:, :, 0], tf.int32)
+    start = (0, arcs, -tf.ones_like(arcs, tf.int32), blank)
+    _, _, by, choice = loop(lambda word, *_: word < size, take_out, start, size)
+    _, heads, _ = loop(lambda left, *_: left > 0, bring_back, (size, blank, blank), size)
+    return tf.where(exists[:, :, 0], heads, tf.zeros_like(heads))
+
+
+def draw(arcs: tf.Tensor, roots: tf.Tensor | None, possible: tf.Tensor, n: int, seed: tf.Tensor) -> tf.Tensor:
+    """Heads of random trees, `int32 [n, batch, words]`.
+
+    Args:
+        arcs: `[batch, words, words + 1]` in float64, `-inf` where there is no arc.
+        roots: the probability `[batch, words]` of every word to be the only one with the root as its head; `None` where
+            there may be more.
+        possible: whether a row has a tree at all, `[batch]`; zeros where not.
+        n: how many trees of every row.
+        seed: two integers.
+    """
+    batch, size = size_of(arcs, 0), size_of(arcs, 1)
+    real = tf.reduce_any(arcs > -float("inf"), axis=-1) & possible[:, None]
+    ids = tf.range(size)
+
+    seeds = _bits([ROUNDS + 2, 2], seed)  # one for every round
+
+    def uniform(turn: tf.Tensor | int, *shape: tf.Tensor | int) -> tf.Tensor:
+        return tf.cast(tf.bitwise.right_shift(_bits(shape, seeds[turn]), 11), tf.float64) * 2.0**-53 + 0.5
+
+    fixed = tf.broadcast_to(~real, [n, batch, size])  # whose head is the root
+    if roots is not None:
+        chosen = _pick(roots, uniform(0, n, batch))
+        fixed |= chosen[:, :, None] == ids
+        arcs = tf.where(tf.range(size + 1) > 0, arcs, tf.constant(-float("inf"), arcs.dtype))
+    top = tf.reduce_max(arcs, axis=-1, keepdims=True)
+    weights = tf.exp(arcs - tf.where(top > -float("inf"), top, tf.zeros_like(top)))
+
+    def again(turn: tf.Tensor, heads: tf.Tensor, cycle: tf.Tensor) -> tuple:
+        fresh = tf.where(fixed, 0, _pick(weights, uniform(turn, n, batch, size)))
+        heads = tf.where(cycle, fresh, heads)
+        return turn + 1, heads, _on_cycles(heads)
+
+    blank = tf.zeros([n, batch, size], tf.int32)
+    start = (1, blank, tf.ones_like(blank, tf.bool))
+    _, heads, cycle = loop(lambda turn, heads, cycle: tf.reduce_any(cycle), again, start, ROUNDS)
+    late = tf.reduce_any(cycle, axis=-1, keepdims=True)
+
+    def one_by_one() -> tf.Tensor:
+        return tf.where(late, _word_by_word(arcs, fixed, uniform(ROUNDS + 1, n, batch, size)), heads)
+
+    return tf.cond(tf.reduce_any(late), one_by_one, lambda: heads)
+
+
+def _bits(shape: Sequence, seed: tf.Tensor) -> tf.Tensor:
+    """Random integers of 64 bits: unlike random floats, XLA and TensorFlow make the same ones of a seed."""
+    return tf.random.stateless_uniform(shape, seed=seed, minval=None, maxval=None, dtype=tf.int64, alg="philox")
+
+
+def _pick(weights: tf.Tensor, uniform: tf.Tensor) -> tf.Tensor:
+    """A place of the last axis, drawn in proportion to its weight: `[..., places], [n, ...] -> int32 [n, ...]`."""
+    sums = tf.cumsum(weights, axis=-1)
+    before = sums <= uniform[..., None] * sums[..., -1:]
+    return tf.minimum(tf.reduce_sum(tf.cast(before, tf.int32), axis=-1), tf.shape(weights)[-1] - 1)
+
+
+def _on_cycles(heads: tf.Tensor) -> tf.Tensor:
+    """Which words are on a cycle: those where one still is after as many steps as there are words, or more."""
+    size = size_of(heads, 2)
+    steps = tf.pad(heads, [[0, 0], [0, 0], [1, 0]])
+
+    def double(reach: tf.Tensor, steps: tf.Tensor) -> tuple:
+        return 2 * reach, tf.gather(steps, steps, batch_dims=2)
+
+    _, steps = loop(lambda reach, _: reach < size, double, (1, steps), 31)
+    return tf.reduce_any(steps[..., None] == tf.range(1, size + 1), axis=-2)
+
+
+def _word_by_word(arcs: tf.Tensor, fixed: tf.Tensor, uniform: tf.Tensor) -> tf.Tensor:
+    """Draw the head of every word given the heads of the words before: `int32 [n, batch, words]`."""
+    shape, size = tf.shape(fixed), size_of(arcs, 1)
+    never = tf.constant(-float("inf"), arcs.dtype)
+
+    def to(head: tf.Tensor) -> tf.Tensor:
+        return tf.where(tf.range(size + 1) == head[..., None], tf.zeros([], arcs.dtype), never)
+
+    graph = tf.where(fixed[..., None], to(tf.zeros(shape, tf.int32)), arcs)
+    graph = tf.reshape(graph, [-1, size, size + 1])
+    uniform = tf.reshape(uniform, [-1, size])
+
+    def step(word: tf.Tensor, graph: tf.Tensor, heads: tf.Tensor) -> tuple:
+        reach = graph[:, word] + tf.pad(escape(graph, word), [[0, 0], [1, 0]])
+        top = tf.reduce_max(reach, axis=-1, keepdims=True)
+        weights = tf.exp(reach - tf.where(top > never, top, tf.zeros_like(top)))
+        head = _pick(weights, uniform[:, word])[:, None]
+        mine = tf.range(size) == word
+        return word + 1, tf.where(mine[:, None], to(head), graph), tf.where(mine, head, heads)
+
+    start = (0, graph, tf.zeros_like(uniform, tf.int32))
+    _, _, heads = loop(lambda word, *_: word < size, step, start, size)
+    return tf.reshape(heads, shape)

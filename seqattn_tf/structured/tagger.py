@@ -1,0 +1,101 @@
+"""The model that trains a `CRF` layer: its loss and its accuracy, by Keras's `fit`."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.structured.crf import CRF
+
+PARTS = ("tags", "scores", "mask")
+
+
+class CRFTraining:
+    """What makes a Keras model train and predict with the `CRF` layer whose result it returns.
+
+    For models with a `call` of their own: `class Tagger(CRFTraining, keras.Model)`, one attribute being the layer.
+    `compile` needs no loss. The loss is the negative log-likelihood for each token,
+
+        -sum_b weight[b] log p(labels[b]) / (number of tokens in the batch)
+
+    plus what regularizers add; `sample_weight` is one number for each row. Labels are integers `[batch, time]`, and
+    are not read where the mask keeps nothing: a row of padding only adds nothing above nor below the line.
+
+    `accuracy` is the share of tokens, all alike, whose decoded tag is the label. It needs the decoding in every
+    training step, a small part of one beside a recurrent layer. Metrics given to `compile` receive the labels and the
+    decoded tags, with the mask. `predict` gives the tags `[batch, time]`.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.accuracy = keras.metrics.Mean(name="accuracy")
+
+    def compile(self, optimizer: Any = "rmsprop", loss: None = None, metrics: Any = None, **kwargs: Any) -> None:
+        """As of any Keras model, without a loss. `"accuracy"` is there whether it is asked for or not."""
+        if loss is not None:
+            raise ValueError(f"loss: expected none, the model has its own. Received: {loss!r}")
+        metrics = [metric for metric in metrics or () if metric not in ("accuracy", "acc")]
+        super().compile(optimizer, metrics=metrics or None, **kwargs)
+
+    def compile_from_config(self, config: dict[str, Any]) -> None:
+        """What loading a saved model calls."""
+        self.compile(**keras.saving.deserialize_keras_object(config))
+        if self.built:
+            self.optimizer.build(self.trainable_variables)
+
+    def _crf(self) -> CRF:
+        found = [layer for layer in self.layers if isinstance(layer, CRF)]
+        if len(found) != 1:
+            raise ValueError(f"layers: expected one CRF. Received: {len(found)}")
+        return found[0]
+
+    @staticmethod
+    def _parts(result: Any) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        if not isinstance(result, dict) or not set(PARTS) <= set(result):
+            raise ValueError(f"outputs: expected the result of a CRF layer, with {PARTS}. Received: {result!r}")
+        return tuple(result[part] for part in PARTS)
+
+    def compute_loss(
+        self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None, training: bool = True
+    ) -> tf.Tensor:
+        """The negative log-likelihood for each token, and what regularizers add."""
+        _, scores, mask = self._parts(y_pred)
+        likelihood = self._crf().log_likelihood(scores, y, mask)
+        if sample_weight is not None:
+            weights = tf.convert_to_tensor(sample_weight)
+            if weights.shape.rank != 1:
+                raise ValueError(f"sample_weight: expected one for each row, [batch]. Received: {weights.shape}")
+            likelihood = tf.math.multiply_no_nan(likelihood, tf.cast(weights, likelihood.dtype))
+        tokens = tf.reduce_sum(tf.cast(mask, likelihood.dtype))
+        loss = -tf.reduce_sum(likelihood) / tf.maximum(tokens, 1)
+        loss = tf.add_n([loss, *(tf.cast(tf.reduce_sum(more), loss.dtype) for more in self.losses)])
+        return loss / tf.distribute.get_strategy().num_replicas_in_sync  # replicas add up their gradients
+
+    def compute_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None) -> dict[str, Any]:
+        """The accuracy over real tokens, and the metrics given to `compile`."""
+        tags, _, mask = self._parts(y_pred)
+        right = tf.cast(tf.cast(y, tags.dtype) == tags, tf.float32)
+        self.accuracy.update_state(right, sample_weight=tf.cast(mask, tf.float32))
+        return super().compute_metrics(x, y, tags, sample_weight)
+
+    def predict_step(self, data: Any) -> tf.Tensor:
+        """The decoded tags."""
+        return self._parts(super().predict_step(data))[0]
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class CRFModel(CRFTraining, keras.Model):
+    """A functional model that ends in a `CRF` layer: `fit`, `evaluate` and `predict` as of any Keras model.
+
+    Loss, accuracy and what the labels are: see `CRFTraining`.
+
+    >>> inputs = keras.Input((None,), dtype="int32")
+    >>> features = keras.layers.Embedding(10, 4, mask_zero=True)(inputs)
+    >>> model = CRFModel(inputs, CRF(3)(features))
+    >>> model.compile("adam")
+    >>> words, labels = tf.constant([[5, 3, 0], [2, 4, 6]]), tf.constant([[0, 1, 0], [2, 1, 0]])
+    >>> sorted(model.fit(words, labels, verbose=0).history)
+    ['accuracy', 'loss']
+    >>> model.predict(words, verbose=0).shape
+    (2, 3)
+    """

@@ -1,0 +1,62 @@
+"""What all distributions over dependency trees share.
+
+score(tree) = sum_d arcs[d, head(d)]
+"""
+
+from typing import Any
+
+import tensorflow as tf
+
+from seqattn_tf.masking import length_mask
+from seqattn_tf.structured.base import Structured, as_lengths, floats
+
+
+class Trees(Structured):
+    """Every word has one head, a word or the root, and there are no cycles.
+
+    Structures are heads `int32 [batch, words]`: 0 for the root, else the number of a word, counted from 1.
+
+    Args:
+        arcs: log-potentials `[batch, words, words + 1]`: a row for every word, a column for every head it may have, the
+            root first. A word is never its own head, whatever the score.
+        lengths: how many words each row has, `[batch]`; all when not given.
+        single_root: whether the root has exactly one word below it.
+    """
+
+    def __init__(self, arcs: Any, lengths: Any = None, single_root: bool = True) -> None:
+        self.arcs = floats(arcs, "arcs", 3)
+        words, heads = self.arcs.shape[1:]
+        if words == 0 or (None not in (words, heads) and heads != words + 1):
+            raise ValueError(
+                f"arcs: expected [batch, words, words + 1], column 0 for the root. Received: shape {self.arcs.shape}"
+            )
+        self.single_root = single_root
+        self.size = words or tf.shape(self.arcs)[1]
+        self.lengths = as_lengths(lengths, self.arcs, self.size)
+        ids = tf.range(self.size + 1)
+        heads = length_mask(self.lengths + 1, self.size + 1)[:, None]
+        self._exists = self._words[:, :, None] & heads & (ids != ids[1:, None])
+
+    @property
+    def _words(self) -> tf.Tensor:
+        """Which words there are, `[batch, words]`."""
+        return length_mask(self.lengths, self.size)
+
+    @property
+    def _scores(self) -> tuple[tf.Tensor]:
+        return (tf.where(self._exists, self.arcs, tf.zeros_like(self.arcs)),)
+
+    def _possible(self, arcs: tf.Tensor) -> tf.Tensor:
+        """The scores with `-inf` for the arcs that do not exist."""
+        return tf.where(self._exists, arcs, tf.constant(-float("inf"), arcs.dtype))
+
+    def score(self, structure: Any) -> tf.Tensor:
+        """The sum of the scores of the arcs to the given heads, `[batch]`; that they form a tree is not checked."""
+        heads = tf.convert_to_tensor(structure)
+        if not heads.dtype.is_integer or not heads.shape.is_compatible_with(self.arcs.shape[:2]):
+            raise ValueError(
+                f"heads: expected integers {self.arcs.shape[:2]}. Received: {heads.dtype.name} {heads.shape}"
+            )
+        heads = tf.where(self._words, tf.cast(heads, tf.int32), 0)
+        chosen = tf.gather(self._possible(self.arcs), heads, axis=2, batch_dims=2)
+        return tf.reduce_sum(tf.where(self._words, chosen, tf.zeros_like(chosen)), 1)
