@@ -2,7 +2,8 @@
 
 Positions are the root, 0, and the words 1..N. A span from `i` to `j` is complete or lacks the far side of its arc:
 
-    I(i, j) = arc * sum_u R(i, u) L(u+1, j)            an arc between the ends, either way
+    M(i, j) = sum_u R(i, u) L(u+1, j)                  two words meet, and
+    I(i, j) = arc * M(i, j)                            an arc between them, either way
     R(i, j) = sum_u I_right(i, u) R(u, j)              all that hangs on i, to the right
     L(i, j) = sum_u L(i, u) I_left(u, j)               all that hangs on j, to the left
 
@@ -26,7 +27,20 @@ from seqattn_tf.structured.semirings import Dual, Element, Semiring, each, value
 
 
 class Charts(NamedTuple):
-    """Complete spans to the right and to the left, and those with an arc, `[width, batch, start]`."""
+    """Complete spans to the right and to the left, those with an arc, and those that lack it.
+
+    `[width, batch, start]` each.
+    """
+
+    right: Element
+    left: Element
+    arc_right: Element
+    arc_left: Element
+    meet: Element
+
+
+class Flow(NamedTuple):
+    """How often each span is used, plain numbers in the shape of the charts."""
 
     right: Element
     left: Element
@@ -135,11 +149,14 @@ def inside(ring: Semiring, to_right: Element, to_left: Element, single_root: boo
             _set_width(charts.left, here, left),
             arcs,
             _set_width(charts.arc_left, here, arc_left),
+            _set_width(charts.meet, here, meet),
         )
         return charts, _set_width(right_ends, first, right), _set_width(left_ends, first, left), arc_ends
 
     elements = widths[1:], each(lambda v: v[1:], to_right), each(lambda v: v[1:], to_left)
-    charts, *_ = fold(step, elements, (Charts(complete, complete, nothing, nothing), complete, complete, nothing))
+    charts, *_ = fold(
+        step, elements, (Charts(complete, complete, nothing, nothing, nothing), complete, complete, nothing)
+    )
     return charts
 
 
@@ -169,8 +186,8 @@ def _ends(all_ends: Element, width: tf.Tensor, size: tf.Tensor | int) -> Element
 
 
 @tf.autograph.experimental.do_not_convert
-def back(ring: Semiring, charts: Charts, lengths: tf.Tensor, rank: tf.Tensor | None, single_root: bool) -> Charts:
-    """How often each span is used in the whole of each row, plain numbers in the shape of the charts.
+def back(ring: Semiring, charts: Charts, lengths: tf.Tensor, rank: tf.Tensor | None, single_root: bool) -> Flow:
+    """How often each span is used in the whole of each row.
 
     Of `Dual` charts, with derivatives. Over `KBest`, in the structure of the given rank `[batch]`.
     """
@@ -184,14 +201,17 @@ def back(ring: Semiring, charts: Charts, lengths: tf.Tensor, rank: tf.Tensor | N
         flow, into_right, into_left, into_arc = carry
         right = _plus(_at_width(flow.right, width), _at_width(into_right, 0))
         left = _plus(_at_width(flow.left, width), _at_width(into_left, 0))
-        from_arc, from_right = ring.at(3 * width).split(right, charts.arc_right, _ends(right_ends, width, size), 0)
-        from_left, from_end = ring.at(3 * width + 1).split(left, charts.left, _ends(arc_ends, width, size), 0)
+        at = Charts(*(_at_width(chart, width) for chart in charts))
+        ends = _ends(right_ends, width, size)
+        from_arc, from_right = ring.at(3 * width).split(right, charts.arc_right, ends, at.right, 0)
+        ends = _ends(arc_ends, width, size)
+        from_left, from_end = ring.at(3 * width + 1).split(left, charts.left, ends, at.left, 0)
         arc_right, into_arc = _plus(flow.arc_right, from_arc), _plus(into_arc, from_end)
         arc_left = _at_width(into_arc, 0)
         meet = _plus(_at_width(arc_right, width), arc_left)
         between = _pad_zero(ring, each(lambda v: v[1:], _ends(left_ends, width, size)), (0, 1), (0, 0))
-        from_before, from_between = ring.at(3 * width + 2).split(meet, before, between, 0)
-        flow = Charts(
+        from_before, from_between = ring.at(3 * width + 2).split(meet, before, between, at.meet, 0)
+        flow = Flow(
             _plus(flow.right, from_before),
             _plus(flow.left, from_left),
             arc_right,
@@ -206,7 +226,7 @@ def back(ring: Semiring, charts: Charts, lengths: tf.Tensor, rank: tf.Tensor | N
     whole = _pad(whole[:, :, None], (0, 0), (0, size - 1))
     whole = Dual(whole, tf.zeros_like(whole)) if isinstance(charts.right, Dual) else whole
     none = each(tf.zeros_like, charts.right)
-    flow, *_ = fold(step, widths[1:], (Charts(whole, none, none, none), none, none, none), reverse=True)
+    flow, *_ = fold(step, widths[1:], (Flow(whole, none, none, none), none, none, none), reverse=True)
     return flow
 
 

@@ -44,14 +44,14 @@ class ProjectiveTree(Trees):
         by_row = tf.transpose(value_of(charts.right)[:, :, 0], [1, 0, *range(2, value_of(charts.right).shape.rank - 1)])
         return tf.gather(by_row, self.lengths, axis=1, batch_dims=1)
 
-    def _arcs(self, flow: eisner.Charts, part: Any) -> tf.Tensor:
+    def _arcs(self, flow: eisner.Flow, part: Any) -> tf.Tensor:
         """`[batch, words, heads]` of the flow through the arcs."""
         left, right = (eisner.by_end(part(f)) for f in (flow.arc_left, flow.arc_right))
         return (left + tf.transpose(right, [0, 2, 1]))[:, 1:]
 
     @property
     def _rules(self) -> exact.Rules:
-        def posterior(arcs: Element) -> tuple[tf.Tensor, eisner.Charts]:
+        def posterior(arcs: Element) -> tuple[tf.Tensor, eisner.Flow]:
             charts, log_factor = self._inside(Log(), arcs)
             return self._whole(charts) + log_factor, eisner.back(Log(), charts, self.lengths, None, self.single_root)
 

@@ -109,13 +109,14 @@ def _back(
         end, starts, ended, before, scores = element
         into_starts, into_end, counts, _ = carry  # the last is what the loop gives out
         unit = ring.lift(each(lambda v: tf.zeros_like(v[:, 0]), scores))
-        at_last, _ = ring.at(3 * end).split(whole, ended, unit, 1)
+        at_last, _ = ring.at(3 * end).split(whole, ended, unit, ring.sum(ended, axis=1), 1)
         into_end = each(tf.add, into_end, hold(end + 1 == lengths, at_last, each(tf.zeros_like, at_last)))
-        to_starts, segments = ring.at(3 * end + 1).split(into_end, starts, ring.lift(scores), 1)
+        to_starts, segments = ring.at(3 * end + 1).split(into_end, starts, ring.lift(scores), ended, 1)
         into_starts = each(tf.add, into_starts, to_starts)
         into_gap = each(lambda v: v[:, 0], into_starts)
         into_gap = each(lambda v: tf.where(end == 0, tf.zeros_like(v), v), into_gap)  # nothing is before the first
-        to_end, pairs = ring.at(3 * end + 2).split(into_gap, each(lambda v: v[:, :, None], before), matrix, 1)
+        gap = ring.dot(before, matrix)
+        to_end, pairs = ring.at(3 * end + 2).split(into_gap, each(lambda v: v[:, :, None], before), matrix, gap, 1)
         into_starts = each(lambda v: tf.concat([v[:, 1:], tf.zeros_like(v[:, :1])], axis=1), into_starts)
         counts = each(tf.add, counts, ranks_summed(pairs, 3))
         return into_starts, each(lambda v: tf.reduce_sum(v, 2), to_end), counts, ranks_summed(segments, 3)

@@ -101,10 +101,9 @@ class Semiring(abc.ABC):
         """The semiring for one step of a program; the same for all, unless steps draw at random."""
         return self
 
-    def split(self, flow: Element, x: Element, y: Element, axis: int) -> tuple[Element, Element]:
-        """A flow through `sum(times(x, y), axis)`, in plain numbers, as it comes from each `x` and each `y`."""
-        shares = self.shares(self.times(x, y), axis)
-        parts = times(each(lambda f: tf.expand_dims(f, axis), flow), shares)
+    def split(self, flow: Element, x: Element, y: Element, total: Element, axis: int) -> tuple[Element, Element]:
+        """A flow through `total = sum(times(x, y), axis)`, in plain numbers, as it comes from each `x` and each `y`."""
+        parts = times(each(lambda f: tf.expand_dims(f, axis), flow), self.shares(self.times(x, y), axis))
         return parts, parts
 
 
@@ -137,6 +136,12 @@ class Log(Semiring):
             return weights
         mean = tf.reduce_sum(weights * x.tangent, axis, keepdims=True)
         return Dual(weights, weights * (x.tangent - mean))
+
+    def split(self, flow: Element, x: Element, y: Element, total: Element, axis: int) -> tuple[Element, Element]:
+        """By the shares, which follow from the total."""
+        flow, total = (each(lambda v: tf.expand_dims(v, axis), element) for element in (flow, total))
+        parts = times(flow, self.plain(self.over(self.times(x, y), total)))
+        return parts, parts
 
 
 class Real(Semiring):
@@ -210,6 +215,10 @@ class Drawn(Log):
         seed = self.seed + tf.stack([tf.zeros_like(self.seed[0]), tf.cast(self.step, self.seed.dtype)])
         return Max().shares(x - tf.math.log(-tf.math.log(uniform(tf.shape(x), seed, x.dtype))), axis)
 
+    def split(self, flow: Element, x: Element, y: Element, total: Element, axis: int) -> tuple[Element, Element]:
+        """All of it to the way that is taken."""
+        return Semiring.split(self, flow, x, y, total, axis)
+
 
 class Max(Semiring):
     """The best alone."""
@@ -261,7 +270,9 @@ class KBest(Semiring):
         size = tf.reduce_max(x, [1, 2])
         return x - _finite(size)[:, None, None], size
 
-    def split(self, flow: tf.Tensor, x: tf.Tensor, y: tf.Tensor, axis: int) -> tuple[tf.Tensor, tf.Tensor]:
+    def split(
+        self, flow: tf.Tensor, x: tf.Tensor, y: tf.Tensor, total: tf.Tensor, axis: int
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         """The flow `[..., k]` of every rank to the pair of ways that it is."""
         pairs = x[..., :, None] + y[..., None, :]
         shape, rank = tf.shape(pairs), pairs.shape.rank
