@@ -4,6 +4,7 @@ import re
 import shlex
 from pathlib import Path
 
+import numpy as np
 import tensorflow as tf
 
 from seqattn_tf import cli
@@ -17,13 +18,16 @@ def test_python_examples_run(exported, tmp_path, monkeypatch):
     names = {"embedded": tf.ones([2, 5, 8]), "mask": tf.constant([[True] * 5, [True] * 3 + [False] * 2])}
     names["query"] = tf.ones([2, 16])
     blocks = re.findall(r"```python\n(.*?)```", README, re.S)
-    assert len(blocks) == 3
+    assert len(blocks) == 5
     for block in blocks:
         exec(block, names)
     assert names["answer"].text == "HH EH L OW"
     assert names["answer"].attention.shape == (4, 5)
     assert names["weights"].shape == (2, 5)
     assert (tmp_path / "hello.png").is_file()
+    np.testing.assert_array_equal(names["again"], names["tags"])
+    assert np.mean(names["tags"] == names["labels"][400:]) > 0.95
+    assert names["soft"].shape == (8, 12, 13)
 
 
 def test_the_query_shown_gives_the_answers_shown(capsys):
