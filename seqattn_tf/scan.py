@@ -78,6 +78,25 @@ def scan(
     return tf.nest.map_structure(lambda carries: carries[:length], stacked), last
 
 
+def size_of(tensor: tf.Tensor, axis: int) -> tf.Tensor | int:
+    """The size of an axis: a number where it is known, else a tensor."""
+    known = tensor.shape[axis]
+    return tf.shape(tensor)[axis] if known is None else known
+
+
+def repeat(going: Callable[..., Any], body: Callable[..., tuple], state: tuple, limit: tf.Tensor | int) -> tuple:
+    """`state = body(*state)` while `going(*state)`, at most `limit` times; the state keeps its static shapes.
+
+    >>> repeat(lambda n, _: n < 3, lambda n, total: (n + 1, total + n), (0, 0), limit=9)[1].numpy().item()
+    3
+    """
+
+    def step(*state: Any) -> tuple:
+        return tf.nest.map_structure(lambda new, old: tf.ensure_shape(new, old.shape), body(*state), state)
+
+    return tf.while_loop(going, step, tf.nest.map_structure(tf.convert_to_tensor, state), maximum_iterations=limit)
+
+
 def fold(step: Callable[[Any, Any], Any], elements: Any, initial: Any, reverse: bool = False) -> Any:
     """As `scan` without a mask, when only the last carry is wanted: the others are not kept.
 

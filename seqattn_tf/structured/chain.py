@@ -25,7 +25,7 @@ def _prefix_pays(states: int | None, positions: int | None) -> bool:
     """Whether logarithmic depth beats the loop over time: always for two states, for more on a GPU."""
     if states is None or positions is None or positions < 2:
         return False
-    return states <= (32 if _has_gpu() else 2)
+    return states <= (64 if _has_gpu() else 2)
 
 
 class LinearChain(Structured):

@@ -14,7 +14,7 @@ work of the loop over time in the logarithm of its steps, over `Log`, for scores
 import tensorflow as tf
 
 from seqattn_tf.structured.forward_backward import Chain, Posterior
-from seqattn_tf.structured.semirings import Dual, Element, Log, each, value_of
+from seqattn_tf.structured.semirings import Dual, Element, Log, each, shift, still, value_of
 
 _RING = Log()
 
@@ -33,10 +33,9 @@ def _matrix_matrix(left: Element, right: Element) -> Element:
 
 def _identity(like: Element) -> Element:
     """`[states, states, 1, batch]`, what changes nothing in a product."""
-    zeros = each(lambda v: tf.zeros_like(v[:, :, :1]), like)
+    zeros = tf.zeros_like(value_of(like)[:, :, :1])
     eye = tf.eye(value_of(like).shape[0], dtype=tf.bool)[:, :, None, None]
-    one = tf.where(eye, value_of(zeros), -float("inf"))
-    return Dual(one, zeros.tangent) if isinstance(like, Dual) else one
+    return still(tf.where(eye, zeros, -float("inf")), like)
 
 
 def _interleave(even: tf.Tensor, odd: tf.Tensor) -> tf.Tensor:
@@ -48,8 +47,7 @@ def _level(element: Element, axes: list[int]) -> tuple[Element, tf.Tensor]:
     """Numbers with a largest of one, so that long products keep their digits, and the logarithm of what it was."""
     peak = tf.stop_gradient(tf.reduce_max(value_of(element), axes, keepdims=True))
     peak = tf.where(tf.math.is_finite(peak), peak, tf.zeros_like(peak))
-    level = Dual(element.value - peak, element.tangent) if isinstance(element, Dual) else element - peak
-    return level, tf.squeeze(peak, axes)
+    return shift(element, -peak), tf.squeeze(peak, axes)
 
 
 def _contract(first: Element, matrices: Element, last: Element) -> tuple[Element, Element, tf.Tensor]:

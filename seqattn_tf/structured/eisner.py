@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from seqattn_tf.scan import fold
-from seqattn_tf.structured.semirings import Dual, Element, Semiring, each, value_of
+from seqattn_tf.scan import fold, size_of
+from seqattn_tf.structured.semirings import Element, Semiring, each, filled, still, value_of
 
 
 class Charts(NamedTuple):
@@ -55,10 +55,8 @@ def _pad(values: tf.Tensor, widths: tuple, starts: tuple, fill: float = 0.0) -> 
 
 
 def _pad_zero(ring: Semiring, element: Element, widths: tuple, starts: tuple) -> Element:
-    """Padding with the semiring's zero, whose derivative is 0."""
-    if isinstance(element, Dual):
-        return Dual(_pad(element.value, widths, starts, ring.zero), _pad(element.tangent, widths, starts))
-    return _pad(element, widths, starts, ring.zero)
+    """Padding with the semiring's zero."""
+    return filled(lambda v, fill: _pad(v, widths, starts, fill), element, ring.zero)
 
 
 def by_width(values: tf.Tensor, fill: float = 0.0) -> tf.Tensor:
@@ -111,8 +109,7 @@ def _before_arc(ring: Semiring, right: Element, single_root: bool) -> Element:
     size = tf.shape(values)[0]
     barred = (tf.range(size)[:, None, None] > 0) & (tf.range(size) == 0)  # [width, batch, start]
     barred = tf.reshape(barred, [size, 1, size] + [1] * (values.shape.rank - 3))
-    closed = tf.where(barred, tf.constant(ring.zero, values.dtype), values)
-    return Dual(closed, tf.where(barred, tf.zeros_like(values), right.tangent)) if isinstance(right, Dual) else closed
+    return filled(lambda v, fill: tf.where(barred, tf.cast(fill, v.dtype), v), right, ring.zero)
 
 
 @tf.autograph.experimental.do_not_convert
@@ -122,12 +119,12 @@ def inside(ring: Semiring, to_right: Element, to_left: Element, single_root: boo
     Arcs are log-potentials; the charts hold numbers of the semiring.
     """
     scores = value_of(to_right)
-    size = scores.shape[0] or tf.shape(scores)[0]
+    size = size_of(scores, 0)
     widths = tf.range(size)
 
     def full(like: tf.Tensor, number: float) -> Element:
         numbers = ring.sum(ring.lift(tf.fill(tf.shape(like[None]), tf.cast(number, like.dtype))), axis=0)
-        return Dual(numbers, tf.zeros_like(numbers)) if isinstance(to_right, Dual) else numbers
+        return still(numbers, to_right)
 
     nothing = full(scores, ring.zero)
     complete = _set_width(nothing, widths == 0, full(scores[0], ring.one))
@@ -170,9 +167,7 @@ def _all_ends(ring: Semiring, chart: Element) -> Element:
         wide = tf.pad(by_right_end, [[0, 0], [0, 0], [size - 1, 0], *rest], constant_values=fill)
         return _pad(by_width(wide, fill), (0, 0), (0, size), fill)  # [start - end + size - 1, batch, end]
 
-    if isinstance(chart, Dual):
-        return Dual(turn(chart.value, ring.zero), turn(chart.tangent, 0.0))
-    return turn(chart, ring.zero)
+    return filled(turn, chart, ring.zero)
 
 
 def _ends(all_ends: Element, width: tf.Tensor, size: tf.Tensor | int) -> Element:
@@ -192,7 +187,7 @@ def back(ring: Semiring, charts: Charts, lengths: tf.Tensor, rank: tf.Tensor | N
     Of `Dual` charts, with derivatives. Over `KBest`, in the structure of the given rank `[batch]`.
     """
     values = value_of(charts.right)
-    size = values.shape[0] or tf.shape(values)[0]
+    size = size_of(values, 0)
     widths = tf.range(size)
     right_ends, left_ends, arc_ends = (_all_ends(ring, c) for c in (charts.right, charts.left, charts.arc_left))
     before = _before_arc(ring, charts.right, single_root)
@@ -203,14 +198,14 @@ def back(ring: Semiring, charts: Charts, lengths: tf.Tensor, rank: tf.Tensor | N
         left = _plus(_at_width(flow.left, width), _at_width(into_left, 0))
         at = Charts(*(_at_width(chart, width) for chart in charts))
         ends = _ends(right_ends, width, size)
-        from_arc, from_right = ring.at(3 * width).split(right, charts.arc_right, ends, at.right, 0)
+        from_arc, from_right = ring.at(3 * width).split(right, charts.arc_right, ends, 0, at.right)
         ends = _ends(arc_ends, width, size)
-        from_left, from_end = ring.at(3 * width + 1).split(left, charts.left, ends, at.left, 0)
+        from_left, from_end = ring.at(3 * width + 1).split(left, charts.left, ends, 0, at.left)
         arc_right, into_arc = _plus(flow.arc_right, from_arc), _plus(into_arc, from_end)
         arc_left = _at_width(into_arc, 0)
         meet = _plus(_at_width(arc_right, width), arc_left)
         between = _pad_zero(ring, each(lambda v: v[1:], _ends(left_ends, width, size)), (0, 1), (0, 0))
-        from_before, from_between = ring.at(3 * width + 2).split(meet, before, between, at.meet, 0)
+        from_before, from_between = ring.at(3 * width + 2).split(meet, before, between, 0, at.meet)
         flow = Flow(
             _plus(flow.right, from_before),
             _plus(flow.left, from_left),
@@ -224,7 +219,7 @@ def back(ring: Semiring, charts: Charts, lengths: tf.Tensor, rank: tf.Tensor | N
     if rank is not None:
         whole = whole[..., None] * tf.one_hot(rank, values.shape[3], dtype=values.dtype)
     whole = _pad(whole[:, :, None], (0, 0), (0, size - 1))
-    whole = Dual(whole, tf.zeros_like(whole)) if isinstance(charts.right, Dual) else whole
+    whole = still(whole, charts.right)
     none = each(tf.zeros_like, charts.right)
     flow, *_ = fold(step, widths[1:], (Flow(whole, none, none, none), none, none, none), reverse=True)
     return flow

@@ -22,8 +22,8 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from seqattn_tf.scan import hold, scan
-from seqattn_tf.structured.semirings import Dual, Element, Log, Real, Semiring, each, times, value_of
+from seqattn_tf.scan import hold, scan, size_of
+from seqattn_tf.structured.semirings import Dual, Element, Log, Real, Semiring, each, shift, still, times, value_of
 
 
 class Chain(NamedTuple):
@@ -104,10 +104,6 @@ class _Swept(NamedTuple):
     log_size: tf.Tensor
 
 
-def _shift(scores: Element, by: tf.Tensor) -> Element:
-    return Dual(scores.value - by, scores.tangent) if isinstance(scores, Dual) else scores - by
-
-
 def _peak(scores: tf.Tensor, axis: int | list[int]) -> tf.Tensor:
     peak = tf.stop_gradient(tf.reduce_max(scores, axis, keepdims=True))
     return tf.where(tf.math.is_finite(peak), peak, tf.zeros_like(peak))
@@ -115,7 +111,7 @@ def _peak(scores: tf.Tensor, axis: int | list[int]) -> tf.Tensor:
 
 def _lift(ring: Semiring, chain: Chain) -> _Lifted:
     peak = _peak(value_of(chain.unary), 2)
-    phi = ring.lift(_shift(chain.unary, peak))
+    phi = ring.lift(shift(chain.unary, -peak))
     psi = ring.lift(value_of(chain.pairwise))
     if isinstance(chain.pairwise, Dual):
         psi = Dual(psi, chain.pairwise.tangent)
@@ -152,7 +148,7 @@ def _sweep(ring: Semiring, chain: Chain, lifted: _Lifted) -> _Swept:
     The loop carries what they are before the potentials of the state they come to; the rest follows for all times.
     """
     phi = value_of(lifted.phi)
-    times, rows = (phi.shape[n] or tf.shape(phi)[n] for n in (0, 1))
+    positions, rows = size_of(phi, 0), size_of(phi, 1)
     constant = lifted.matrix(ring, None) if chain.constant else None
     constant = _join(constant, _flip(constant)) if chain.constant else None
 
@@ -169,17 +165,17 @@ def _sweep(ring: Semiring, chain: Chain, lifted: _Lifted) -> _Swept:
 
     pairs = each(lambda v: tf.concat([v, v[::-1]], axis=1), lifted.phi)
     start = tf.fill(tf.shape(value_of(pairs)[0]), tf.constant(ring.one, phi.dtype))
-    start = Dual(start, tf.zeros_like(start)) if isinstance(pairs, Dual) else start
+    start = still(start, pairs)
     elements = (tf.range(chain.steps), each(lambda v: v[:-1], pairs))
     if chain.lengths is not None:  # outside a row, both wait where they start
-        inside = tf.transpose(tf.sequence_mask(chain.lengths, times))
+        inside = tf.transpose(tf.sequence_mask(chain.lengths, positions))
         elements = (*elements, tf.concat([inside[1:], inside[:0:-1]], axis=1))
     moved, _ = scan(step, elements, start)
     moved = each(lambda v, s: tf.concat([s[None], v], axis=0), moved, start)
-    line = each(lambda v: tf.reshape(v, [times * 2 * rows, -1]), ring.times(moved, pairs))
+    line = each(lambda v: tf.reshape(v, [positions * 2 * rows, -1]), ring.times(moved, pairs))
     scaled, log_sizes = ring.scale(line)
     both = each(lambda v: tf.reshape(v, tf.shape(value_of(moved))), scaled)
-    log_sizes = tf.reshape(log_sizes, [times, 2 * rows])[:, :rows]
+    log_sizes = tf.reshape(log_sizes, [positions, 2 * rows])[:, :rows]
     if chain.lengths is not None:
         log_sizes = tf.where(inside, log_sizes, tf.zeros_like(log_sizes))
 

@@ -9,7 +9,19 @@ import tensorflow as tf
 
 from seqattn_tf.structured import eisner, exact
 from seqattn_tf.structured.base import Ranked, checked_k, two_seeds
-from seqattn_tf.structured.semirings import Drawn, Dual, Element, KBest, Log, Max, Semiring, each, value_of
+from seqattn_tf.structured.semirings import (
+    Drawn,
+    Dual,
+    Element,
+    KBest,
+    Log,
+    Max,
+    Semiring,
+    each,
+    filled,
+    shift,
+    value_of,
+)
 from seqattn_tf.structured.trees import Trees
 
 
@@ -33,8 +45,7 @@ class ProjectiveTree(Trees):
             return eisner.by_width(tf.transpose(dense, [0, 2, 1]) if to_right else dense, fill)
 
         def directed(to_right: bool) -> Element:
-            values = arrange(value_of(arcs) - peak, -float("inf"), to_right)
-            return Dual(values, arrange(arcs.tangent, 0.0, to_right)) if isinstance(arcs, Dual) else values
+            return filled(lambda v, fill: arrange(v, fill, to_right), shift(arcs, -peak), -float("inf"))
 
         charts = eisner.inside(ring, directed(True), directed(False), self.single_root)
         return charts, tf.reduce_sum(tf.where(self._words, peak[..., 0], tf.zeros_like(peak[..., 0])), 1)

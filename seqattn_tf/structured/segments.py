@@ -10,7 +10,19 @@ import tensorflow as tf
 from seqattn_tf.scan import hold, scan
 from seqattn_tf.structured import exact
 from seqattn_tf.structured.base import Ranked, Structured, as_lengths, checked_k, floats, two_seeds
-from seqattn_tf.structured.semirings import Drawn, Dual, Element, KBest, Log, Max, Semiring, each, value_of
+from seqattn_tf.structured.semirings import (
+    Drawn,
+    Dual,
+    Element,
+    KBest,
+    Log,
+    Max,
+    Semiring,
+    each,
+    filled,
+    still,
+    value_of,
+)
 
 
 class Segments(NamedTuple):
@@ -50,23 +62,15 @@ def _by_start(values: tf.Tensor) -> tf.Tensor:
     return tf.where((end < times)[None, :, :, None], found, tf.zeros_like(found))
 
 
-def _each_part(function: Any, element: Element, zero: float) -> Element:
-    """A function of a tensor and of what fills its gaps, for values and for derivatives."""
-    if isinstance(element, Dual):
-        return Dual(function(element.value, zero), function(element.tangent, 0.0))
-    return function(element, zero)
-
-
 @tf.autograph.experimental.do_not_convert
 def _forward(ring: Semiring, spans: Element, transitions: Element) -> tuple[_Forward, Element]:
     """The forward pass, and the spans by their end."""
-    spans = _each_part(_by_end, spans, -float("inf"))
+    spans = filled(_by_end, spans, -float("inf"))
     shape = tf.shape(value_of(spans))[1:]  # batch, width, label
     matrix = ring.lift(transitions)
 
     def numbers(value: tf.Tensor) -> Element:
-        plain = ring.sum(ring.lift(value)[None], axis=0)
-        return Dual(plain, tf.zeros_like(plain)) if isinstance(spans, Dual) else plain
+        return still(ring.sum(ring.lift(value)[None], axis=0), spans)
 
     def push(window: Element, newest: Element) -> Element:
         return each(lambda w, n: tf.concat([n[:, None], w[:, :-1]], axis=1), window, newest)
@@ -100,7 +104,7 @@ def _back(
     values = value_of(forward.ends)
     matrix = ring.lift(transitions)
     one = tf.ones_like(values[0, :, 0]) if rank is None else tf.one_hot(rank, values.shape[3], dtype=values.dtype)
-    whole = Dual(one, tf.zeros_like(one)) if isinstance(forward.ends, Dual) else one
+    whole = still(one, forward.ends)
 
     def ranks_summed(flow: Element, rank_of_element: int) -> Element:
         return each(lambda f: tf.reduce_sum(f, -1) if f.shape.rank > rank_of_element else f, flow)
@@ -109,14 +113,13 @@ def _back(
         end, starts, ended, before, scores = element
         into_starts, into_end, counts, _ = carry  # the last is what the loop gives out
         unit = ring.lift(each(lambda v: tf.zeros_like(v[:, 0]), scores))
-        at_last, _ = ring.at(3 * end).split(whole, ended, unit, ring.sum(ended, axis=1), 1)
+        at_last, _ = ring.at(3 * end).split(whole, ended, unit, 1)
         into_end = each(tf.add, into_end, hold(end + 1 == lengths, at_last, each(tf.zeros_like, at_last)))
-        to_starts, segments = ring.at(3 * end + 1).split(into_end, starts, ring.lift(scores), ended, 1)
+        to_starts, segments = ring.at(3 * end + 1).split(into_end, starts, ring.lift(scores), 1)
         into_starts = each(tf.add, into_starts, to_starts)
         into_gap = each(lambda v: v[:, 0], into_starts)
         into_gap = each(lambda v: tf.where(end == 0, tf.zeros_like(v), v), into_gap)  # nothing is before the first
-        gap = ring.dot(before, matrix)
-        to_end, pairs = ring.at(3 * end + 2).split(into_gap, each(lambda v: v[:, :, None], before), matrix, gap, 1)
+        to_end, pairs = ring.at(3 * end + 2).split(into_gap, each(lambda v: v[:, :, None], before), matrix, 1)
         into_starts = each(lambda v: tf.concat([v[:, 1:], tf.zeros_like(v[:, :1])], axis=1), into_starts)
         counts = each(tf.add, counts, ranks_summed(pairs, 3))
         return into_starts, each(lambda v: tf.reduce_sum(v, 2), to_end), counts, ranks_summed(segments, 3)

@@ -37,6 +37,23 @@ def value_of(element: Element) -> tf.Tensor:
     return element.value if isinstance(element, Dual) else element
 
 
+def still(value: tf.Tensor, like: Element) -> Element:
+    """A value that does not move: with a derivative of 0 where the others have one."""
+    return Dual(value, tf.zeros_like(value)) if isinstance(like, Dual) else value
+
+
+def shift(element: Element, by: tf.Tensor) -> Element:
+    """A logarithm with a constant added."""
+    return Dual(element.value + by, element.tangent) if isinstance(element, Dual) else element + by
+
+
+def filled(function: Any, element: Element, fill: float) -> Element:
+    """`function(tensor, fill)` that fills gaps of a tensor; those of a derivative are filled with 0."""
+    if isinstance(element, Dual):
+        return Dual(function(element.value, fill), function(element.tangent, 0.0))
+    return function(element, fill)
+
+
 def times(x: Element, y: Element) -> Element:
     """The product of plain numbers, by the product rule."""
     if not isinstance(x, Dual):
@@ -49,8 +66,15 @@ def uniform(shape: tf.Tensor, seed: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
 
     TensorFlow's random integers are the same everywhere; its random floats are made from them in several ways.
     """
-    bits = tf.random.stateless_uniform(shape, seed, minval=None, maxval=None, dtype=tf.uint32, alg="philox")
-    return (tf.cast(tf.bitwise.right_shift(bits, tf.constant(9, tf.uint32)), dtype) + 0.5) * 2.0**-23
+    bits, digits = (tf.uint64, 52) if dtype == tf.float64 else (tf.uint32, 23)
+    drawn = tf.random.stateless_uniform(shape, seed, minval=None, maxval=None, dtype=bits, alg="philox")
+    drawn = tf.bitwise.right_shift(drawn, tf.constant(8 * bits.size - digits, bits))
+    return (tf.cast(drawn, dtype) + 0.5) * 2.0**-digits
+
+
+def step_seed(seed: tf.Tensor, step: tf.Tensor | int) -> tf.Tensor:
+    """The seed of one step among many, far from those of the next seeds."""
+    return seed + tf.stack([tf.zeros_like(seed[0]), tf.cast(step, seed.dtype) * 1_000_003])
 
 
 class Semiring(abc.ABC):
@@ -101,8 +125,13 @@ class Semiring(abc.ABC):
         """The semiring for one step of a program; the same for all, unless steps draw at random."""
         return self
 
-    def split(self, flow: Element, x: Element, y: Element, total: Element, axis: int) -> tuple[Element, Element]:
-        """A flow through `total = sum(times(x, y), axis)`, in plain numbers, as it comes from each `x` and each `y`."""
+    def split(
+        self, flow: Element, x: Element, y: Element, axis: int, total: Element | None = None
+    ) -> tuple[Element, Element]:
+        """A flow through `sum(times(x, y), axis)`, in plain numbers, as it comes from each `x` and each `y`.
+
+        Given the total, shares need no sum of their own; without, they sum to one exactly, which long programs need.
+        """
         parts = times(each(lambda f: tf.expand_dims(f, axis), flow), self.shares(self.times(x, y), axis))
         return parts, parts
 
@@ -137,8 +166,12 @@ class Log(Semiring):
         mean = tf.reduce_sum(weights * x.tangent, axis, keepdims=True)
         return Dual(weights, weights * (x.tangent - mean))
 
-    def split(self, flow: Element, x: Element, y: Element, total: Element, axis: int) -> tuple[Element, Element]:
-        """By the shares, which follow from the total."""
+    def split(
+        self, flow: Element, x: Element, y: Element, axis: int, total: Element | None = None
+    ) -> tuple[Element, Element]:
+        """By the shares, which follow from the total where it is known."""
+        if total is None:
+            return super().split(flow, x, y, axis)
         flow, total = (each(lambda v: tf.expand_dims(v, axis), element) for element in (flow, total))
         parts = times(flow, self.plain(self.over(self.times(x, y), total)))
         return parts, parts
@@ -204,7 +237,7 @@ class Drawn(Log):
     """
 
     def __init__(self, seed: tf.Tensor, step: tf.Tensor | int = 0) -> None:
-        self.seed, self.step = seed, step
+        self.seed = step_seed(seed, step)
 
     def at(self, step: tf.Tensor | int) -> "Drawn":
         """Draws of their own."""
@@ -212,12 +245,13 @@ class Drawn(Log):
 
     def shares(self, x: tf.Tensor, axis: int) -> tf.Tensor:
         """One for the way that is taken: the largest after Gumbel noise."""
-        seed = self.seed + tf.stack([tf.zeros_like(self.seed[0]), tf.cast(self.step, self.seed.dtype)])
-        return Max().shares(x - tf.math.log(-tf.math.log(uniform(tf.shape(x), seed, x.dtype))), axis)
+        return Max().shares(x - tf.math.log(-tf.math.log(uniform(tf.shape(x), self.seed, x.dtype))), axis)
 
-    def split(self, flow: Element, x: Element, y: Element, total: Element, axis: int) -> tuple[Element, Element]:
+    def split(
+        self, flow: Element, x: Element, y: Element, axis: int, total: Element | None = None
+    ) -> tuple[Element, Element]:
         """All of it to the way that is taken."""
-        return Semiring.split(self, flow, x, y, total, axis)
+        return super().split(flow, x, y, axis)
 
 
 class Max(Semiring):
@@ -271,7 +305,7 @@ class KBest(Semiring):
         return x - _finite(size)[:, None, None], size
 
     def split(
-        self, flow: tf.Tensor, x: tf.Tensor, y: tf.Tensor, total: tf.Tensor, axis: int
+        self, flow: tf.Tensor, x: tf.Tensor, y: tf.Tensor, axis: int, total: tf.Tensor | None = None
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """The flow `[..., k]` of every rank to the pair of ways that it is."""
         pairs = x[..., :, None] + y[..., None, :]

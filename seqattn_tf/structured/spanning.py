@@ -21,9 +21,10 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from seqattn_tf.scan import repeat, size_of
 from seqattn_tf.structured import exact, spanning_heads, spanning_walks
 from seqattn_tf.structured.base import Ranked, two_seeds
-from seqattn_tf.structured.spanning_walks import loop, size_of
+from seqattn_tf.structured.semirings import Dual, Element, shift, value_of
 from seqattn_tf.structured.trees import Trees
 
 # What w(d, h) G(d, d) and the error of a sum of marginals may be, by the precision solved in and the one asked for.
@@ -94,13 +95,8 @@ def _eliminate(matrix: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         return i, moved, log_det + tf.math.log(det[:, 0])
 
     start = (size + odd, matrix, tf.zeros_like(matrix[:, 0, 0]))
-    _, inverse, log_det = loop(lambda left, *_: left > 0, step, start, (size + odd) // 2)
+    _, inverse, log_det = repeat(lambda left, *_: left > 0, step, start, (size + odd) // 2)
     return inverse[:, :size, :size], log_det
-
-
-def _to_root(arcs: tf.Tensor, shift: tf.Tensor) -> tf.Tensor:
-    """The arcs with a number `[batch]` added to the scores of the root."""
-    return tf.concat([arcs[:, :, :1] + shift[:, None, None], arcs[:, :, 1:]], axis=2)
 
 
 def _known_inverse(matrix: tf.Tensor, inverse: tf.Tensor) -> tf.Tensor:
@@ -172,8 +168,7 @@ class SpanningTree(Trees):
 
         def again() -> tuple[tf.Tensor, tf.Tensor]:
             if arcs.dtype == tf.float64:
-                log_partition, marginals = self._walk(arcs)
-                return log_partition, marginals[0]
+                return self._walk(arcs)
             wide = tf.cast(arcs, tf.float64)
             return tuple(tf.cast(t, arcs.dtype) for t in self._trusted(self._solve(wide), wide))
 
@@ -184,7 +179,7 @@ class SpanningTree(Trees):
 
         def again() -> tf.Tensor:
             if arcs.dtype == tf.float64:
-                return self._walk(arcs, direction)[1][1]
+                return self._walk(Dual(arcs, direction))[1].tangent
             wide = tf.cast(arcs, tf.float64)
             return tf.cast(self._trusted_tangent(self._solve(wide), wide, tf.cast(direction, tf.float64)), arcs.dtype)
 
@@ -198,13 +193,14 @@ class SpanningTree(Trees):
         turned = -tf.matmul(tf.matmul(inverse, _laplacian(moved, self.single_root)), inverse)
         return _marginals(moved, inverse, self.single_root) + _marginals(weights, turned, self.single_root)
 
-    def _walk(self, arcs: tf.Tensor, *direction: tf.Tensor) -> tuple[tf.Tensor, spanning_walks.Jet]:
-        """The log-partition and the marginals, with their derivative where a direction is given, in log space."""
+    def _walk(self, arcs: Element) -> tuple[tf.Tensor, Element]:
+        """The log-partition and the marginals, with their derivative where the arcs have one, in log space."""
         if not self.single_root:
-            return spanning_walks.walk((arcs, *direction), self.lengths)
-        shift = spanning_heads.root_penalty(arcs)
-        log_partition, marginals = spanning_walks.walk((_to_root(arcs, -shift), *direction), self.lengths)
-        return log_partition + tf.where(self.lengths > 0, shift, tf.zeros_like(shift)), marginals
+            return spanning_walks.walk(arcs, self.lengths)
+        penalty = spanning_heads.root_penalty(value_of(arcs))
+        from_root = tf.one_hot(0, self.size + 1, dtype=penalty.dtype) * penalty[:, None, None]
+        log_partition, marginals = spanning_walks.walk(shift(arcs, -from_root), self.lengths)
+        return log_partition + tf.where(self.lengths > 0, penalty, tf.zeros_like(penalty)), marginals
 
     @property
     def argmax(self) -> tf.Tensor:

@@ -13,11 +13,11 @@ What was drawn again is independent of the tree that remains, hence so is the nu
 many is no bias: the heads are then drawn word by word, each given those before it.
 """
 
-from collections.abc import Sequence
-
 import tensorflow as tf
 
-from seqattn_tf.structured.spanning_walks import escape, loop, size_of
+from seqattn_tf.scan import repeat, size_of
+from seqattn_tf.structured.semirings import step_seed, uniform
+from seqattn_tf.structured.spanning_walks import escape
 
 ROUNDS = 1000  # of drawing again, before giving up
 
@@ -78,8 +78,8 @@ def best(arcs: tf.Tensor, exists: tf.Tensor, single_root: bool) -> tf.Tensor:
 
     blank = tf.zeros_like(arcs[:, :, 0], tf.int32)
     start = (0, arcs, -tf.ones_like(arcs, tf.int32), blank)
-    _, _, by, choice = loop(lambda word, *_: word < size, take_out, start, size)
-    _, heads, _ = loop(lambda left, *_: left > 0, bring_back, (size, blank, blank), size)
+    _, _, by, choice = repeat(lambda word, *_: word < size, take_out, start, size)
+    _, heads, _ = repeat(lambda left, *_: left > 0, bring_back, (size, blank, blank), size)
     return tf.where(exists[:, :, 0], heads, tf.zeros_like(heads))
 
 
@@ -98,44 +98,37 @@ def draw(arcs: tf.Tensor, roots: tf.Tensor | None, possible: tf.Tensor, n: int, 
     real = tf.reduce_any(arcs > -float("inf"), axis=-1) & possible[:, None]
     ids = tf.range(size)
 
-    seeds = _bits([ROUNDS + 2, 2], seed)  # one for every round
-
-    def uniform(turn: tf.Tensor | int, *shape: tf.Tensor | int) -> tf.Tensor:
-        return tf.cast(tf.bitwise.right_shift(_bits(shape, seeds[turn]), 11), tf.float64) * 2.0**-53 + 0.5
+    def numbers(turn: tf.Tensor | int, *shape: tf.Tensor | int) -> tf.Tensor:
+        return uniform(shape, step_seed(seed, turn), tf.float64)
 
     fixed = tf.broadcast_to(~real, [n, batch, size])  # whose head is the root
     if roots is not None:
-        chosen = _pick(roots, uniform(0, n, batch))
+        chosen = _pick(roots, numbers(0, n, batch))
         fixed |= chosen[:, :, None] == ids
         arcs = tf.where(tf.range(size + 1) > 0, arcs, tf.constant(-float("inf"), arcs.dtype))
     top = tf.reduce_max(arcs, axis=-1, keepdims=True)
     weights = tf.exp(arcs - tf.where(top > -float("inf"), top, tf.zeros_like(top)))
 
     def again(turn: tf.Tensor, heads: tf.Tensor, cycle: tf.Tensor) -> tuple:
-        fresh = tf.where(fixed, 0, _pick(weights, uniform(turn, n, batch, size)))
+        fresh = tf.where(fixed, 0, _pick(weights, numbers(turn, n, batch, size)))
         heads = tf.where(cycle, fresh, heads)
         return turn + 1, heads, _on_cycles(heads)
 
     blank = tf.zeros([n, batch, size], tf.int32)
     start = (1, blank, tf.ones_like(blank, tf.bool))
-    _, heads, cycle = loop(lambda turn, heads, cycle: tf.reduce_any(cycle), again, start, ROUNDS)
+    _, heads, cycle = repeat(lambda turn, heads, cycle: tf.reduce_any(cycle), again, start, ROUNDS)
     late = tf.reduce_any(cycle, axis=-1, keepdims=True)
 
     def one_by_one() -> tf.Tensor:
-        return tf.where(late, _word_by_word(arcs, fixed, uniform(ROUNDS + 1, n, batch, size)), heads)
+        return tf.where(late, _word_by_word(arcs, fixed, numbers(ROUNDS + 1, n, batch, size)), heads)
 
     return tf.cond(tf.reduce_any(late), one_by_one, lambda: heads)
 
 
-def _bits(shape: Sequence, seed: tf.Tensor) -> tf.Tensor:
-    """Random integers of 64 bits: unlike random floats, XLA and TensorFlow make the same ones of a seed."""
-    return tf.random.stateless_uniform(shape, seed=seed, minval=None, maxval=None, dtype=tf.int64, alg="philox")
-
-
-def _pick(weights: tf.Tensor, uniform: tf.Tensor) -> tf.Tensor:
+def _pick(weights: tf.Tensor, numbers: tf.Tensor) -> tf.Tensor:
     """A place of the last axis, drawn in proportion to its weight: `[..., places], [n, ...] -> int32 [n, ...]`."""
     sums = tf.cumsum(weights, axis=-1)
-    before = sums <= uniform[..., None] * sums[..., -1:]
+    before = sums <= numbers[..., None] * sums[..., -1:]
     return tf.minimum(tf.reduce_sum(tf.cast(before, tf.int32), axis=-1), tf.shape(weights)[-1] - 1)
 
 
@@ -147,11 +140,11 @@ def _on_cycles(heads: tf.Tensor) -> tf.Tensor:
     def double(reach: tf.Tensor, steps: tf.Tensor) -> tuple:
         return 2 * reach, tf.gather(steps, steps, batch_dims=2)
 
-    _, steps = loop(lambda reach, _: reach < size, double, (1, steps), 31)
+    _, steps = repeat(lambda reach, _: reach < size, double, (1, steps), 31)
     return tf.reduce_any(steps[..., None] == tf.range(1, size + 1), axis=-2)
 
 
-def _word_by_word(arcs: tf.Tensor, fixed: tf.Tensor, uniform: tf.Tensor) -> tf.Tensor:
+def _word_by_word(arcs: tf.Tensor, fixed: tf.Tensor, numbers: tf.Tensor) -> tf.Tensor:
     """Draw the head of every word given the heads of the words before: `int32 [n, batch, words]`."""
     shape, size = tf.shape(fixed), size_of(arcs, 1)
     never = tf.constant(-float("inf"), arcs.dtype)
@@ -161,16 +154,16 @@ def _word_by_word(arcs: tf.Tensor, fixed: tf.Tensor, uniform: tf.Tensor) -> tf.T
 
     graph = tf.where(fixed[..., None], to(tf.zeros(shape, tf.int32)), arcs)
     graph = tf.reshape(graph, [-1, size, size + 1])
-    uniform = tf.reshape(uniform, [-1, size])
+    numbers = tf.reshape(numbers, [-1, size])
 
     def step(word: tf.Tensor, graph: tf.Tensor, heads: tf.Tensor) -> tuple:
         reach = graph[:, word] + tf.pad(escape(graph, word), [[0, 0], [1, 0]])
         top = tf.reduce_max(reach, axis=-1, keepdims=True)
         weights = tf.exp(reach - tf.where(top > never, top, tf.zeros_like(top)))
-        head = _pick(weights, uniform[:, word])[:, None]
+        head = _pick(weights, numbers[:, word])[:, None]
         mine = tf.range(size) == word
         return word + 1, tf.where(mine[:, None], to(head), graph), tf.where(mine, head, heads)
 
-    start = (0, graph, tf.zeros_like(uniform, tf.int32))
-    _, _, heads = loop(lambda word, *_: word < size, step, start, size)
+    start = (0, graph, tf.zeros_like(numbers, tf.int32))
+    _, _, heads = repeat(lambda word, *_: word < size, step, start, size)
     return tf.reshape(heads, shape)

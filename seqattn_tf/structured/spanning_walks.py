@@ -13,68 +13,25 @@ and `Z` is the product of the `S_p`, the last of them being `D_d`. To leave ever
 of the words is taken out of the graph of the other half, and so on down to single words, each with a graph of its own:
 `O(N^3 log N)`. What never subtracts loses no digits, however far apart the scores are.
 
-Numbers are *jets*: a tuple of a logarithm and, where wanted, its derivative in one direction.
+Numbers are those of the `Log` semiring, with derivatives where they are wanted.
 """
-
-from collections.abc import Callable
-from typing import Any
 
 import tensorflow as tf
 
-Jet = tuple[tf.Tensor, ...]
+from seqattn_tf.scan import repeat, size_of
+from seqattn_tf.structured.semirings import Element, Log, each, filled, value_of
 
-_NEVER = -float("inf")
-
-
-def size_of(tensor: tf.Tensor, axis: int) -> tf.Tensor | int:
-    """The size of an axis: a number where it is known, else a tensor."""
-    known = tensor.shape[axis]
-    return tf.shape(tensor)[axis] if known is None else known
+_RING = Log()
+_NEVER = _RING.zero
 
 
-def loop(going: Callable[..., Any], body: Callable[..., tuple], state: tuple, limit: tf.Tensor | int) -> tuple:
-    """`tf.while_loop` whose state keeps its static shapes."""
-
-    def step(*state: Any) -> tuple:
-        return tf.nest.map_structure(lambda new, old: tf.ensure_shape(new, old.shape), body(*state), state)
-
-    return tf.while_loop(going, step, tf.nest.map_structure(tf.convert_to_tensor, state), maximum_iterations=limit)
+def _plus(x: Element, y: Element) -> Element:
+    return _RING.sum(each(lambda v, w: tf.stack([v, tf.broadcast_to(w, tf.shape(v))]), x, y), axis=0)
 
 
-def _map(function: Callable[..., tf.Tensor], *jets: Jet) -> Jet:
-    return tuple(function(*parts) for parts in zip(*jets, strict=True))
-
-
-def _sum(terms: list[Jet], axis: int | None = None) -> Jet:
-    """The sum of jets, and over an axis where one is named; the derivative of a sum's logarithm is a weighted mean."""
-    tops = [term[0] if axis is None else tf.reduce_max(term[0], axis=axis, keepdims=True) for term in terms]
-    top = tops[0] if len(tops) == 1 else tf.maximum(*tops)
-    top = tf.stop_gradient(tf.where(top > _NEVER, top, tf.zeros_like(top)))
-
-    def add(values: list[tf.Tensor]) -> tf.Tensor:
-        return tf.add_n(values if axis is None else [tf.reduce_sum(v, axis=axis) for v in values])
-
-    parts = [tf.exp(term[0] - top) for term in terms]
-    total = add(parts)
-    safe = tf.where(total > 0, total, tf.ones_like(total))
-    top = top if axis is None else tf.squeeze(top, axis)
-    means = (add([p * term[n] for p, term in zip(parts, terms, strict=True)]) / safe for n in range(1, len(terms[0])))
-    return (tf.where(total > 0, top + tf.math.log(safe), tf.constant(_NEVER, safe.dtype)), *means)
-
-
-def _times(left: Jet, right: Jet) -> Jet:
-    return _map(tf.add, left, right)
-
-
-def _over(above: Jet, below: Jet) -> Jet:
-    """The quotient; nothing over nothing is nothing."""
-    return _map(tf.subtract, above, (tf.where(below[0] > _NEVER, below[0], tf.zeros_like(below[0])), *below[1:]))
-
-
-def _only(keep: tf.Tensor, jet: Jet) -> Jet:
-    """The jet where it is kept, nothing elsewhere."""
-    blanks = (tf.constant(_NEVER, jet[0].dtype), *(tf.constant(0, t.dtype) for t in jet[1:]))
-    return _map(lambda t, blank: tf.where(keep, t, blank), jet, blanks)
+def _only(keep: tf.Tensor, element: Element) -> Element:
+    """The numbers that are kept, nothing elsewhere."""
+    return filled(lambda v, fill: tf.where(keep, v, tf.cast(fill, v.dtype)), element, _NEVER)
 
 
 def _power_of_two(size: tf.Tensor | int) -> tf.Tensor | int:
@@ -85,17 +42,18 @@ def _power_of_two(size: tf.Tensor | int) -> tf.Tensor | int:
     return tf.reduce_min(tf.where(powers >= size, powers, powers[-1]))
 
 
-def walk(arcs: Jet, lengths: tf.Tensor) -> tuple[tf.Tensor, Jet]:
+def walk(arcs: Element, lengths: tf.Tensor) -> tuple[tf.Tensor, Element]:
     """The log-partition `[batch]` and the marginals, of arcs `[batch, words, words + 1]` in float64.
 
     Args:
-        arcs: a jet of log-potentials, `-inf` where there is no arc.
+        arcs: log-potentials, `-inf` where there is no arc.
         lengths: the number of words of every row.
 
     Returns:
         The log-partition and the marginals with, where the arcs have one, their derivative.
     """
-    words = size_of(arcs[0], 1)
+    values = value_of(arcs)
+    words = size_of(values, 1)
     size = _power_of_two(words)
     ids = tf.range(size)
     rows = tf.range(words)[:, None]
@@ -107,39 +65,40 @@ def walk(arcs: Jet, lengths: tf.Tensor) -> tuple[tf.Tensor, Jet]:
 
     # For every x its own graph: rates from all words [batch, words, size] to x, to the word that stands at the place
     # of x in the half to be taken out, and to the root.
-    none = tf.fill([tf.shape(arcs[0])[0], words, size - words], tf.constant(_NEVER, arcs[0].dtype))
-    kept = _map(lambda t, blank: tf.concat([t[:, :, 1:], blank], 2), arcs, (none, tf.zeros_like(none))[: len(arcs)])
-    root = _map(lambda t, like: tf.broadcast_to(t[:, :, :1], tf.shape(like)), arcs, kept)
+    missing = [[0, 0], [0, 0], [0, size - words]]
+    kept = filled(lambda v, fill: tf.pad(v[:, :, 1:], missing, constant_values=fill), arcs, _NEVER)
+    root = each(lambda v, like: tf.broadcast_to(v[:, :, :1], tf.shape(like)), arcs, kept)
 
-    def take_out(half: tf.Tensor, step: tf.Tensor, log_z: tf.Tensor, graph: Jet) -> tuple:
+    def take_out(half: tf.Tensor, step: tf.Tensor, log_z: tf.Tensor, graph: Element) -> tuple:
         first = ids // half * half
         out = tf.where(ids // half % 2 == 0, first + half, first - half) + step  # the word taken out of the graph of x
         places = tf.minimum(out, words - 1) * size + ids
-        leaving = _map(lambda t: tf.gather(tf.reshape(t, [3, -1, words * size]), places, axis=-1), graph)
-        ours, theirs, to_root = (_map(lambda t, k=k: t[k], leaving) for k in range(3))  # [batch, size]
-        rest = _sum([ours, _only(ids - first > step, theirs)])
-        mates = _only(first[:, None] == first, _map(lambda t: t[:, None], rest))  # [batch, size, size]
-        total = _sum([mates, _map(lambda t: t[:, :, None], to_root)], -1)
-        share = _map(lambda t: t[:, :, None], _over(leaving, total))  # [3, batch, 1, size]
-        into = _map(lambda t: tf.gather(t[1], first + step, axis=-1), graph)  # [batch, words, size]
-        moved = _sum([graph, _times(into, share)])
-        graph = _map(lambda new, own: tf.where(rows == out, own, new), moved, share)
-        log_z += tf.where(out[0] < lengths, total[0][:, 0], tf.zeros_like(log_z))
+        leaving = each(lambda t: tf.gather(tf.reshape(t, [3, -1, words * size]), places, axis=-1), graph)
+        ours, theirs, to_root = (each(lambda t, k=k: t[k], leaving) for k in range(3))  # [batch, size]
+        rest = _plus(ours, _only(ids - first > step, theirs))
+        mates = _only(first[:, None] == first, each(lambda t: t[:, None], rest))  # [batch, size, size]
+        total = _plus(to_root, _RING.sum(mates, axis=2))
+        share = each(
+            lambda t: t[:, :, None], _RING.over(leaving, each(lambda t: t[None], total))
+        )  # [3, batch, 1, size]
+        into = each(lambda t: tf.gather(t[1], first + step, axis=-1), graph)  # [batch, words, size]
+        moved = _plus(graph, _RING.times(each(lambda t: t[None], into), share))
+        graph = each(lambda new, own: tf.where(rows == out, own, new), moved, share)
+        log_z += tf.where(out[0] < lengths, value_of(total)[:, 0], tf.zeros_like(log_z))
         done = step + 1 == half
         half, step = tf.where(done, half // 2, half), tf.where(done, 0, step + 1)
-        graph = _map(lambda t: tf.stack([t[0], tf.where(done, other_half(t[0], half), t[1]), t[2]]), graph)
+        graph = each(lambda t: tf.stack([t[0], tf.where(done, other_half(t[0], half), t[1]), t[2]]), graph)
         return half, step, log_z, graph
 
-    graph = _map(lambda k, r: tf.stack([k, other_half(k, size // 2), r]), kept, root)
-    start = (size // 2, 0, tf.zeros_like(arcs[0][:, 0, 0]), graph)
-    _, _, log_z, graph = loop(lambda half, *_: half > 0, take_out, start, size)
-    reach = _map(lambda t: tf.linalg.matrix_transpose(t[2][:, :, :words]), graph)  # [batch, d, h]: e_d(h), and D_d at d
-    own = _map(lambda t: tf.linalg.diag_part(t)[:, :, None], reach)
-    log_z = tf.where(lengths > 0, log_z + own[0][:, 0, 0], tf.zeros_like(log_z))
-    heads = _map(lambda t, o: tf.concat([tf.zeros_like(o), t], 2), reach, own)
-    logs = _over(_times(arcs, heads), own)
-    found = tf.where(log_z[:, None, None] > _NEVER, tf.exp(logs[0]), tf.zeros_like(logs[0]))
-    return log_z, (found, *(found * t for t in logs[1:]))
+    graph = each(lambda k, r: tf.stack([k, other_half(k, size // 2), r]), kept, root)
+    start = (size // 2, 0, tf.zeros_like(values[:, 0, 0]), graph)
+    _, _, log_z, graph = repeat(lambda half, *_: half > 0, take_out, start, size)
+    reach = each(lambda t: tf.linalg.matrix_transpose(t[2][:, :, :words]), graph)  # [batch, d, h]: e_d(h), and D_d at d
+    own = each(lambda t: tf.linalg.diag_part(t)[:, :, None], reach)
+    log_z = tf.where(lengths > 0, log_z + value_of(own)[:, 0, 0], tf.zeros_like(log_z))
+    heads = each(lambda t, o: tf.concat([tf.zeros_like(o), t], 2), reach, own)
+    some = log_z[:, None, None] > _NEVER
+    return log_z, _RING.plain(_only(some, _RING.over(_RING.times(arcs, heads), own)))
 
 
 def escape(arcs: tf.Tensor, word: tf.Tensor) -> tf.Tensor:
@@ -149,11 +108,11 @@ def escape(arcs: tf.Tensor, word: tf.Tensor) -> tf.Tensor:
 
     def take_out(out: tf.Tensor, graph: tf.Tensor) -> tuple:
         left = (heads == 0) | (heads > out + 1) | (heads == word + 1)
-        row = (graph[:, out],)
-        share = _map(lambda t: t[:, None], _over(row, _map(lambda t: t[:, None], _sum([_only(left, row)], -1))))
-        [moved] = _sum([(graph,), _times((graph[:, :, out + 1, None],), share)])
-        moved = tf.where((ids == out)[:, None], share[0], moved)
+        row = graph[:, out]
+        share = _RING.over(row, _RING.sum(_only(left, row), axis=1)[:, None])[:, None]
+        moved = _plus(graph, _RING.times(graph[:, :, out + 1, None], share))
+        moved = tf.where((ids == out)[:, None], share, moved)
         return out + 1, tf.where(out == word, graph, moved)
 
-    _, graph = loop(lambda out, _: out < size, take_out, (0, arcs), size)
+    _, graph = repeat(lambda out, _: out < size, take_out, (0, arcs), size)
     return graph[:, :, 0]

@@ -9,6 +9,7 @@ from support.gradients import assert_gradient
 from support.structures import ExactTests, Row, all_trees
 
 from seqattn_tf.structured import spanning_heads
+from seqattn_tf.structured.semirings import Dual
 from seqattn_tf.structured.spanning import SpanningTree
 
 SIZE = 5
@@ -135,7 +136,7 @@ def test_the_roads_agree(single_root):
     direction = tf.where(arcs > -np.inf, normal(3, 7, 8, seed=1), 0)
     solved = dist._solve(arcs)
     assert solved.fine
-    log_partition, (marginals, moved) = dist._walk(arcs, direction)
+    log_partition, (marginals, moved) = dist._walk(Dual(arcs, direction))
     np.testing.assert_allclose(log_partition, solved.log_partition, atol=1e-12)
     np.testing.assert_allclose(marginals, solved.marginals, atol=1e-12)
     np.testing.assert_allclose(moved, dist._tangent(solved, arcs, direction), atol=1e-11)
