@@ -30,7 +30,8 @@ def normal(*shape: int, seed: int) -> np.ndarray:
 def ours(build: Callable, *scores: np.ndarray) -> Callable[[], object]:
     """Marginals of what `build` makes of the scores, and the gradient of their weighted sum."""
     tensors = [tf.constant(s) for s in scores]
-    weights = [tf.constant(normal(*m.shape, seed=9)) for m in build(*tensors)]
+    shapes = [m.shape for m in tf.function(build, autograph=False).get_concrete_function(*tensors).outputs]
+    weights = [tf.constant(normal(*shape, seed=9)) for shape in shapes]
 
     @tf.function(jit_compile=True, autograph=False)
     def both(*scores: tf.Tensor) -> tuple:

@@ -2,11 +2,13 @@
 
 import abc
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from seqattn_tf.structured import exact
+from seqattn_tf.structured.semirings import finite
 
 
 class Ranked(NamedTuple):
@@ -52,9 +54,9 @@ def two_seeds(seed: Any) -> tf.Tensor:
 
 def checked_k(k: int) -> int:
     """`k` itself, an integer of at least one."""
-    if not isinstance(k, int) or k < 1:
+    if not isinstance(k, Integral) or k < 1:
         raise ValueError(f"k: expected a positive integer. Received: {k!r}")
-    return k
+    return int(k)
 
 
 def present(scores: tf.Tensor, chosen: tf.Tensor) -> tf.Tensor:
@@ -65,6 +67,15 @@ def present(scores: tf.Tensor, chosen: tf.Tensor) -> tf.Tensor:
 def total(values: tf.Tensor) -> tf.Tensor:
     """Sum over all axes but the first: `[batch, ...] -> [batch]`."""
     return tf.reduce_sum(values, axis=list(range(1, values.shape.rank)))
+
+
+def _doubles(scores: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    return [tf.cast(s, tf.float64) for s in scores]
+
+
+def only_the_empty(k: int, dtype: tf.DType) -> tf.Tensor:
+    """The `k` best scores of a row without a position: 0 for the empty structure, and no other."""
+    return tf.one_hot(0, k, on_value=0.0, off_value=-float("inf"), dtype=dtype)
 
 
 class Structured(abc.ABC):
@@ -115,27 +126,37 @@ class Structured(abc.ABC):
         """The sum of the log-potentials of a structure's parts: `[batch]`."""
 
     def log_prob(self, structure: Any) -> tf.Tensor:
-        """The log-probability of a structure: `[batch]`."""
-        return self.score(structure) - self.log_partition
+        """The log-probability of a structure: `[batch]`; `-inf` in a row that has none."""
+        log_partition = self.log_partition
+        possible = log_partition > -float("inf")
+        return tf.where(possible, self.score(structure) - finite(log_partition), -float("inf"))
 
     @property
     def entropy(self) -> tf.Tensor:
-        """`-sum_z p(z) log p(z)`, in nats: `[batch]`."""
-        scores = self._scores
+        """`-sum_z p(z) log p(z)`, in nats: `[batch]`; 0 in a row that has no structure.
+
+        In double precision inside: it is a small difference of numbers as large as the scores.
+        """
+        scores = _doubles(self._scores)
         log_partition, marginals = exact.infer(self._rules, *scores)
-        return log_partition - tf.add_n([total(present(s, m)) for s, m in zip(scores, marginals, strict=True)])
+        expected = tf.add_n([total(present(s, m)) for s, m in zip(scores, marginals, strict=True)])
+        return tf.cast(finite(log_partition) - expected, self._scores[0].dtype)
 
     def kl(self, other: "Structured") -> tf.Tensor:
         """`sum_z p(z) log(p(z) / q(z))` to a distribution over the same structures: `[batch]`.
 
-        Infinite where the other forbids what this one allows.
+        Infinite where the other forbids what this one allows, 0 in a row that has no structure. Both must have scores
+        of the same shape. In double precision inside, as the entropy.
         """
         if type(other) is not type(self):
             raise ValueError(f"kl: expected another {type(self).__name__}. Received: {type(other).__name__}")
-        scores, others = self._scores, other._scores
+        scores, others = _doubles(self._scores), _doubles(other._scores)
         for ours, theirs in zip(scores, others, strict=True):
             if not ours.shape.is_compatible_with(theirs.shape):
                 raise ValueError(f"kl: expected scores {ours.shape}. Received: {theirs.shape}")
         log_partition, marginals = exact.infer(self._rules, *scores)
         gains = [total(present(s - o, m)) for s, o, m in zip(scores, others, marginals, strict=True)]
-        return other.log_partition - log_partition + tf.add_n(gains)
+        log_ratio = exact.infer(other._rules, *others)[0] - finite(log_partition)
+        possible = log_partition > -float("inf")
+        found = tf.where(possible, log_ratio + tf.add_n(gains), tf.zeros_like(log_ratio))
+        return tf.cast(found, self._scores[0].dtype)

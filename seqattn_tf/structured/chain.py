@@ -88,16 +88,17 @@ class LinearChain(Structured):
     @property
     def _rules(self) -> exact.Rules:
         posterior = (contraction if self.method == "prefix" else forward_backward).posterior
+        taped = contraction.posterior if self.method == "prefix" else forward_backward.log_posterior
 
         def infer(unary: tf.Tensor, pairwise: tf.Tensor) -> tuple[tf.Tensor, exact.Tensors]:
             found = posterior(self._chain(unary, pairwise))
             return found.log_partition, (found.nodes, found.edges)
 
-        def tangent(scores: exact.Tensors, directions: exact.Tensors) -> exact.Tensors:
+        def moved(posterior: Any, scores: exact.Tensors, directions: exact.Tensors) -> exact.Tensors:
             found = posterior(self._chain(*map(Dual, scores, directions)))
             return found.nodes, found.edges
 
-        return exact.Rules(infer, tangent)
+        return exact.Rules(infer, functools.partial(moved, posterior), functools.partial(moved, taped))
 
     @property
     def edge_marginals(self) -> tf.Tensor:

@@ -14,7 +14,7 @@ work of the loop over time in the logarithm of its steps, over `Log`, for scores
 import tensorflow as tf
 
 from seqattn_tf.structured.forward_backward import Chain, Posterior
-from seqattn_tf.structured.semirings import Dual, Element, Log, each, shift, still, value_of
+from seqattn_tf.structured.semirings import Dual, Element, Log, each, peak, shift, still, value_of
 
 _RING = Log()
 
@@ -45,9 +45,8 @@ def _interleave(even: tf.Tensor, odd: tf.Tensor) -> tf.Tensor:
 
 def _level(element: Element, axes: list[int]) -> tuple[Element, tf.Tensor]:
     """Numbers with a largest of one, so that long products keep their digits, and the logarithm of what it was."""
-    peak = tf.stop_gradient(tf.reduce_max(value_of(element), axes, keepdims=True))
-    peak = tf.where(tf.math.is_finite(peak), peak, tf.zeros_like(peak))
-    return shift(element, -peak), tf.squeeze(peak, axes)
+    most = peak(value_of(element), axes)
+    return shift(element, -most), tf.squeeze(most, axes)
 
 
 def _contract(first: Element, matrices: Element, last: Element) -> tuple[Element, Element, tf.Tensor]:

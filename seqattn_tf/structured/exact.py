@@ -7,7 +7,7 @@ module makes of it a log-partition and marginals that can be differentiated as o
 
     order 0, 1    what `infer` computed, kept
     order 2       `tangent`, nothing kept from before
-    beyond        the derivative of `tangent` in the scores by TensorFlow's tape, in the direction by symmetry
+    beyond        the derivative of `taped` in the scores by TensorFlow's tape, in the direction by symmetry
 """
 
 from collections.abc import Callable
@@ -24,11 +24,13 @@ class Rules(NamedTuple):
     Args:
         infer: scores -> the log-partition `[batch]` and one tensor of marginals for each tensor of scores.
         tangent: scores, directions (one for each tensor of scores) -> the derivative of the marginals when the scores
-            move in these directions. Made of ops that TensorFlow can differentiate.
+            move in these directions.
+        taped: the same, made of ops that TensorFlow can differentiate; `tangent` itself where none is given.
     """
 
     infer: Callable[..., tuple[tf.Tensor, Tensors]]
     tangent: Callable[[Tensors, Tensors], Tensors]
+    taped: Callable[[Tensors, Tensors], Tensors] | None = None
 
 
 def _frozen(scores: Tensors) -> Tensors:
@@ -85,7 +87,7 @@ def _hessian_product(rules: Rules, scores: Tensors, directions: Tensors) -> Tens
         def gradient(*upstream: tf.Tensor) -> list[tf.Tensor]:
             with tf.GradientTape() as tape:
                 tape.watch(scores)
-                moved = rules.tangent(scores, directions)
+                moved = (rules.taped or rules.tangent)(scores, directions)
             in_scores = tape.gradient(moved, scores, upstream, unconnected_gradients=tf.UnconnectedGradients.ZERO)
             return [*in_scores, *_hessian_product(rules, scores, upstream)]
 

@@ -11,9 +11,10 @@ Posteriors are normalised where they stand:
     s[t] = sum_i a[t](i) b[t](i)
 
 Over `Real` this costs one exponential for every score. Numbers that underflow there are lost, which is harmless as
-long as what they are lost beside is large: `a`, `c` and `phi` are at most one, so an `s[t]` well above the smallest
-number times the largest `psi` has lost nothing that counts. `posterior` looks at them all and repeats over `Log` when
-one is too small, or an overflow has made it infinite.
+long as what they are lost beside is large. `a`, `c` and `phi` are at most one, and a number is lost before it is
+divided by its size: an `s[t]`, times the size of the `a` or `c` in it, well above the smallest number times the largest
+`psi` has lost nothing that counts. `posterior` looks at them all and repeats over `Log` when one is too small, or when
+an overflow has made it infinite.
 """
 
 import functools
@@ -23,7 +24,19 @@ import numpy as np
 import tensorflow as tf
 
 from seqattn_tf.scan import hold, scan, size_of
-from seqattn_tf.structured.semirings import Dual, Element, Log, Real, Semiring, each, shift, still, times, value_of
+from seqattn_tf.structured.semirings import (
+    Dual,
+    Element,
+    Log,
+    Real,
+    Semiring,
+    each,
+    peak,
+    shift,
+    still,
+    times,
+    value_of,
+)
 
 
 class Chain(NamedTuple):
@@ -81,8 +94,9 @@ class Posterior(NamedTuple):
 class _Lifted(NamedTuple):
     """Potentials in the semiring: `phi [time, batch, states]`, and `psi` like the chain's `pairwise`.
 
-    The largest `phi` of every position is one, `log_peak [batch]` what that took from the log-partition. `psi` of
-    `Dual` scores holds the derivative of its logarithm, which is attached where `psi` is used.
+    The largest `phi` of every position is one, and so is the largest constant `psi`; `log_peak [batch]` is what that
+    took from the log-partition. `psi` of `Dual` scores holds the derivative of its logarithm, which is attached where
+    `psi` is used.
     """
 
     phi: Element
@@ -96,37 +110,43 @@ class _Lifted(NamedTuple):
 
 
 class _Swept(NamedTuple):
-    """`a`, `b` and `c`, `[batch, time, states]`, and the logarithm of all that `a` was divided by, `[batch]`."""
+    """`a`, `b` and `c`, `[batch, time, states]`, and the logarithms of what `a` and `c` were divided by."""
 
     forward: Element
     backward: Element
     ahead: Element
-    log_size: tf.Tensor
-
-
-def _peak(scores: tf.Tensor, axis: int | list[int]) -> tf.Tensor:
-    peak = tf.stop_gradient(tf.reduce_max(scores, axis, keepdims=True))
-    return tf.where(tf.math.is_finite(peak), peak, tf.zeros_like(peak))
+    forward_log_sizes: tf.Tensor
+    ahead_log_sizes: tf.Tensor
 
 
 def _lift(ring: Semiring, chain: Chain) -> _Lifted:
-    peak = _peak(value_of(chain.unary), 2)
-    phi = ring.lift(shift(chain.unary, -peak))
-    psi = ring.lift(value_of(chain.pairwise))
+    most = peak(value_of(chain.unary), 2)
+    phi = ring.lift(shift(chain.unary, -most))
+    log_peak = tf.reduce_sum(tf.cast(most, tf.float64), [1, 2])  # many terms
+    pairwise = value_of(chain.pairwise)
+    if chain.constant:
+        most = peak(pairwise, [1, 2])
+        pairwise -= most
+        edges = chain.steps if chain.lengths is None else tf.maximum(chain.lengths - 1, 0)
+        log_peak += tf.cast(edges, tf.float64) * tf.cast(most[:, 0, 0], tf.float64)
+    psi = ring.lift(pairwise)  # nothing else: XLA is fast with a bare exponential of a large tensor
     if isinstance(chain.pairwise, Dual):
         psi = Dual(psi, chain.pairwise.tangent)
     if not chain.constant and not isinstance(chain.steps, int):  # the loop may take a step that is not there
         missing = tf.maximum(1 - chain.steps, 0)
         psi = each(lambda v: tf.pad(v, [[0, 0], [0, missing], [0, 0], [0, 0]]), psi)
-    log_peak = tf.reduce_sum(tf.cast(peak, tf.float64), [1, 2])  # many terms
     return _Lifted(each(lambda v: tf.transpose(v, [1, 0, 2]), phi), psi, log_peak)
 
 
-def _smallest_sum(pairwise: tf.Tensor) -> tf.Tensor:
-    """Below this, `[batch, 1]`, a sum over `Real` may have lost terms that were smaller than the smallest number."""
-    floor = float(np.sqrt(np.finfo(pairwise.dtype.as_numpy_dtype).tiny))
-    peak = _peak(pairwise, list(range(1, pairwise.shape.rank)))
-    return floor * tf.exp(tf.maximum(tf.reshape(peak, [-1, 1]), 0))
+def _nothing_lost(chain: Chain, swept: _Swept, log_sums: tf.Tensor) -> tf.Tensor:
+    """Whether every sum is so large that what was too small for a number over `Real` would not have changed it."""
+    floor = 0.5 * float(np.log(np.finfo(log_sums.dtype.as_numpy_dtype).tiny))
+    if not chain.constant:  # by how much `psi` may blow up what was lost
+        pairwise = value_of(chain.pairwise)
+        floor += tf.maximum(peak(pairwise, [1, 2, 3])[:, 0, 0], 0)
+    lost_nodes = chain.nodes_only(tf.where(log_sums + swept.forward_log_sizes > floor, 0, 1))
+    lost_edges = chain.edges_only(tf.where(log_sums[:, :-1] + swept.ahead_log_sizes[:, 1:] > floor, 0, 1))
+    return tf.reduce_sum(lost_nodes) + tf.reduce_sum(lost_edges) == 0
 
 
 def advance(ring: Semiring, forward: Element, psi: Element, phi: Element) -> tuple[Element, tf.Tensor]:
@@ -175,9 +195,7 @@ def _sweep(ring: Semiring, chain: Chain, lifted: _Lifted) -> _Swept:
     line = each(lambda v: tf.reshape(v, [positions * 2 * rows, -1]), ring.times(moved, pairs))
     scaled, log_sizes = ring.scale(line)
     both = each(lambda v: tf.reshape(v, tf.shape(value_of(moved))), scaled)
-    log_sizes = tf.reshape(log_sizes, [positions, 2 * rows])[:, :rows]
-    if chain.lengths is not None:
-        log_sizes = tf.where(inside, log_sizes, tf.zeros_like(log_sizes))
+    log_sizes = tf.reshape(log_sizes, [positions, 2 * rows])
 
     def batch_major(v: tf.Tensor) -> tf.Tensor:
         return tf.transpose(v, [1, 0, 2])
@@ -186,7 +204,8 @@ def _sweep(ring: Semiring, chain: Chain, lifted: _Lifted) -> _Swept:
         each(lambda v: batch_major(v[:, :rows]), both),
         each(lambda v: batch_major(v[::-1, rows:]), moved),
         each(lambda v: batch_major(v[::-1, rows:]), both),
-        tf.reduce_sum(tf.cast(log_sizes, tf.float64), 0),
+        tf.transpose(log_sizes[:, :rows]),
+        tf.transpose(log_sizes[::-1, rows:]),
     )
 
 
@@ -212,33 +231,35 @@ def _edges(ring: Semiring, chain: Chain, share: Element, psi: Element, ahead: El
 
 
 def _posterior(ring: Semiring, chain: Chain) -> tuple[Posterior, tf.Tensor]:
-    """The posterior, and the sums `s` `[batch, time]` that it was divided by."""
+    """The posterior, and whether it can be trusted, computed over `Real`."""
     lifted = _lift(ring, chain)
     swept = _sweep(ring, chain, lifted)
     meet = ring.times(swept.forward, swept.backward)
-    sizes = ring.sum(meet, axis=2)
-    wide = each(lambda v: v[..., None], sizes)
+    sums = ring.sum(meet, axis=2)
+    wide = each(lambda v: v[..., None], sums)
     nodes = chain.nodes_only(ring.plain(ring.over(meet, wide)))
     share = each(lambda v: v[:, :-1], ring.over(swept.forward, wide))
     edges_of = _counts if chain.constant and isinstance(ring, Real) else functools.partial(_edges, ring)
     edges = edges_of(chain, share, lifted.matrix(ring, None), each(lambda v: v[:, 1:], swept.ahead))
-    dtype = value_of(nodes).dtype
-    log_partition = tf.cast(swept.log_size + lifted.log_peak, dtype)
+    log_size = tf.reduce_sum(tf.cast(chain.nodes_only(swept.forward_log_sizes), tf.float64), 1)
+    log_partition = tf.cast(log_size + lifted.log_peak, value_of(nodes).dtype)
     if isinstance(nodes, Dual):
         nodes, edges = nodes.tangent, edges.tangent
-    return Posterior(log_partition, nodes, edges), value_of(sizes)
+    return Posterior(log_partition, nodes, edges), _nothing_lost(chain, swept, tf.math.log(value_of(sums)))
 
 
 @tf.autograph.experimental.do_not_convert
 def posterior(chain: Chain) -> Posterior:
-    """Fast where the range of the scores allows it, and right for any.
+    """Fast where the range of the scores of the whole batch allows it, and right for any.
 
     >>> chain = Chain(tf.zeros([1, 3, 2]), tf.zeros([1, 2, 2]), None)
     >>> round(float(tf.exp(posterior(chain).log_partition[0])))  # two states, three times
     8
     """
-    fast, sums = _posterior(Real(), chain)
-    lost = chain.nodes_only(tf.where(sums > _smallest_sum(value_of(chain.pairwise)), 0, 1))
-    return Posterior(
-        *tf.cond(tf.reduce_sum(lost) == 0, lambda: tuple(fast), lambda: tuple(_posterior(Log(), chain)[0]))
-    )
+    fast, nothing_lost = _posterior(Real(), chain)
+    return Posterior(*tf.cond(nothing_lost, lambda: tuple(fast), lambda: tuple(log_posterior(chain))))
+
+
+def log_posterior(chain: Chain) -> Posterior:
+    """The same over `Log`, without looking first."""
+    return _posterior(Log(), chain)[0]

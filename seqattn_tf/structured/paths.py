@@ -10,6 +10,7 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from seqattn_tf.scan import hold, scan
+from seqattn_tf.structured.base import only_the_empty
 from seqattn_tf.structured.forward_backward import Chain, advance
 from seqattn_tf.structured.semirings import Drawn, KBest, Log, Max, Semiring
 
@@ -92,8 +93,7 @@ def best_paths(chain: Chain, k: int) -> tuple[tf.Tensor, tf.Tensor]:
 
     scores = ring.sum(forward[-1], axis=1) + log_size[:, None]
     if chain.lengths is not None:  # an empty row has one path
-        alone = tf.one_hot(0, k, on_value=0.0, off_value=-float("inf"), dtype=scores.dtype)
-        scores = tf.where((chain.lengths > 0)[:, None], scores, alone)
+        scores = tf.where((chain.lengths > 0)[:, None], scores, only_the_empty(k, scores.dtype))
     ranks = tf.broadcast_to(tf.range(k), [tf.shape(chain.unary)[0], k])
     return _way_back(chain, forward, ranks, choose), scores
 

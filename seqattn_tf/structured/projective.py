@@ -19,6 +19,7 @@ from seqattn_tf.structured.semirings import (
     Semiring,
     each,
     filled,
+    peak,
     shift,
     value_of,
 )
@@ -37,18 +38,17 @@ class ProjectiveTree(Trees):
 
     def _inside(self, ring: Semiring, arcs: Element) -> tuple[eisner.Charts, tf.Tensor]:
         """The charts, and the logarithm of the factor they lack."""
-        peak = tf.stop_gradient(tf.reduce_max(value_of(arcs), axis=2, keepdims=True))
-        peak = tf.where(tf.math.is_finite(peak), peak, tf.zeros_like(peak))
+        most = peak(value_of(arcs), 2)
 
         def arrange(scores: tf.Tensor, fill: float, to_right: bool) -> tf.Tensor:
             dense = tf.pad(scores, [[0, 0], [1, 0], [0, 0]], constant_values=fill)  # the root has no head
             return eisner.by_width(tf.transpose(dense, [0, 2, 1]) if to_right else dense, fill)
 
         def directed(to_right: bool) -> Element:
-            return filled(lambda v, fill: arrange(v, fill, to_right), shift(arcs, -peak), -float("inf"))
+            return filled(lambda v, fill: arrange(v, fill, to_right), shift(arcs, -most), -float("inf"))
 
         charts = eisner.inside(ring, directed(True), directed(False), self.single_root)
-        return charts, tf.reduce_sum(tf.where(self._words, peak[..., 0], tf.zeros_like(peak[..., 0])), 1)
+        return charts, tf.reduce_sum(tf.where(self._words, most[..., 0], tf.zeros_like(most[..., 0])), 1)
 
     def _whole(self, charts: eisner.Charts) -> tf.Tensor:
         """Of the root's spans to the right, the one of all words: `[batch, ...]`."""

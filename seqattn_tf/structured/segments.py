@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from seqattn_tf.scan import hold, scan
 from seqattn_tf.structured import exact
-from seqattn_tf.structured.base import Ranked, Structured, as_lengths, checked_k, floats, two_seeds
+from seqattn_tf.structured.base import Ranked, Structured, as_lengths, checked_k, floats, only_the_empty, two_seeds
 from seqattn_tf.structured.semirings import (
     Drawn,
     Dual,
@@ -191,8 +191,7 @@ class SemiMarkov(Structured):
         nothing = self.lengths == 0
         if found.shape.rank == 1:
             return tf.where(nothing, tf.zeros_like(found), found + scale)
-        alone = tf.one_hot(0, tf.shape(found)[1], 0.0, -float("inf"), dtype=found.dtype)
-        return tf.where(nothing[:, None], alone, found + scale[:, None])
+        return tf.where(nothing[:, None], only_the_empty(ring.k, found.dtype), found + scale[:, None])
 
     @property
     def _rules(self) -> exact.Rules:
@@ -238,7 +237,10 @@ class SemiMarkov(Structured):
         return Segments(*(tf.transpose(tf.reshape(v, [-1, n, tf.shape(v)[1]]), [1, 0, 2]) for v in found))
 
     def score(self, structure: Segments) -> tf.Tensor:
-        """The sum of the log-potentials of the segments and of the transitions between them: `[batch]`."""
+        """The sum of the log-potentials of the segments and of the transitions between them: `[batch]`.
+
+        `-inf` with a segment that is too wide; that segments follow each other without gap is not checked.
+        """
         widths, labels = map(tf.convert_to_tensor, structure)
         for name, given in (("widths", widths), ("labels", labels)):
             if not given.dtype.is_integer or not given.shape.is_compatible_with(self.spans.shape[:2]):
@@ -257,4 +259,6 @@ class SemiMarkov(Structured):
         starts = widths > 0
         goes_on = starts & (onward < self.lengths[:, None])
         zero = tf.zeros_like(found)
+        exists = (widths <= longest) & (onward <= self.lengths[:, None])
+        found = tf.where(exists, found, -float("inf"))
         return tf.reduce_sum(tf.where(starts, found, zero) + tf.where(goes_on, crossed, zero), 1)

@@ -37,6 +37,16 @@ def value_of(element: Element) -> tf.Tensor:
     return element.value if isinstance(element, Dual) else element
 
 
+def finite(x: tf.Tensor) -> tf.Tensor:
+    """`x` with 0 in place of `-inf`, safe to subtract."""
+    return tf.where(x == -float("inf"), tf.zeros_like(x), x)
+
+
+def peak(x: tf.Tensor, axis: int | list[int]) -> tf.Tensor:
+    """The largest along the axes, which stay; 0 where that is `-inf`. A constant for derivatives."""
+    return finite(tf.stop_gradient(tf.reduce_max(x, axis, keepdims=True)))
+
+
 def still(value: tf.Tensor, like: Element) -> Element:
     """A value that does not move: with a derivative of 0 where the others have one."""
     return Dual(value, tf.zeros_like(value)) if isinstance(like, Dual) else value
@@ -73,8 +83,8 @@ def uniform(shape: tf.Tensor, seed: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
 
 
 def step_seed(seed: tf.Tensor, step: tf.Tensor | int) -> tf.Tensor:
-    """The seed of one step among many, far from those of the next seeds."""
-    return seed + tf.stack([tf.zeros_like(seed[0]), tf.cast(step, seed.dtype) * 1_000_003])
+    """The seed of one step among many."""
+    return tf.random.experimental.stateless_fold_in(seed, tf.cast(step, seed.dtype), alg="philox")
 
 
 class Semiring(abc.ABC):
@@ -136,18 +146,13 @@ class Semiring(abc.ABC):
         return parts, parts
 
 
-def _finite(x: tf.Tensor) -> tf.Tensor:
-    """`x` with 0 in place of `-inf`, safe to subtract."""
-    return tf.where(x > -float("inf"), x, tf.zeros_like(x))
-
-
 class Log(Semiring):
     """`log sum exp`, for values of any size, `-inf` included."""
 
     def sum(self, x: Element, axis: int) -> Element:
         """`log sum exp x`; the derivative is the mean of the derivatives, weighted by their shares."""
         value = value_of(x)
-        most = _finite(tf.stop_gradient(tf.reduce_max(value, axis, keepdims=True)))
+        most = peak(value, axis)
         weights = tf.exp(value - most)
         mass = tf.reduce_sum(weights, axis)
         some = mass != 0  # the logarithm of nothing has a value and no derivative
@@ -159,7 +164,7 @@ class Log(Semiring):
     def shares(self, x: Element, axis: int) -> Element:
         """Softmax."""
         value = value_of(x)
-        weights = tf.exp(value - _finite(tf.stop_gradient(tf.reduce_max(value, axis, keepdims=True))))
+        weights = tf.exp(value - peak(value, axis))
         weights = tf.math.divide_no_nan(weights, tf.reduce_sum(weights, axis, keepdims=True))
         if not isinstance(x, Dual):
             return weights
@@ -302,19 +307,20 @@ class KBest(Semiring):
     def scale(self, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Less the best of all."""
         size = tf.reduce_max(x, [1, 2])
-        return x - _finite(size)[:, None, None], size
+        return x - finite(size)[:, None, None], size
 
     def split(
         self, flow: tf.Tensor, x: tf.Tensor, y: tf.Tensor, axis: int, total: tf.Tensor | None = None
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """The flow `[..., k]` of every rank to the pair of ways that it is."""
+        """The flow `[..., k]` to the pair of ways that its rank is. It has one rank: a structure uses a part once."""
         pairs = x[..., :, None] + y[..., None, :]
         shape, rank = tf.shape(pairs), pairs.shape.rank
         order = [n for n in range(rank - 2) if n != axis] + [axis, rank - 2, rank - 1]
         pairs = tf.transpose(pairs, order)
         line = tf.reshape(pairs, tf.concat([tf.shape(pairs)[:-3], [-1]], 0))
-        places = tf.one_hot(self.best(line)[1], tf.shape(line)[-1], dtype=flow.dtype)  # [..., k, pairs]
-        parts = tf.reshape(tf.reduce_sum(places * flow[..., None], axis=-2), tf.gather(shape, order))
+        place = tf.gather(self.best(line)[1], tf.argmax(flow, axis=-1), axis=-1, batch_dims=rank - 3)
+        parts = tf.one_hot(place, tf.shape(line)[-1], dtype=flow.dtype) * tf.reduce_sum(flow, -1, keepdims=True)
+        parts = tf.reshape(parts, tf.gather(shape, order))
         parts = tf.transpose(parts, [order.index(n) for n in range(rank)])
         known = [None] * (rank - 2)
         return (

@@ -24,7 +24,7 @@ import tensorflow as tf
 from seqattn_tf.scan import repeat, size_of
 from seqattn_tf.structured import exact, spanning_heads, spanning_walks
 from seqattn_tf.structured.base import Ranked, two_seeds
-from seqattn_tf.structured.semirings import Dual, Element, shift, value_of
+from seqattn_tf.structured.semirings import Dual, Element, each, shift, value_of
 from seqattn_tf.structured.trees import Trees
 
 # What w(d, h) G(d, d) and the error of a sum of marginals may be, by the precision solved in and the one asked for.
@@ -141,7 +141,11 @@ class SpanningTree(Trees):
             direction = tf.where(arcs > -float("inf"), directions[0], tf.zeros_like(arcs))
             return (self._trusted_tangent(kept[-1] if kept else self._solve(arcs), arcs, direction),)
 
-        return exact.Rules(infer, tangent)
+        def taped(scores: exact.Tensors, directions: exact.Tensors) -> exact.Tensors:
+            wide = [tf.cast(t, tf.float64) for t in (self._possible(scores[0]), directions[0])]
+            return (tf.cast(self._walk(Dual(*wide))[1].tangent, scores[0].dtype),)
+
+        return exact.Rules(infer, tangent, taped)
 
     def _laplacian(self, weights: tf.Tensor) -> tf.Tensor:
         """`L`, with ones on the diagonal for the words that do not exist."""
@@ -197,10 +201,13 @@ class SpanningTree(Trees):
         """The log-partition and the marginals, with their derivative where the arcs have one, in log space."""
         if not self.single_root:
             return spanning_walks.walk(arcs, self.lengths)
-        penalty = spanning_heads.root_penalty(value_of(arcs))
+        penalty = tf.stop_gradient(spanning_heads.root_penalty(value_of(arcs)))
         from_root = tf.one_hot(0, self.size + 1, dtype=penalty.dtype) * penalty[:, None, None]
         log_partition, marginals = spanning_walks.walk(shift(arcs, -from_root), self.lengths)
-        return log_partition + tf.where(self.lengths > 0, penalty, tf.zeros_like(penalty)), marginals
+        log_partition += tf.where(self.lengths > 0, penalty, tf.zeros_like(penalty))
+        possible = tf.reduce_sum(value_of(marginals)[:, :, 0], 1) < 1.5  # else all that was left has several roots
+        log_partition = tf.where(possible, log_partition, -float("inf"))
+        return log_partition, each(lambda v: tf.where(possible[:, None, None], v, tf.zeros_like(v)), marginals)
 
     @property
     def argmax(self) -> tf.Tensor:

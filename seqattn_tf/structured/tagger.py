@@ -34,7 +34,10 @@ class CRFTraining:
         """As of any Keras model, without a loss. `"accuracy"` is there whether it is asked for or not."""
         if loss is not None:
             raise ValueError(f"loss: expected none, the model has its own. Received: {loss!r}")
-        metrics = [metric for metric in metrics or () if metric not in ("accuracy", "acc")]
+        metrics = [metrics] if isinstance(metrics, str) else metrics or []
+        if not isinstance(metrics, list | tuple):
+            raise ValueError(f"metrics: expected a list, of metrics of the tags. Received: {metrics!r}")
+        metrics = [metric for metric in metrics if metric not in ("accuracy", "acc")]
         super().compile(optimizer, metrics=metrics or None, **kwargs)
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
@@ -76,6 +79,8 @@ class CRFTraining:
         tags, _, mask = self._parts(y_pred)
         right = tf.cast(tf.cast(y, tags.dtype) == tags, tf.float32)
         self.accuracy.update_state(right, sample_weight=tf.cast(mask, tf.float32))
+        if sample_weight is not None:  # one for each row: for each of its tokens
+            sample_weight = tf.broadcast_to(tf.convert_to_tensor(sample_weight)[:, None], tf.shape(tags))
         return super().compute_metrics(x, y, tags, sample_weight)
 
     def predict_step(self, data: Any) -> tf.Tensor:

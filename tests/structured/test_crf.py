@@ -3,6 +3,8 @@
 import inspect
 import itertools
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import keras
@@ -459,3 +461,31 @@ def test_the_migration_page_gives_the_old_numbers(page):
             for value, found in zip(values, cells[name], strict=True):
                 found = found[b] if found.shape.rank == 1 else found[b, :length]
                 np.testing.assert_allclose(found, value, atol=1e-5, err_msg=name)
+
+
+def test_weighted_metrics_and_metrics_by_name():
+    inputs = keras.Input((None,), dtype="int32")
+    model = CRFModel(inputs, CRF(3)(keras.layers.Embedding(9, 4, mask_zero=True)(inputs)))
+    model.compile("adam", metrics="accuracy", weighted_metrics=[keras.metrics.Accuracy(name="weighted")])
+    words, labels = np.array([[1, 2, 0], [3, 4, 5]]), np.array([[0, 1, 0], [2, 2, 1]])
+    weights = np.array([1.0, 0.0], "float32")
+    logs = model.evaluate(words, labels, sample_weight=weights, verbose=0, return_dict=True)
+    tags = model.predict(words, verbose=0)
+    np.testing.assert_allclose(logs["weighted"], np.mean(tags[0, :2] == labels[0, :2]), atol=1e-6)
+    with pytest.raises(ValueError, match="metrics: expected a list"):
+        model.compile("adam", metrics={"tags": ["accuracy"]})
+
+
+def test_a_saved_tagger_in_a_fresh_process(tmp_path):
+    inputs = keras.Input((None,), dtype="int32")
+    model = CRFModel(inputs, CRF(["O", "B", "I"], scheme="BIO")(keras.layers.Embedding(9, 4)(inputs)))
+    model.save(tmp_path / "tagger.keras")
+    words = np.array([[1, 2, 3, 4, 5]])
+    code = (
+        "import sys, keras, numpy as np; from seqattn_tf import CRFModel; model = keras.saving.load_model(sys.argv[1]);"
+        "print(model.predict(np.array([[1, 2, 3, 4, 5]]), verbose=0).tolist())"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "tagger.keras")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == str(model.predict(words, verbose=0).tolist())

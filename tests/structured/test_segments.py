@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 from support.structures import ExactTests, Row, all_segmentations
 
-from seqattn_tf.structured.segments import SemiMarkov
+from seqattn_tf.structured.segments import Segments, SemiMarkov
 
 TIMES, LONGEST, LABELS = 5, 3, 2
 
@@ -45,6 +45,13 @@ class TestSegments(ExactTests):
     def forbid(self, scores):
         scores[0][0, 0, 1] = scores[0][0, 2, 0, 1] = scores[1][1, 0] = -np.inf
         return scores
+
+
+def test_a_segment_beyond_the_end_is_impossible():
+    segments = SemiMarkov(tf.zeros([2, 3, 2, 1]), tf.zeros([1, 1]), [3, 2])
+    widths, labels = tf.constant([[1, 1, 2], [1, 2, 0]]), tf.zeros([2, 3], tf.int64)
+    assert segments.score(Segments(widths, labels)).numpy().tolist() == [-np.inf, -np.inf]
+    assert segments.score(Segments(tf.constant([[1, 2, 0], [2, 0, 0]]), labels)).numpy().tolist() == [0, 0]
 
 
 def test_counts():

@@ -194,6 +194,15 @@ def test_rows_without_a_tree(single_root):
     assert np.all(np.isneginf(dist.score(dist.argmax)[:2]))
 
 
+def test_a_row_whose_trees_all_have_several_roots():
+    never = -np.inf
+    dist = SpanningTree(np.array([[[0.0, 0, never], [0.0, never, 0]], np.zeros([2, 3])]))
+    np.testing.assert_allclose(dist.log_partition, [never, np.log(2)])
+    assert not np.any(dist.marginals[0])
+    assert not np.any(dist.sample(2, seed=0)[:, 0])
+    np.testing.assert_allclose(SpanningTree(dist.arcs, single_root=False).log_partition, np.log([1, 3]), atol=1e-12)
+
+
 def test_errors():
     with pytest.raises(ValueError, match=r"arcs: expected 3 axes. Received: shape"):
         SpanningTree(tf.zeros([3, 4]))

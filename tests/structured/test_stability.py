@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 from support.layers import random
 
-from seqattn_tf.structured import LinearChain, ProjectiveTree, SemiMarkov
+from seqattn_tf.structured import LinearChain, ProjectiveTree, SemiMarkov, SpanningTree
 
 
 def with_gradient(build, *scores, xla=False):
@@ -97,6 +97,88 @@ def test_nan_stays_in_its_row(method):
     chain = LinearChain(unary, tf.zeros([3, 3]), method=method)
     assert np.isnan(chain.log_partition[0])
     np.testing.assert_allclose(chain.marginals[1], clean, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["scan", "prefix"])
+def test_a_position_whose_best_state_cannot_be_reached(method):
+    """What is left there is lost before it is divided by its size; the path through it is the only one."""
+    never = -np.inf
+    unary = np.array([[[0, never, never], [0, -78.3, -85.2], [0, never, never]]], "float32")
+    pairwise = np.full([1, 2, 3, 3], never, "float32")
+    pairwise[0, 0, 0] = [never, -27.6, 0]
+    pairwise[0, 1, :, 0] = [never, 0, -39.1]
+    for lowest in (never, -200.0):
+        chain = LinearChain(np.maximum(unary, lowest), np.maximum(pairwise, lowest), method=method)
+        np.testing.assert_allclose(chain.log_partition, [-105.9], rtol=1e-6)
+        np.testing.assert_allclose(chain.marginals[0, 1], [0, 1, 0], atol=1e-6)
+
+
+def third_order(build):
+    """A function whose gradient needs the third derivative of the log-partition."""
+
+    def function(scores):
+        with tf.GradientTape() as outer:
+            outer.watch(scores)
+            with tf.GradientTape() as inner:
+                inner.watch(scores)
+                value = tf.reduce_sum(build(scores).marginals ** 2)
+            slope = tf.reduce_sum(inner.gradient(value, scores) ** 2)
+        return outer.gradient(slope, scores)
+
+    return function
+
+
+@pytest.mark.parametrize("xla", [False, True])
+def test_third_derivatives_in_a_graph(xla):
+    unary = random(1, 20, 3)
+    unary[:, :10, 0] += 20
+    unary[:, 10:, 1] += 20
+    pairwise = np.array([[0, -np.inf, 0], [-np.inf, 0, 0], [-np.inf, -np.inf, 0]], "float32")
+    for build, scores in (
+        (lambda u: LinearChain(u, pairwise, method="scan"), unary),
+        (SpanningTree, random(1, 4, 5)),
+    ):
+        function = third_order(build)
+        eager = function(tf.constant(scores))
+        assert np.all(np.isfinite(eager))
+        compiled = tf.function(function, jit_compile=xla)(tf.constant(scores))
+        np.testing.assert_allclose(compiled, eager, atol=1e-4)
+
+
+def test_entropy_and_divergence_of_huge_scores():
+    unary = 1e4 * np.random.default_rng(0).integers(-1, 2, [2, 30, 3]) + random(2, 30, 3)
+    pairwise = 1e4 * np.random.default_rng(1).integers(-1, 2, [3, 3]) + random(3, 3, seed=1)
+    arcs = 1e4 * np.random.default_rng(2).integers(-1, 2, [2, 8, 9]) + random(2, 8, 9, seed=2)
+    for build, scores in ((LinearChain, (unary, pairwise)), (ProjectiveTree, (arcs,)), (SpanningTree, (arcs,))):
+        narrow = [s.astype("float32") for s in scores]
+        dist, wide = build(*narrow), build(*(s.astype("float64") for s in narrow))
+        assert np.all(wide.entropy > 0.1)
+        np.testing.assert_allclose(dist.entropy, wide.entropy, rtol=1e-5)
+        np.testing.assert_allclose(dist.kl(dist), [0, 0], atol=1e-6)
+
+
+def test_a_row_without_a_structure_has_no_log_probability():
+    unary = np.zeros([2, 3, 2], "float32")
+    unary[0, 1] = -np.inf
+    chain = LinearChain(unary, np.zeros([2, 2], "float32"))
+    states = np.zeros([2, 3], "int64")
+    np.testing.assert_allclose(chain.log_prob(states), [-np.inf, -3 * np.log(2)], rtol=1e-6)
+    np.testing.assert_allclose(chain.entropy, [0, 3 * np.log(2)], rtol=1e-6)
+    np.testing.assert_allclose(chain.kl(chain), [0, 0], atol=1e-6)
+
+
+def test_neighbouring_seeds_draw_independently():
+    chain = LinearChain(np.zeros([1, 200, 2], "float32"), np.zeros([2, 2], "float32"))
+    one, other = (chain.sample(20, seed=[7, second]).numpy().astype(float) for second in (0, 1))
+    for ahead in range(3):  # 20 x 200 coins each: agreement by chance is half, give or take 0.008
+        same = np.mean(one[..., ahead:] == other[..., : 200 - ahead])
+        assert abs(same - 0.5) < 0.04
+
+
+def test_many_best_trees_are_different_trees():
+    found = ProjectiveTree(random(1, 10, 11)).top_k(np.int64(20))
+    assert len({tuple(heads) for heads in found.structures[0].numpy()}) == 20
+    np.testing.assert_array_equal(found.scores[0], np.sort(found.scores[0])[::-1])
 
 
 def test_trees_with_scores_far_apart():

@@ -98,6 +98,7 @@ class ExactTests:
 
     lengths = (4, 2, 1, 0)  # below the size of the scores: nothing may be read beyond them
     ranks = True  # whether top_k exists
+    known = ()  # axes whose size must be known when tracing
     tolerance = {"float32": 3e-5, "float64": 1e-11}
 
     def rows(self, scores, lengths=None):
@@ -227,7 +228,8 @@ class ExactTests:
             return [*found, *(tf.nest.flatten(dist.top_k(3)) if self.ranks else [])]
 
         plain = everything(np.array(self.lengths), *scores)
-        open_shapes = [tf.TensorSpec([None], tf.int32), *(tf.TensorSpec([None] * s.ndim, s.dtype) for s in scores)]
+        shapes = [[size if n in self.known else None for n, size in enumerate(s.shape)] for s in scores]
+        open_shapes = [tf.TensorSpec([None], tf.int32), *map(tf.TensorSpec, shapes, [s.dtype for s in scores])]
         for function in (
             tf.function(everything, jit_compile=True),
             tf.function(everything, input_signature=open_shapes),
