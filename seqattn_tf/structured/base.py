@@ -44,6 +44,14 @@ def as_lengths(lengths: Any, scores: tf.Tensor, size: tf.Tensor | int) -> tf.Ten
     return tf.clip_by_value(tf.cast(lengths, tf.int32), 0, tf.cast(size, tf.int32))
 
 
+def checked_integers(values: Any, name: str, shape: tf.TensorShape) -> tf.Tensor:
+    """The values as a tensor of integers of this shape; anything else is refused."""
+    values = tf.convert_to_tensor(values)
+    if not values.dtype.is_integer or not values.shape.is_compatible_with(shape):
+        raise ValueError(f"{name}: expected integers {shape}. Received: {values.dtype.name} {values.shape}")
+    return values
+
+
 def two_seeds(seed: Any) -> tf.Tensor:
     """A seed of two integers, as TensorFlow's stateless random numbers want it, from one or from two."""
     seed = tf.convert_to_tensor(seed)

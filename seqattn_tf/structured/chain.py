@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from seqattn_tf.structured import contraction, exact, forward_backward, paths
-from seqattn_tf.structured.base import Ranked, Structured, as_lengths, checked_k, floats, two_seeds
+from seqattn_tf.structured.base import Ranked, Structured, as_lengths, checked_integers, checked_k, floats, two_seeds
 from seqattn_tf.structured.forward_backward import Chain
 from seqattn_tf.structured.semirings import Dual
 
@@ -126,12 +126,7 @@ class LinearChain(Structured):
 
     def score(self, structure: Any) -> tf.Tensor:
         """The sum of the log-potentials along the states `[batch, time]`: `[batch]`."""
-        states = tf.convert_to_tensor(structure)
-        if not states.dtype.is_integer or not states.shape.is_compatible_with(self.unary.shape[:2]):
-            raise ValueError(
-                f"states: expected integers {self.unary.shape[:2]}. Received: {states.dtype.name} {states.shape}"
-            )
-        states = tf.cast(states, tf.int32)
+        states = tf.cast(checked_integers(structure, "states", self.unary.shape[:2]), tf.int32)
         chain = self._chain(*self._scores)
         nodes = chain.nodes_only(tf.gather(chain.unary, states, axis=2, batch_dims=2))
         pairwise = chain.pairwise[:, None] if chain.constant else chain.pairwise

@@ -13,6 +13,7 @@ work of the loop over time in the logarithm of its steps, over `Log`, for scores
 
 import tensorflow as tf
 
+from seqattn_tf.masking import length_mask
 from seqattn_tf.structured.forward_backward import Chain, Posterior
 from seqattn_tf.structured.semirings import Dual, Element, Log, each, peak, shift, still, value_of
 
@@ -87,7 +88,7 @@ def posterior(chain: Chain) -> Posterior:
     unary, pairwise = _time_last(chain)
     matrices = _RING.times(pairwise, each(lambda v: v[None, :, 1:], unary))
     if chain.lengths is not None:
-        inside = tf.transpose(tf.sequence_mask(chain.lengths - 1, chain.steps))
+        inside = tf.transpose(length_mask(chain.lengths - 1, chain.steps))
         matrices = each(lambda v, e: tf.where(inside, v, e), matrices, _identity(matrices))
     first = each(lambda v: v[:, :1], unary)
     forward, backward, log_partition = _contract(first, matrices, each(tf.zeros_like, first))

@@ -11,8 +11,8 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.linear import linear
-from seqattn_tf.masking import blank, checked_mask
-from seqattn_tf.structured.base import Ranked, floats
+from seqattn_tf.masking import blank, checked_mask, length_mask
+from seqattn_tf.structured.base import Ranked, checked_integers, floats
 from seqattn_tf.structured.chain import LinearChain
 from seqattn_tf.structured.tags import allowed_transitions, checked_names
 
@@ -204,12 +204,8 @@ class CRF(keras.layers.Layer):
             mask: `[batch, time]`, from the layer's result.
         """
         chain, packing = self._packed(scores, mask)
-        labels = tf.convert_to_tensor(labels)
-        if not labels.dtype.is_integer or not labels.shape.is_compatible_with(chain.unary.shape[:2]):
-            received = f"{labels.dtype.name} {labels.shape}"
-            raise ValueError(f"labels: expected integers {chain.unary.shape[:2]}. Received: {received}")
-        labels = packing.pack(labels)
-        inside = tf.sequence_mask(chain.lengths, tf.shape(labels)[1])
+        labels = packing.pack(checked_integers(labels, "labels", chain.unary.shape[:2]))
+        inside = length_mask(chain.lengths, tf.shape(labels)[1])
         known = tf.logical_and(labels >= 0, labels < self.size)
         tags = tf.cast(tf.where(tf.logical_and(inside, known), labels, tf.zeros_like(labels)), tf.int32)
         possible = tf.reduce_all(tf.logical_or(known, tf.logical_not(inside)), 1)

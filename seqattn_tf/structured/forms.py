@@ -4,6 +4,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from seqattn_tf.masking import length_mask
 from seqattn_tf.structured.base import as_lengths, floats
 from seqattn_tf.structured.chain import LinearChain
 
@@ -55,7 +56,7 @@ def fact_chain(scores: Any, pairwise: Any, facts: Any = None, method: str = "aut
     """
     scores = floats(scores, "scores", 3)
     counts = as_lengths(facts, scores, tf.shape(scores)[2])
-    known = tf.sequence_mask(counts, tf.shape(scores)[2])[:, None]
+    known = length_mask(counts, tf.shape(scores)[2])[:, None]
     steps = tf.where(counts > 0, tf.shape(scores)[1], 0)
     forbidden = tf.constant(-float("inf"), scores.dtype)
     return LinearChain(tf.where(known, scores, forbidden), pairwise, None if facts is None else steps, method)

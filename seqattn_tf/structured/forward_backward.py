@@ -23,7 +23,8 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from seqattn_tf.scan import hold, scan, size_of
+from seqattn_tf.masking import length_mask
+from seqattn_tf.scan import hold, scan, size_of, to_time_major
 from seqattn_tf.structured.semirings import (
     Dual,
     Element,
@@ -53,8 +54,7 @@ class Chain(NamedTuple):
     @property
     def steps(self) -> int | tf.Tensor:
         """How many transitions there are."""
-        unary = value_of(self.unary)
-        return tf.shape(unary)[1] - 1 if unary.shape[1] is None else unary.shape[1] - 1
+        return size_of(value_of(self.unary), 1) - 1
 
     @property
     def constant(self) -> bool:
@@ -71,7 +71,7 @@ class Chain(NamedTuple):
 
 
 def _inside(element: Element, lengths: tf.Tensor, size: tf.Tensor | int) -> Element:
-    mask = tf.sequence_mask(lengths, size)
+    mask = length_mask(lengths, size)
 
     def keep(values: tf.Tensor) -> tf.Tensor:
         wide = tf.reshape(mask, [*tf.unstack(tf.shape(mask)), *[1] * (values.shape.rank - 2)])
@@ -135,7 +135,7 @@ def _lift(ring: Semiring, chain: Chain) -> _Lifted:
     if not chain.constant and not isinstance(chain.steps, int):  # the loop may take a step that is not there
         missing = tf.maximum(1 - chain.steps, 0)
         psi = each(lambda v: tf.pad(v, [[0, 0], [0, missing], [0, 0], [0, 0]]), psi)
-    return _Lifted(each(lambda v: tf.transpose(v, [1, 0, 2]), phi), psi, log_peak)
+    return _Lifted(each(to_time_major, phi), psi, log_peak)
 
 
 def _nothing_lost(chain: Chain, swept: _Swept, log_sums: tf.Tensor) -> tf.Tensor:
@@ -169,8 +169,9 @@ def _sweep(ring: Semiring, chain: Chain, lifted: _Lifted) -> _Swept:
     """
     phi = value_of(lifted.phi)
     positions, rows = size_of(phi, 0), size_of(phi, 1)
-    constant = lifted.matrix(ring, None) if chain.constant else None
-    constant = _join(constant, _flip(constant)) if chain.constant else None
+    if chain.constant:
+        constant = lifted.matrix(ring, None)
+        constant = _join(constant, _flip(constant))
 
     def move(both: Element, t: tf.Tensor) -> Element:
         if chain.constant:
@@ -188,7 +189,7 @@ def _sweep(ring: Semiring, chain: Chain, lifted: _Lifted) -> _Swept:
     start = still(start, pairs)
     elements = (tf.range(chain.steps), each(lambda v: v[:-1], pairs))
     if chain.lengths is not None:  # outside a row, both wait where they start
-        inside = tf.transpose(tf.sequence_mask(chain.lengths, positions))
+        inside = tf.transpose(length_mask(chain.lengths, positions))
         elements = (*elements, tf.concat([inside[1:], inside[:0:-1]], axis=1))
     moved, _ = scan(step, elements, start)
     moved = each(lambda v, s: tf.concat([s[None], v], axis=0), moved, start)
@@ -197,13 +198,10 @@ def _sweep(ring: Semiring, chain: Chain, lifted: _Lifted) -> _Swept:
     both = each(lambda v: tf.reshape(v, tf.shape(value_of(moved))), scaled)
     log_sizes = tf.reshape(log_sizes, [positions, 2 * rows])
 
-    def batch_major(v: tf.Tensor) -> tf.Tensor:
-        return tf.transpose(v, [1, 0, 2])
-
     return _Swept(
-        each(lambda v: batch_major(v[:, :rows]), both),
-        each(lambda v: batch_major(v[::-1, rows:]), moved),
-        each(lambda v: batch_major(v[::-1, rows:]), both),
+        each(lambda v: to_time_major(v[:, :rows]), both),  # and back
+        each(lambda v: to_time_major(v[::-1, rows:]), moved),
+        each(lambda v: to_time_major(v[::-1, rows:]), both),
         tf.transpose(log_sizes[:, :rows]),
         tf.transpose(log_sizes[::-1, rows:]),
     )
@@ -230,8 +228,8 @@ def _edges(ring: Semiring, chain: Chain, share: Element, psi: Element, ahead: El
     return each(lambda v: tf.reduce_sum(v, 1), edges) if chain.constant else edges
 
 
-def _posterior(ring: Semiring, chain: Chain) -> tuple[Posterior, tf.Tensor]:
-    """The posterior, and whether it can be trusted, computed over `Real`."""
+def _posterior(ring: Semiring, chain: Chain) -> tuple[Posterior, _Swept, tf.Tensor]:
+    """The posterior, and what it was made of: the recursions, and the sums `s` `[batch, time]`."""
     lifted = _lift(ring, chain)
     swept = _sweep(ring, chain, lifted)
     meet = ring.times(swept.forward, swept.backward)
@@ -245,7 +243,7 @@ def _posterior(ring: Semiring, chain: Chain) -> tuple[Posterior, tf.Tensor]:
     log_partition = tf.cast(log_size + lifted.log_peak, value_of(nodes).dtype)
     if isinstance(nodes, Dual):
         nodes, edges = nodes.tangent, edges.tangent
-    return Posterior(log_partition, nodes, edges), _nothing_lost(chain, swept, tf.math.log(value_of(sums)))
+    return Posterior(log_partition, nodes, edges), swept, value_of(sums)
 
 
 @tf.autograph.experimental.do_not_convert
@@ -256,8 +254,9 @@ def posterior(chain: Chain) -> Posterior:
     >>> round(float(tf.exp(posterior(chain).log_partition[0])))  # two states, three times
     8
     """
-    fast, nothing_lost = _posterior(Real(), chain)
-    return Posterior(*tf.cond(nothing_lost, lambda: tuple(fast), lambda: tuple(log_posterior(chain))))
+    fast, swept, sums = _posterior(Real(), chain)
+    fine = _nothing_lost(chain, swept, tf.math.log(sums))
+    return Posterior(*tf.cond(fine, lambda: tuple(fast), lambda: tuple(log_posterior(chain))))
 
 
 def log_posterior(chain: Chain) -> Posterior:

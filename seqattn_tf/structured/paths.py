@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from seqattn_tf.scan import hold, scan
+from seqattn_tf.masking import length_mask
+from seqattn_tf.scan import hold, scan, to_time_major
 from seqattn_tf.structured.base import only_the_empty
 from seqattn_tf.structured.forward_backward import Chain, advance
 from seqattn_tf.structured.semirings import Drawn, KBest, Log, Max, Semiring
@@ -20,12 +21,12 @@ Choose = Callable[[tf.Tensor, tf.Tensor, tf.Tensor], tf.Tensor]
 
 def _time_major(chain: Chain) -> tuple[tf.Tensor, tf.Tensor | None, tf.Tensor]:
     """Unary scores, transitions (None where constant; zeros after the last position) and what is inside, over time."""
-    unary = tf.transpose(chain.unary, [1, 0, 2])
+    unary = to_time_major(chain.unary)
     lengths = chain.lengths if chain.lengths is not None else tf.fill([tf.shape(unary)[1]], chain.steps + 1)
-    inside = tf.transpose(tf.sequence_mask(lengths, chain.steps + 1))
+    inside = tf.transpose(length_mask(lengths, chain.steps + 1))
     if chain.constant:
         return unary, None, inside
-    return unary, tf.transpose(tf.pad(chain.pairwise, [[0, 0], [0, 1], [0, 0], [0, 0]]), [1, 0, 2, 3]), inside
+    return unary, to_time_major(tf.pad(chain.pairwise, [[0, 0], [0, 1], [0, 0], [0, 0]])), inside
 
 
 @tf.autograph.experimental.do_not_convert
@@ -106,4 +107,4 @@ def drawn_paths(chain: Chain, n: int, seed: tf.Tensor) -> tf.Tensor:
         return tf.argmax(Drawn(seed, t).shares(ways, axis=2), axis=2, output_type=tf.int32)
 
     nothing = tf.zeros([tf.shape(chain.unary)[0], n], tf.int32)
-    return tf.transpose(_way_back(chain, forward, nothing, choose), [1, 0, 2])
+    return to_time_major(_way_back(chain, forward, nothing, choose))

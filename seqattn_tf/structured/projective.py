@@ -7,15 +7,14 @@ from typing import Any
 
 import tensorflow as tf
 
+from seqattn_tf.masking import length_mask
+from seqattn_tf.scan import to_time_major
 from seqattn_tf.structured import eisner, exact
-from seqattn_tf.structured.base import Ranked, checked_k, two_seeds
+from seqattn_tf.structured.charted import Charted
 from seqattn_tf.structured.semirings import (
-    Drawn,
     Dual,
     Element,
-    KBest,
     Log,
-    Max,
     Semiring,
     each,
     filled,
@@ -26,7 +25,7 @@ from seqattn_tf.structured.semirings import (
 from seqattn_tf.structured.trees import Trees
 
 
-class ProjectiveTree(Trees):
+class ProjectiveTree(Trees, Charted):
     """Dependency trees whose arcs do not cross, by Eisner's algorithm, `O(words^3)`. Arguments are those of `Trees`.
 
     >>> tree = ProjectiveTree(tf.zeros([1, 4, 5]))
@@ -50,10 +49,14 @@ class ProjectiveTree(Trees):
         charts = eisner.inside(ring, directed(True), directed(False), self.single_root)
         return charts, tf.reduce_sum(tf.where(self._words, most[..., 0], tf.zeros_like(most[..., 0])), 1)
 
-    def _whole(self, charts: eisner.Charts) -> tf.Tensor:
-        """Of the root's spans to the right, the one of all words: `[batch, ...]`."""
-        by_row = tf.transpose(value_of(charts.right)[:, :, 0], [1, 0, *range(2, value_of(charts.right).shape.rank - 1)])
-        return tf.gather(by_row, self.lengths, axis=1, batch_dims=1)
+    def _chart(self, ring: Semiring) -> tuple[eisner.Charts, tf.Tensor]:
+        return self._inside(ring, self._scores[0])
+
+    def _whole(self, ring: Semiring, chart: tuple[eisner.Charts, tf.Tensor]) -> tf.Tensor:
+        charts, log_factor = chart
+        of_root = to_time_major(value_of(charts.right)[:, :, 0])  # [batch, width, ...]
+        found = tf.gather(of_root, self.lengths, axis=1, batch_dims=1)
+        return found + (log_factor if found.shape.rank == 1 else log_factor[:, None])
 
     def _arcs(self, flow: eisner.Flow, part: Any) -> tf.Tensor:
         """`[batch, words, heads]` of the flow through the arcs."""
@@ -63,8 +66,8 @@ class ProjectiveTree(Trees):
     @property
     def _rules(self) -> exact.Rules:
         def posterior(arcs: Element) -> tuple[tf.Tensor, eisner.Flow]:
-            charts, log_factor = self._inside(Log(), arcs)
-            return self._whole(charts) + log_factor, eisner.back(Log(), charts, self.lengths, None, self.single_root)
+            chart = self._inside(Log(), arcs)
+            return self._whole(Log(), chart), eisner.back(Log(), chart[0], self.lengths, None, self.single_root)
 
         def infer(arcs: tf.Tensor) -> tuple[tf.Tensor, exact.Tensors]:
             log_partition, flow = posterior(arcs)
@@ -76,31 +79,12 @@ class ProjectiveTree(Trees):
 
         return exact.Rules(infer, tangent)
 
-    def _heads(self, ring: Semiring, charts: eisner.Charts, rank: tf.Tensor | None, repeats: int) -> tf.Tensor:
-        """Heads `[batch * repeats, words]` of single trees, each row's trees one after the other."""
-        charts = each(lambda v: tf.repeat(v, repeats, axis=1), charts)
+    def _single(
+        self, ring: Semiring, chart: tuple[eisner.Charts, tf.Tensor], rank: tf.Tensor | None, repeats: int
+    ) -> tf.Tensor:
+        charts = each(lambda v: tf.repeat(v, repeats, axis=1), chart[0])
         lengths = tf.repeat(self.lengths, repeats)
         flow = eisner.back(ring, charts, lengths, rank, self.single_root)
         arcs = self._arcs(flow, (lambda f: f) if rank is None else (lambda f: tf.reduce_sum(f, 3)))
         heads = tf.argmax(arcs, axis=2, output_type=tf.int32)
-        return tf.where(tf.sequence_mask(lengths, tf.shape(heads)[1]), heads, 0)
-
-    @property
-    def argmax(self) -> tf.Tensor:
-        """The heads of the best tree, `int32 [batch, words]`."""
-        charts, _ = self._inside(Max(), self._scores[0])
-        return self._heads(Max(), charts, None, 1)
-
-    def top_k(self, k: int) -> Ranked:
-        """The `k` best trees, `int32 [batch, k, words]`, and their scores."""
-        ring = KBest(checked_k(k))
-        charts, log_factor = self._inside(ring, self._scores[0])
-        ranks = tf.tile(tf.range(k), tf.shape(self.lengths))
-        heads = self._heads(ring, charts, ranks, k)
-        return Ranked(tf.reshape(heads, [-1, k, tf.shape(heads)[1]]), self._whole(charts) + log_factor[:, None])
-
-    def sample(self, n: int, seed: Any) -> tf.Tensor:
-        """The heads of `n` trees of every row, `int32 [n, batch, words]`."""
-        charts, _ = self._inside(Log(), self._scores[0])
-        heads = self._heads(Drawn(two_seeds(seed)), charts, None, n)
-        return tf.transpose(tf.reshape(heads, [-1, n, tf.shape(heads)[1]]), [1, 0, 2])
+        return tf.where(length_mask(lengths, self.size), heads, 0)

@@ -9,14 +9,12 @@ import tensorflow as tf
 
 from seqattn_tf.scan import hold, scan
 from seqattn_tf.structured import exact
-from seqattn_tf.structured.base import Ranked, Structured, as_lengths, checked_k, floats, only_the_empty, two_seeds
+from seqattn_tf.structured.base import as_lengths, checked_integers, floats, only_the_empty
+from seqattn_tf.structured.charted import Charted
 from seqattn_tf.structured.semirings import (
-    Drawn,
     Dual,
     Element,
-    KBest,
     Log,
-    Max,
     Semiring,
     each,
     filled,
@@ -139,7 +137,7 @@ def _back(
     return each(_by_start, segments), counts
 
 
-class SemiMarkov(Structured):
+class SemiMarkov(Charted):
     """A distribution over labelled segmentations.
 
     Args:
@@ -182,8 +180,8 @@ class SemiMarkov(Structured):
         transitions = tf.broadcast_to(self.transitions, [tf.shape(self.spans)[0], labels, labels])
         return tf.where(exists, self.spans, tf.zeros_like(self.spans)), transitions
 
-    def _whole(self, ring: Semiring, forward: _Forward) -> tf.Tensor:
-        """The sum over all segmentations of each row: `[batch]`, or `[batch, k]` for the k best."""
+    def _whole(self, ring: Semiring, chart: tuple[_Forward, Element]) -> tf.Tensor:
+        forward, _ = chart
         last = tf.maximum(self.lengths - 1, 0)
         places = tf.stack([last, tf.range(tf.shape(last)[0])], axis=1)
         found = ring.sum(tf.gather_nd(value_of(forward.ends), places), axis=1)
@@ -196,20 +194,24 @@ class SemiMarkov(Structured):
     @property
     def _rules(self) -> exact.Rules:
         def infer(spans: tf.Tensor, transitions: tf.Tensor) -> tuple[tf.Tensor, exact.Tensors]:
-            forward, by_end = _forward(Log(), spans, transitions)
-            return self._whole(Log(), forward), _back(Log(), forward, by_end, transitions, self.lengths, None)
+            chart = _forward(Log(), spans, transitions)
+            return self._whole(Log(), chart), _back(Log(), *chart, transitions, self.lengths, None)
 
         def tangent(scores: exact.Tensors, directions: exact.Tensors) -> exact.Tensors:
             spans, transitions = map(Dual, scores, directions)
-            forward, by_end = _forward(Log(), spans, transitions)
-            segments, counts = _back(Log(), forward, by_end, transitions, self.lengths, None)
+            chart = _forward(Log(), spans, transitions)
+            segments, counts = _back(Log(), *chart, transitions, self.lengths, None)
             return segments.tangent, counts.tangent
 
         return exact.Rules(infer, tangent)
 
-    def _segments(self, ring: Semiring, passed: tuple, rank: tf.Tensor | None, repeats: int) -> Segments:
-        """Single segmentations `[batch * repeats, time]`, each row's one after the other."""
-        forward, spans = tf.nest.map_structure(lambda v: tf.repeat(v, repeats, axis=1), passed)
+    def _chart(self, ring: Semiring) -> tuple[_Forward, Element]:
+        return _forward(ring, *self._scores)
+
+    def _single(
+        self, ring: Semiring, chart: tuple[_Forward, Element], rank: tf.Tensor | None, repeats: int
+    ) -> Segments:
+        forward, spans = tf.nest.map_structure(lambda v: tf.repeat(v, repeats, axis=1), chart)
         transitions, lengths = (tf.repeat(v, repeats, axis=0) for v in (self._scores[1], self.lengths))
         used, _ = _back(ring, forward, spans, transitions, lengths, rank)
         batch, times, widths, labels = tf.unstack(tf.shape(used))
@@ -218,36 +220,15 @@ class SemiMarkov(Structured):
         starts = tf.reduce_max(line, axis=2) > 0
         return Segments(tf.where(starts, place // labels + 1, 0), tf.where(starts, place % labels, 0))
 
-    @property
-    def argmax(self) -> Segments:
-        """The best segmentation."""
-        return self._segments(Max(), _forward(Max(), *self._scores), None, 1)
-
-    def top_k(self, k: int) -> Ranked:
-        """The `k` best segmentations, `Segments` of `[batch, k, time]`, and their scores."""
-        ring = KBest(checked_k(k))
-        passed = _forward(ring, *self._scores)
-        found = self._segments(ring, passed, tf.tile(tf.range(k), tf.shape(self.lengths)), k)
-        found = Segments(*(tf.reshape(v, [-1, k, tf.shape(v)[1]]) for v in found))
-        return Ranked(found, self._whole(ring, passed[0]))
-
-    def sample(self, n: int, seed: Any) -> Segments:
-        """`n` segmentations of every row, `Segments` of `[n, batch, time]`."""
-        found = self._segments(Drawn(two_seeds(seed)), _forward(Log(), *self._scores), None, n)
-        return Segments(*(tf.transpose(tf.reshape(v, [-1, n, tf.shape(v)[1]]), [1, 0, 2]) for v in found))
-
     def score(self, structure: Segments) -> tf.Tensor:
         """The sum of the log-potentials of the segments and of the transitions between them: `[batch]`.
 
         `-inf` with a segment that is too wide; that segments follow each other without gap is not checked.
         """
-        widths, labels = map(tf.convert_to_tensor, structure)
-        for name, given in (("widths", widths), ("labels", labels)):
-            if not given.dtype.is_integer or not given.shape.is_compatible_with(self.spans.shape[:2]):
-                raise ValueError(
-                    f"{name}: expected integers {self.spans.shape[:2]}. Received: {given.dtype.name} {given.shape}"
-                )
-        widths, labels = tf.cast(widths, tf.int32), tf.cast(labels, tf.int32)
+        names, shape = ("widths", "labels"), self.spans.shape[:2]
+        widths, labels = (
+            tf.cast(checked_integers(*pair, shape), tf.int32) for pair in zip(structure, names, strict=True)
+        )
         spans, transitions = self._scores
         batch, times, longest, size = tf.unstack(tf.shape(spans))
         line = tf.reshape(spans, [batch, times, longest * size])

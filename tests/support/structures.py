@@ -237,49 +237,38 @@ class ExactTests:
             for ours, theirs in zip(function(np.array(self.lengths, np.int32), *scores), plain, strict=True):
                 np.testing.assert_allclose(ours, theirs, atol=2e-5, rtol=2e-5)
 
-    def test_what_stands_beyond_the_length_has_no_influence(self):
-        scores, dist, _ = self.case("float32")
-        spoiled = self.spoil([np.array(s) for s in scores])
-        tensors = [tf.constant(s) for s in spoiled]
-        with tf.GradientTape() as tape:
-            tape.watch(tensors)
-            other = self.build(*tensors, lengths=np.array(self.lengths))
-            marginals, entropy = other.marginals, other.entropy
-            value = tf.reduce_sum(marginals**2) + tf.reduce_sum(entropy)
-        np.testing.assert_array_equal(marginals, dist.marginals)
-        np.testing.assert_array_equal(entropy, dist.entropy)
-        for gradient in tape.gradient(value, tensors):
-            assert np.all(np.isfinite(gradient))
-
-    def test_forbidden_parts(self):
-        scores = self.forbid(self.draw("float32", 5))
-        rows = self.rows(scores)
+    def differentiated(self, scores):
+        """The distribution, its log-partition, marginals and entropy; the gradient of all of them is finite."""
         tensors = [tf.constant(s) for s in scores]
         with tf.GradientTape() as tape:
             tape.watch(tensors)
             dist = self.build(*tensors, lengths=np.array(self.lengths))
-            marginals, log_partition, entropy = dist.marginals, dist.log_partition, dist.entropy
+            log_partition, marginals, entropy = dist.log_partition, dist.marginals, dist.entropy
             value = tf.reduce_sum(marginals**2) + tf.reduce_sum(log_partition) + tf.reduce_sum(entropy)
-        for number, row in enumerate(rows):
+        for gradient in tape.gradient(value, tensors):
+            assert np.all(np.isfinite(gradient))
+        return dist, log_partition, marginals, entropy
+
+    def test_what_stands_beyond_the_length_has_no_influence(self):
+        scores, dist, _ = self.case("float32")
+        _, log_partition, marginals, entropy = self.differentiated(self.spoil([np.array(s) for s in scores]))
+        np.testing.assert_array_equal(log_partition, dist.log_partition)
+        np.testing.assert_array_equal(marginals, dist.marginals)
+        np.testing.assert_array_equal(entropy, dist.entropy)
+
+    def test_forbidden_parts(self):
+        scores = self.forbid(self.draw("float32", 5))
+        dist, log_partition, marginals, entropy = self.differentiated(scores)
+        for number, row in enumerate(self.rows(scores)):
             self.near(log_partition[number], row.log_partition, "float32")
             self.near(marginals[number], row.marginals(0), "float32")
             self.near(entropy[number], row.entropy, "float32")
             assert row.find([leaf[number] for leaf in leaves(dist.argmax)]) == row.scores.argmax()
-        for gradient in tape.gradient(value, tensors):
-            assert np.all(np.isfinite(gradient))
 
     def test_huge_potentials(self):
         scores = [1e4 * s / np.abs(s).max() for s in self.draw("float32", 6)]
-        rows = self.rows(scores)
-        tensors = [tf.constant(s) for s in scores]
-        with tf.GradientTape() as tape:
-            tape.watch(tensors)
-            dist = self.build(*tensors, lengths=np.array(self.lengths))
-            marginals, log_partition = dist.marginals, dist.log_partition
-            value = tf.reduce_sum(marginals**2) + tf.reduce_sum(log_partition)
-        for number, row in enumerate(rows):
+        dist, log_partition, marginals, _ = self.differentiated(scores)
+        for number, row in enumerate(self.rows(scores)):
             np.testing.assert_allclose(log_partition[number], row.log_partition, rtol=1e-6)
             self.near(marginals[number], row.marginals(0), "float32", 100)
             assert row.find([leaf[number] for leaf in leaves(dist.argmax)]) == row.scores.argmax()
-        for gradient in tape.gradient(value, tensors):
-            assert np.all(np.isfinite(gradient))

@@ -1,0 +1,47 @@
+"""Structures whose single best, k best and drawn ones come from one chart and one flow back through it."""
+
+import abc
+from typing import Any
+
+import tensorflow as tf
+
+from seqattn_tf.scan import to_time_major
+from seqattn_tf.structured.base import Ranked, Structured, checked_k, two_seeds
+from seqattn_tf.structured.semirings import Drawn, KBest, Log, Max, Semiring
+
+
+class Charted(Structured):
+    """A subclass says how its chart is filled over a semiring, and how a flow goes back through it."""
+
+    @abc.abstractmethod
+    def _chart(self, ring: Semiring) -> Any:
+        """What the pass over the scores leaves."""
+
+    @abc.abstractmethod
+    def _whole(self, ring: Semiring, chart: Any) -> tf.Tensor:
+        """The sum over all structures of each row: `[batch]`, or `[batch, k]` for the k best."""
+
+    @abc.abstractmethod
+    def _single(self, ring: Semiring, chart: Any, rank: tf.Tensor | None, repeats: int) -> Any:
+        """Single structures `[batch * repeats, ...]`, each row's one after the other; the k best by their rank."""
+
+    @property
+    def argmax(self) -> Any:
+        """The structure with the highest score."""
+        return self._single(Max(), self._chart(Max()), None, 1)
+
+    def top_k(self, k: int) -> Ranked:
+        """The `k` structures with the highest scores, `[batch, k, ...]`, best first, and these scores."""
+        ring = KBest(checked_k(k))
+        chart = self._chart(ring)
+        ranks = tf.tile(tf.range(ring.k), tf.shape(self.lengths))
+        return Ranked(_by_row(self._single(ring, chart, ranks, ring.k), ring.k), self._whole(ring, chart))
+
+    def sample(self, n: int, seed: Any) -> Any:
+        """`n` independent structures of every row, `[n, batch, ...]`; the same seed gives the same ones."""
+        drawn = self._single(Drawn(two_seeds(seed)), self._chart(Log()), None, n)
+        return tf.nest.map_structure(to_time_major, _by_row(drawn, n))
+
+
+def _by_row(structures: Any, count: int) -> Any:
+    return tf.nest.map_structure(lambda v: tf.reshape(v, [-1, count, tf.shape(v)[1]]), structures)
