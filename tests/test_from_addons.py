@@ -1,0 +1,61 @@
+"""The migration page: its code runs, and gives the numbers of what it replaces."""
+
+import itertools
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "from_addons.md"
+TAGS = 3
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """What the blocks of the migration page define, and what every line of code on the right of its tables gives."""
+    names, cells = {}, {}
+    text = PAGE.read_text(encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("page"))
+        for part in re.split(r"(?m)^(?=## )", text):
+            for block in re.findall(r"```python\n(.*?)```", part, re.S):
+                exec(block, names)
+            for left, right in re.findall(r"^\| (.+?) \| (.+) \|$", part, re.M):
+                for code in re.findall(r"`(.*?)`", right):
+                    if re.search(r"[.(\[]", code):  # not a mere name
+                        cells.setdefault(left, []).append(eval(code, names))
+    return names, cells
+
+
+def test_the_migration_page_runs(page):
+    names, cells = page
+    assert sum(map(len, cells.values())) > 30
+    assert names["predicted"].shape == (2, 4)
+    np.testing.assert_array_equal(names["again"](names["words"])["tags"], names["predicted"])
+
+
+def test_the_migration_page_gives_the_old_numbers(page):
+    names, cells = page
+    scores, transitions, bitmap, labels = (np.asarray(names[n]) for n in ("scores", "transitions", "bitmap", "labels"))
+    for b, length in enumerate(names["lengths"].numpy()):
+        sequences = np.array(list(itertools.product(range(TAGS), repeat=length)))
+        unary = scores[b, np.arange(length), sequences].sum(1)
+        binary = transitions[sequences[:, :-1], sequences[:, 1:]].sum(1)
+        may = bitmap[b, np.arange(length), sequences].all(1)
+        [label] = np.flatnonzero((sequences == labels[b, :length]).all(1))
+        total = unary + binary
+        expected = {
+            "`crf_log_likelihood`": [total[label] - np.logaddexp.reduce(total)],
+            "`crf_sequence_score`": [total[label]],
+            "`crf_log_norm`": [np.logaddexp.reduce(total)],
+            "`crf_unary_score`": [unary[label]],
+            "`crf_binary_score`": [binary[label]],
+            "`crf_multitag_sequence_score`": [np.logaddexp.reduce(total[may])],
+            "`crf_decode`": [sequences[total.argmax()], total.max()],
+            "`crf_constrained_decode`": [sequences[may][total[may].argmax()], total[may].max()],
+        }
+        for name, values in expected.items():
+            for value, found in zip(values, cells[name], strict=True):
+                found = found[b] if found.shape.rank == 1 else found[b, :length]
+                np.testing.assert_allclose(found, value, atol=1e-5, err_msg=name)
