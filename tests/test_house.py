@@ -18,8 +18,10 @@ HOMES = {"seqattn_tf": "seqattn_tf", **{room: f"seqattn_tf.{room}" for room in (
 LAYERS = [
     ["seqattn_tf"],  # the package's own __init__: version and lazy names
     ["answer", "aside", "layer", "linear", "masking", "scan"],
-    ["cells", "structured"],
-    ["recurrent", "attention"],
+    ["structured"],
+    ["attention"],
+    ["cells"],
+    ["recurrent"],
     ["decoder"],
     ["decoding", "text", "explain"],
     ["models"],
