@@ -3,6 +3,7 @@
 from typing import Any, ClassVar
 
 import keras
+import tensorflow as tf
 
 
 class Named:
@@ -41,6 +42,10 @@ class Composed(keras.layers.Layer):
     """A layer that is made of other layers and takes its masks as arguments: none travels with its results.
 
     A subclass names in `parts` the constructor arguments that are layers; they are saved and rebuilt with it.
+
+    Keras's `compile(jit_compile="auto")` compiles a whole model by XLA where all its layers support that. On a CPU
+    these layers say no: the large matrix products of the plain graph are faster there, and what gains by XLA, the loop
+    over time in training, is compiled by the layer itself. `jit_compile=True` still compiles everything.
     """
 
     parts: ClassVar[tuple[str, ...]] = ()
@@ -48,6 +53,7 @@ class Composed(keras.layers.Layer):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
+        self.supports_jit = any(device.device_type != "CPU" for device in tf.config.list_physical_devices())
 
     def compute_mask(self, *arguments: Any, **keywords: Any) -> None:
         """No mask travels."""

@@ -7,6 +7,8 @@ inputs, so that a step called outside a layer's `__call__` (as decoders do) keep
 
 import tensorflow as tf
 
+from seqattn_tf.replay import product
+
 
 def linear(inputs: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor | None = None) -> tf.Tensor:
     """`[..., n] x [n, m] (+ [m]) -> [..., m]`.
@@ -14,9 +16,10 @@ def linear(inputs: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor | None = None) 
     >>> linear(tf.ones([2, 3, 4]), tf.ones([4, 5])).shape.as_list()
     [2, 3, 5]
     """
+    inputs = tf.convert_to_tensor(inputs)
     kernel = tf.cast(kernel, inputs.dtype)
     flat = inputs if inputs.shape.rank == 2 else tf.reshape(inputs, [-1, kernel.shape[0]])
-    result = tf.matmul(flat, kernel)
+    result = product(flat, kernel)
     if bias is not None:
         result = tf.nn.bias_add(result, tf.cast(bias, inputs.dtype))
     if inputs.shape.rank == 2:

@@ -1,0 +1,220 @@
+"""The time loop of recurrent networks and decoders: as `scan`, or compiled for training.
+
+    carry[t] = step(elements[t], carry[t-1], constants)
+
+Automatic differentiation of a loop keeps every intermediate of every step and adds up the gradient of each matrix step
+by step. Compiled, the way back keeps the carries and the results of the matrix products, runs the rest of the step
+again, collects what flows back into each product, and multiplies once for all steps:
+
+    y[t] = x[t] M        dx[t] = dy[t] M'        dM = sum_t x[t]' dy[t] = X' dY
+
+A step says which products these are by calling `replay.product`, as `linear` does; their matrices must be the same at
+every step. Everything else in it is differentiated as usual. XLA compiles the two loops, where small operations are
+many; the large products before and after them stay in the plain graph, whose kernels are faster.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.replay import Replay, Watcher
+from seqattn_tf.scan import hold, scan, size_of
+
+_TWICE = "second derivatives through a compiled loop: pass jit_compile=False to the layer"
+
+
+def compiles(jit_compile: bool | None, elements: Any, training: bool) -> bool:
+    """Whether a loop over `elements` is compiled: as told, and else in training if its length is known.
+
+    Each new length is compiled anew, which takes seconds; a graph that is exported for serving holds nothing compiled.
+    Never outside a graph.
+    """
+    if tf.executing_eagerly():
+        return False
+    known = tf.nest.flatten(elements)[0].shape[0] is not None
+    return bool(training and known) if jit_compile is None else jit_compile
+
+
+@tf.autograph.experimental.do_not_convert
+def recur(
+    step: Callable[[Any, Any, Any], Any],
+    elements: Any,
+    initial: Any,
+    constants: Any = (),
+    variables: Sequence[keras.Variable] = (),
+    mask: tf.Tensor | None = None,
+    reverse: bool = False,
+    compiled: bool = False,
+) -> tuple[Any, Any]:
+    """Run `carry = step(element, carry, constants)` over the leading axis of `elements`.
+
+    Args:
+        step: takes one time slice of `elements`, the carry and the constants; returns a carry of the same structure
+            and shapes. It draws no random numbers.
+        elements, initial, mask, reverse: as in `scan`.
+        constants: a structure of tensors that every step sees.
+        variables: the Keras variables that the step reads.
+        compiled: whether XLA compiles the loops, forward and back. There are no second derivatives then.
+
+    Returns:
+        The stacked carries `[time, batch, ...]` and the carry after the last step taken.
+
+    >>> double = tf.constant([[2.0]])
+    >>> def step(x, total, matrix):
+    ...     return x + tf.matmul(total, matrix)
+    >>> recur(step, tf.ones([3, 1, 1]), tf.zeros([1, 1]), constants=double)[1].numpy().tolist()
+    [[7.0]]
+    """
+    if not compiled or tf.nest.flatten(elements)[0].shape[0] == 0:
+        return scan(lambda element, carry: step(element, carry, constants), elements, initial, mask, reverse)
+    loop = _Loop(step, list(variables), mask, reverse)
+    layout = (elements, initial, constants, [variable.value for variable in variables])
+    results = tf.custom_gradient(lambda *flat: loop.differentiable(layout, flat))(*tf.nest.flatten(layout))
+    return tf.nest.pack_sequence_as((initial, initial), results)
+
+
+class _Loop:
+    """One compiled loop: `shared` is what all steps see, the constants and the values of the variables."""
+
+    def __init__(self, step: Callable, variables: list, mask: tf.Tensor | None, reverse: bool) -> None:
+        self.step, self.variables, self.mask, self.reverse = step, variables, mask, reverse
+
+    def differentiable(self, layout: Any, flat: Sequence[tf.Tensor]) -> tuple:
+        """Results and gradient, in the form of `tf.custom_gradient`."""
+        elements, initial, *shared = tf.nest.pack_sequence_as(layout, flat)
+        slices = (elements, () if self.mask is None else self.mask)
+        stacked, last, products = _compiled(self._forward)(slices, initial, shared)
+
+        def gradient(*flows: tf.Tensor) -> list:
+            flows, last_flow = (_floats(part) for part in tf.nest.pack_sequence_as((stacked, last), flows))
+            before = tf.nest.map_structure(self._shifted, stacked, initial)
+            flow, added, element, collected = _compiled(self._backward)(
+                (slices, before, products, flows), last_flow, shared
+            )
+            found = [*element, *flow, *self._through_products(slices, initial, shared, added, collected)]
+            found = iter([tf.raw_ops.PreventGradient(input=one, message=_TWICE) for one in found])
+            return [next(found) if one.dtype.is_floating else None for one in flat]
+
+        return tuple(tf.nest.flatten((stacked, last))), gradient
+
+    def _run(self, slices: tuple, carry: Any, shared: Any, watcher: Watcher) -> Any:
+        (element, keep), (constants, values) = slices, shared
+        with keras.StatelessScope(list(zip(self.variables, values, strict=True))), watcher.watching():
+            new = self.step(element, carry, constants)
+        return new if self.mask is None else hold(keep, new, carry)
+
+    def _shifted(self, stacked: tf.Tensor, initial: tf.Tensor) -> tf.Tensor:
+        """The carry before every step."""
+        parts = [stacked[1:], initial[None]] if self.reverse else [initial[None], stacked[:-1]]
+        return tf.concat(parts, axis=0)
+
+    def _forward(self, slices: tuple, initial: Any, shared: Any) -> tuple:
+        def body(slices: tuple, carry: Any) -> tuple:
+            watcher = Watcher()
+            new = self._run(slices, carry, shared, watcher)
+            return new, (new, watcher.results)
+
+        last, (stacked, products) = _loop(body, slices, initial, self.reverse)
+        return stacked, last, products
+
+    def _backward(self, slices: tuple, flow: list, shared: Any) -> tuple:
+        """What flows to the initial carry, to `shared` outside products (None where nothing does), to the elements;
+        and what is to be multiplied."""
+
+        def one(slices: tuple, flow: list) -> tuple:
+            inner, before, products, flows = slices
+            watcher = Replay(products)
+            sources = (_floats(inner[0]), _floats(before), products, _floats(shared))
+            with tf.GradientTape() as tape:
+                tape.watch(sources)
+                new = self._run(inner, before, shared, watcher)
+            total = [given + own for given, own in zip(flow, flows, strict=True)]
+            *found, added = tape.gradient(_floats(new), sources, total)
+            element, flow, results = (
+                [tf.zeros_like(s) if g is None else tf.convert_to_tensor(g) for g, s in zip(part, source, strict=True)]
+                for part, source in zip(found, sources, strict=False)
+            )
+            return flow, added, (element, list(zip(watcher.inputs, results, strict=True)))
+
+        _, added, _ = one(_first(slices), flow)  # only to see where something flows: never run
+        flows_to = [gradient is not None for gradient in added]
+
+        def body(slices: tuple, carry: tuple) -> tuple:
+            flow, sums = carry
+            flow, added, out = one(slices, flow)
+            gained = [tf.convert_to_tensor(gradient) for gradient in added if gradient is not None]
+            return (flow, [total + gain for total, gain in zip(sums, gained, strict=True)]), out
+
+        nothing = [tf.zeros_like(s) for s, flows in zip(_floats(shared), flows_to, strict=True) if flows]
+        (flow, sums), (element, collected) = _loop(body, slices, (flow, nothing), not self.reverse)
+        sums = iter(sums)
+        return flow, [next(sums) if flows else None for flows in flows_to], element, collected
+
+    def _through_products(
+        self, slices: tuple, initial: Any, shared: Any, added: list[tf.Tensor | None], collected: list
+    ) -> list[tf.Tensor]:
+        """The gradients of `shared`, the products' part multiplied out for all steps at once."""
+        sources = _floats(shared)
+        watcher = Watcher()
+        first = _first(slices)
+        moving = _floats((first[0], initial))
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch((sources, moving))
+            self._run(first, initial, shared, watcher)  # only to see the matrices: the rest is never run
+        if any(one is not None for one in tape.gradient(watcher.matrices, moving)):
+            raise ValueError("product: expected a matrix that is the same at every step. Received: one that changes")
+        flows = [_multiplied(*pair) for pair in collected]
+        through = tape.gradient(watcher.matrices, sources, flows) if flows else [None] * len(sources)
+        totals = []
+        for source, *parts in zip(sources, added, through, strict=True):
+            parts = [tf.convert_to_tensor(part) for part in parts if part is not None]
+            totals.append(tf.add_n(parts) if parts else tf.zeros_like(source))
+        return totals
+
+
+def _compiled(function: Callable) -> Callable:
+    return tf.function(function, jit_compile=True, autograph=False)
+
+
+def _floats(structure: Any) -> list[tf.Tensor]:
+    return [one for one in tf.nest.flatten(structure) if one.dtype.is_floating]
+
+
+def _first(slices: Any) -> Any:
+    return tf.nest.map_structure(lambda one: one[0], slices)
+
+
+def _multiplied(inputs: tf.Tensor, flow: tf.Tensor) -> tf.Tensor:
+    """`sum_t x[t]' dy[t]`: `[time, rows, n], [time, rows, m] -> [n, m]`, or with a matrix for each of the batch."""
+    if inputs.shape.rank == 4:  # [time, batch, rows, n] -> [batch, time x rows, n]
+        inputs, flow = (tf.transpose(one, [1, 0, 2, 3]) for one in (inputs, flow))
+        inputs, flow = (tf.reshape(one, [size_of(one, 0), -1, size_of(one, 3)]) for one in (inputs, flow))
+    else:
+        inputs, flow = (tf.reshape(one, [-1, size_of(one, 2)]) for one in (inputs, flow))
+    return tf.matmul(inputs, flow, transpose_a=True)
+
+
+def _loop(body: Callable, elements: Any, carry: Any, reverse: bool) -> tuple[Any, Any]:
+    """`carry, out = body(slices, carry)` along the leading axis: the last carry and the stacked outs."""
+    flat = tf.nest.flatten(elements)
+    length = size_of(flat[0], 0)
+    _, emitted = body(_first(elements), carry)  # only to see the shapes: never run
+
+    def array(like: tf.Tensor) -> tf.TensorArray:
+        return tf.TensorArray(like.dtype, length, element_shape=like.shape)
+
+    sources = [array(one[0]).unstack(one) for one in flat]
+    targets = [array(one) for one in tf.nest.flatten(emitted)]
+
+    def step(number: tf.Tensor, carry: Any, targets: list) -> tuple:
+        place = length - 1 - number if reverse else number
+        slices = tf.nest.pack_sequence_as(elements, [source.read(place) for source in sources])
+        new, out = body(slices, carry)
+        new = tf.nest.map_structure(lambda n, o: tf.ensure_shape(n, o.shape), new, carry)
+        return number + 1, new, [t.write(place, o) for t, o in zip(targets, tf.nest.flatten(out), strict=True)]
+
+    state = (tf.constant(0), carry, targets)
+    _, carry, targets = tf.while_loop(lambda number, *_: number < length, step, state, maximum_iterations=length)
+    return carry, tf.nest.pack_sequence_as(emitted, [target.stack() for target in targets])
