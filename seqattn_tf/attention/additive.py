@@ -13,6 +13,8 @@ from seqattn_tf.linear import linear
 class AdditiveScore(Score):
     """`e_j = v^T tanh(U q + W h_j)`.
 
+    A score that adds something to what is seen of a place overrides `seen`.
+
     Args:
         units: width of the hidden layer.
 
@@ -39,10 +41,17 @@ class AdditiveScore(Score):
         """`W h_j` for every place."""
         return linear(values, self.value_kernel)
 
-    def call(self, query: tf.Tensor, keys: tf.Tensor) -> tf.Tensor:
+    def seen(self, keys: tf.Tensor, state: tuple) -> tf.Tensor:
+        """What is added to the query's part: `[batch, source, keys] -> [batch, source, keys]`."""
+        return keys
+
+    def call(self, query: tf.Tensor, keys: tf.Tensor, state: tuple = ()) -> tf.Tensor:
         """`[batch, queries, units], [batch, source, keys] -> [batch, queries, source]`."""
         asked = linear(query, self.query_kernel)
-        hidden = tf.tanh(asked[:, :, None] + keys[:, None])  # [batch, queries, source, keys]
+        seen = self.seen(keys, state)
+        if query.shape[1] == 1:  # a step of a loop: fewer and smaller ops
+            return tf.linalg.matrix_transpose(linear(tf.tanh(asked + seen), self.scale))
+        hidden = tf.tanh(asked[:, :, None] + seen[:, None])  # [batch, queries, source, keys]
         return tf.squeeze(linear(hidden, self.scale), -1)
 
     def get_config(self) -> dict[str, Any]:

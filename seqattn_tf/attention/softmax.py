@@ -11,13 +11,16 @@ from seqattn_tf.masking import masked_softmax
 class SoftmaxAlignment(Alignment):
     """`alpha_j = exp(e_j) / sum_k exp(e_k)` over the kept places.
 
-    >>> SoftmaxAlignment()(tf.zeros([1, 1, 2]), tf.constant([[[True, True]]])).numpy().tolist()
+    >>> weights, _ = SoftmaxAlignment()(tf.zeros([1, 1, 2]), tf.constant([[[True, True]]]))
+    >>> weights.numpy().tolist()
     [[[0.5, 0.5]]]
     """
 
     name_in_registry = "softmax"
     meaning = "distribution"
 
-    def call(self, logits: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-        """`[batch, queries, source], [batch, 1, source] -> [batch, queries, source]`."""
-        return masked_softmax(logits, mask)
+    def call(
+        self, logits: tf.Tensor, mask: tf.Tensor, state: tuple = (), training: bool = False
+    ) -> tuple[tf.Tensor, tuple]:
+        """`[batch, queries, source], [batch, 1, source] -> ([batch, queries, source], state)`."""
+        return masked_softmax(logits, mask), state

@@ -14,29 +14,10 @@ from seqattn_tf.linear import linear
 from seqattn_tf.masking import blank, checked_mask, length_mask
 from seqattn_tf.structured.base import Ranked, checked_integers, floats
 from seqattn_tf.structured.chain import LinearChain
+from seqattn_tf.structured.packing import Packing
 from seqattn_tf.structured.tags import allowed_transitions, checked_names
 
 DECODINGS = ("viterbi", "posterior")
-
-
-class _Packing:
-    """Moves what a mask keeps to the front of its row, in its order, and results back to where it came from."""
-
-    def __init__(self, mask: tf.Tensor | None) -> None:
-        self.lengths = None
-        if mask is not None:
-            self.lengths = tf.reduce_sum(tf.cast(mask, tf.int32), 1)
-            times = tf.range(tf.shape(mask)[1])
-            self._order = tf.argsort(tf.where(mask, times, times + tf.shape(mask)[1]), axis=1)
-            self._back = tf.argsort(self._order, axis=1)
-
-    def pack(self, values: tf.Tensor) -> tf.Tensor:
-        """`[batch, time, ...]`: the kept positions first."""
-        return values if self.lengths is None else tf.gather(values, self._order, axis=1, batch_dims=1)
-
-    def unpack(self, values: tf.Tensor) -> tf.Tensor:
-        """The way back; zeros beyond the lengths land where nothing was kept."""
-        return values if self.lengths is None else tf.gather(values, self._back, axis=1, batch_dims=1)
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
@@ -163,14 +144,14 @@ class CRF(keras.layers.Layer):
             raise ValueError(f"mask: expected {scores.shape[:2]}, as the inputs. Received: {mask.shape}")
         return mask
 
-    def _packed(self, scores: Any, mask: Any) -> tuple[LinearChain, _Packing]:
+    def _packed(self, scores: Any, mask: Any) -> tuple[LinearChain, Packing]:
         """The distribution over rows without gaps, and the way to them and back."""
         scores = floats(scores, "scores", 3)
         if not self.built:
             raise ValueError(f"{self.name}: expected a layer that was called or built. Received: one without weights")
         if scores.shape[2] != self.size:
             raise ValueError(f"scores: expected [batch, time, {self.size}]. Received: shape {scores.shape}")
-        packing = _Packing(None if mask is None else self._checked(mask, scores))
+        packing = Packing(None if mask is None else self._checked(mask, scores))
         unary = packing.pack(scores)
         transitions = tf.cast(self.transitions, unary.dtype)
         start = tf.cast(self.start, unary.dtype) if self.boundaries else tf.zeros([self.size], unary.dtype)

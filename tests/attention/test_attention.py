@@ -1,11 +1,21 @@
+"""Score, alignment and reading together: what belongs to no single part."""
+
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from support.gradients import assert_gradient
+from support.gradients import assert_slopes
 from support.layers import random, roundtrip
 
-from seqattn_tf.attention import AdditiveScore, Attention, Score, SoftmaxAlignment
+from seqattn_tf.attention import (
+    AdditiveScore,
+    Alignment,
+    Attention,
+    CoverageScore,
+    MonotonicAlignment,
+    Score,
+    SoftmaxAlignment,
+)
 
 BATCH, QUERIES, SOURCE, UNITS, WIDTH = 3, 2, 4, 5, 6
 MASK = np.array([[1, 1, 1, 1], [1, 0, 1, 0], [0, 0, 0, 0]], bool)
@@ -13,130 +23,127 @@ QUERY, VALUES = random(BATCH, QUERIES, UNITS), random(BATCH, SOURCE, WIDTH, seed
 
 
 @pytest.fixture(scope="module")
-def attention():
-    layer = Attention(score=AdditiveScore(7), align="softmax")
+def gated():
+    layer = Attention(AdditiveScore(7), "softmax", gate=True)
     layer.build((None, UNITS), (None, None, WIDTH))
     layer.set_weights([random(*w.shape, seed=i) for i, w in enumerate(layer.get_weights())])
     return layer
 
 
-def by_hand(layer, query, values, mask):
-    """The formula, a place at a time."""
-    u, w, v = layer.get_weights()
-    logits = np.array([v[:, 0] @ np.tanh(query @ u + value @ w) for value in values])
-    weights = np.where(mask, np.exp(logits), 0)
-    weights = weights / weights.sum() if weights.any() else weights
-    return weights @ values, weights
-
-
-def test_equals_the_formula(attention):
-    contexts, weights = attention(tf.constant(QUERY), tf.constant(VALUES), mask=tf.constant(MASK))
-    for b in range(BATCH):
-        for q in range(QUERIES):
-            context, weight = by_hand(attention, QUERY[b, q], VALUES[b], MASK[b])
-            np.testing.assert_allclose(weights[b, q], weight, atol=1e-6)
-            np.testing.assert_allclose(contexts[b, q], context, atol=1e-5)
-
-
-def test_one_query_is_a_row_of_many(attention):
-    contexts, weights = attention(tf.constant(QUERY), tf.constant(VALUES), mask=tf.constant(MASK))
-    memory = attention.prepare(tf.constant(VALUES), tf.constant(MASK))
-    context, weight, state = attention.attend(tf.constant(QUERY[:, 1]), memory, attention.initial_state(memory))
+def test_a_gate_says_how_much_is_read(gated):
+    kernel, bias = gated.gate_kernel.numpy(), gated.gate_bias.numpy()
+    contexts, weights = gated(tf.constant(QUERY), tf.constant(VALUES), mask=tf.constant(MASK))
+    beta = 1 / (1 + np.exp(-(QUERY @ kernel + bias)))
+    np.testing.assert_allclose(contexts, beta * (weights.numpy() @ VALUES), atol=1e-5)
+    memory = gated.prepare(tf.constant(VALUES), tf.constant(MASK))
+    context, weight, _ = gated.attend(tf.constant(QUERY[:, 1]), memory, gated.initial_state(memory))
     np.testing.assert_allclose(context, contexts[:, 1], atol=1e-6)
-    np.testing.assert_allclose(weight, weights[:, 1], atol=1e-6)
-    assert state == ()
+    read = gated.read(weight, memory.values, tf.constant(QUERY[:, 1]))
+    np.testing.assert_allclose(read, contexts[:, 1], atol=1e-6)
+    twice = gated.read(weight, tf.concat([memory.values, 2 * memory.values], -1), tf.constant(QUERY[:, 1]))
+    np.testing.assert_allclose(twice, tf.concat([read, 2 * read], -1), atol=1e-5)  # linear in the values
 
 
-def test_fully_masked_row_and_empty_source_read_zeros(attention):
-    context, weights = attention(tf.constant(QUERY[:, 0]), tf.constant(VALUES), mask=tf.constant(MASK))
+def test_gradient_of_a_gate_in_float64():
+    layer = Attention("dot", gate=True, dtype="float64")
+    layer.build((None, UNITS), (None, None, UNITS))
+
+    @tf.function
+    def loss(query, values, *weights):
+        (context, _), _ = layer.stateless_call(list(weights), [], query, values, mask=tf.constant(MASK))
+        return tf.reduce_sum(context**2)
+
+    arrays = [random(BATCH, UNITS, dtype="float64"), random(BATCH, SOURCE, UNITS, dtype="float64")]
+    assert_slopes(loss, [*arrays, *(w.numpy() for w in layer.trainable_variables)])
+
+
+def test_logits_are_what_is_aligned(gated):
+    memory = gated.prepare(tf.constant(VALUES[:1]))
+    logits = gated.logits(tf.constant(QUERY[:1]), memory)
+    _, weights, _ = gated.attend(tf.constant(QUERY[:1]), memory)
+    np.testing.assert_allclose(tf.nn.softmax(logits), weights, atol=1e-6)
+    np.testing.assert_allclose(gated.logits(tf.constant(QUERY[:1, 1]), memory), logits[:, 1], atol=1e-6)
+
+
+def test_one_query_without_an_axis(gated):
+    context, weights = gated(tf.constant(QUERY[:, 0]), tf.constant(VALUES), mask=tf.constant(MASK))
     assert (context[2].numpy() == 0).all()
     assert (weights[2].numpy() == 0).all()
-    context, weights = attention(tf.constant(QUERY[:, 0]), tf.zeros([BATCH, 0, WIDTH]))
+    context, weights = gated(tf.constant(QUERY[:, 0]), tf.zeros([BATCH, 0, WIDTH]))
     assert (context.numpy() == 0).all()
     assert weights.shape == (BATCH, 0)
 
 
-def test_what_stands_in_the_padding_reaches_nothing(attention):
-    dirty = tf.constant(np.where(MASK[..., None], VALUES, np.nan))
-    clean = attention(tf.constant(QUERY), tf.constant(VALUES), mask=tf.constant(MASK))
-    for one, other in zip(attention(tf.constant(QUERY), dirty, mask=tf.constant(MASK)), clean, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-6)
+def test_score_and_alignment_remember_together():
+    layer = Attention(CoverageScore(4), MonotonicAlignment())
+    memory_shape = (None, None, WIDTH)
+    layer.build((None, UNITS), memory_shape)
+    memory = layer.prepare(tf.constant(VALUES), tf.constant(MASK))
+    state = layer.initial_state(memory)
+    _, weights, last = layer.attend(tf.constant(QUERY), memory, state)
+    np.testing.assert_allclose(last.score[0], tf.reduce_sum(weights, 1), atol=1e-6)
+    np.testing.assert_allclose(last.align[0], weights[:, -1], atol=1e-6)
+    none, nothing, same = layer.attend(tf.zeros([BATCH, 0, UNITS]), memory, state)
+    assert (none.shape, nothing.shape) == ((BATCH, 0, WIDTH), (BATCH, 0, SOURCE))
+    for one, other in zip(tf.nest.flatten(same), tf.nest.flatten(state), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
-def test_gradient_in_float64():
-    layer = Attention(units=3, dtype="float64")
-    layer.build((None, UNITS), (None, None, WIDTH))
-
-    def loss(query, values, *weights):
-        (context, alpha), _ = layer.stateless_call(list(weights), [], query, values, mask=tf.constant(MASK))
-        return tf.reduce_sum(context**2) + tf.reduce_sum(alpha**3)
-
-    arrays = [random(BATCH, UNITS, dtype="float64"), random(BATCH, SOURCE, WIDTH, dtype="float64")]
-    assert_gradient(loss, [*arrays, *layer.get_weights()])
+def test_what_is_remembered_is_not_half(gated):
+    layer = Attention("dot", "monotonic", dtype="mixed_float16")
+    memory = layer.prepare(tf.zeros([1, 3, 2], tf.float16))
+    layer.build((None, 2), (None, None, 2))
+    _, weights, state = layer.attend(tf.zeros([1, 2], tf.float16), memory)
+    assert (weights.dtype, state.align[0].dtype) == (tf.float16, tf.float32)
 
 
-def test_unknown_shapes_xla_and_plain_agree(attention):
-    def run(query, values, mask):
-        return attention(query, values, mask=mask)
-
-    signature = [
-        tf.TensorSpec([None, UNITS]),
-        tf.TensorSpec([None, None, WIDTH]),
-        tf.TensorSpec([None, None], tf.bool),
-    ]
-    arguments = [tf.constant(a) for a in (QUERY[:, 0], VALUES, MASK)]
-    plain = tf.function(run, input_signature=signature)(*arguments)
-    compiled = tf.function(run, jit_compile=True)(*arguments)
-    for one, other in zip(plain, compiled, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-6)
-
-
-def test_mixed_precision(attention):
-    layer = Attention(units=7, dtype="mixed_float16")
-    layer.build((None, UNITS), (None, None, WIDTH))
-    layer.set_weights(attention.get_weights())
-    context, weights = layer(tf.constant(QUERY[:, 0]), tf.constant(VALUES), mask=tf.constant(MASK))
-    assert context.dtype == weights.dtype == tf.float16
-    expected, _ = attention(tf.constant(QUERY[:, 0]), tf.constant(VALUES), mask=tf.constant(MASK))
-    np.testing.assert_allclose(tf.cast(context, tf.float32), expected, atol=0.02)
-
-
-def test_arguments_survive_saving_and_names_are_found(attention):
-    again = roundtrip(attention)
+def test_arguments_survive_saving_and_names_are_found(gated):
+    again = roundtrip(gated)
     assert again.score.units == 7
     assert isinstance(again.align, SoftmaxAlignment)
-    assert again.align.meaning == "distribution"
+    assert again.gate
     assert Attention(units=9).score.units == 9
-    with pytest.raises(ValueError, match=r"score: expected one of \['additive'\].*Received: 'dott'"):
+    assert Attention("location", units=9).score.units == 9
+    assert not hasattr(Attention("dot", units=9).score, "units")  # it has no hidden layer
+    with pytest.raises(ValueError, match=r"score: expected one of \['additive', 'average'.*Received: 'dott'"):
         Attention(score="dott")
-    with pytest.raises(ValueError, match=r"alignment: expected one of \['softmax'\].*Received: 'hardd'"):
+    with pytest.raises(ValueError, match=r"alignment: expected one of \['crf', 'entmax'.*Received: 'hardd'"):
         Attention(align="hardd")
 
 
-def test_a_new_score_is_one_small_class():
-    class Dot(Score):
-        name_in_registry = "dot_in_test"
+def test_every_part_says_what_it_is():
+    assert all(
+        kind.meaning in ("distribution", "independent", "marginals", "sample") for kind in Alignment.registry.values()
+    )
+    assert not Attention().stateful
+    assert not Attention().draws
+    assert Attention("coverage").stateful
+    assert Attention(align="monotonic").stateful
 
-        def build(self, query_shape, values_shape):
-            self.built = True
+
+def test_a_new_score_is_one_small_class():
+    class Sum(Score):
+        name_in_registry = "sum_in_test"
 
         def prepare(self, values):
-            return values
+            return tf.reduce_sum(values, -1, keepdims=True)
 
-        def call(self, query, keys):
-            return tf.matmul(query, keys, transpose_b=True)
+        def call(self, query, keys, state=()):
+            return tf.reduce_sum(query, -1, keepdims=True) + tf.linalg.matrix_transpose(keys)
 
     try:
-        context, weights = Attention(score="dot_in_test")(tf.ones([2, WIDTH]), tf.constant(VALUES[:2]))
+        context, weights = Attention(score="sum_in_test")(tf.ones([2, WIDTH]), tf.constant(VALUES[:2]))
     finally:
-        del Score.registry["dot_in_test"]
+        del Score.registry["sum_in_test"]
     np.testing.assert_allclose(weights, tf.nn.softmax(VALUES[:2].sum(-1)), atol=1e-6)
     assert context.shape == (2, WIDTH)
 
 
-def test_wrong_rank_is_refused(attention):
+def test_wrong_shapes_and_masks_are_refused(gated):
     with pytest.raises(ValueError, match=r"values: expected \[batch, source, units\]"):
-        attention.prepare(tf.zeros([2, WIDTH]))
+        gated.prepare(tf.zeros([2, WIDTH]))
+    with pytest.raises(ValueError, match=r"mask: expected booleans, True = keep\. Received: float32"):
+        gated.prepare(tf.constant(VALUES), tf.ones([BATCH, SOURCE]))
 
 
 def test_inside_a_functional_model():

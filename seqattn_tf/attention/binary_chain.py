@@ -1,0 +1,92 @@
+"""Marginals of a chain of places, each selected or not, fast enough for every step of a decoder.
+
+    p(z) ~ exp(sum_i scores_i z_i + sum_i pairwise[z_i, z_{i+1}])        over the kept places, neighbours over any gap
+
+With `f_i` the log-odds of a place by itself and all that is left of it, and `r_i` by itself and all to its right,
+
+    f_i = scores_i + g(f_{i-1})        g(x) = log (exp p01 + exp(p11 + x)) / (exp p00 + exp(p10 + x))
+    p(z_i = 1) = sigmoid(f_i + r_i - scores_i)
+
+The way forward is a product of 2x2 matrices in log space, from either end at once, in logarithmic depth: scores of any
+size will do. The way back is a linear recursion, `g'` being a difference of two sigmoids, and needs only `f` and `r`.
+Inside, the source is the leading axis, and the two ways along it are the axis before the batch.
+"""
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from seqattn_tf.attention.prefixes import backward_recurrence, earlier, prefixes
+
+_NEVER = -1e30  # the logarithm of nothing, but fit to be subtracted
+
+
+class _Kept(NamedTuple):
+    """Places on either way, `[source, 2, batch, 1]` each."""
+
+    all: tf.Tensor
+    inner: tf.Tensor  # with a neighbour before them
+
+
+def _both(values: tf.Tensor) -> tf.Tensor:
+    """The two ways: `[source, batch, queries] -> [source, 2, batch, queries]`."""
+    return tf.stack([values, tf.reverse(values, [0])], axis=1)
+
+
+def _product(left: tf.Tensor, right: tf.Tensor) -> tf.Tensor:
+    """Of matrices of logarithms, `[source, 2, 2, ...]`."""
+    by_0, by_1 = left[:, :, :1] + right[:, :1], left[:, :, 1:] + right[:, 1:]
+    return tf.maximum(by_0, by_1) + tf.math.log1p(tf.exp(-tf.abs(by_0 - by_1)))
+
+
+def _log_odds(scores: tf.Tensor, pairwise: tf.Tensor, kept: _Kept) -> tf.Tensor:
+    """`f` on either way: `[source, 2, batch, queries], [2, 2, 2, 1, 1] -> [source, 2, batch, queries]`."""
+    inner, gone = (tf.cast(places, scores.dtype)[:, None, None] for places in (kept.inner, ~kept.all))
+    unit = tf.reshape(tf.constant([[0.0, _NEVER], [_NEVER, 0.0]], scores.dtype), [2, 2, 1, 1, 1])
+    larger = tf.nn.relu(scores)  # a place that is not kept has the score 0: with the unit matrix, nothing changes
+    matrices = inner * pairwise + gone * unit + tf.stack([-larger, scores - larger], axis=1)[:, None]
+    found = prefixes(_product, matrices)
+    return found[:, 0, 1] - found[:, 0, 0]
+
+
+def _known_log_odds(scores: tf.Tensor, pairwise: tf.Tensor, kept: _Kept, value: tf.Tensor) -> tf.Tensor:
+    """What was already found, as a function of scores and `pairwise` that can be differentiated any number of times."""
+
+    @tf.custom_gradient
+    def function(scores: tf.Tensor, pairwise: tf.Tensor) -> tuple[tf.Tensor, Any]:
+        def gradient(flow: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            before = earlier(_known_log_odds(scores, pairwise, kept, value))
+            if_on = tf.sigmoid(before + (pairwise[1, 1] - pairwise[0, 1]))  # p(z_{i-1} = 1 | z_i, all that is left)
+            if_off = tf.sigmoid(before + (pairwise[1, 0] - pairwise[0, 0]))
+            slope = tf.where(kept.inner, if_on - if_off, tf.cast(~kept.all, flow.dtype))
+            into = backward_recurrence(slope, flow)
+            moved = tf.where(kept.inner, into, tf.zeros_like(into))
+            on, off = moved * if_on, moved * if_off
+            in_pairs = tf.stack([off - moved, moved - on, -off, on])  # 00, 01, 10, 11
+            in_pairs = tf.reduce_sum(in_pairs, [1, 3, 4])  # [4, 2]
+            return tf.where(kept.all, into, tf.zeros_like(into)), tf.reshape(in_pairs, [2, 2, 2, 1, 1])
+
+        return tf.identity(value), gradient
+
+    return function(scores, pairwise)
+
+
+@tf.autograph.experimental.do_not_convert
+def selected(scores: tf.Tensor, pairwise: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """`p(z_i = 1)` of every place, 0 where it is not kept.
+
+    `[batch, queries, source], [2, 2], bool [batch, 1, source] -> [batch, queries, source]`.
+
+    >>> kept = tf.constant([[[True, False, True]]])
+    >>> selected(tf.zeros([1, 1, 3]), tf.constant([[0.0, 0.0], [0.0, 1e4]]), kept).numpy().tolist()
+    [[[1.0, 0.0, 1.0]]]
+    """
+    scores = tf.maximum(tf.where(mask, scores, tf.zeros_like(scores)), _NEVER)
+    scores, places = (tf.transpose(x, [2, 0, 1]) for x in (scores, mask))
+    both, ways = _both(scores), _both(places)
+    kept = _Kept(ways, ways & (tf.cumsum(tf.cast(ways, tf.int32), axis=0) > 1))
+    pairwise = tf.stack([pairwise, tf.transpose(pairwise)], axis=2)[..., None, None]
+    found = _log_odds(tf.stop_gradient(both), tf.stop_gradient(pairwise), kept)
+    odds = _known_log_odds(both, pairwise, kept, found)
+    weights = tf.sigmoid(odds[:, 0] + tf.reverse(odds[:, 1], [0]) - scores)
+    return tf.transpose(tf.where(places, weights, tf.zeros_like(weights)), [1, 2, 0])

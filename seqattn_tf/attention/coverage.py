@@ -1,0 +1,44 @@
+"""The additive score that sees how much attention each place has had."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.attention.additive import AdditiveScore
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class CoverageScore(AdditiveScore):
+    """`e_tj = v^T tanh(U q_t + W h_j + w c_tj)`, where `c_tj = sum_{i < t} alpha_ij` (See, Liu and Manning, 2017).
+
+    Args:
+        units: width of the hidden layer.
+
+    >>> score = CoverageScore(4)
+    >>> score.build((None, None, 3), (None, None, 6))
+    >>> state = score.initial_state(tf.ones([1, 2], tf.bool), tf.float32)
+    >>> (covered,) = score.remember(score.remember(state, tf.constant([[0.5, 0.5]])), tf.constant([[0.0, 1.0]]))
+    >>> covered.numpy().tolist()
+    [[0.5, 1.5]]
+    """
+
+    name_in_registry = "coverage"
+
+    def build(self, query_shape: Any, values_shape: Any) -> None:
+        """Create `w` beside the others."""
+        super().build(query_shape, values_shape)
+        self.coverage_kernel = self.add_weight(name="coverage_kernel", shape=(1, self.units))
+
+    def initial_state(self, mask: tf.Tensor, dtype: tf.DType) -> tuple[tf.Tensor]:
+        """Nothing is covered: `[batch, source]`."""
+        return (tf.zeros_like(mask, dtype),)
+
+    def seen(self, keys: tf.Tensor, state: tuple) -> tf.Tensor:
+        """`W h_j + w c_j`."""
+        (covered,) = state
+        return keys + covered[:, :, None] * tf.cast(self.coverage_kernel, keys.dtype)
+
+    def remember(self, state: tuple, weights: tf.Tensor) -> tuple[tf.Tensor]:
+        """The weights are added up."""
+        return (state[0] + weights,)

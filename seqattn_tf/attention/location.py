@@ -1,0 +1,63 @@
+"""The additive score that sees where it looked last."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.attention.additive import AdditiveScore
+from seqattn_tf.attention.base import first_kept
+from seqattn_tf.linear import linear
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class LocationScore(AdditiveScore):
+    """`e_tj = v^T tanh(U q_t + W h_j + L f_tj)`, `f_t = F * alpha_{t-1}` (Chorowski et al., 2015).
+
+    `F` is a convolution along the source: what it learns ("two to the right of the last place") holds at every
+    place, also beyond the lengths seen in training. Before the first query, the last place is the first one kept, so
+    that the way from step to step is the same from the start.
+
+    Args:
+        units: width of the hidden layer.
+        filters: number of filters in `F`.
+        width: of a filter, in places.
+
+    >>> score = LocationScore(4, filters=2, width=3)
+    >>> score.build((None, None, 3), (None, None, 6))
+    >>> state = score.initial_state(tf.ones([2, 5], tf.bool), tf.float32)
+    >>> score(tf.ones([2, 1, 3]), score.prepare(tf.ones([2, 5, 6])), state).shape.as_list()
+    [2, 1, 5]
+    """
+
+    name_in_registry = "location"
+
+    def __init__(self, units: int = 128, filters: int = 16, width: int = 15, **kwargs: Any) -> None:
+        super().__init__(units, **kwargs)
+        if not isinstance(width, int) or width < 1 or width % 2 == 0:
+            raise ValueError(f"width: expected a positive odd number of places. Received: {width!r}")
+        self.filters, self.width = filters, width
+
+    def build(self, query_shape: Any, values_shape: Any) -> None:
+        """Create `F` and `L` beside the others."""
+        super().build(query_shape, values_shape)
+        self.filter_kernel = self.add_weight(name="filter_kernel", shape=(self.width, 1, self.filters))
+        self.feature_kernel = self.add_weight(name="feature_kernel", shape=(self.filters, self.units))
+
+    def initial_state(self, mask: tf.Tensor, dtype: tf.DType) -> tuple[tf.Tensor]:
+        """The first kept place: `[batch, source]`."""
+        return (first_kept(mask, dtype),)
+
+    def seen(self, keys: tf.Tensor, state: tuple) -> tf.Tensor:
+        """`W h_j + L f_j`."""
+        (last,) = state
+        features = tf.nn.conv1d(last[:, :, None], tf.cast(self.filter_kernel, keys.dtype), stride=1, padding="SAME")
+        return keys + linear(features, self.feature_kernel)
+
+    def remember(self, state: tuple, weights: tf.Tensor) -> tuple[tf.Tensor]:
+        """These weights are the last."""
+        return (weights,)
+
+    def get_config(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        return {**super().get_config(), "filters": self.filters, "width": self.width}

@@ -1,0 +1,67 @@
+"""Monotonic alignment: attention that only moves forward."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.attention.base import at_least_single, first_kept
+from seqattn_tf.attention.biased import BiasedAlignment
+from seqattn_tf.attention.prefixes import earlier, recurrence
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class MonotonicAlignment(BiasedAlignment):
+    """The expected alignment of a reader that goes on from where it stopped last (Raffel et al., 2017).
+
+    At every place it stops with the probability `p_tj = sigmoid(e_tj + b)` or else goes on to the next, so
+
+        alpha_tj = p_tj q_tj,        q_tj = (1 - p_{t,j-1}) q_{t,j-1} + alpha_{t-1,j}
+
+    What runs off the end reads nothing: weights may sum to less than one. It begins at the first kept place.
+
+    Args:
+        bias: the first value of the learned `b`; the more negative, the further a new reader goes.
+        noise: standard deviation of what is added to `e` in training, so that it learns to be sure.
+        seed: of the noise.
+
+    >>> align = MonotonicAlignment(bias=0.0)
+    >>> state = align.initial_state(tf.ones([1, 3], tf.bool), tf.float32)
+    >>> weights, _ = align(tf.zeros([1, 1, 3]), tf.ones([1, 1, 3], tf.bool), state)
+    >>> weights.numpy().tolist()
+    [[[0.5, 0.25, 0.125]]]
+    """
+
+    name_in_registry = "monotonic"
+    meaning = "distribution"
+
+    def __init__(self, bias: float = -1.0, noise: float = 1.0, seed: int | None = None, **kwargs: Any) -> None:
+        super().__init__(bias, **kwargs)
+        self.noise, self.seed = noise, seed
+        self.generator = keras.random.SeedGenerator(seed)
+
+    @property
+    def draws(self) -> bool:
+        """The noise."""
+        return self.noise > 0
+
+    def initial_state(self, mask: tf.Tensor, dtype: tf.DType) -> tuple[tf.Tensor]:
+        """All of the last weight on the first kept place: `[batch, source]`."""
+        return (first_kept(mask, at_least_single(dtype)),)
+
+    def call(
+        self, logits: tf.Tensor, mask: tf.Tensor, state: tuple = (), training: bool = False
+    ) -> tuple[tf.Tensor, tuple]:
+        """`[batch, 1, source], [batch, 1, source], ([batch, source],) -> ([batch, 1, source], state)`."""
+        wide = self.shifted(logits)
+        if training and self.noise:
+            wide += self.noise * keras.random.normal(tf.shape(wide), dtype=wide.dtype, seed=self.generator)
+        stop = tf.transpose(tf.where(mask, tf.sigmoid(wide), tf.zeros_like(wide)), [2, 0, 1])
+        last = tf.transpose(tf.cast(state[0], wide.dtype))[:, :, None]
+        arrived = recurrence(earlier(1 - stop), last)  # [source, batch, 1]
+        weights = tf.transpose(stop * arrived, [1, 2, 0])
+        return tf.cast(weights, logits.dtype), (tf.squeeze(weights, 1),)
+
+    def get_config(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        return {**super().get_config(), "noise": self.noise, "seed": self.seed}

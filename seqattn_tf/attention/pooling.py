@@ -1,0 +1,72 @@
+"""Attention without a query: which places of a sequence matter at all."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.attention.base import Alignment
+from seqattn_tf.layer import Composed
+from seqattn_tf.linear import linear
+from seqattn_tf.masking import blank, checked_mask
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class AttentionPooling(Composed):
+    """One vector for a sequence, as in hierarchical attention networks (Yang et al., 2016).
+
+        u_j = tanh(W h_j + b)        alpha = align(u_j . w)        c = sum_j alpha_j h_j
+
+    Args:
+        units: width of the hidden layer `u`.
+        align: an `Alignment` or its name.
+
+    Call arguments:
+        values: `[batch, source, units]`.
+        mask: `[batch, source]`, True = keep. A row with nothing to keep gives zeros.
+
+    Returns `(context [batch, units], weights [batch, source])`.
+
+    >>> context, weights = AttentionPooling(8)(tf.ones([2, 5, 4]))
+    >>> context.shape.as_list(), weights.shape.as_list()
+    ([2, 4], [2, 5])
+    """
+
+    parts = ("align",)
+
+    def __init__(self, units: int, align: str | Alignment = "softmax", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if not isinstance(units, int) or units < 1:
+            raise ValueError(f"units: expected a positive integer. Received: {units!r}")
+        self.units = units
+        self.align = Alignment.get(align, dtype=self.dtype_policy)
+
+    def build(self, values_shape: Any) -> None:
+        """Create `W`, `b` and `w`."""
+        if not self.align.built:
+            self.align.build()
+        self.kernel = self.add_weight(name="kernel", shape=(values_shape[-1], self.units))
+        self.bias = self.add_weight(name="bias", shape=(self.units,), initializer="zeros")
+        self.scale = self.add_weight(name="scale", shape=(self.units, 1))
+        self.built = True
+
+    def call(
+        self, values: tf.Tensor, mask: tf.Tensor | None = None, training: bool = False
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """`[batch, source, units] -> ([batch, units], [batch, source])`."""
+        if values.shape.rank != 3:
+            raise ValueError(f"values: expected [batch, source, units]. Received shape: {values.shape}")
+        if mask is None:
+            mask = tf.ones(tf.shape(values)[:2], tf.bool)
+        else:
+            mask = checked_mask(mask)
+            values = blank(values, mask)
+        hidden = tf.tanh(linear(values, self.kernel, self.bias))
+        logits = tf.linalg.matrix_transpose(linear(hidden, self.scale))  # [batch, 1, source]
+        state = self.align.initial_state(mask, values.dtype)
+        weights, _ = self.align.call(logits, mask[:, None], state, training)
+        return tf.squeeze(tf.matmul(weights, values), 1), tf.squeeze(weights, 1)
+
+    def get_config(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        return {**super().get_config(), "units": self.units}

@@ -1,0 +1,82 @@
+"""Structured attention over segments: what is selected are whole spans."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.attention.structured import StructuredAlignment
+from seqattn_tf.scan import size_of
+from seqattn_tf.structured.packing import Packing
+from seqattn_tf.structured.segments import SemiMarkov
+
+
+def _shifted(values: tf.Tensor, by: int) -> tf.Tensor:
+    """`[batch, source]` with what stands `by` places further on, or back where negative; zeros from outside."""
+    padded = tf.pad(values, [[0, 0], [max(-by, 0), max(by, 0)]])
+    return padded[:, by:] if by > 0 else padded[:, : tf.shape(values)[1]]
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class SegmentsAlignment(StructuredAlignment):
+    """`alpha_j`, the probability that place `j` lies in a selected segment.
+
+        p(segments) ~ exp(sum over selected segments (b_length + sum_{j in segment} e_j))
+
+    over all ways to select segments, which do not overlap, among the kept places, neighbours over any gap. The number
+    `b` of every length is learned: the model knows how long what it looks for is.
+
+    Args:
+        width: the longest segment.
+        bias: the first value of `b`, for every place of a segment; near minus the logarithm of the source's length.
+
+    >>> align = SegmentsAlignment(width=2, bias=0.0)
+    >>> weights, _ = align(tf.zeros([1, 1, 2]), tf.constant([[[True, True]]]))
+    >>> weights.numpy().round(3).tolist()  # nothing, the first, the second, one after the other, both together
+    [[[0.6000000238418579, 0.6000000238418579]]]
+    """
+
+    name_in_registry = "segments"
+
+    def __init__(self, width: int = 4, bias: float = -3.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if not isinstance(width, int) or width < 1:
+            raise ValueError(f"width: expected a positive integer. Received: {width!r}")
+        self.width, self.bias = width, bias
+
+    def build(self, logits_shape: Any = None) -> None:
+        """Create `b`."""
+        self.lengths = self.add_weight(
+            name="lengths",
+            shape=(self.width,),
+            initializer=lambda shape, dtype=None: self.bias * tf.range(1, shape[0] + 1, dtype=dtype),
+            autocast=False,
+        )
+        self.built = True
+
+    def _spans(self, logits: tf.Tensor) -> tf.Tensor:
+        """`[batch, source] -> [batch, source, width, 2]`: not selected, a place at a time, and selected."""
+        totals = [logits]
+        for further in range(1, self.width):
+            totals.append(totals[-1] + _shifted(logits, further))
+        chosen = tf.stack(totals, -1) + tf.cast(self.lengths, logits.dtype)
+        apart = tf.where(tf.range(self.width) > 0, tf.constant(-float("inf"), logits.dtype), 0)
+        return tf.stack([apart + tf.zeros_like(chosen), chosen], -1)
+
+    def _covered(self, segments: tf.Tensor) -> tf.Tensor:
+        """From the probability of each segment `[batch, source, width]` to that of lying in one `[batch, source]`."""
+        longer = tf.cumsum(segments, axis=2, reverse=True)  # starts here and reaches that far, at least
+        return tf.add_n([_shifted(longer[:, :, back], -back) for back in range(self.width)])
+
+    def marginals(self, logits: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        """By the semi-Markov model, every query a row of its own."""
+        shape = tf.shape(logits)
+        rows = [-1, size_of(logits, 2)]
+        packing = Packing(tf.reshape(tf.broadcast_to(mask, shape), rows))
+        spans = self._spans(packing.pack(tf.reshape(logits, rows)))
+        chosen = SemiMarkov(spans, tf.zeros([2, 2], spans.dtype), packing.lengths).marginals[..., 1]
+        return tf.reshape(packing.unpack(self._covered(chosen)), shape)
+
+    def get_config(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        return {**super().get_config(), "width": self.width, "bias": self.bias}

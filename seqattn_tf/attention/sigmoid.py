@@ -1,0 +1,29 @@
+"""Sigmoid alignment: every place is selected or not, whatever the others are."""
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.attention.biased import BiasedAlignment
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class SigmoidAlignment(BiasedAlignment):
+    """`alpha_j = sigmoid(e_j + b)`, the probability that place `j` is selected.
+
+    Args:
+        bias: the first value of the learned `b`, near minus the logarithm of the length.
+
+    >>> weights, _ = SigmoidAlignment(bias=0.0)(tf.zeros([1, 1, 2]), tf.constant([[[True, False]]]))
+    >>> weights.numpy().tolist()
+    [[[0.5, 0.0]]]
+    """
+
+    name_in_registry = "sigmoid"
+    meaning = "independent"
+
+    def call(
+        self, logits: tf.Tensor, mask: tf.Tensor, state: tuple = (), training: bool = False
+    ) -> tuple[tf.Tensor, tuple]:
+        """`[batch, queries, source], [batch, 1, source] -> ([batch, queries, source], state)`."""
+        weights = tf.cast(tf.sigmoid(self.shifted(logits)), logits.dtype)
+        return tf.where(mask, weights, tf.zeros_like(weights)), state

@@ -1,0 +1,23 @@
+"""Sparsemax: a distribution with exact zeros, the nearest to the scores."""
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.attention.sparse import SparseAlignment
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class SparsemaxAlignment(SparseAlignment):
+    """`alpha = argmin |p - e|^2` over distributions `p` (Martins and Astudillo, 2016): `max(e_j - tau, 0)`.
+
+    >>> weights, _ = SparsemaxAlignment()(tf.constant([[[1.0, 0.5, -1.0]]]), tf.constant([[[True, True, True]]]))
+    >>> weights.numpy().tolist()
+    [[[0.75, 0.25, 0.0]]]
+    """
+
+    name_in_registry = "sparsemax"
+    scale, power = 1.0, 1
+
+    def threshold(self, count: tf.Tensor, mean: tf.Tensor, mean_square: tf.Tensor) -> tf.Tensor:
+        """`sum (z_j - tau) = 1`."""
+        return mean - 1 / count

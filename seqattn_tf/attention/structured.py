@@ -1,0 +1,33 @@
+"""What alignments share whose weights are marginals of a structure over the kept places."""
+
+import tensorflow as tf
+
+from seqattn_tf.attention.base import Alignment
+from seqattn_tf.structured.base import floats
+
+
+class StructuredAlignment(Alignment):
+    """A subclass gives `marginals`."""
+
+    meaning = "marginals"
+    square = False  # whether queries and source are the same places
+
+    def marginals(self, logits: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        """As `call`, in single precision at least, with one place at least, and zeros where nothing is kept."""
+        raise NotImplementedError
+
+    def call(
+        self, logits: tf.Tensor, mask: tf.Tensor, state: tuple = (), training: bool = False
+    ) -> tuple[tf.Tensor, tuple]:
+        """`[batch, queries, source], [batch, 1, source] -> ([batch, queries, source], state)`."""
+        queries, source = logits.shape[1:]
+        if source == 0:
+            return logits, state
+        wide = tf.where(mask, floats(logits, "logits", 3), 0)
+        if source is None:  # it may turn out to be 0: a place that is not kept changes nothing
+            wide = tf.pad(wide, [[0, 0], [0, int(self.square)], [0, 1]])
+            mask = tf.pad(mask, [[0, 0], [0, 0], [0, 1]])
+        weights = self.marginals(wide, mask)
+        if source is None:
+            weights = weights[:, : tf.shape(logits)[1], :-1]
+        return tf.cast(tf.ensure_shape(weights, [None, queries, source]), logits.dtype), state

@@ -1,0 +1,37 @@
+"""From rows with gaps to rows without, and back."""
+
+import tensorflow as tf
+
+
+class Packing:
+    """Moves what a mask keeps to the front of its row, in its order, and results back to where it came from.
+
+    Args:
+        mask: `bool [batch, time]`, or None where everything is kept.
+
+    >>> packing = Packing(tf.constant([[False, True, True]]))
+    >>> packing.pack(tf.constant([[5, 6, 7]])).numpy().tolist(), packing.lengths.numpy().tolist()
+    ([[6, 7, 5]], [2])
+    >>> packing.unpack(tf.constant([[6, 7, 0]])).numpy().tolist()
+    [[0, 6, 7]]
+    """
+
+    def __init__(self, mask: tf.Tensor | None) -> None:
+        self.lengths = None
+        if mask is not None:
+            self.lengths = tf.reduce_sum(tf.cast(mask, tf.int32), 1)
+            times = tf.range(tf.shape(mask)[1])
+            self._order = tf.argsort(tf.where(mask, times, times + tf.shape(mask)[1]), axis=1)
+            self._back = tf.argsort(self._order, axis=1)
+
+    def pack(self, values: tf.Tensor, axis: int = 1) -> tf.Tensor:
+        """`[batch, time, ...]`: the kept positions first, along this axis."""
+        return values if self.lengths is None else self._gather(values, self._order, axis)
+
+    def unpack(self, values: tf.Tensor, axis: int = 1) -> tf.Tensor:
+        """The way back; zeros beyond the lengths land where nothing was kept."""
+        return values if self.lengths is None else self._gather(values, self._back, axis)
+
+    @staticmethod
+    def _gather(values: tf.Tensor, places: tf.Tensor, axis: int) -> tf.Tensor:
+        return tf.gather(values, places, axis=axis, batch_dims=1)

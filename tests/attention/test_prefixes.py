@@ -1,0 +1,98 @@
+"""The recursions against loops, the binary chain against the general one."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support.gradients import assert_slopes
+from support.layers import random
+
+from seqattn_tf.attention.binary_chain import selected
+from seqattn_tf.attention.prefixes import prefixes, recurrence
+from seqattn_tf.structured import LinearChain
+from seqattn_tf.structured.packing import Packing
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 7, 8, 33, 100])
+def test_prefixes_in_order(size):
+    """Words, which do not commute: numbers to the base of a million."""
+    words = np.random.default_rng(0).integers(1, 5, size=[size, 2])
+
+    def join(before, after):
+        return (before[0] * after[0]) % 10007, (before[1] * after[0] + after[1]) % 10007
+
+    elements = (words + 1, words)
+    expected, total = [], np.zeros(2, int)
+    for factor, number in zip(*elements, strict=True):
+        total = (total * factor + number) % 10007
+        expected.append(total)
+    for run in (prefixes, tf.function(prefixes, reduce_retracing=True)):
+        found = run(join, tuple(map(tf.constant, elements)))[1]
+        np.testing.assert_array_equal(found, np.reshape(expected, [size, 2]))
+    unknown = [tf.TensorSpec([None, 2], tf.int64)] * 2
+    found = tf.function(lambda *x: prefixes(join, x)[1], input_signature=unknown)(*elements)
+    np.testing.assert_array_equal(found, np.reshape(expected, [size, 2]))
+
+
+def test_recurrence_and_its_derivatives():
+    decay, inputs = random(5, 2, dtype="float64"), random(5, 2, seed=1, dtype="float64")
+    decay[2] = 0
+    expected, y = [], np.zeros(2)
+    for d, x in zip(decay, inputs, strict=True):
+        y = d * y + x
+        expected.append(y)
+    np.testing.assert_allclose(recurrence(tf.constant(decay), tf.constant(inputs)), expected)
+
+    @tf.function
+    def squares(decay, inputs):
+        return tf.reduce_sum(recurrence(decay, inputs) ** 2)
+
+    @tf.function
+    def slope(decay, inputs):
+        with tf.GradientTape() as tape:
+            tape.watch((decay, inputs))
+            value = squares(decay, inputs)
+        return tf.add_n([tf.reduce_sum(tf.sin(g)) for g in tape.gradient(value, (decay, inputs))])
+
+    assert_slopes(squares, [decay, inputs])
+    assert_slopes(slope, [decay, inputs])
+
+
+def packed_chain(scores, pairwise, mask):
+    """The same by `LinearChain`, over the kept places moved to the front."""
+    packing = Packing(tf.constant(mask))
+    unary = packing.pack(tf.stack([tf.zeros_like(scores), scores], -1))
+    return packing.unpack(LinearChain(unary, pairwise, packing.lengths, "scan").marginals[..., 1])
+
+
+def test_the_general_chain_gives_the_same():
+    mask = np.random.default_rng(0).random([6, 40]) < 0.7
+    mask[0], mask[1, :5], mask[2] = True, False, False
+    scores, pairwise = 3 * random(6, 40, dtype="float64"), random(2, 2, seed=1, dtype="float64")
+    found = selected(tf.constant(scores[:, None]), tf.constant(pairwise), tf.constant(mask[:, None]))
+    np.testing.assert_allclose(found[:, 0], packed_chain(tf.constant(scores), tf.constant(pairwise), mask), atol=1e-12)
+
+
+def test_scores_of_any_size_in_single_precision():
+    scores = np.random.default_rng(0).choice([-1e4, -30.0, 0.5, 30.0, 1e4], size=[20, 1, 50])
+    scores += random(20, 1, 50)
+    for size in (1.0, 100.0, 1e4):
+        pairwise = size * random(2, 2, seed=2)
+        found = selected(*(tf.constant(x, tf.float32) for x in (scores, pairwise)), tf.ones([20, 1, 50], tf.bool))
+        single = tf.constant(pairwise, tf.float32), tf.constant(scores, tf.float32)
+        wide = [tf.cast(x, tf.float64) for x in single]
+        expected = packed_chain(wide[1][:, 0], wide[0], np.ones([20, 50], bool))
+        np.testing.assert_allclose(found[:, 0], expected, atol=2e-3 if size == 1e4 else 2e-5)
+
+
+def test_second_derivatives_of_the_chain():
+    mask = tf.constant([[[True, True, False, True]]])
+
+    @tf.function
+    def slope(scores, pairwise):
+        with tf.GradientTape() as tape:
+            tape.watch((scores, pairwise))
+            value = tf.reduce_sum(tf.sin(3 * selected(scores, pairwise, mask)))
+        return tf.add_n([tf.reduce_sum(tf.sin(g)) for g in tape.gradient(value, (scores, pairwise))])
+
+    for scores, pairwise in ((random(1, 1, 4), random(2, 2, seed=1)), (np.zeros([1, 1, 4]), np.zeros([2, 2]))):
+        assert_slopes(slope, [scores.astype("float64"), pairwise.astype("float64")])

@@ -1,0 +1,145 @@
+"""Every score, by being listed, runs the whole harness."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from support.attention import BATCH, MASK, SOURCE, UNITS, WIDTH, ScoreTests
+from support.layers import random
+
+from seqattn_tf import attention
+
+
+class TestAdditive(ScoreTests):
+    kind = attention.AdditiveScore
+    arguments = {"units": 7}
+
+    @classmethod
+    def make(cls, **options):
+        return cls.kind(5, **options)
+
+    def extra(self, weights, past, mask):
+        return 0
+
+    def logits(self, weights, query, values, past, mask):
+        u, w, v, *others = weights
+        seen = self.extra(others, past, mask)
+        return np.tanh(query @ u + values @ w + seen) @ v[:, 0]
+
+
+class TestCoverage(TestAdditive):
+    kind = attention.CoverageScore
+    remembers = True
+
+    def extra(self, weights, past, mask):
+        return past.sum(0)[:, None] * weights[0]
+
+
+class TestLocation(TestAdditive):
+    kind = attention.LocationScore
+    remembers = True
+    quick = True
+    arguments = {"units": 7, "filters": 2, "width": 5}
+
+    @classmethod
+    def make(cls, **options):
+        return cls.kind(5, filters=2, width=3, **options)
+
+    def extra(self, weights, past, mask):
+        filters, features = weights
+        last = past[-1] if len(past) else np.eye(SOURCE)[mask.argmax()] * mask.any()
+        padded = np.pad(last, 1)
+        return np.stack([padded[j : j + 3] @ filters[:, 0] for j in range(SOURCE)]) @ features
+
+    def test_an_even_width_has_no_middle(self):
+        with pytest.raises(ValueError, match=r"width: expected a positive odd number of places\. Received: 4"):
+            attention.LocationScore(width=4)
+
+
+class TestAverage(ScoreTests):
+    kind = attention.AverageScore
+
+    @classmethod
+    def make(cls, **options):
+        return cls.kind(**options)
+
+    def logits(self, weights, query, values, past, mask):
+        return np.zeros(len(values))
+
+
+class TestGeneral(TestAverage):
+    kind = attention.GeneralScore
+
+    def logits(self, weights, query, values, past, mask):
+        return np.array([query @ (value @ weights[0]) for value in values])
+
+
+class TestDot(TestAverage):
+    kind = attention.DotScore
+    values = random(BATCH, SOURCE, UNITS, seed=1, dtype="float64")
+
+    def logits(self, weights, query, values, past, mask):
+        return np.array([query @ value for value in values])
+
+    def test_other_widths_are_refused(self):
+        layer = attention.Attention(self.kind.name_in_registry)
+        with pytest.raises(ValueError, match=r"values: expected the width of the query, 4, .*Received: 6"):
+            layer(tf.zeros([1, UNITS]), tf.zeros([1, SOURCE, WIDTH]))
+
+
+class TestScaledDot(TestDot):
+    kind = attention.ScaledDotScore
+
+    def logits(self, weights, query, values, past, mask):
+        return np.array([query @ value / np.sqrt(UNITS) for value in values])
+
+
+class TestCosine(TestDot):
+    kind = attention.CosineScore
+    arguments = {"strength": 2.0}
+
+    def logits(self, weights, query, values, past, mask):
+        lengths = np.linalg.norm(query) * np.linalg.norm(values, axis=1)
+        return weights[0] * (values @ query) / np.where(lengths > 0, lengths, 1)
+
+    def test_zero_vectors_have_no_direction(self):
+        _, weights = attention.Attention("cosine")(tf.zeros([1, 3]), tf.zeros([1, 2, 3]))
+        assert weights.numpy().tolist() == [[0.5, 0.5]]
+
+
+def test_every_score_is_listed():
+    listed = {
+        kind.kind
+        for kind in globals().values()
+        if isinstance(kind, type) and issubclass(kind, ScoreTests)
+        if kind is not ScoreTests
+    }
+    assert listed == set(attention.Score.registry.values())
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_numbers_of_keras(scaled):
+    query, values = random(BATCH, 3, UNITS), random(BATCH, SOURCE, UNITS, seed=1)
+    ours = attention.Attention("scaled_dot" if scaled else "dot")
+    mask = MASK[:3]  # Keras gives uniform weights to a row of none
+    found = ours(tf.constant(query[:3]), tf.constant(values[:3]), mask=tf.constant(mask))
+    theirs = keras.layers.Attention(seed=0)
+    scale = UNITS**-0.5 if scaled else 1.0
+    expected = theirs([query[:3] * scale, values[:3]], mask=[None, mask], return_attention_scores=True)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+def test_additive_numbers_of_keras():
+    query, values = random(3, 2, UNITS), random(3, SOURCE, UNITS, seed=1)
+    ours = attention.Attention(attention.AdditiveScore(UNITS))
+    ours.build((None, UNITS), (None, None, UNITS))
+    scale = random(UNITS, seed=2)
+    ours.set_weights([np.eye(UNITS), np.eye(UNITS), scale[:, None]])
+    theirs = keras.layers.AdditiveAttention()
+    theirs.build([query.shape, values.shape])
+    theirs.set_weights([scale])
+    found = ours(tf.constant(query), tf.constant(values), mask=tf.constant(MASK[:3]))
+    expected = theirs([query, values], mask=[None, MASK[:3]], return_attention_scores=True)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)

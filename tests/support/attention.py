@@ -1,0 +1,252 @@
+"""What every score and every alignment must show, by being listed: numbers against NumPy, masks, gradients, saving."""
+
+import inspect
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from seqattn_tf.attention import Attention
+from support.gradients import assert_slopes
+from support.layers import random, roundtrip
+
+BATCH, QUERIES, SOURCE, UNITS, WIDTH = 4, 4, 4, 4, 6
+MASK = np.array([[1, 1, 1, 1], [1, 0, 1, 1], [0, 0, 1, 0], [0, 0, 0, 0]], bool)
+
+
+def softmax(logits):
+    weights = np.exp(logits - logits.max()) if logits.size else logits
+    return weights / weights.sum() if logits.size else weights
+
+
+def sigmoid(logits):
+    return 1 / (1 + np.exp(-logits))
+
+
+def quick_or_slow(cls, test):
+    """The test of a quick member as it is, that of another behind the slow marker."""
+    return test if cls.quick else pytest.mark.slow(test)
+
+
+class PartTests:
+    """A subclass gives `make(**options)`, `kind`, `arguments` (all, away from their defaults) and `attention`.
+
+    `attention(dtype)` is an `Attention` with the part in it, `values` what it looks at, `expected(attention, values)`
+    the weights of every row `[queries, source]`, by the formula.
+    """
+
+    takes_one = True  # query by query, or all places at once: self-attention
+    quick = False  # whether what takes long runs for this member without the slow marker
+    remembers = False
+    query = random(BATCH, QUERIES, UNITS, dtype="float64")
+    arguments = {}
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+
+        def test_compiled_mixed_and_fitted(self, layer, tmp_path):
+            self.check_compiled(layer)
+            for dtype in ("mixed_float16", "mixed_bfloat16"):
+                self.check_mixed_precision(dtype)
+            self.check_fit_and_reload(tmp_path)
+
+        cls.test_compiled_mixed_and_fitted = quick_or_slow(cls, test_compiled_mixed_and_fitted)
+
+    @classmethod
+    def build(cls, dtype):
+        layer = cls.attention(dtype=dtype)
+        layer.build((None, None, UNITS), (None, None, cls.values.shape[2]))
+        for number, weight in enumerate(layer.trainable_variables):
+            weight.assign(random(*weight.shape, seed=3 + number, dtype="float64"))
+        return layer
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def layer(cls):
+        return cls.build("float64")
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def traced(cls, layer):
+        widths = (UNITS, cls.values.shape[2])
+        unknown = [tf.TensorSpec([None, None, width], tf.float64) for width in widths]
+        unknown.append(tf.TensorSpec([None, None], tf.bool))
+        return tf.function(lambda q, v, m: layer(q, v, mask=m), input_signature=unknown)
+
+    def dirty(self):
+        return np.where(MASK[..., None], self.values, np.nan)
+
+    def test_numbers_of_the_formula_in_every_mode(self, layer, traced):
+        """Eager and with unknown shapes, gaps in the mask, NaN in them, a row of one place and one of none."""
+        weights = self.expected(layer, self.values)
+        for function in (lambda q, v, m: layer(q, v, mask=m), traced):
+            context, found = function(tf.constant(self.query), tf.constant(self.dirty()), tf.constant(MASK))
+            np.testing.assert_allclose(found, weights, atol=1e-9)
+            np.testing.assert_allclose(context, weights @ self.values, atol=1e-8)
+        assert (found.numpy()[np.broadcast_to(~MASK[:, None], found.shape)] == 0).all()
+
+    def test_sources_of_one_place_and_of_none(self, traced):
+        for size in (0, 1):
+            queries = self.query[:, : self.queries_for(size)]
+            mask = tf.constant(MASK[:, :size])
+            context, weights = traced(tf.constant(queries), tf.constant(self.values[:, :size]), mask)
+            assert weights.shape == (BATCH, queries.shape[1], size)
+            assert context.shape == (*queries.shape[:2], self.values.shape[2])
+            assert np.isfinite(context).all()
+            assert (context.numpy()[~MASK[:, :size].any(1)] == 0).all()
+
+    def queries_for(self, size):
+        return QUERIES
+
+    def test_one_at_a_time_is_the_same_as_all(self, layer, traced):
+        contexts, weights = traced(tf.constant(self.query), tf.constant(self.dirty()), tf.constant(MASK))
+        memory = layer.prepare(tf.constant(self.dirty()), tf.constant(MASK))
+        state = layer.initial_state(memory)
+        assert layer.stateful == self.remembers == bool(tf.nest.flatten(state))
+        assert all(tensor.shape[0] == BATCH for tensor in tf.nest.flatten(state))
+        for q in range(2):
+            context, weight, after = layer.attend(tf.constant(self.query[:, q]), memory, state)
+            np.testing.assert_allclose(weight, weights[:, q], atol=1e-12)
+            np.testing.assert_allclose(context, contexts[:, q], atol=1e-12)
+            for new, old in zip(tf.nest.flatten(after), tf.nest.flatten(state), strict=True):
+                assert (new.shape, new.dtype) == (old.shape, old.dtype)
+            state = after
+
+    def test_gradient_in_float64_whatever_stands_in_the_gaps(self, layer):
+        readout = random(BATCH, QUERIES, self.values.shape[2], seed=8, dtype="float64")
+        others = [variable.value for variable in layer.non_trainable_variables]
+
+        @tf.function
+        def loss(query, values, *weights):
+            (context, found), _ = layer.stateless_call(list(weights), others, query, values, mask=tf.constant(MASK))
+            total = tf.reduce_sum(context * readout) + tf.reduce_sum(found**3)
+            return total + 0 * tf.reduce_sum(query)  # not every score looks at the query
+
+        weights = [variable.numpy() for variable in layer.trainable_variables]
+        tensors = [tf.constant(a) for a in (self.query, self.dirty(), *weights)]
+        with tf.GradientTape() as tape:
+            tape.watch(tensors)
+            value = loss(*tensors)
+        gradients = tape.gradient(value, tensors)
+        assert all(np.isfinite(g).all() for g in gradients)
+        assert (gradients[1].numpy()[~MASK] == 0).all()
+        assert_slopes(loss, [self.query, self.values, *weights], directions=2)
+
+    def test_every_argument_survives_saving(self):
+        parameters = [
+            p
+            for base in self.kind.__mro__
+            if base.__module__.startswith("seqattn_tf.attention") and "__init__" in base.__dict__
+            for p in inspect.signature(base.__init__).parameters.values()
+            if p.kind is p.POSITIONAL_OR_KEYWORD and p.name != "self"
+        ]
+        assert {p.name for p in parameters} == set(self.arguments)
+        assert all(self.arguments[p.name] != p.default for p in parameters)
+        part = self.kind(**self.arguments)
+        config = roundtrip(part).get_config()
+        assert {name: config[name] for name in self.arguments} == self.arguments
+        assert type(part).registry[part.name_in_registry] is self.kind
+
+    def check_compiled(self, layer):
+        def run(query, values):
+            with tf.GradientTape() as tape:
+                tape.watch((query, values))
+                context, weights = layer(query, values, mask=tf.constant(MASK))
+                loss = tf.reduce_sum(context**2)
+            zero = tf.UnconnectedGradients.ZERO
+            return context, weights, tape.gradient(loss, (query, values), unconnected_gradients=zero)
+
+        arguments = tf.constant(self.query), tf.constant(self.values)
+        compiled = tf.function(run, jit_compile=True)(*arguments)
+        for one, other in zip(tf.nest.flatten(compiled), tf.nest.flatten(run(*arguments)), strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-9)
+
+    def check_mixed_precision(self, dtype):
+        half, whole = self.build(dtype), self.build("float32")
+        arguments = tf.constant(self.query, tf.float32), tf.constant(self.values, tf.float32)
+        found = half(*arguments, mask=tf.constant(MASK))
+        for ours, single in zip(found, whole(*arguments, mask=tf.constant(MASK)), strict=True):
+            assert ours.dtype == dtype.removeprefix("mixed_")
+            np.testing.assert_allclose(tf.cast(ours, tf.float32), single, atol=0.1)
+
+    def check_fit_and_reload(self, folder):
+        query, values = keras.Input((None, UNITS)), keras.Input((None, self.values.shape[2]))
+        context, weights = self.attention()(query, values)
+        model = keras.Model([query, values], [keras.layers.Dense(1)(context), weights])
+        model.compile("adam", ["mse", None], jit_compile=False)
+        data = [self.query.astype("float32"), self.values.astype("float32")]
+        model.fit(data, data[0][..., :1], verbose=0)
+        model.save(folder / "m.keras")
+        again = keras.models.load_model(folder / "m.keras")
+        for ours, theirs in zip(again(data), model(data), strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-6)
+
+
+class ScoreTests(PartTests):
+    """A subclass gives `logits(weights, query, values, past)`: of one query `[units]` at the places `[source, width]`,
+    where `past` are the weights of the queries before it.
+    """
+
+    values = random(BATCH, SOURCE, WIDTH, seed=1, dtype="float64")
+
+    @classmethod
+    def attention(cls, **options):
+        return Attention(cls.make(**options), "softmax", **options)
+
+    def expected(self, layer, values):
+        weights = [variable.numpy() for variable in layer.score.trainable_variables]
+        found = np.zeros((BATCH, QUERIES, SOURCE))
+        for row, mask in enumerate(MASK):
+            values = np.where(mask[:, None], self.values[row], 0)
+            for q, query in enumerate(self.query[row]):
+                logits = self.logits(weights, query, values, found[row, :q], mask)
+                found[row, q, mask] = softmax(logits[mask])
+        return found
+
+
+class AlignmentTests(PartTests):
+    """A subclass gives `aligned(weights, logits)`: of a row without gaps, `[queries, source] -> [queries, source]`.
+
+    The query of number `q` asks for feature `q` of a place, which is the logit.
+    """
+
+    query = np.broadcast_to(np.eye(UNITS), [BATCH, QUERIES, UNITS])
+    values = 2 * random(BATCH, SOURCE, UNITS, seed=1, dtype="float64")
+
+    @classmethod
+    def attention(cls, **options):
+        return Attention("dot", cls.make(**options), **options)
+
+    def expected(self, layer, values):
+        weights = [variable.numpy() for variable in layer.align.trainable_variables]
+        found = np.zeros((BATCH, QUERIES, SOURCE))
+        for row, mask in enumerate(MASK):
+            if mask.any():
+                kept = np.ix_(mask if not self.takes_one else np.ones(QUERIES, bool), mask)
+                found[row][kept] = self.aligned(weights, self.values[row].T[kept])
+        return found
+
+    def test_weights_mean_what_they_say(self, traced):
+        _, weights = traced(tf.constant(self.query), tf.constant(self.values), tf.constant(MASK))
+        sums = weights.numpy().sum(2)
+        assert (weights.numpy() >= 0).all()
+        assert (weights.numpy() <= 1 + 1e-12).all()
+        assert self.kind.meaning == self.meaning
+        if self.meaning in ("distribution", "sample"):
+            assert (sums <= 1 + 1e-12).all()
+
+    def test_huge_logits_in_single_precision(self):
+        layer = self.build("float32")
+        signs = np.array([[1, 1, -1, 1], [1, -1, 1, 1], [-1, 1, 1, -1], [1, -1, -1, 1]])
+        values = tf.constant(np.broadcast_to(1e4 * signs, self.values.shape) + self.values, tf.float32)
+        query = tf.constant(self.query, tf.float32)
+
+        @tf.function
+        def run(values):
+            with tf.GradientTape() as tape:
+                tape.watch(values)
+                loss = tf.reduce_sum(layer(query, values, mask=tf.constant(MASK))[1] ** 2)
+            return loss, tape.gradient(loss, values)
+
+        assert all(np.isfinite(found).all() for found in run(values))
