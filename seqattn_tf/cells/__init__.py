@@ -1,7 +1,27 @@
 """One step of recurrence each: `Cell` is the contract, a variant is one file."""
 
-from seqattn_tf.cells.base import Cell
+from seqattn_tf.cells.base import Cell, cell_of
 from seqattn_tf.cells.gru import GRUCell
+from seqattn_tf.cells.ladder import AccumulateCell, AccumulateForgetCell, AccumulateInputCell
+from seqattn_tf.cells.layer_norm import LayerNormGRUCell, LayerNormLSTMCell
 from seqattn_tf.cells.lstm import LSTMCell
+from seqattn_tf.cells.peephole import PeepholeLSTMCell
+from seqattn_tf.cells.rnn import RNNCell
+from seqattn_tf.cells.wrappers import DeepTransitionCell, DropoutCell, ZoneoutCell
 
-__all__ = ["Cell", "GRUCell", "LSTMCell"]
+__all__ = [
+    "AccumulateCell",
+    "AccumulateForgetCell",
+    "AccumulateInputCell",
+    "Cell",
+    "DeepTransitionCell",
+    "DropoutCell",
+    "GRUCell",
+    "LSTMCell",
+    "LayerNormGRUCell",
+    "LayerNormLSTMCell",
+    "PeepholeLSTMCell",
+    "RNNCell",
+    "ZoneoutCell",
+    "cell_of",
+]

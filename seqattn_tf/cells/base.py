@@ -1,11 +1,12 @@
-"""The contract of a cell, and what all gated cells share.
+"""The contract of a cell, and what the cells with kernels share.
 
 A cell is Keras's cell (`call(inputs, states) -> (output, states)`, `state_size`, `get_initial_state`), split in two:
 
     call(x, s) = step(project(x), s)
 
-`project` sees no state, so a network projects all time steps at once before its loop and scans `step` alone. The
-output of a cell is its first state; `gates` gives what a person may look at.
+`project` sees no state, so a network projects all time steps at once before its loop and scans `step` alone. All
+randomness of a cell happens in `project` too, and travels in what it returns: `step` is a pure function. The output
+of a cell is its first state; `gates` gives what a person may look at.
 """
 
 from typing import Any, ClassVar
@@ -15,10 +16,11 @@ import tensorflow as tf
 
 from seqattn_tf.layer import Named
 from seqattn_tf.linear import linear
+from seqattn_tf.scan import size_of
 
 
 class Cell(Named, keras.layers.Layer):
-    """One step of recurrence; subclasses give `state_size`, `build`, `project`, `step` and `gates`.
+    """One step of recurrence; subclasses give `state_size`, `projected_size`, `build`, `project`, `step` and `gates`.
 
     >>> Cell.get("gru", units=8).state_size
     [8]
@@ -38,14 +40,22 @@ class Cell(Named, keras.layers.Layer):
 
     @property
     def projected_size(self) -> int:
-        """Width of what `project` returns, to which a network may add projections of its own."""
+        """Width of the projection, to which a network may `join` projections of its own."""
         raise NotImplementedError
 
-    def project(self, inputs: tf.Tensor) -> tf.Tensor:
-        """The part of the step that depends on the inputs alone: `[..., features] -> [..., projected]`."""
+    def project(self, inputs: tf.Tensor, training: bool = False) -> Any:
+        """The part of the step that depends on the inputs alone: `[..., features] -> [..., projected]`.
+
+        A cell that needs more at every step, as random numbers in training, returns a structure of tensors with the
+        same leading axes. These are `[batch]`, or `[time, batch]` for whole sequences.
+        """
         raise NotImplementedError
 
-    def step(self, projected: tf.Tensor, states: list[tf.Tensor]) -> list[tf.Tensor]:
+    def join(self, projected: Any, extra: tf.Tensor) -> Any:
+        """What `project` returned, with another part `[..., projected]` added to the projection."""
+        return projected + extra
+
+    def step(self, projected: Any, states: list[tf.Tensor]) -> list[tf.Tensor]:
         """The states after one step: `[batch, projected], states -> states`."""
         raise NotImplementedError
 
@@ -53,26 +63,77 @@ class Cell(Named, keras.layers.Layer):
         """The named inner activations of one step, for inspection."""
         raise NotImplementedError
 
+    @property
+    def dropped_size(self) -> int:
+        """Width of the factors that `dropped_step` takes."""
+        return self.state_size[0]
+
+    def dropped_step(self, projected: Any, states: list[tf.Tensor], factors: tf.Tensor) -> list[tf.Tensor]:
+        """One step that reads its first state times `factors [batch, dropped_size]`: recurrent dropout.
+
+        Only what enters the recurrent products is meant; a cell that also carries its first state over, as a GRU
+        does, says here how.
+        """
+        return self.step(projected, [states[0] * factors, *states[1:]])
+
     def call(self, inputs: tf.Tensor, states: Any, training: bool = False) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """One step in Keras's form: the output, and the states after it."""
-        states = self.step(self.project(inputs), tf.nest.flatten(states))
+        states = self.step(self.project(inputs, training=training), tf.nest.flatten(states))
         return states[0], states
 
     def get_initial_state(self, batch_size: tf.Tensor | int) -> list[tf.Tensor]:
         """Zeros for every state."""
         return [tf.zeros([batch_size, size], self.compute_dtype) for size in self.state_size]
 
+    def twin(self) -> "Cell":
+        """Another cell like this one, with weights and random numbers of its own."""
+        return type(self).from_config({**self.get_config(), "name": f"{self.name}_twin"})
 
-class GatedCell(Cell):
-    """A cell whose gates are rows of one kernel, laid out and named as in Keras, so that weights can be exchanged."""
 
-    gate_count: int
+def cell_of(cell: str | Cell, units: int | None = None, dtype: Any = None) -> Cell:
+    """A given cell as it is; a named one with so many units, in the precision of its owner.
+
+    >>> cell_of("lstm", 4).state_size
+    [4, 4]
+    """
+    if isinstance(cell, str) and units is None:
+        raise ValueError(f"units: expected a number for the cell {cell!r} given by name. Received: None")
+    return Cell.get(cell, dtype=dtype, **({} if units is None else {"units": units}))
+
+
+def recurrent_product(
+    hidden: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor | None = None, factors: tf.Tensor | None = None
+) -> tf.Tensor:
+    """`h U (+ b)`; with `factors [batch, blocks x units]`, every block of `U` reads the state times factors of its own.
+
+    >>> recurrent_product(tf.ones([1, 2]), tf.eye(2, 4), factors=tf.constant([[0.0, 2.0, 1.0, 1.0]])).numpy().tolist()
+    [[0.0, 2.0, 0.0, 0.0]]
+    """
+    if factors is None:
+        return linear(hidden, kernel, bias)
+    blocks = kernel.shape[1] // kernel.shape[0]
+    pairs = zip(tf.split(factors, blocks, axis=-1), tf.split(kernel, blocks, axis=-1), strict=True)
+    product = tf.concat([linear(hidden * own, block) for own, block in pairs], axis=-1)
+    return product if bias is None else product + tf.cast(bias, product.dtype)
+
+
+class KernelCell(Cell):
+    """A cell of blocks of units side by side in one kernel, laid out and named as in Keras: weights can be exchanged.
+
+    A subclass names its `blocks` and gives `_advance`; steps, dropped steps and gates follow.
+
+    Args:
+        units: size of each state.
+        activation: of the candidate and of the output.
+        kernel_initializer, recurrent_initializer, bias_initializer: as in Keras.
+    """
+
+    blocks: ClassVar[tuple[str, ...]]  # what the units of the kernel are for, in the order they stand there
 
     def __init__(
         self,
         units: int,
-        activation: str = "tanh",
-        recurrent_activation: str = "sigmoid",
+        activation: Any = "tanh",
         kernel_initializer: Any = "glorot_uniform",
         recurrent_initializer: Any = "orthogonal",
         bias_initializer: Any = "zeros",
@@ -83,10 +144,19 @@ class GatedCell(Cell):
             raise ValueError(f"units: expected a positive integer. Received: {units!r}")
         self.units = units
         self.activation = keras.activations.get(activation)
-        self.recurrent_activation = keras.activations.get(recurrent_activation)
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.recurrent_initializer = keras.initializers.get(recurrent_initializer)
         self.bias_initializer = keras.initializers.get(bias_initializer)
+
+    @property
+    def state_size(self) -> list[int]:
+        """One state, the hidden vector."""
+        return [self.units]
+
+    @property
+    def projected_size(self) -> int:
+        """One block of units for each use."""
+        return len(self.blocks) * self.units
 
     def build(self, input_shape: Any) -> None:
         """Create `kernel`, `recurrent_kernel` and `bias` in Keras's layout."""
@@ -100,11 +170,6 @@ class GatedCell(Cell):
         self.bias = self.add_weight(name="bias", shape=self.bias_shape(), initializer=self.initial_bias)
         self.built = True
 
-    @property
-    def projected_size(self) -> int:
-        """One block of units for each gate."""
-        return self.gate_count * self.units
-
     def bias_shape(self) -> tuple[int, ...]:
         """Shape of `bias`."""
         return (self.projected_size,)
@@ -113,9 +178,41 @@ class GatedCell(Cell):
         """First value of `bias`."""
         return self.bias_initializer(shape, dtype=dtype)
 
-    def project(self, inputs: tf.Tensor) -> tf.Tensor:
+    def project(self, inputs: tf.Tensor, training: bool = False) -> tf.Tensor:
         """`x W + b`."""
-        return linear(inputs, self.kernel, self.bias)
+        return self._product(inputs, self.bias)
+
+    def _product(self, inputs: tf.Tensor, bias: tf.Tensor | None = None) -> tf.Tensor:
+        """`x W (+ b)`; inputs without features, those of a cell that sees its states alone, give `b`."""
+        if self.kernel.shape[0]:
+            return linear(inputs, self.kernel, bias)
+        row = tf.reduce_sum(tf.cast(self.kernel, inputs.dtype), axis=0)  # no rows: zeros, with a gradient of no rows
+        row = row if bias is None else row + tf.cast(bias, inputs.dtype)
+        leading = [size_of(inputs, axis) for axis in range(inputs.shape.rank - 1)]
+        return tf.broadcast_to(row, [*leading, self.projected_size])
+
+    def _advance(
+        self, projected: tf.Tensor, states: list[tf.Tensor], factors: tf.Tensor | None = None
+    ) -> tuple[list[tf.Tensor], tuple[tf.Tensor, ...]]:
+        """The states after one step, and the activation of every block; `factors` as in `recurrent_product`."""
+        raise NotImplementedError
+
+    def step(self, projected: tf.Tensor, states: list[tf.Tensor]) -> list[tf.Tensor]:
+        """The states after one step: `[batch, blocks x units], states -> states`."""
+        return self._advance(projected, states)[0]
+
+    @property
+    def dropped_size(self) -> int:
+        """Every block has factors of its own, as in Keras."""
+        return self.projected_size
+
+    def dropped_step(self, projected: tf.Tensor, states: list[tf.Tensor], factors: tf.Tensor) -> list[tf.Tensor]:
+        """One step whose recurrent products read the first state times factors; what is carried over stays whole."""
+        return self._advance(projected, states, factors)[0]
+
+    def gates(self, inputs: tf.Tensor, states: list[tf.Tensor]) -> dict[str, tf.Tensor]:
+        """The activation of every block at one step, by its name: `[batch, units]` each."""
+        return dict(zip(self.blocks, self._advance(self.project(inputs), states)[1], strict=True))
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""
@@ -123,8 +220,36 @@ class GatedCell(Cell):
             **super().get_config(),
             "units": self.units,
             "activation": keras.activations.serialize(self.activation),
-            "recurrent_activation": keras.activations.serialize(self.recurrent_activation),
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
             "recurrent_initializer": keras.initializers.serialize(self.recurrent_initializer),
             "bias_initializer": keras.initializers.serialize(self.bias_initializer),
+        }
+
+
+class GatedCell(KernelCell):
+    """A cell some of whose blocks are gates.
+
+    Args:
+        units, activation: as in `KernelCell`.
+        recurrent_activation: of the gates.
+        **kwargs: initializers.
+    """
+
+    def __init__(
+        self, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid", **kwargs: Any
+    ) -> None:
+        super().__init__(units, activation, **kwargs)
+        self.recurrent_activation = keras.activations.get(recurrent_activation)
+
+    def _opened(self, drive: tf.Tensor) -> tf.Tensor:
+        """A gate: for the logistic function `sig(x) = (1 + tanh(x / 2)) / 2`, which XLA computes faster on a CPU."""
+        if self.recurrent_activation is keras.activations.sigmoid:
+            return 0.5 * tf.tanh(0.5 * drive) + 0.5
+        return self.recurrent_activation(drive)
+
+    def get_config(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        return {
+            **super().get_config(),
+            "recurrent_activation": keras.activations.serialize(self.recurrent_activation),
         }

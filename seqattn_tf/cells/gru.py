@@ -1,9 +1,11 @@
-"""The gated recurrent unit, with Keras's weights and numbers (`reset_after=True`, gates in the order z, r, h)."""
+"""The gated recurrent unit, with Keras's weights and numbers (gates in the order z, r, h)."""
+
+from typing import Any
 
 import keras
 import tensorflow as tf
 
-from seqattn_tf.cells.base import GatedCell
+from seqattn_tf.cells.base import GatedCell, recurrent_product
 from seqattn_tf.linear import linear
 
 
@@ -12,13 +14,15 @@ class GRUCell(GatedCell):
     """Gated recurrent unit.
 
         z = sig(W_z x + U_z h + b_z)      r = sig(W_r x + U_r h + b_r)
-        c = tanh(W_h x + b_h + r * (U_h h + d_h))
+        c = tanh(W_h x + b_h + r * (U_h h + d_h))      or, with the reset before,      tanh(W_h x + b_h + U_h (r * h))
         h' = z * h + (1 - z) * c
 
     Args:
         units: size of the state.
         activation, recurrent_activation: of the candidate, of the gates.
-        kernel_initializer, recurrent_initializer, bias_initializer: as in Keras.
+        reset_after: reset what the recurrent product gives (Keras's default, and one product fewer), or what it reads
+            (Cho et al. 2014).
+        **kwargs: `kernel_initializer`, `recurrent_initializer`, `bias_initializer`, as in Keras.
 
     >>> cell = GRUCell(4)
     >>> output, states = cell(tf.ones([2, 3]), cell.get_initial_state(2))
@@ -27,36 +31,52 @@ class GRUCell(GatedCell):
     """
 
     name_in_registry = "gru"
-    gate_count = 3
+    blocks = ("update", "reset", "candidate")
 
-    @property
-    def state_size(self) -> list[int]:
-        """One state, the hidden vector."""
-        return [self.units]
+    def __init__(
+        self,
+        units: int,
+        activation: Any = "tanh",
+        recurrent_activation: Any = "sigmoid",
+        reset_after: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(units, activation, recurrent_activation, **kwargs)
+        self.reset_after = reset_after
 
     def bias_shape(self) -> tuple[int, ...]:
-        """One row for the inputs, one for the recurrence."""
-        return (2, 3 * self.units)
+        """One row for the inputs; one for the recurrence where its product is reset."""
+        return (2, self.projected_size) if self.reset_after else (self.projected_size,)
 
-    def project(self, inputs: tf.Tensor) -> tf.Tensor:
+    def project(self, inputs: tf.Tensor, training: bool = False) -> tf.Tensor:
         """`x W + b`: `[..., features] -> [..., 3 units]`."""
-        return linear(inputs, self.kernel, self.bias[0])
+        return self._product(inputs, self.bias[0] if self.reset_after else self.bias)
 
-    def _activations(self, projected: tf.Tensor, hidden: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        recurrent = linear(hidden, self.recurrent_kernel, self.bias[1])
-        input_update, input_reset, input_candidate = tf.split(projected, 3, axis=-1)
-        own_update, own_reset, own_candidate = tf.split(recurrent, 3, axis=-1)
-        update = self.recurrent_activation(input_update + own_update)
-        reset = self.recurrent_activation(input_reset + own_reset)
-        return update, reset, self.activation(input_candidate + reset * own_candidate)
+    def _recurrence(self, hidden: tf.Tensor, factors: tf.Tensor | None) -> tf.Tensor:
+        """`h U + d`: of all blocks where their product is reset, else of the two gates."""
+        if self.reset_after:
+            return recurrent_product(hidden, self.recurrent_kernel, self.bias[1], factors)
+        gates = 2 * self.units
+        return recurrent_product(
+            hidden, self.recurrent_kernel[:, :gates], factors=None if factors is None else factors[:, :gates]
+        )
 
-    def step(self, projected: tf.Tensor, states: list[tf.Tensor]) -> list[tf.Tensor]:
-        """One step: `[batch, 3 units], [[batch, units]] -> [[batch, units]]`."""
+    def _advance(
+        self, projected: tf.Tensor, states: list[tf.Tensor], factors: tf.Tensor | None = None
+    ) -> tuple[list[tf.Tensor], tuple[tf.Tensor, ...]]:
         (hidden,) = states
-        update, _, candidate = self._activations(projected, hidden)
-        return [update * hidden + (1 - update) * candidate]
+        own = tf.split(self._recurrence(hidden, factors), 3 if self.reset_after else 2, axis=-1)
+        input_update, input_reset, input_candidate = tf.split(projected, 3, axis=-1)
+        update = self._opened(input_update + own[0])
+        reset = self._opened(input_reset + own[1])
+        if self.reset_after:
+            own_candidate = reset * own[2]
+        else:
+            read = hidden if factors is None else hidden * factors[:, 2 * self.units :]
+            own_candidate = linear(reset * read, self.recurrent_kernel[:, 2 * self.units :])
+        candidate = self.activation(input_candidate + own_candidate)
+        return [candidate + update * (hidden - candidate)], (update, reset, candidate)
 
-    def gates(self, inputs: tf.Tensor, states: list[tf.Tensor]) -> dict[str, tf.Tensor]:
-        """`update`, `reset` and `candidate` of one step, each `[batch, units]`."""
-        names = ("update", "reset", "candidate")
-        return dict(zip(names, self._activations(self.project(inputs), states[0]), strict=True))
+    def get_config(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        return {**super().get_config(), "reset_after": self.reset_after}

@@ -1,122 +1,172 @@
-"""Every cell, by being listed, runs the whole harness."""
+"""Every cell, by being listed, runs the whole harness against the formula of its paper."""
 
-import keras
 import numpy as np
 import pytest
-import tensorflow as tf
-from support.gradients import assert_gradient
-from support.layers import random, roundtrip
+from support import cells as harness
+from support.cells import UNITS, CellTests, gru_step, lstm_step, sigmoid
 
 from seqattn_tf import cells
-from seqattn_tf.recurrent import Recurrent
-
-UNITS, FEATURES, BATCH, TIME = 4, 3, 2, 5
-MASK = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], bool)
-
-CELLS = {
-    "gru": (cells.GRUCell, keras.layers.GRU, {}),
-    "lstm": (cells.LSTMCell, keras.layers.LSTM, {"unit_forget_bias": False}),
-}
-SHARED_ARGUMENTS = {
-    "units": 7,
-    "activation": "relu",
-    "recurrent_activation": "hard_sigmoid",
-    "kernel_initializer": "he_normal",
-    "recurrent_initializer": "zeros",
-    "bias_initializer": "ones",
-}
 
 
-@pytest.fixture(params=CELLS)
-def name(request):
-    return request.param
+def normal(values, epsilon=1e-3):
+    return (values - values.mean()) / np.sqrt(values.var() + epsilon)
 
 
-def twins(name, dtype="float32"):
-    """Our network and Keras's, with the same random weights."""
-    ours = Recurrent(name, units=UNITS, dtype=dtype)
-    keras_layer = CELLS[name][1](UNITS, return_sequences=True, return_state=True, dtype=dtype)
-    for layer in (ours, keras_layer):
-        layer.build((None, None, FEATURES))
-    keras_layer.set_weights([random(*w.shape, seed=i) for i, w in enumerate(keras_layer.get_weights())])
-    ours.set_weights(keras_layer.get_weights())
-    return ours, keras_layer
+class TestRNN(CellTests):
+    kind, gates, arguments = cells.RNNCell, ("candidate",), harness.KERNEL_ARGUMENTS
+
+    def make(self, **options):
+        return cells.RNNCell(UNITS, **options)
+
+    def reference(self, weights, x, states):
+        kernel, recurrent, bias = weights
+        return [np.tanh(x @ kernel + states[0] @ recurrent + bias)]
 
 
-def test_numbers_of_keras_with_and_without_mask(name):
-    ours, keras_layer = twins(name)
-    inputs = tf.constant(random(BATCH, TIME, FEATURES))
-    for mask in (None, tf.constant(MASK)):
-        outputs, states = ours(inputs, mask=mask)
-        expected, *expected_states = keras_layer(inputs, mask=mask)
-        keep = MASK if mask is not None else np.ones_like(MASK)
-        np.testing.assert_allclose(outputs.numpy()[keep], expected.numpy()[keep], atol=1e-6)
-        for state, expected_state in zip(states, expected_states, strict=True):
-            np.testing.assert_allclose(state, expected_state, atol=1e-6)
+class TestGRU(CellTests):
+    kind, gates = cells.GRUCell, ("update", "reset", "candidate")
+    arguments = {**harness.GATED_ARGUMENTS, "reset_after": False}
+    quick = ("mixed_precision",)
+
+    def make(self, **options):
+        return cells.GRUCell(UNITS, **options)
+
+    def reference(self, weights, x, states):
+        return gru_step(weights, x, states)
 
 
-def test_new_weights_start_as_keras_starts_them(name):
-    fresh = CELLS[name][1](UNITS)
-    fresh.build((None, None, FEATURES))
-    cell = CELLS[name][0](UNITS)
-    cell.build((None, FEATURES))
-    np.testing.assert_array_equal(cell.get_weights()[2], fresh.get_weights()[2])  # the bias is deterministic
+class TestGRUResetBefore(TestGRU):
+    quick = ()
+
+    def make(self, **options):
+        return cells.GRUCell(UNITS, reset_after=False, **options)
+
+    def reference(self, weights, x, states):
+        return gru_step(weights, x, states, reset_after=False)
 
 
-def test_call_is_step_after_project(name):
-    ours, keras_layer = twins(name)
-    inputs = tf.constant(random(BATCH, FEATURES))
-    states = [tf.constant(random(BATCH, UNITS, seed=i)) for i, _ in enumerate(ours.cell.state_size)]
-    output, after = ours.cell(inputs, states)
-    expected, expected_states = keras_layer.cell(inputs, states)
-    np.testing.assert_allclose(output, expected, atol=1e-6)
-    for state, expected_state in zip(after, tf.nest.flatten(expected_states), strict=True):
-        np.testing.assert_allclose(state, expected_state, atol=1e-6)
+class TestAccumulate(CellTests):
+    kind, gates, arguments = cells.AccumulateCell, ("candidate",), harness.LSTM_ARGUMENTS
+
+    def make(self, **options):
+        return cells.AccumulateCell(UNITS, **options)
+
+    def reference(self, weights, x, states):
+        kernel, recurrent, bias = weights
+        c = states[1] + np.tanh(x @ kernel + states[0] @ recurrent + bias)
+        return [np.tanh(c), c]
 
 
-def test_gates_lie_between_their_bounds(name):
-    ours, _ = twins(name)
-    gates = ours.cell.gates(tf.constant(random(BATCH, FEATURES)), ours.cell.get_initial_state(BATCH))
-    for gate, values in gates.items():
-        low = -1 if gate == "candidate" else 0
-        assert ((values >= low) & (values <= 1)).numpy().all()
-        assert values.shape == (BATCH, UNITS)
+class TestAccumulateForget(CellTests):
+    kind, gates, arguments = cells.AccumulateForgetCell, ("forget", "candidate"), harness.LSTM_ARGUMENTS
+
+    def make(self, **options):
+        return cells.AccumulateForgetCell(UNITS, **options)
+
+    def reference(self, weights, x, states):
+        kernel, recurrent, bias = weights
+        f, g = np.split(x @ kernel + states[0] @ recurrent + bias, 2)
+        c = sigmoid(f) * states[1] + np.tanh(g)
+        return [np.tanh(c), c]
 
 
-def test_every_argument_survives_saving(name):
-    kind, _, extra = CELLS[name]
-    cell = kind(**SHARED_ARGUMENTS, **extra)
-    config = roundtrip(cell).get_config()
-    for argument, value in {**SHARED_ARGUMENTS, **extra}.items():
-        stored = config[argument]
-        text = str(stored["class_name"] if isinstance(stored, dict) else stored).lower().replace("_", "")
-        assert text == str(value).lower().replace("_", ""), argument
+class TestAccumulateInput(CellTests):
+    kind, gates, arguments = cells.AccumulateInputCell, ("input", "forget", "candidate"), harness.LSTM_ARGUMENTS
+
+    def make(self, **options):
+        return cells.AccumulateInputCell(UNITS, **options)
+
+    def reference(self, weights, x, states):
+        kernel, recurrent, bias = weights
+        i, f, g = np.split(x @ kernel + states[0] @ recurrent + bias, 3)
+        c = sigmoid(f) * states[1] + sigmoid(i) * np.tanh(g)
+        return [np.tanh(c), c]
 
 
-def test_gradient_in_float64(name):
-    ours, _ = twins(name, "float64")
-    readout = tf.constant(random(BATCH, TIME, UNITS, seed=9, dtype="float64"))
+class TestLSTM(CellTests):
+    kind, gates = cells.LSTMCell, ("input", "forget", "candidate", "output")
+    arguments = harness.LSTM_ARGUMENTS
+    quick = ("compiled",)
 
-    def loss(inputs, *weights):
-        outputs, _ = ours.stateless_call(list(weights), [], inputs, mask=tf.constant(MASK))[0]
-        return tf.reduce_sum(outputs * readout)
+    def make(self, **options):
+        return cells.LSTMCell(UNITS, **options)
 
-    assert_gradient(loss, [random(BATCH, TIME, FEATURES, dtype="float64"), *ours.get_weights()])
-
-
-def test_mixed_precision_stays_near_single(name):
-    ours, _ = twins(name)
-    half = Recurrent(name, units=UNITS, dtype="mixed_bfloat16")
-    half.build((None, None, FEATURES))
-    half.set_weights(ours.get_weights())
-    inputs = tf.constant(random(BATCH, TIME, FEATURES))
-    outputs, _ = half(inputs, mask=tf.constant(MASK))
-    assert outputs.dtype == tf.bfloat16
-    np.testing.assert_allclose(tf.cast(outputs, tf.float32), ours(inputs, mask=tf.constant(MASK))[0], atol=0.1)
+    def reference(self, weights, x, states):
+        return lstm_step(weights, x, states)
 
 
-def test_unknown_cell_and_bad_units_are_refused():
-    with pytest.raises(ValueError, match=r"expected one of \['gru', 'lstm'\].*Received: 'elman'"):
+class TestPeepholeLSTM(TestLSTM):
+    kind = cells.PeepholeLSTMCell
+    arguments = {**harness.LSTM_ARGUMENTS, "peephole_initializer": "zeros"}
+    quick = ()
+
+    def make(self, **options):
+        return cells.PeepholeLSTMCell(UNITS, **options)
+
+    def reference(self, weights, x, states):
+        kernel, recurrent, bias, peepholes = weights
+        h, c = states
+        i, f, g, o = np.split(x @ kernel + h @ recurrent + bias, 4)
+        new = sigmoid(f + peepholes[1] * c) * c + sigmoid(i + peepholes[0] * c) * np.tanh(g)
+        return [sigmoid(o + peepholes[2] * new) * np.tanh(new), new]
+
+
+class TestLayerNormLSTM(TestLSTM):
+    kind = cells.LayerNormLSTMCell
+    arguments = {**harness.LSTM_ARGUMENTS, "epsilon": 0.25, "carry_normalised": True}
+    quick = ()
+    options = {}
+
+    def make(self, **options):
+        return cells.LayerNormLSTMCell(UNITS, **self.options, **options)
+
+    def reference(self, weights, x, states):
+        kernel, recurrent, bias, gain, memory_gain, memory_shift = weights
+        h, c = states
+        i, f, g, o = np.split(gain[0] * normal(x @ kernel) + gain[1] * normal(h @ recurrent) + bias, 4)
+        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+        shown = memory_gain * normal(c) + memory_shift
+        return [sigmoid(o) * np.tanh(shown), shown if self.options else c]
+
+
+class TestLayerNormLSTMAsInAddons(TestLayerNormLSTM):
+    options = {"carry_normalised": True}
+
+
+class TestLayerNormGRU(TestGRU):
+    kind = cells.LayerNormGRUCell
+    arguments = {**harness.GATED_ARGUMENTS, "epsilon": 0.25}
+    not_stored = ("reset_after",)
+    quick = ()
+
+    def make(self, **options):
+        return cells.LayerNormGRUCell(UNITS, **options)
+
+    def reference(self, weights, x, states):
+        kernel, recurrent, bias, gain = weights
+        (h,) = states
+
+        def side(values, number):
+            values = np.concatenate([normal(values[: 2 * UNITS]), normal(values[2 * UNITS :])])
+            return np.split(gain[number] * values + bias[number], 3)
+
+        (x_z, x_r, x_c), (h_z, h_r, h_c) = side(x @ kernel, 0), side(h @ recurrent, 1)
+        z, r = sigmoid(x_z + h_z), sigmoid(x_r + h_r)
+        return [z * h + (1 - z) * np.tanh(x_c + r * h_c)]
+
+
+def test_every_cell_is_found_by_name_and_listed_here():
+    listed = {kind.kind.name_in_registry for kind in globals().values() if hasattr(kind, "arguments")}
+    assert {name for name, kind in cells.Cell.registry.items() if kind.__module__.startswith("seqattn_tf")} >= listed
+    assert listed >= {n for n in harness.names() if "memory" not in n}
+    assert isinstance(cells.Cell.get("gru", units=3), cells.GRUCell)
+
+
+def test_bad_arguments_are_refused():
+    with pytest.raises(ValueError, match=r"expected one of \['accumulate', .*'rnn'\].*Received: 'elman'"):
         cells.Cell.get("elman")
-    with pytest.raises(ValueError, match=r"expected a positive integer\. Received: 0"):
+    with pytest.raises(ValueError, match=r"units: expected a positive integer\. Received: 0"):
         cells.GRUCell(0)
+    for kind in (cells.LayerNormLSTMCell, cells.LayerNormGRUCell):
+        with pytest.raises(ValueError, match=r"epsilon: expected a positive number\. Received: 0"):
+            kind(4, epsilon=0)

@@ -1,0 +1,146 @@
+"""Cells that normalise what enters their gates (Ba et al. 2016).
+
+The parts of the drive are normalised at every step, in `step`: what a network joins to the projection, a context say,
+is an input like the others and is normalised with them.
+"""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.cells.base import recurrent_product
+from seqattn_tf.cells.gru import GRUCell
+from seqattn_tf.cells.lstm import LSTMCell
+
+
+def normalise(values: tf.Tensor, epsilon: float) -> tf.Tensor:
+    """The values of each row with mean 0 and variance 1, less than 1 where it is near `epsilon`; float32 at least.
+
+    >>> normalise(tf.constant([[1.0, 3.0], [2.0, 2.0]]), 1e-9).numpy().tolist()
+    [[-1.0, 1.0], [0.0, 0.0]]
+    """
+    wide = tf.cast(values, tf.float32) if values.dtype.size < 4 else values
+    centred = wide - tf.reduce_mean(wide, axis=-1, keepdims=True)
+    variance = tf.reduce_mean(tf.square(centred), axis=-1, keepdims=True)
+    return tf.cast(centred * tf.math.rsqrt(variance + epsilon), values.dtype)
+
+
+def _checked(epsilon: float) -> float:
+    if not epsilon > 0:
+        raise ValueError(f"epsilon: expected a positive number. Received: {epsilon!r}")
+    return epsilon
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class LayerNormLSTMCell(LSTMCell):
+    """Long short-term memory, layer-normalised; `N` gives a row mean 0 and variance 1.
+
+        [i f g o] = [sig sig tanh sig](a * N(W x) + d * N(U h) + b)
+        c' = f * c + i * g
+        h' = o * tanh(v * N(c') + w)
+
+    The shifts of the first two normalisations are one with the bias `b`. The paper carries `c'` on as it is;
+    TensorFlow Addons' `LayerNormLSTMCell` carries `v * N(c') + w`, as this one does with `carry_normalised`.
+
+    Args:
+        units: size of each of the two states.
+        epsilon: added to the variance.
+        carry_normalised: whether the memory is carried on as the output reads it.
+        **kwargs: as in `LSTMCell`.
+
+    >>> cell = LayerNormLSTMCell(4)
+    >>> output, states = cell(tf.ones([2, 3]), cell.get_initial_state(2))
+    >>> output.shape.as_list()
+    [2, 4]
+    """
+
+    name_in_registry = "layer_norm_lstm"
+
+    def __init__(self, units: int, epsilon: float = 1e-3, carry_normalised: bool = False, **kwargs: Any) -> None:
+        super().__init__(units, **kwargs)
+        self.epsilon = _checked(epsilon)
+        self.carry_normalised = carry_normalised
+
+    def build(self, input_shape: Any) -> None:
+        """The LSTM's weights; a gain for the inputs and one for the recurrence; gain and shift of the memory."""
+        super().build(input_shape)
+        self.gain = self.add_weight(name="gain", shape=(2, self.projected_size), initializer="ones")
+        self.memory_gain = self.add_weight(name="memory_gain", shape=(self.units,), initializer="ones")
+        self.memory_shift = self.add_weight(name="memory_shift", shape=(self.units,), initializer="zeros")
+
+    def project(self, inputs: tf.Tensor, training: bool = False) -> tf.Tensor:
+        """`x W`; the bias comes after the normalisation."""
+        return self._product(inputs)
+
+    def _drives(self, projected: tf.Tensor, hidden: tf.Tensor, factors: tf.Tensor | None) -> tf.Tensor:
+        own = recurrent_product(hidden, self.recurrent_kernel, factors=factors)
+        gain, bias = tf.cast(self.gain, own.dtype), tf.cast(self.bias, own.dtype)
+        return gain[0] * normalise(projected, self.epsilon) + gain[1] * normalise(own, self.epsilon) + bias
+
+    def _settle(self, memory: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        gain, shift = tf.cast(self.memory_gain, memory.dtype), tf.cast(self.memory_shift, memory.dtype)
+        shown = gain * normalise(memory, self.epsilon) + shift
+        return shown, shown if self.carry_normalised else memory
+
+    def get_config(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        return {**super().get_config(), "epsilon": self.epsilon, "carry_normalised": self.carry_normalised}
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class LayerNormGRUCell(GRUCell):
+    """Gated recurrent unit, layer-normalised; `N` gives a row mean 0 and variance 1.
+
+        [z r] = sig(a * N(W_zr x) + b + d * N(U_zr h) + e)
+        c = tanh(a' * N(W_h x) + b' + r * (d' * N(U_h h) + e'))
+        h' = z * h + (1 - z) * c
+
+    The gates are normalised together and the candidate by itself, the inputs and the recurrence apart. The shifts are
+    the biases of `GRUCell`, whose reset after the product this is.
+
+    Args:
+        units: size of the state.
+        epsilon: added to the variance.
+        **kwargs: as in `GRUCell`, without `reset_after`.
+
+    >>> cell = LayerNormGRUCell(4)
+    >>> output, states = cell(tf.ones([2, 3]), cell.get_initial_state(2))
+    >>> output.shape.as_list()
+    [2, 4]
+    """
+
+    name_in_registry = "layer_norm_gru"
+
+    def __init__(self, units: int, epsilon: float = 1e-3, **kwargs: Any) -> None:
+        super().__init__(units, **{**kwargs, "reset_after": True})
+        self.epsilon = _checked(epsilon)
+
+    def build(self, input_shape: Any) -> None:
+        """The GRU's weights; a gain for the inputs and one for the recurrence."""
+        super().build(input_shape)
+        self.gain = self.add_weight(name="gain", shape=(2, self.projected_size), initializer="ones")
+
+    def project(self, inputs: tf.Tensor, training: bool = False) -> tf.Tensor:
+        """`x W`; the bias comes after the normalisation."""
+        return self._product(inputs)
+
+    def _normalised(self, values: tf.Tensor, side: int) -> tf.Tensor:
+        """Gates and candidate, each normalised, scaled and shifted: `[batch, 3 units]`."""
+        parts = tf.split(values, [2 * self.units, self.units], axis=-1)
+        values = tf.concat([normalise(part, self.epsilon) for part in parts], axis=-1)
+        return tf.cast(self.gain[side], values.dtype) * values + tf.cast(self.bias[side], values.dtype)
+
+    def _recurrence(self, hidden: tf.Tensor, factors: tf.Tensor | None) -> tf.Tensor:
+        return self._normalised(recurrent_product(hidden, self.recurrent_kernel, factors=factors), 1)
+
+    def _advance(
+        self, projected: tf.Tensor, states: list[tf.Tensor], factors: tf.Tensor | None = None
+    ) -> tuple[list[tf.Tensor], tuple[tf.Tensor, ...]]:
+        return super()._advance(self._normalised(projected, 0), states, factors)
+
+    def get_config(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        config = super().get_config()
+        config.pop("reset_after")  # not one of them
+        return {**config, "epsilon": self.epsilon}

@@ -1,0 +1,165 @@
+"""The Neural Turing Machine: a cell with a memory that it reads and writes by attention."""
+
+from typing import Any, NamedTuple
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.attention.base import at_least_single
+from seqattn_tf.attention.cosine import unit_length
+from seqattn_tf.cells.base import Cell, cell_of
+from seqattn_tf.layer import Composed
+from seqattn_tf.linear import linear
+
+
+def _softmax(logits: tf.Tensor) -> tf.Tensor:
+    return tf.cast(tf.nn.softmax(tf.cast(logits, at_least_single(logits.dtype))), logits.dtype)
+
+
+class _Head(NamedTuple):
+    """What the controller says to a head."""
+
+    key: tf.Tensor  # [batch, width], what to look for
+    strength: tf.Tensor  # [batch, 1], how sharply
+    gate: tf.Tensor  # [batch, 1], from where the head was (0) to what it looked for (1)
+    shift: tf.Tensor  # [batch, 3], one slot back, none, one on
+    sharpness: tf.Tensor  # [batch, 1], at least one
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class MemoryCell(Composed, Cell):
+    """A controller beside a memory `M` of `slots` rows, with one head that writes and one that reads (Graves, 2014).
+
+        h' = controller([x; r], h)              all below is said by h', through one linear map
+        w_c = softmax(strength * cos(key, M))                by content
+        w_g = gate * w_c + (1 - gate) * w                    or where it was
+        w_s[i] = sum_k shift[k] w_g[i - k]                   a slot back or on, in a circle
+        w' = w_s^sharpness / sum w_s^sharpness
+        M' = M * (1 - w_write' erase) + w_write' add         first the write head,
+        r' = w_read' M'                                      then the read head, which sees what was written
+
+    The states are the output `[h'; r']`, the controller's other states, `M` in one row, and for either head the
+    logits of its weights: any numbers are a valid state, so that a network may make the first one as it likes. By
+    default the first memory is learned, starting from small random numbers (all alike, nothing could be found by
+    content), and both heads stand at the first slot.
+
+    Args:
+        units: size of the controller's state, when that is given by name.
+        slots: rows of the memory.
+        width: numbers in a row.
+        controller: a `Cell`, or the name of one.
+
+    >>> cell = MemoryCell(4, slots=5, width=3)
+    >>> cell.build((None, 2))
+    >>> output, states = cell(tf.ones([1, 2]), cell.get_initial_state(1))
+    >>> output.shape.as_list(), cell.state_size  # [h; r], c, M, and where the heads stand
+    ([1, 7], [7, 4, 15, 5, 5])
+    """
+
+    name_in_registry = "memory"
+    parts = ("controller",)
+
+    def __init__(
+        self,
+        units: int | None = None,
+        slots: int = 32,
+        width: int = 16,
+        controller: str | Cell = "lstm",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        for name, value in (("slots", slots), ("width", width)):
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"{name}: expected a positive integer. Received: {value!r}")
+        self.slots, self.width = slots, width
+        self.controller = cell_of(controller, units, self.dtype_policy)
+
+    @property
+    def state_size(self) -> list[int]:
+        """The output, the controller's other states, the memory, and the logits of the read and the write head."""
+        first, *others = self.controller.state_size
+        return [first + self.width, *others, self.slots * self.width, self.slots, self.slots]
+
+    @property
+    def projected_size(self) -> int:
+        """Of the controller."""
+        return self.controller.projected_size
+
+    def build(self, input_shape: Any) -> None:
+        """Build the controller, and create what it reads and says."""
+        if not self.controller.built:
+            self.controller.build(input_shape)
+        head = self.width + 6
+        self.read_kernel = self.add_weight(name="read_kernel", shape=(self.width, self.projected_size))
+        said = 2 * head + 2 * self.width
+        self.head_kernel = self.add_weight(name="head_kernel", shape=(self.controller.output_size, said))
+        self.head_bias = self.add_weight(name="head_bias", shape=(said,), initializer="zeros")
+        small = keras.initializers.RandomNormal(stddev=0.1)
+        self.first_memory = self.add_weight(name="first_memory", shape=(self.slots * self.width,), initializer=small)
+        self.built = True
+
+    def get_initial_state(self, batch_size: tf.Tensor | int) -> list[tf.Tensor]:
+        """The learned memory, both heads at the first slot, zeros and the controller's own."""
+        first, *others = self.controller.get_initial_state(batch_size)
+        output = tf.concat([first, tf.zeros([batch_size, self.width], first.dtype)], axis=-1)
+        memory = tf.tile(tf.cast(self.first_memory, first.dtype)[None], [batch_size, 1])
+        head = tf.one_hot(tf.zeros([batch_size], tf.int32), self.slots, 0.0, -10.0, dtype=first.dtype)
+        return [output, *others, memory, head, head]
+
+    def project(self, inputs: tf.Tensor, training: bool = False) -> Any:
+        """By the controller."""
+        return self.controller.project(inputs, training=training)
+
+    def join(self, projected: Any, extra: tf.Tensor) -> Any:
+        """By the controller."""
+        return self.controller.join(projected, extra)
+
+    def _heads(self, said: tf.Tensor) -> tuple[_Head, _Head, tf.Tensor, tf.Tensor]:
+        """The read head, the write head, what is erased and what is added."""
+        sizes = [self.width, 1, 1, 3, 1]
+        *parts, erase, add = tf.split(said, [*sizes, *sizes, self.width, self.width], axis=-1)
+
+        def head(key: tf.Tensor, strength: tf.Tensor, gate: tf.Tensor, shift: tf.Tensor, sharp: tf.Tensor) -> _Head:
+            softplus = tf.nn.softplus
+            return _Head(key, softplus(strength), tf.sigmoid(gate), _softmax(shift), 1 + softplus(sharp))
+
+        return head(*parts[:5]), head(*parts[5:]), tf.sigmoid(erase), tf.tanh(add)
+
+    @staticmethod
+    def _moved(head: _Head, last: tf.Tensor, memory: tf.Tensor) -> tf.Tensor:
+        """The logits of where the head goes: `[batch, slots]`, from those of where it was."""
+        found = tf.squeeze(tf.matmul(unit_length(memory), unit_length(head.key)[:, :, None]), -1)
+        found = _softmax(head.strength * found)
+        here = head.gate * found + (1 - head.gate) * _softmax(last)
+        back, on = tf.concat([here[:, 1:], here[:, :1]], 1), tf.concat([here[:, -1:], here[:, :-1]], 1)
+        moved = head.shift[:, :1] * back + head.shift[:, 1:2] * here + head.shift[:, 2:] * on
+        return head.sharpness * tf.math.log(tf.maximum(moved, 1e-7))
+
+    def _advance(self, projected: Any, states: list[tf.Tensor]) -> tuple[list[tf.Tensor], _Head, _Head]:
+        output, *others, memory, read_at, write_at = states
+        hidden, read = tf.split(output, [self.controller.output_size, self.width], axis=-1)
+        projected = self.controller.join(projected, linear(read, self.read_kernel))
+        hidden, *others = self.controller.step(projected, [hidden, *others])
+        reader, writer, erase, add = self._heads(linear(hidden, self.head_kernel, self.head_bias))
+        rows = tf.reshape(memory, [-1, self.slots, self.width])
+        write_at = self._moved(writer, write_at, rows)
+        written = _softmax(write_at)[:, :, None]
+        rows = rows * (1 - written * erase[:, None]) + written * add[:, None]
+        read_at = self._moved(reader, read_at, rows)
+        read = tf.squeeze(tf.matmul(_softmax(read_at)[:, None], rows), 1)
+        memory = tf.reshape(rows, [-1, self.slots * self.width])
+        return [tf.concat([hidden, read], axis=-1), *others, memory, read_at, write_at], reader, writer
+
+    def step(self, projected: Any, states: list[tf.Tensor]) -> list[tf.Tensor]:
+        """One step: `[batch, projected], [output, ..., memory, read head, write head] -> states`."""
+        return self._advance(projected, states)[0]
+
+    def gates(self, inputs: tf.Tensor, states: list[tf.Tensor]) -> dict[str, tf.Tensor]:
+        """Where the heads look, `read` and `write` `[batch, slots]`, and how far by content, `[batch, 1]`."""
+        after, reader, writer = self._advance(self.project(inputs), states)
+        read, write = (_softmax(logits) for logits in after[-2:])
+        return {"read": read, "write": write, "read_content": reader.gate, "write_content": writer.gate}
+
+    def get_config(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        return {**super().get_config(), "slots": self.slots, "width": self.width}

@@ -1,0 +1,33 @@
+"""The vanilla recurrent cell, with Keras's weights and numbers."""
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.cells.base import KernelCell, recurrent_product
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class RNNCell(KernelCell):
+    """The vanilla recurrent cell.
+
+        h' = tanh(W x + U h + b)
+
+    Args:
+        units: size of the state.
+        activation: of the state.
+        **kwargs: `kernel_initializer`, `recurrent_initializer`, `bias_initializer`, as in Keras.
+
+    >>> cell = RNNCell(4)
+    >>> output, states = cell(tf.ones([2, 3]), cell.get_initial_state(2))
+    >>> output.shape.as_list()
+    [2, 4]
+    """
+
+    name_in_registry = "rnn"
+    blocks = ("candidate",)
+
+    def _advance(
+        self, projected: tf.Tensor, states: list[tf.Tensor], factors: tf.Tensor | None = None
+    ) -> tuple[list[tf.Tensor], tuple[tf.Tensor, ...]]:
+        hidden = self.activation(projected + recurrent_product(states[0], self.recurrent_kernel, factors=factors))
+        return [hidden], (hidden,)

@@ -1,0 +1,229 @@
+"""A cell over time."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.cells import Cell, cell_of
+from seqattn_tf.layer import Composed
+from seqattn_tf.linear import linear
+from seqattn_tf.masking import blank, checked_mask
+from seqattn_tf.recurrence import compiles, recur
+from seqattn_tf.recurrent.watch import watched
+from seqattn_tf.scan import hold, to_time_major
+
+INITIALS = ("zeros", "learned")
+CONTEXTS = (None, "state", "input", "both")
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class Recurrent(Composed):
+    """Run a cell over the time axis: all inputs projected at once, then the steps scanned.
+
+    Args:
+        cell: a `Cell`, or the name of one together with `units`.
+        units: size of the state when the cell is given by name.
+        reverse: read from the last step to the first.
+        initial: the states before the first step: `"zeros"`, or `"learned"` with the other weights.
+        context: what a fixed vector `c` given in the call is used for: `"state"`, the states before the first step are
+            `tanh(W c + b)`; `"input"`, its projection joins the inputs' at every step; or `"both"`.
+        truncate: let no gradient through the states after every so many kept steps (truncated backpropagation through
+            time). Outputs are the same.
+        jit_compile: whether XLA compiles the loop over time; None: in training, if the length is known (each new length
+            is compiled anew). A compiled loop has no second derivatives, and goes into an export compiled.
+        stateful: begin where the last call ended, until `reset_state()`. For batches of one size, known when building.
+
+    Call arguments:
+        inputs: `[batch, time, features]`.
+        mask: `[batch, time]`, True = keep. A step that is not kept leaves the state as it is and gives zeros.
+        initial_state: states before the first step, such as a former call returned; before all other choices.
+        context: `[batch, n]`, with the argument of that name.
+        training: whether to draw what the cell draws in training.
+
+    Returns `(outputs [batch, time, units], states)`.
+
+    >>> outputs, states = Recurrent("gru", units=4)(tf.ones([2, 5, 3]))
+    >>> outputs.shape.as_list(), [s.shape.as_list() for s in states]
+    ([2, 5, 4], [[2, 4]])
+    """
+
+    parts = ("cell",)
+
+    def __init__(
+        self,
+        cell: str | Cell = "gru",
+        units: int | None = None,
+        reverse: bool = False,
+        initial: str = "zeros",
+        context: str | None = None,
+        truncate: int | None = None,
+        stateful: bool = False,
+        jit_compile: bool | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        if initial not in INITIALS:
+            raise ValueError(f"initial: expected one of {INITIALS}. Received: {initial!r}")
+        if context not in CONTEXTS:
+            raise ValueError(f"context: expected one of {CONTEXTS}. Received: {context!r}")
+        if truncate is not None and (not isinstance(truncate, int) or truncate < 1):
+            raise ValueError(f"truncate: expected a positive integer or None. Received: {truncate!r}")
+        ways = [initial == "learned", context in ("state", "both"), stateful]
+        if sum(ways) > 1:
+            raise ValueError(
+                "initial: expected one way to the first state, of learned, from the context, stateful. "
+                f"Received: initial={initial!r}, context={context!r}, stateful={stateful!r}"
+            )
+        self.cell = cell_of(cell, units, self.dtype_policy)
+        self.reverse = reverse
+        self.initial = initial
+        self.context = context
+        self.truncate = truncate
+        self.stateful = stateful
+        self.jit_compile = jit_compile
+
+    @property
+    def output_size(self) -> int:
+        """Width of the outputs."""
+        return self.cell.output_size
+
+    def build(self, inputs_shape: Any, context_shape: Any = None) -> None:
+        """Build the cell, and what the context and the first states need."""
+        if not self.cell.built:
+            self.cell.build(inputs_shape)
+        if self.context is not None and context_shape is None:
+            raise ValueError(f"context: expected [batch, n], for context={self.context!r}. Received: None")
+        sizes = list(enumerate(self.cell.state_size))
+        if self.context in ("input", "both"):
+            shape = (context_shape[-1], self.cell.projected_size)
+            self.context_kernel = self.add_weight(name="context_kernel", shape=shape)
+        if self.context in ("state", "both"):
+            shapes = [(context_shape[-1], size) for _, size in sizes]
+            self.first_kernels = [self.add_weight(name=f"first_kernel_{i}", shape=s) for i, s in enumerate(shapes)]
+        if self.context in ("state", "both") or self.initial == "learned":
+            self.first_biases = [
+                self.add_weight(name=f"first_bias_{i}", shape=(size,), initializer="zeros") for i, size in sizes
+            ]
+        if self.stateful:
+            if inputs_shape[0] is None:
+                raise ValueError(f"stateful: expected a known batch size. Received: inputs of shape {inputs_shape}")
+            self.kept = [
+                self.add_weight(
+                    name=f"state_{i}",
+                    shape=(inputs_shape[0], size),
+                    initializer=lambda shape, dtype, i=i: tf.cast(self.cell.get_initial_state(shape[0])[i], dtype),
+                    trainable=False,
+                )
+                for i, size in sizes
+            ]
+        self.built = True
+
+    def reset_state(self) -> None:
+        """Forget what the calls before left behind: the next one begins from the cell's initial state."""
+        if not self.stateful:
+            raise ValueError("reset_state: expected a network with stateful=True. Received: stateful=False")
+        if self.built:
+            self._keep(self.cell.get_initial_state(self.kept[0].shape[0]))
+
+    def _keep(self, states: list[tf.Tensor]) -> None:
+        for variable, state in zip(self.kept, states, strict=True):
+            variable.assign(tf.cast(state, variable.dtype))
+
+    def _first_states(self, inputs: tf.Tensor, context: tf.Tensor | None) -> list[tf.Tensor]:
+        if self.stateful:
+            return [tf.cast(variable, self.compute_dtype) for variable in self.kept]
+        if self.context in ("state", "both"):
+            pairs = zip(self.first_kernels, self.first_biases, strict=True)
+            return [tf.tanh(linear(context, kernel, bias)) for kernel, bias in pairs]
+        zeros = self.cell.get_initial_state(tf.shape(inputs)[0])
+        if self.initial == "learned":
+            return [zero + tf.cast(own, zero.dtype) for zero, own in zip(zeros, self.first_biases, strict=True)]
+        return zeros
+
+    def _check(self, inputs: tf.Tensor, initial_state: Any, context: tf.Tensor | None) -> None:
+        if inputs.shape.rank != 3:
+            raise ValueError(f"inputs: expected [batch, time, features]. Received shape: {inputs.shape}")
+        if (context is None) != (self.context is None):
+            received = "None" if context is None else f"shape {context.shape}"
+            raise ValueError(f"context: expected one with context={self.context!r} only. Received: {received}")
+        if context is not None and context.shape.rank != 2:
+            raise ValueError(f"context: expected [batch, n]. Received shape: {context.shape}")
+        if initial_state is not None and len(tf.nest.flatten(initial_state)) != len(self.cell.state_size):
+            raise ValueError(f"initial_state: expected {len(self.cell.state_size)}. Received: {initial_state}")
+        if self.stateful and inputs.shape[0] != self.kept[0].shape[0]:
+            raise ValueError(f"stateful: expected batches of {self.kept[0].shape[0]}. Received: {inputs.shape[0]}")
+
+    def _truncated(self, mask: tf.Tensor | None, projected: Any) -> tuple[Any, Any]:
+        """The step that first cuts the states off where it is told to, and its elements `(projected, cut [time])`."""
+        if mask is None:
+            time = tf.shape(tf.nest.flatten(projected)[0])[0]
+            before = tf.range(time)  # how many steps were taken
+            before = time - 1 - before if self.reverse else before
+        else:
+            before = tf.cumsum(tf.cast(mask, tf.int32), axis=0, exclusive=True, reverse=self.reverse)
+        cut = tf.logical_and(before > 0, before % self.truncate == 0)
+
+        def step(element: tuple, states: list[tf.Tensor]) -> list[tf.Tensor]:
+            inputs, cut = element
+            return self.cell.step(inputs, hold(cut, [tf.stop_gradient(state) for state in states], states))
+
+        return step, (projected, cut)
+
+    def _gates(
+        self, inputs: tf.Tensor, mask: tf.Tensor | None, first: list[tf.Tensor], stacked: list[tf.Tensor]
+    ) -> dict[str, tf.Tensor]:
+        """The gates at every kept step `[steps, units]`, from the inputs and the states before each."""
+
+        def kept(values: tf.Tensor) -> tf.Tensor:
+            if mask is None:
+                return tf.reshape(values, [-1, values.shape[-1]])
+            return tf.boolean_mask(values, mask)
+
+        before = []
+        for start, states in zip(first, stacked, strict=True):
+            rows = [states[1:], start[None]] if self.reverse else [start[None], states[:-1]]
+            before.append(kept(to_time_major(tf.concat(rows, axis=0))))
+        return self.cell.gates(kept(inputs), before)
+
+    def call(
+        self,
+        inputs: tf.Tensor,
+        mask: tf.Tensor | None = None,
+        initial_state: Any = None,
+        context: tf.Tensor | None = None,
+        training: bool = False,
+    ) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        """Outputs at every step, and the states after the last."""
+        self._check(inputs, initial_state, context)
+        keep = None
+        if mask is not None:
+            mask = checked_mask(mask)
+            inputs = blank(inputs, mask)  # whatever stands in the padding, it reaches no gradient
+            keep = to_time_major(mask)
+        projected = self.cell.project(to_time_major(inputs), training=training)
+        if self.context in ("input", "both"):
+            projected = self.cell.join(projected, linear(context, self.context_kernel)[None])
+        states = self._first_states(inputs, context) if initial_state is None else tf.nest.flatten(initial_state)
+        step, elements = (self.cell.step, projected) if self.truncate is None else self._truncated(keep, projected)
+        compiled = compiles(self.jit_compile, elements, training)
+        weights = self.cell.weights if compiled else ()
+        stacked, last = recur(lambda x, s, _: step(x, s), elements, states, (), weights, keep, self.reverse, compiled)
+        if self.stateful:
+            self._keep(last)
+        if watched() is not None:
+            watched().append((self.name, self._gates(inputs, mask, states, stacked)))
+        outputs = to_time_major(stacked[0])
+        return outputs if mask is None else blank(outputs, mask), last
+
+    def get_config(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        return {
+            **super().get_config(),
+            "reverse": self.reverse,
+            "initial": self.initial,
+            "context": self.context,
+            "truncate": self.truncate,
+            "stateful": self.stateful,
+            "jit_compile": self.jit_compile,
+        }

@@ -1,0 +1,224 @@
+"""Recursion over trees, all nodes of one height of the whole batch at once."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.layer import Composed
+from seqattn_tf.masking import blank, checked_mask
+from seqattn_tf.recurrent.compositions import Composition
+from seqattn_tf.scan import repeat, size_of
+
+
+def balanced_tree(mask: tf.Tensor) -> tf.Tensor:
+    """The children of every node of the balanced binary tree over the kept places of each row.
+
+    A span of kept places is halved, the right half having one place more where the number is odd. Of `T` places the
+    nodes 0 to T - 1 are the leaves, each at its own place, and node `T - 1 + m` joins what stands before the m-th kept
+    place with what begins there.
+
+    Args:
+        mask: `[batch, T]`, True = keep.
+
+    Returns `int32 [batch, 2 T - 1, 2]`, -1 for none.
+
+    >>> balanced_tree(tf.constant([[True, True, True]]))[0, 3:].numpy().tolist()  # 0 with 4, which is 1 with 2
+    [[0, 4], [1, 2]]
+    """
+    size = size_of(mask, 1)
+    length = tf.reduce_sum(tf.cast(mask, tf.int32), axis=1, keepdims=True)
+    split = 1 + tf.range(tf.maximum(size, 1) - 1)[None] + tf.zeros_like(length)  # [batch, T - 1], where a node splits
+
+    def narrow(low: tf.Tensor, high: tf.Tensor) -> tuple:
+        middle = (low + high) // 2
+        return tf.where(split > middle, middle, low), tf.where(split < middle, middle, high)
+
+    def going(low: tf.Tensor, high: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_any(tf.logical_and(split < length, (low + high) // 2 != split))
+
+    low, high = repeat(going, narrow, (tf.zeros_like(split), length + tf.zeros_like(split)), limit=32)
+
+    places = tf.range(size)
+    order = tf.argsort(tf.where(mask, places, places + size), axis=1)  # the kept places first: [batch, T]
+
+    def child(low: tf.Tensor, high: tf.Tensor) -> tf.Tensor:
+        leaf = tf.gather(order, tf.clip_by_value(low, 0, size - 1), batch_dims=1)
+        node = tf.where(high - low == 1, leaf, size - 1 + (low + high) // 2)
+        return tf.where(split < length, node, -1)
+
+    inner = tf.stack([child(low, split), child(split, high)], axis=-1)
+    leaves = tf.fill([size_of(mask, 0), size, 2], -1)
+    return tf.concat([leaves, inner], axis=1)
+
+
+def heights(children: tf.Tensor) -> tf.Tensor:
+    """The height of every node over its farthest leaf: `[batch, nodes, children] -> [batch, nodes]`.
+
+    >>> heights(tf.constant([[[1, 2], [-1, -1], [3, -1], [-1, -1]]])).numpy().tolist()
+    [[2, 0, 1, 0]]
+    """
+
+    def lift(found: tf.Tensor) -> tf.Tensor:
+        below = tf.gather(found, tf.maximum(children, 0), batch_dims=1)
+        return tf.reduce_max(tf.where(children >= 0, below, -1), axis=-1) + 1
+
+    flat, nodes = tf.zeros_like(children[..., 0]), size_of(children, 1)
+    found, _ = repeat(
+        lambda found, higher: tf.reduce_any(found != higher),
+        lambda _, higher: (higher, lift(higher)),
+        (flat, lift(flat)),
+        limit=nodes,
+    )
+    tf.debugging.assert_less(found, nodes, "children: expected trees, without a cycle")
+    return found
+
+
+def _count(numbers: tf.Tensor, size: tf.Tensor | int) -> tf.Tensor:
+    """How often each of the numbers from 0 to `size` stands in its row: `[batch, n] -> [batch, size]`."""
+    rows = size_of(numbers, 0)
+    ids = tf.where(tf.logical_or(numbers < 0, numbers >= size), -1, numbers + size * tf.range(rows)[:, None])
+    counts = tf.math.unsorted_segment_sum(tf.ones_like(numbers), ids, rows * size)
+    return tf.reshape(counts, [rows, size])
+
+
+def _parents(children: tf.Tensor) -> tf.Tensor:
+    """How many parents each node has: `[batch, nodes, children] -> [batch, nodes]`."""
+    rows, nodes, most = (size_of(children, axis) for axis in range(3))
+    return _count(tf.reshape(children, [rows, nodes * most]), nodes)
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class TreeRecurrent(Composed):
+    """Compose the states of children into that of their parent, from the leaves up to the root.
+
+    Every node of one height is composed at once, over the whole batch: there are as many steps as the highest tree has
+    levels. In a graph with a known number of nodes, as XLA wants it, each step has room for half of them, which is the
+    most that can be of one height above the leaves; elsewhere for as many as there are.
+
+    Args:
+        composition: a `Composition`, or the name of one together with `units`: `"child_sum"` (TreeLSTM, any number of
+            children), `"binary"` (TreeLSTM, left and right) or `"tensor"` (bilinear, left and right).
+        units: size of the state when the composition is given by name.
+
+    Call arguments:
+        inputs: with `children`, of every node `[batch, nodes, features]`; without, of the leaves
+            `[batch, leaves, features]`, and the tree is the balanced one over those kept (see `balanced_tree`), its
+            inner nodes having inputs of zeros.
+        mask: `[batch, nodes or leaves]`, True = keep. A node that is not kept is no child, and gives zeros.
+        children: `int [batch, nodes, most children]`, the numbers of each node's children in any order of the nodes;
+            negative for none. Every node is the child of one other at the most.
+
+    Returns the output at every node `[batch, nodes, units]` and the states at the root, `[batch, units]` each. The
+    root is the highest node that is nobody's child, the first of them; without a node, zeros.
+
+    >>> outputs, (hidden, memory) = TreeRecurrent("binary", units=4)(tf.ones([2, 5, 3]))
+    >>> outputs.shape.as_list(), hidden.shape.as_list()
+    ([2, 9, 4], [2, 4])
+    """
+
+    parts = ("composition",)
+
+    def __init__(self, composition: str | Composition = "child_sum", units: int | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if isinstance(composition, str) and units is None:
+            raise ValueError(f"units: expected a number for the composition {composition!r}. Received: None")
+        size = {} if units is None else {"units": units}
+        self.composition = Composition.get(composition, dtype=self.dtype_policy, **size)
+
+    @property
+    def output_size(self) -> int:
+        """Width of the outputs."""
+        return self.composition.units
+
+    def build(self, inputs_shape: Any) -> None:
+        """Build the composition."""
+        if not self.composition.built:
+            self.composition.build(inputs_shape)
+        self.built = True
+
+    def _tree(self, inputs: tf.Tensor, mask: tf.Tensor | None, children: Any) -> tuple:
+        """The inputs of all nodes, projected; which of them are kept; their children."""
+        if mask is not None:
+            mask = checked_mask(mask)
+            inputs = blank(inputs, mask)
+        else:
+            mask = tf.ones([size_of(inputs, 0), size_of(inputs, 1)], tf.bool)
+        projected = self.composition.project(inputs)
+        if children is not None:
+            children = self._checked(tf.convert_to_tensor(children), inputs)
+            kept = tf.gather(mask, tf.maximum(children, 0), batch_dims=1)
+            there = tf.logical_and(tf.logical_and(kept, mask[..., None]), children >= 0)
+            return projected, mask, tf.where(there, children, -1)
+        children = balanced_tree(mask)
+        inner = children[:, size_of(inputs, 1) :]
+        bare = self.composition.project(tf.zeros([1, inputs.shape[-1]], inputs.dtype))
+        bare = tf.broadcast_to(bare, [size_of(inputs, 0), size_of(inner, 1), projected.shape[-1]])
+        return tf.concat([projected, bare], 1), tf.concat([mask, inner[..., 0] >= 0], 1), children
+
+    def _checked(self, children: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
+        if not children.dtype.is_integer or children.shape.rank != 3:
+            raise ValueError(
+                "children: expected integers [batch, nodes, most children]. "
+                f"Received: {children.dtype.name} {children.shape}"
+            )
+        most = self.composition.most_children
+        if children.shape[-1] == 0 or (most is not None and children.shape[-1] != most):
+            raise ValueError(f"children: expected {most or 'some'} for each node. Received: shape {children.shape}")
+        if not children.shape[:2].is_compatible_with(inputs.shape[:2]):
+            raise ValueError(f"children: expected one row for each node of {inputs.shape}. Received: {children.shape}")
+        children = tf.cast(children, tf.int32)
+        nodes = size_of(children, 1)
+        known = tf.debugging.assert_less(children, nodes, "children: expected numbers of nodes")
+        single = tf.debugging.assert_less(_parents(children), 2, "children: expected one parent for a node at the most")
+        with tf.control_dependencies([one for one in (known, single) if one is not None]):
+            return tf.identity(children)
+
+    def call(
+        self, inputs: tf.Tensor, mask: tf.Tensor | None = None, children: tf.Tensor | None = None
+    ) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        """Level by level."""
+        if inputs.shape.rank != 3:
+            raise ValueError(f"inputs: expected [batch, nodes, features]. Received shape: {inputs.shape}")
+        projected, mask, children = self._tree(inputs, mask, children)
+        states = [blank(state, mask) for state in self.composition.leaf(projected)]
+        height = heights(children)
+        if height.shape[1] not in (0, 1):  # there may be parents
+            states = self._climb(states, projected, children, height)
+        return states[0], self._root(states, mask, children, height)
+
+    def _climb(self, states: list[tf.Tensor], projected: tf.Tensor, children: tf.Tensor, height: tf.Tensor) -> list:
+        """The states of the parents, one level after the other."""
+        nodes, most = size_of(height, 1), size_of(children, 2)
+        order = tf.argsort(height, axis=1, stable=True)  # the nodes of one height side by side
+        place = tf.argsort(order, axis=1)  # where each node stands there
+        top = tf.reduce_max(tf.pad(height, [[0, 1], [0, 1]]))
+        room = nodes // 2
+        if tf.executing_eagerly() or not isinstance(nodes, int):
+            room = tf.reduce_max(tf.pad(_count(height - 1, nodes), [[0, 1], [0, 1]]))
+        slots = tf.range(room)[None]
+
+        def climb(level: tf.Tensor, *states: tf.Tensor) -> tuple:
+            lower = tf.reduce_sum(tf.cast(height < level, tf.int32), axis=1, keepdims=True)
+            parents = tf.gather(order, tf.minimum(lower + slots, nodes - 1), batch_dims=1)  # [batch, room]
+            own = tf.gather(children, parents, batch_dims=1)  # [batch, room, children]
+            below = [tf.gather(state, tf.maximum(own, 0), batch_dims=1) for state in states]
+            below = [tf.reshape(blank(state, own >= 0), [-1, most, state.shape[-1]]) for state in below]
+            drives = tf.gather(projected, parents, batch_dims=1)
+            new = self.composition.compose(tf.reshape(drives, [-1, projected.shape[-1]]), below)
+            rows = tf.shape(parents)
+            new = [tf.reshape(one, [rows[0], rows[1], one.shape[-1]]) for one in new]
+            here = tf.clip_by_value(place - lower, 0, room - 1)  # where each node stands among the parents
+            new = [tf.gather(one, here, batch_dims=1) for one in new]
+            this = (height == level)[..., None]
+            return level + 1, *(tf.where(this, one, state) for one, state in zip(new, states, strict=True))
+
+        _, *states = repeat(lambda level, *_: level <= top, climb, (tf.constant(1), *states), limit=nodes)
+        return states
+
+    def _root(self, states: list[tf.Tensor], mask: tf.Tensor, children: tf.Tensor, height: tf.Tensor) -> list:
+        """The states at the highest kept node that is nobody's child."""
+        parents = _parents(children)
+        rank = tf.where(tf.logical_and(mask, parents == 0), height, -1)
+        root = tf.argmax(tf.pad(rank, [[0, 0], [0, 1]], constant_values=-2), axis=1)  # the pad stands for no node
+        return [tf.gather(tf.pad(state, [[0, 0], [0, 1], [0, 0]]), root, batch_dims=1) for state in states]

@@ -1,0 +1,34 @@
+"""Looking at the gates of whole networks while they run."""
+
+import contextlib
+import contextvars
+from collections.abc import Iterator
+
+import tensorflow as tf
+
+_SEEN: contextvars.ContextVar[list | None] = contextvars.ContextVar("gates", default=None)
+
+
+@contextlib.contextmanager
+def watch_gates() -> Iterator[list[tuple[str, dict[str, tf.Tensor]]]]:
+    """Collects, of every `Recurrent` that is called meanwhile, its name and its gates at every kept step.
+
+    The gates are named `[kept steps of all rows, units]`.
+
+    >>> from seqattn_tf.recurrent import Recurrent
+    >>> network = Recurrent("gru", units=4, name="reader")
+    >>> with watch_gates() as seen:
+    ...     outputs, _ = network(tf.ones([2, 5, 3]))
+    >>> seen[0][0], seen[0][1]["update"].shape.as_list()
+    ('reader', [10, 4])
+    """
+    token = _SEEN.set(seen := [])
+    try:
+        yield seen
+    finally:
+        _SEEN.reset(token)
+
+
+def watched() -> list | None:
+    """The list of who watches now."""
+    return _SEEN.get()

@@ -1,0 +1,273 @@
+"""A cell over time, with all that may surround it."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from support.cells import randomize
+from support.layers import random
+from support.networks import BATCH, FEATURES, TIME, UNITS, TimeNetworkTests, near
+
+from seqattn_tf.cells import DropoutCell, LSTMCell
+from seqattn_tf.recurrent import Bidirectional, Recurrent
+
+CONTEXT = tf.constant(random(BATCH, 2, seed=5, dtype="float64"))
+INPUTS, MASK = TimeNetworkTests.inputs, TimeNetworkTests.mask
+
+
+def built(*arguments, **options):
+    layer = Recurrent(*arguments, units=UNITS, dtype="float64", **options)
+    more = {} if layer.context is None else {"context": CONTEXT}
+    layer(tf.constant(INPUTS), **more)
+    return randomize(layer)
+
+
+def same_weights(layer, **options):
+    """Another network with other options around the weights of the cell."""
+    other = Recurrent(layer.cell, dtype="float64", **options)
+    other.build((BATCH, None, FEATURES))
+    return other
+
+
+class TestRecurrent(TimeNetworkTests):
+    kind = Recurrent
+    arguments = {
+        "cell": LSTMCell(7),
+        "reverse": True,
+        "context": "input",
+        "truncate": 2,
+        "stateful": True,
+        "jit_compile": False,
+    }
+    not_stored = ("units", "initial")
+    quick = ("compiled", "mixed_precision")
+
+    def make(self, dtype):
+        return Recurrent("gru", units=UNITS, dtype=dtype)
+
+
+class TestReverse(TimeNetworkTests):
+    kind, not_stored = Recurrent, ("units", "stateful", "context")
+    arguments = {"cell": LSTMCell(7), "reverse": True, "initial": "learned", "truncate": 2, "jit_compile": False}
+
+    def make(self, dtype):
+        return Recurrent("lstm", units=UNITS, reverse=True, dtype=dtype)
+
+    def alone(self, layer, inputs):
+        outputs, states = same_weights(layer)(inputs[:, ::-1])
+        return outputs[:, ::-1], states
+
+
+class TestLearned(TestReverse):
+    def make(self, dtype):
+        return Recurrent("lstm", units=UNITS, initial="learned", dtype=dtype)
+
+    def alone(self, layer, inputs):
+        first = [layer.first_biases[0].value[None], layer.first_biases[1].value[None]]
+        return same_weights(layer)(inputs, initial_state=first)
+
+
+class TestContext(TimeNetworkTests):
+    """In both places: as with the context beside the inputs, and as with the states it gives."""
+
+    kind, not_stored = Recurrent, ("units", "stateful", "initial")
+    arguments = {"cell": LSTMCell(7), "reverse": True, "context": "both", "truncate": 2, "jit_compile": False}
+    more = {"context": CONTEXT}
+
+    def make(self, dtype):
+        return Recurrent("lstm", units=UNITS, context="both", dtype=dtype)
+
+    def alone(self, layer, inputs, context):
+        pairs = zip(layer.first_kernels, layer.first_biases, strict=True)
+        first = [tf.tanh(tf.matmul(context, kernel.value) + bias.value) for kernel, bias in pairs]
+        whole = Recurrent("lstm", units=UNITS, dtype="float64")
+        whole.build((None, None, FEATURES + 2))
+        kernel, *others = layer.cell.get_weights()
+        whole.set_weights([np.concatenate([kernel, layer.context_kernel.numpy()]), *others])
+        beside = tf.tile(context[:, None], [1, inputs.shape[1], 1])
+        return whole(tf.concat([inputs, beside], -1), initial_state=first)
+
+
+class TestTruncated(TestReverse):
+    def make(self, dtype):
+        return Recurrent("lstm", units=UNITS, truncate=2, dtype=dtype)
+
+    def alone(self, layer, inputs):
+        return same_weights(layer)(inputs)
+
+    def check_slopes(self, loss, arrays):
+        """Its gradient is none of the function; see below."""
+
+
+@pytest.mark.parametrize("merge", ["concat", "sum", "mean"])
+def test_bidirectional_is_keras_bidirectional(merge):
+    ours = Bidirectional("gru", units=UNITS, merge=merge)
+    inner = keras.layers.GRU(UNITS, return_sequences=True)
+    theirs = keras.layers.Bidirectional(inner, merge_mode={"mean": "ave"}.get(merge, merge))
+    for one in (ours, theirs):
+        one.build((None, None, FEATURES))
+    theirs.set_weights([random(*w.shape, seed=i) for i, w in enumerate(theirs.get_weights())])
+    ours.set_weights(theirs.get_weights()[: len(ours.weights)])
+    inputs, mask = tf.constant(INPUTS[:3], tf.float32), tf.constant(MASK[:3])
+    expected = theirs(inputs, mask=mask).numpy()
+    np.testing.assert_allclose(ours(inputs, mask=mask)[0].numpy()[MASK[:3]], expected[MASK[:3]], atol=1e-6)
+
+
+class TestBidirectional(TimeNetworkTests):
+    kind = Bidirectional
+    arguments = {"cell": LSTMCell(7), "merge": "sum", "initial": "learned", "truncate": 2, "jit_compile": False}
+    not_stored = ("units", "context")
+    merge = "concat"
+
+    def make(self, dtype):
+        return Bidirectional("lstm", units=UNITS, merge=self.merge, dtype=dtype)
+
+    def alone(self, layer, inputs):
+        ahead, back = same_weights(layer.forward), same_weights(layer.backward)
+        (one, states), (other, others) = ahead(inputs), back(inputs[:, ::-1])
+        join = {"concat": lambda *pair: tf.concat(pair, -1), "mean": lambda a, b: (a + b) / 2}[self.merge]
+        return join(one, other[:, ::-1]), [join(*pair) for pair in zip(states, others, strict=True)]
+
+
+class TestBidirectionalMean(TestBidirectional):
+    arguments = {"cell": LSTMCell(7), "merge": "mean", "context": "both", "truncate": 2, "jit_compile": False}
+    not_stored = ("units", "initial")
+    merge = "mean"
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("length", [3, 5])
+def test_truncation_is_chunks_without_a_gradient_between(reverse, length):
+    """Chunks of two steps that were kept, padded or not; the gradient of the weights and of the inputs."""
+    layer = built("lstm", truncate=2, reverse=reverse)
+    plain = same_weights(layer, reverse=reverse)
+    inputs = tf.constant(INPUTS[:1, :length])
+    readout = tf.constant(random(1, length, UNITS, seed=3, dtype="float64"))
+
+    def gradient(run):
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            loss = tf.reduce_sum(run(inputs) * readout)
+        return [loss, *tape.gradient(loss, [inputs, *(v.value for v in layer.trainable_variables)])]
+
+    @tf.function
+    def whole(inputs):
+        if length == TIME:
+            return layer(inputs)[0]
+        padded = tf.pad(inputs, [[0, 0], [0, TIME - length], [0, 0]])
+        return layer(padded, mask=tf.sequence_mask([length], TIME))[0][:, :length]
+
+    def chunks(inputs):
+        found, states = [], None
+        for start in range(0, length, 2):
+            span = slice(max(length - start - 2, 0), length - start) if reverse else slice(start, start + 2)
+            outputs, states = plain(inputs[:, span], initial_state=states)
+            states = [tf.stop_gradient(state) for state in states]
+            found.append(outputs)
+        return tf.concat(found[::-1] if reverse else found, 1)
+
+    ours, free = gradient(whole), gradient(lambda inputs: plain(inputs)[0])
+    near(ours, gradient(chunks))
+    near(ours[0], free[0])  # the same numbers, and another gradient
+    assert np.abs(ours[2] - free[2]).max() > 1e-3
+
+
+def test_streaming_by_states_is_the_whole():
+    layer = built("lstm")
+    inputs, mask = tf.constant(INPUTS), tf.constant(MASK)
+    whole, last = layer(inputs, mask=mask)
+    first, states = layer(inputs[:, :2], mask=mask[:, :2])
+    second, states = layer(inputs[:, 2:], mask=mask[:, 2:], initial_state=states)
+    near([tf.concat([first, second], 1), *states], [whole, *last])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "mixed_bfloat16"])
+def test_stateful_goes_on_where_it_ended(dtype):
+    plain = Recurrent("lstm", units=UNITS, dtype=dtype)
+    inputs, mask = tf.constant(INPUTS), tf.constant(MASK)
+    whole, last = plain(inputs, mask=mask)
+    layer = Recurrent(plain.cell, stateful=True, context="input", dtype=dtype)
+    nothing = tf.zeros([BATCH, 2], tf.float64)
+    run = tf.function(lambda x, m: layer(x, mask=m, context=nothing))
+    layer(inputs, context=nothing)
+    for _ in range(2):
+        layer.reset_state()
+        chunks = [run(inputs[:, a:b], mask[:, a:b]) for a, b in ((0, 1), (1, 3), (3, 5))]
+        near(
+            [tf.concat([c[0] for c in chunks], 1), *chunks[-1][1]],
+            [whole, *last],
+            1e-10 if dtype == "float64" else 0.02,
+        )
+    given = layer(inputs, context=nothing, initial_state=plain.cell.get_initial_state(BATCH))[0]
+    near(given, plain(inputs)[0])
+    assert len(layer.non_trainable_variables) == 2
+
+
+def test_stateful_in_a_model(tmp_path):
+    inputs = keras.Input(batch_shape=(2, None, FEATURES))
+    model = keras.Model(inputs, Recurrent("gru", units=UNITS, stateful=True)(inputs)[0])
+    data = tf.constant(INPUTS[:2], tf.float32)
+    near(model.layers[-1].kept[0], tf.zeros([2, UNITS]))  # making the model left it alone
+    whole = model(data)
+    model.layers[-1].reset_state()
+    near(tf.concat([model(data[:, :2]), model(data[:, 2:])], 1), whole, 1e-6)
+    model.save(tmp_path / "m.keras")
+    again = keras.models.load_model(tmp_path / "m.keras")
+    near(again(data), model(data), 1e-6)
+
+
+def test_training_reaches_the_cell():
+    for layer in (
+        Recurrent(DropoutCell("gru", 0.5, units=UNITS)),
+        Bidirectional(DropoutCell("gru", 0.5, units=UNITS)),
+    ):
+        inputs = tf.constant(INPUTS, tf.float32)
+        near(layer(inputs)[0], layer(inputs, training=False)[0])
+        assert np.abs(layer(inputs, training=True)[0] - layer(inputs)[0]).max() > 1e-3
+
+
+def test_truncated_training_with_dropout_and_context():
+    """All that travels through the loop, at once."""
+    layer = Recurrent(DropoutCell("lstm", 0.5, units=UNITS), context="both", truncate=2, reverse=True)
+    inputs = tf.constant(INPUTS, tf.float32)
+    with tf.GradientTape() as tape:
+        outputs, _ = layer(inputs, mask=tf.constant(MASK), context=tf.cast(CONTEXT, tf.float32), training=True)
+        loss = tf.reduce_sum(outputs**2)
+    assert all(np.isfinite(g).all() for g in tape.gradient(loss, layer.trainable_variables))
+
+
+def test_bad_arguments_are_refused():
+    inputs = tf.constant(INPUTS)
+    for expected, options in {
+        "units: expected a number for the cell 'gru'": {"units": None},
+        "initial: expected one of .*Received: 'ones'": {"initial": "ones"},
+        "context: expected one of .*Received: 'all'": {"context": "all"},
+        "truncate: expected a positive integer or None. Received: 0": {"truncate": 0},
+        "initial: expected one way to the first state": {"initial": "learned", "stateful": True},
+    }.items():
+        with pytest.raises(ValueError, match=expected):
+            Recurrent("gru", **{"units": UNITS, **options})
+    with pytest.raises(ValueError, match=r"merge: expected one of .*Received: 'max'"):
+        Bidirectional("gru", units=UNITS, merge="max")
+    layer = built("lstm")
+    with pytest.raises(ValueError, match="mask: expected booleans"):
+        layer(inputs, mask=tf.constant(MASK.astype("int32")))
+    with pytest.raises(ValueError, match=r"expected \[batch, time, features\]"):
+        layer(inputs[0])
+    with pytest.raises(ValueError, match="initial_state: expected 2"):
+        layer(inputs, initial_state=[tf.zeros([BATCH, UNITS], tf.float64)])
+    with pytest.raises(ValueError, match="context: expected one with context=None only"):
+        layer(inputs, context=CONTEXT)
+    with pytest.raises(ValueError, match="reset_state: expected a network with stateful=True"):
+        layer.reset_state()
+    with pytest.raises(ValueError, match=r"context: expected \[batch, n\], for context='state'"):
+        Recurrent("gru", units=UNITS, context="state")(inputs)
+    layer = built("gru", context="state")
+    with pytest.raises(ValueError, match=r"context: expected one with context='state' only\. Received: None"):
+        layer(inputs)
+    with pytest.raises(ValueError, match=r"context: expected \[batch, n\]. Received shape"):
+        layer(inputs, context=CONTEXT[0])
+    with pytest.raises(ValueError, match="stateful: expected a known batch size"):
+        Recurrent("gru", units=UNITS, stateful=True).build((None, None, FEATURES))
+    with pytest.raises(ValueError, match=r"stateful: expected batches of 4\. Received: 2"):
+        built("gru", stateful=True)(inputs[:2])

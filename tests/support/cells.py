@@ -1,0 +1,251 @@
+"""What every cell must show, by being listed: its numbers against a NumPy loop, masks, gradients, saving."""
+
+import inspect
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from seqattn_tf.cells import Cell
+from seqattn_tf.recurrent import Recurrent
+from support.gradients import assert_slopes
+from support.layers import random, roundtrip
+
+UNITS, FEATURES, BATCH, TIME = 4, 3, 4, 5
+LENGTHS = [5, 3, 1, 0]
+MASK = np.arange(TIME) < np.array(LENGTHS)[:, None]
+INPUTS = random(BATCH, TIME, FEATURES, dtype="float64")
+DIRTY = np.where(MASK[..., None], INPUTS, np.nan)
+SIGNATURE = [tf.TensorSpec([None, None, FEATURES], tf.float64), tf.TensorSpec([None, None], tf.bool)]
+
+KERNEL_ARGUMENTS = {
+    "units": 7,
+    "activation": "relu",
+    "kernel_initializer": "he_normal",
+    "recurrent_initializer": "zeros",
+    "bias_initializer": "ones",
+}
+GATED_ARGUMENTS = {**KERNEL_ARGUMENTS, "recurrent_activation": "hard_sigmoid"}
+LSTM_ARGUMENTS = {**GATED_ARGUMENTS, "unit_forget_bias": False}
+
+
+def argument_names(kind):
+    """Every constructor argument of a class of ours, those it hands on to its bases included."""
+    names = set()
+    for base in kind.__mro__:
+        if not base.__module__.startswith("seqattn_tf"):
+            continue
+        if "__init__" in base.__dict__:
+            parameters = inspect.signature(base.__init__).parameters.values()
+            names |= {p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD} - {"self"}
+    return names
+
+
+def assert_arguments_survive(kind, arguments, not_stored=()):
+    """Every argument, each given at a value that is not the default, comes back from the serialised form."""
+    assert set(arguments) == argument_names(kind) - set(not_stored)
+    config = roundtrip(kind(**arguments)).get_config()
+
+    def plain(value):  # what Keras writes for an initializer, an activation, a layer
+        if isinstance(value, keras.layers.Layer):
+            return value.get_config()
+        if isinstance(value, dict) and "class_name" in value:
+            return plain(value["class_name"]) if value["module"].startswith("keras") else value["config"]
+        if isinstance(value, (list, tuple)):
+            return [plain(one) for one in value]
+        return value.lower().replace("_", "") if isinstance(value, str) else value
+
+    for name, value in arguments.items():
+        parameter = inspect.signature(kind.__init__).parameters.get(name)
+        assert parameter is None or parameter.default != value, f"{name}: {value!r} is the default"
+        assert plain(config[name]) == plain(value), name
+
+
+def randomize(layer, seed=0, scale=1.0):
+    """Give every weight normal numbers."""
+    for number, weight in enumerate(layer.trainable_variables):
+        weight.assign(scale * random(*weight.shape, seed=seed + number, dtype="float64"))
+    return layer
+
+
+def mark_slow(cls, **tests):
+    """Add tests to a class: those it names in `quick` as they are, the others behind the slow marker."""
+    for name, test in tests.items():
+        test.__name__ = f"test_{name}"  # pytest marks no lambda
+        setattr(cls, f"test_{name}", test if name in cls.quick else pytest.mark.slow(test))
+
+
+def sigmoid(values):
+    return 1 / (1 + np.exp(-values))
+
+
+def gru_step(weights, x, states, reset_after=True):
+    kernel, recurrent, bias = weights
+    (h,) = states
+    if reset_after:
+        (x_z, x_r, x_c), (h_z, h_r, h_c) = np.split(x @ kernel + bias[0], 3), np.split(h @ recurrent + bias[1], 3)
+        z, r = sigmoid(x_z + h_z), sigmoid(x_r + h_r)
+        return [z * h + (1 - z) * np.tanh(x_c + r * h_c)]
+    x_z, x_r, x_c = np.split(x @ kernel + bias, 3)
+    u_z, u_r, u_c = np.split(recurrent, 3, axis=1)
+    z, r = sigmoid(x_z + h @ u_z), sigmoid(x_r + h @ u_r)
+    return [z * h + (1 - z) * np.tanh(x_c + (r * h) @ u_c)]
+
+
+def lstm_step(weights, x, states):
+    kernel, recurrent, bias = weights
+    h, c = states
+    i, f, g, o = np.split(x @ kernel + h @ recurrent + bias, 4)
+    c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+    return [sigmoid(o) * np.tanh(c), c]
+
+
+class CellTests:
+    """A subclass gives `make(**options)` (a cell of `UNITS`), `reference(weights, inputs, states) -> states` (one step
+    of one row, by the formula), `gates` (their names), `kind` and `arguments` (all, away from their defaults).
+    """
+
+    not_stored = ()
+    quick = ()  # what of that which takes long runs for this member without the slow marker
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        mark_slow(
+            cls,
+            compiled=lambda self, network: self.check_compiled(network),
+            mixed_precision=lambda self: self.check_mixed_precision(),
+            fit_and_reload=lambda self, tmp_path: self.check_fit_and_reload(tmp_path),
+        )
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def network(cls):
+        layer = Recurrent(cls().make(dtype="float64"), dtype="float64")
+        layer.build((None, None, FEATURES))
+        return randomize(layer)
+
+    def loop(self, network, inputs, lengths):
+        """Outputs and last states, a step of a row at a time."""
+        weights = [w.numpy() for w in network.cell.trainable_variables]
+        outputs, last = np.zeros((*inputs.shape[:2], UNITS)), []
+        for row, length in enumerate(lengths):
+            states = [np.zeros(size) for size in network.cell.state_size]
+            for t in range(length):
+                states = self.reference(weights, inputs[row, t], states)
+                outputs[row, t] = states[0]
+            last.append(states)
+        return outputs, [np.stack(state) for state in zip(*last, strict=True)]
+
+    def test_numbers_of_the_formula_in_every_mode(self, network):
+        """Eager and with unknown shapes, NaN in the padding, a row of one step and one of none."""
+        outputs, states = self.loop(network, INPUTS, LENGTHS)
+
+        def run(inputs, mask):
+            return network(inputs, mask=mask)
+
+        traced = tf.function(run, input_signature=SIGNATURE)
+        for function in (run, traced):
+            found, last = function(tf.constant(DIRTY), tf.constant(MASK))
+            np.testing.assert_allclose(found, outputs, atol=1e-10)
+            for ours, theirs in zip(last, states, strict=True):
+                np.testing.assert_allclose(ours, theirs, atol=1e-10)
+        for time in (0, 1):
+            found, last = traced(tf.constant(DIRTY[:, :time]), tf.constant(MASK[:, :time]))
+            np.testing.assert_allclose(found, outputs[:, :time], atol=1e-10)
+            assert [state.shape.as_list() for state in last] == [[BATCH, UNITS]] * len(states)
+
+    def test_gradient_in_float64_whatever_stands_in_the_padding(self, network):
+        readout = random(BATCH, TIME, UNITS, seed=9, dtype="float64")
+        weights = network.trainable_variables
+        others = [v.value for v in network.non_trainable_variables]
+
+        def loss(inputs, *values):
+            outputs, states = network.stateless_call(list(values), others, inputs, mask=tf.constant(MASK))[0]
+            return tf.reduce_sum(outputs * readout) + tf.add_n([tf.reduce_sum(tf.sin(s)) for s in states])
+
+        arrays = [DIRTY, *(w.numpy() for w in weights)]
+        tensors = [tf.constant(a) for a in arrays]
+        with tf.GradientTape() as tape:
+            tape.watch(tensors)
+            value = loss(*tensors)
+        gradients = tape.gradient(value, tensors)
+        assert all(np.isfinite(g).all() for g in gradients)
+        assert all(np.any(g != 0) for g in gradients if g.shape.num_elements())
+        assert (gradients[0].numpy()[~MASK] == 0).all()
+        assert_slopes(loss, [INPUTS, *arrays[1:]], directions=2)
+
+    def test_call_is_step_after_project(self, network):
+        inputs = tf.constant(INPUTS[:, 0])
+        states = [
+            tf.constant(random(BATCH, UNITS, seed=i, dtype="float64")) for i in range(len(network.cell.state_size))
+        ]
+        output, after = network.cell(inputs, states)
+        for ours, theirs in zip(after, network.cell.step(network.cell.project(inputs), states), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+        np.testing.assert_array_equal(output, after[0])
+
+    def test_what_is_joined_is_an_input_like_others(self, network):
+        cell = network.cell
+        kernel = cell.trainable_variables[0]  # of the first cell inside
+        states = cell.get_initial_state(BATCH)
+        assert kernel.shape == (FEATURES, cell.projected_size)
+        joined = cell.join(cell.project(tf.constant(INPUTS[:, 0])), tf.matmul(INPUTS[:, 1], kernel.value))
+        together = cell.project(tf.constant(INPUTS[:, 0] + INPUTS[:, 1]))
+        for ours, theirs in zip(cell.step(joined, states), cell.step(together, states), strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-12)
+
+    def test_gates_have_names_and_bounds(self, network):
+        found = network.cell.gates(tf.constant(INPUTS[:, 0]), network.cell.get_initial_state(BATCH))
+        assert tuple(found) == self.gates
+        for gate, values in found.items():
+            low = -1 if gate.endswith("candidate") else 0
+            assert ((values >= low) & (values <= 1)).numpy().all()
+            assert values.shape == (BATCH, UNITS)
+
+    def test_every_argument_survives_saving(self):
+        assert_arguments_survive(self.kind, self.arguments, self.not_stored)
+
+    def test_a_twin_is_alike_with_weights_of_its_own(self, network):
+        twin = network.cell.twin()
+        assert type(twin) is type(network.cell)
+        assert twin.state_size == network.cell.state_size
+        assert not twin.built
+
+    def check_compiled(self, network):
+        def run(inputs, mask):
+            return network(inputs, mask=mask)
+
+        plain = run(tf.constant(INPUTS), tf.constant(MASK))
+        compiled = tf.function(run, jit_compile=True)(tf.constant(INPUTS), tf.constant(MASK))
+        for ours, theirs in zip(tf.nest.flatten(compiled), tf.nest.flatten(plain), strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-10)
+
+    def check_mixed_precision(self):
+        single = Recurrent(self.make())
+        single.build((None, None, FEATURES))
+        inputs, mask = tf.constant(INPUTS, tf.float32), tf.constant(MASK)
+        expected = single(inputs, mask=mask)[0]
+        for dtype in ("mixed_bfloat16", "mixed_float16"):
+            half = Recurrent(self.make(dtype=dtype), dtype=dtype)
+            half.build((None, None, FEATURES))
+            half.set_weights(single.get_weights())
+            outputs, _ = half(inputs, mask=mask)
+            assert outputs.dtype == dtype.removeprefix("mixed_")
+            np.testing.assert_allclose(tf.cast(outputs, tf.float32), expected, atol=0.05)
+
+    def check_fit_and_reload(self, folder):
+        inputs = keras.Input((None, FEATURES))
+        outputs, _ = Recurrent(self.make())(inputs)
+        model = keras.Model(inputs, keras.layers.Dense(1)(outputs))
+        model.compile("adam", "mse", jit_compile=False)
+        data = INPUTS.astype("float32")
+        model.fit(data, data[..., :1], verbose=0)
+        model.save(folder / "m.keras")
+        again = keras.models.load_model(folder / "m.keras")
+        np.testing.assert_allclose(again(data), model(data), atol=1e-6)
+
+
+def names():
+    """The names under which cells are found."""
+    return sorted(Cell.registry)
