@@ -1,0 +1,66 @@
+"""Bahdanau's order: the state before the step asks, and what was read goes into the step.
+
+    c_t = attend(s_{t-1}, h)
+    s_t = cell([emb(y_{t-1}); c_t], s_{t-1})        its kernel split: the cell owns the part of emb, we that of c
+    logits_t = V tanh(R [s_t; c_t; emb(y_{t-1})])
+
+The loop holds only what depends on the state. The embedded part of the cell's projection and the whole output head are
+computed for all steps at once, and so is the context's part: reading is linear, `(sum_j alpha_j h_j) W_c =
+sum_j alpha_j (h_j W_c)`, so the values are projected once and the loop reads the projected ones.
+"""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.decoder.base import DecoderMemory, DecoderState
+from seqattn_tf.decoder.symbols import SymbolDecoder
+from seqattn_tf.linear import linear
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class AttentionDecoder(SymbolDecoder):
+    """A recurrent decoder that looks at its memory before every step; arguments and results as in `SymbolDecoder`.
+
+    >>> from seqattn_tf.attention import Attention
+    >>> from seqattn_tf.cells import GRUCell
+    >>> decoder = AttentionDecoder(GRUCell(8), Attention(units=8), vocabulary=5)
+    >>> logits, weights = decoder(tf.constant([[1, 3, 4]]), tf.ones([1, 2, 6]), summary=tf.ones([1, 6]))
+    >>> logits.shape.as_list(), weights.shape.as_list()
+    ([1, 3, 5], [1, 3, 2])
+    """
+
+    name_in_registry = "bahdanau"
+
+    @property
+    def read_size(self) -> int:
+        """What is read goes into the cell."""
+        return self.cell.projected_size
+
+    def _build_head(self, looked: int) -> None:
+        wide = self.cell.output_size + looked + self.embedding.output_dim
+        self.readout_kernel = self.add_weight(name="readout_kernel", shape=(wide, self.readout))
+        self.readout_bias = self.add_weight(name="readout_bias", shape=(self.readout,), initializer="zeros")
+
+    def _advance(
+        self, projected: Any, state: DecoderState, memory: DecoderMemory, training: bool
+    ) -> tuple[DecoderState, tf.Tensor]:
+        read, weights, remembered = self.attention.attend(state.cell[0], memory.look, state.attention, training)
+        return DecoderState(self.cell.step(self.cell.join(projected, read), state.cell), remembered), weights
+
+    def _logits(
+        self,
+        first: DecoderState,
+        states: DecoderState,
+        weights: tf.Tensor,
+        memory: DecoderMemory,
+        embedded: tf.Tensor,
+        training: bool,
+    ) -> tf.Tensor:
+        hidden = states.cell[0]  # [batch, target, units]
+        asked = tf.concat([first.cell[0][:, None], hidden[:, :-1]], axis=1)
+        contexts = self.attention.read(weights, memory.values, asked)
+        mixed = tf.concat([hidden, contexts, embedded], axis=-1)
+        readout = self.drop(tf.tanh(linear(mixed, self.readout_kernel, self.readout_bias)), training=training)
+        return linear(readout, self.output_kernel, self.output_bias)

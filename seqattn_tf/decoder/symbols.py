@@ -1,0 +1,200 @@
+"""Decoders over a vocabulary: symbols in, logits out."""
+
+from typing import Any, ClassVar
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.attention import Attention
+from seqattn_tf.cells import Cell
+from seqattn_tf.decoder.base import Decoder, DecoderMemory, DecoderState
+from seqattn_tf.layer import Named
+from seqattn_tf.linear import linear
+from seqattn_tf.recurrence import compiles, recur
+from seqattn_tf.scan import scan, to_time_major
+
+
+class SymbolDecoder(Named, Decoder):
+    """A decoder that embeds the symbol before each step and scores the symbol after it.
+
+    A subclass gives `_advance`, one step of the loop; `_logits`, what is said after it; and the weights they need.
+
+    Args:
+        cell: the recurrence.
+        attention: how it looks.
+        vocabulary: number of output symbols.
+        embedding: size of a symbol's embedding.
+        readout: width of the hidden layer before the logits.
+        dropout: rate on embeddings and readout, in training.
+        sampling: scheduled sampling: how often, in training, a step sees the symbol the decoder would have said itself
+            and not the given one. The number is kept in the weight `sampling_rate`, which a schedule may assign.
+        jit_compile: whether XLA compiles the loop over time; None: in training, if the length is known.
+
+    Call arguments:
+        tokens: `[batch, target]`, the symbols before each step (shifted right).
+        values: `[batch, source, units]` to look at.
+        summary: `[batch, units]`, from which the first state is made.
+        mask: `[batch, source]`, True = keep.
+
+    Returns `(logits [batch, target, vocabulary], weights [batch, target, source])`.
+    """
+
+    registry: ClassVar[dict[str, type]] = {}
+
+    def __init__(
+        self,
+        cell: Cell,
+        attention: Attention,
+        vocabulary: int,
+        embedding: int = 64,
+        readout: int = 128,
+        dropout: float = 0.0,
+        sampling: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(cell, attention, **kwargs)
+        if not 0 <= sampling <= 1:
+            raise ValueError(f"sampling: expected a number from 0 to 1. Received: {sampling}")
+        self.vocabulary, self.readout, self.dropout, self.sampling = vocabulary, readout, dropout, sampling
+        self.embedding = keras.layers.Embedding(
+            vocabulary, embedding, embeddings_initializer="glorot_uniform", dtype=self.dtype_policy
+        )
+        self.drop = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self.coins = keras.random.SeedGenerator()
+
+    def build(self, tokens_shape: Any, values_shape: Any, summary_shape: Any) -> None:
+        """Build the parts, and create the weights of the step and of the head."""
+        self.embedding.build(tokens_shape)
+        self._build_parts(self.embedding.output_dim, values_shape)
+        self.context_kernel = self.add_weight(name="context_kernel", shape=(values_shape[-1], self.read_size))
+        self._build_first(summary_shape)
+        self._build_head(values_shape[-1])
+        self.output_kernel = self.add_weight(name="output_kernel", shape=(self.readout, self.vocabulary))
+        self.output_bias = self.add_weight(name="output_bias", shape=(self.vocabulary,), initializer="zeros")
+        if self.sampling:
+            constant = keras.initializers.Constant(self.sampling)
+            self.sampling_rate = self.add_weight((), constant, name="sampling_rate", trainable=False, autocast=False)
+        self.built = True
+
+    @property
+    def read_size(self) -> int:
+        """Width of what the loop reads: of the sum to which the context's part belongs."""
+        raise NotImplementedError
+
+    def _build_head(self, looked: int) -> None:
+        """Create the other weights of `_advance` and `_logits`, for values of this width."""
+        raise NotImplementedError
+
+    def projected(self, values: tf.Tensor) -> tf.Tensor:
+        """The context's part of what the loop reads, place by place: reading is linear."""
+        return linear(values, self.context_kernel)
+
+    def _loop_weights(self) -> list:
+        """The weights that `_advance` reads."""
+        return [*self.cell.weights, *self.attention.weights]
+
+    def _advance(
+        self, projected: Any, state: DecoderState, memory: DecoderMemory, training: bool
+    ) -> tuple[DecoderState, tf.Tensor]:
+        """One step: `projected` is the embedded symbol's part of the cell's input projection."""
+        raise NotImplementedError
+
+    def _logits(
+        self,
+        first: DecoderState,
+        states: DecoderState,
+        weights: tf.Tensor,
+        memory: DecoderMemory,
+        embedded: tf.Tensor,
+        training: bool,
+    ) -> tf.Tensor:
+        """What is said after every step, from the state before the first and the states after each: all at once."""
+        raise NotImplementedError
+
+    def run(
+        self,
+        tokens: tf.Tensor,
+        values: tf.Tensor,
+        summary: tf.Tensor,
+        mask: tf.Tensor | None = None,
+        training: bool = False,
+    ) -> tuple[tf.Tensor, tf.Tensor, DecoderState]:
+        """As `call`, with the state after the last step: there sampled attention keeps its log-probabilities."""
+        memory, first = self.begin(values, mask, summary)
+        if training and self.sampling:
+            return self._sampled(tokens, memory, first)
+        embedded = self.drop(self.embedding(tokens), training=training)
+        projected = self.cell.project(to_time_major(embedded), training=training)
+        states, weights, last = self._over_time(projected, memory, first, training)
+        return self._logits(first, states, weights, memory, embedded, training), weights, last
+
+    def _over_time(
+        self, projected: Any, memory: DecoderMemory, first: DecoderState, training: bool
+    ) -> tuple[DecoderState, tf.Tensor, DecoderState]:
+        """States after every step and weights, batch first, and the last state."""
+
+        def step(element: Any, carry: tuple, memory: DecoderMemory) -> tuple:
+            return self._advance(element, carry[0], memory, training)
+
+        start = (first, tf.zeros_like(memory.mask, memory.values.dtype))
+        compiled = not (training and self.attention.random) and compiles(self.jit_compile, projected, training)
+        weights = self._loop_weights() if compiled else ()
+        (states, looks), (last, _) = recur(step, projected, start, memory, weights, compiled=compiled)
+        return tf.nest.map_structure(to_time_major, states), to_time_major(looks), last
+
+    def _sampled(
+        self, tokens: tf.Tensor, memory: DecoderMemory, first: DecoderState
+    ) -> tuple[tf.Tensor, tf.Tensor, DecoderState]:
+        """Scheduled sampling: what is said becomes, by the toss of a coin, what is seen next."""
+        tokens = to_time_major(tokens)  # [target, batch]
+        coins = keras.random.uniform(tf.shape(tokens), seed=self.coins)
+        own = coins < self.sampling_rate.value
+        own = tf.concat([tf.zeros_like(own[:1]), own[1:]], axis=0)  # the first symbol is always given
+
+        def step(element: tuple, carry: tuple) -> tuple:
+            (token, own), (logits, _, state) = element, carry
+            said = tf.argmax(logits, axis=-1, output_type=token.dtype)
+            return self._step(tf.where(own, said, token), state, memory, training=True)
+
+        nothing = tf.zeros([tf.shape(tokens)[1], self.vocabulary], memory.values.dtype)
+        start = (nothing, tf.zeros_like(memory.mask, memory.values.dtype), first)
+        (logits, weights, _), (_, _, last) = scan(step, (tokens, own), start)
+        return to_time_major(logits), to_time_major(weights), last
+
+    def call(
+        self,
+        tokens: tf.Tensor,
+        values: tf.Tensor,
+        summary: tf.Tensor,
+        mask: tf.Tensor | None = None,
+        training: bool = False,
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Teacher forcing: all steps, the given symbol before each."""
+        logits, weights, _ = self.run(tokens, values, summary, mask=mask, training=training)
+        return logits, weights
+
+    def step(
+        self, tokens: tf.Tensor, state: DecoderState, memory: DecoderMemory
+    ) -> tuple[tf.Tensor, tf.Tensor, DecoderState]:
+        """One step of generation: `tokens [batch] -> (logits [batch, vocabulary], weights [batch, source], state)`."""
+        return self._step(tokens, state, memory, training=False)
+
+    def _step(
+        self, tokens: tf.Tensor, state: DecoderState, memory: DecoderMemory, training: bool
+    ) -> tuple[tf.Tensor, tf.Tensor, DecoderState]:
+        embedded = self.drop(self.embedding(tokens), training=training)
+        after, weights = self._advance(self.cell.project(embedded, training=training), state, memory, training)
+        one = tf.nest.map_structure(lambda tensor: tensor[:, None], (after, weights, embedded))
+        logits = self._logits(state, one[0], one[1], memory, one[2], training)
+        return tf.squeeze(logits, 1), weights, after
+
+    def get_config(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        return {
+            **super().get_config(),
+            "vocabulary": self.vocabulary,
+            "embedding": self.embedding.output_dim,
+            "readout": self.readout,
+            "dropout": self.dropout,
+            "sampling": self.sampling,
+        }

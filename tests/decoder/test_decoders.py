@@ -1,0 +1,161 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+from support.decoders import BATCH, MASK, SOURCE, SUMMARY, TARGET, VALUES, WIDTH, DecoderTests
+
+from seqattn_tf.attention import Attention
+from seqattn_tf.cells import GRUCell, LSTMCell
+from seqattn_tf.decoder import AttentionDecoder, LuongDecoder, PointerDecoder
+
+VOCABULARY = 7
+TOKENS = np.random.default_rng(0).integers(1, VOCABULARY, (BATCH, TARGET)).astype("int32")
+SIZES = {"embedding": 3, "readout": 4}
+ARGUMENTS = {"vocabulary": VOCABULARY, **SIZES, "dropout": 0.0, "sampling": 0.0, "jit_compile": False}
+
+
+class TestBahdanau(DecoderTests):
+    given = TOKENS
+    arguments = {**ARGUMENTS, "dropout": 0.5, "sampling": 0.25}
+
+    @classmethod
+    def make(cls, dtype="float32"):
+        attention = Attention(units=5, dtype=dtype)
+        return AttentionDecoder(GRUCell(4, dtype=dtype), attention, VOCABULARY, **SIZES, dtype=dtype)
+
+    def test_every_argument_survives(self, decoder):
+        rates = {"dropout": 0.5, "sampling": 0.25, "jit_compile": False}
+        decoder = AttentionDecoder(GRUCell(4), Attention(units=5), VOCABULARY, **SIZES, **rates)
+        super().test_every_argument_survives(decoder)
+
+    def test_functional_model_fits_and_reloads(self, tmp_path):
+        super().test_functional_model_fits_and_reloads(tmp_path)  # for one of them, slow or not
+
+    def test_the_state_before_the_step_asks(self, decoder):
+        """The first look depends on the summary alone, whatever the first symbol is."""
+        tokens, values, summary, mask = self.inputs()
+        _, weights = decoder(tokens, values, summary, mask=mask)
+        _, others = decoder(tf.ones_like(tokens), values, summary, mask=mask)
+        np.testing.assert_allclose(weights[:, 0], others[:, 0], atol=1e-7)
+        state = decoder.begin(values, mask, summary)[1]
+        _, expected = decoder.attention(state.cell[0], values, mask=mask)
+        np.testing.assert_allclose(weights[:, 0], expected, atol=1e-6)
+
+
+class TestBahdanauThatRemembersAndGates(DecoderTests):
+    given = TOKENS
+    arguments = {"vocabulary": VOCABULARY, **SIZES}
+
+    @classmethod
+    def make(cls, dtype="float32"):
+        attention = Attention("coverage", "sparsemax", units=5, gate=True, dtype=dtype)
+        return AttentionDecoder(LSTMCell(4, dtype=dtype), attention, VOCABULARY, **SIZES, dtype=dtype)
+
+    def test_compiled_loop_has_the_gradients_of_the_plain_one(self):
+        super().test_compiled_loop_has_the_gradients_of_the_plain_one()  # for one of them, slow or not
+
+
+class TestLuong(DecoderTests):
+    given = TOKENS
+    arguments = {"vocabulary": VOCABULARY, **SIZES, "input_feeding": True}
+
+    @classmethod
+    def make(cls, dtype="float32", **extra):
+        attention = Attention("general", dtype=dtype)
+        return LuongDecoder(GRUCell(4, dtype=dtype), attention, VOCABULARY, **SIZES, dtype=dtype, **extra)
+
+    def test_the_state_after_the_step_asks(self, decoder):
+        """The first look knows the first symbol; the formula, step by step."""
+        tokens, values, summary, mask = self.inputs()
+        memory, state = decoder.begin(values, mask, summary)
+        fed = tf.zeros([BATCH, decoder.readout])
+        for t in range(TARGET):
+            logits, weights, after = decoder.step(tokens[:, t], state, memory)
+            projected = decoder.cell.project(decoder.embedding(tokens[:, t]))
+            if decoder.input_feeding:
+                projected += fed @ decoder.feed_kernel.value
+            hidden = decoder.cell.step(projected, state.cell)[0]
+            context, looked = decoder.attention(hidden, values, mask=mask)
+            kernel = tf.concat([decoder.state_kernel.value, decoder.context_kernel.value], 0)
+            fed = tf.tanh(tf.concat([hidden, context], -1) @ kernel + decoder.readout_bias.value)
+            np.testing.assert_allclose(weights, looked, atol=1e-6)
+            np.testing.assert_allclose(logits, fed @ decoder.output_kernel.value + decoder.output_bias.value, atol=1e-5)
+            state = after
+
+
+class TestLuongWithoutFeeding(TestLuong):
+    arguments = {"vocabulary": VOCABULARY, **SIZES, "input_feeding": False}
+
+    @classmethod
+    def make(cls, dtype="float32"):
+        return super().make(dtype, input_feeding=False)
+
+
+class TestPointer(DecoderTests):
+    given = np.array([[-1, 0, 3, 2, 1], [-1, 2, 0, 2, 0], [-1, 0, 0, 0, 0]], "int32")
+    arguments = {"jit_compile": None}
+
+    @classmethod
+    def make(cls, dtype="float32"):
+        return PointerDecoder(GRUCell(4, dtype=dtype), Attention(units=5, dtype=dtype), dtype=dtype)
+
+    def alone(self, decoder, given, values, summary, keep):
+        places = np.array([list(keep).index(p) if p >= 0 else -1 for p in given.numpy()[0]], "int32")
+        return decoder(places[None], values, summary)
+
+    def kept(self, logits, keep):
+        return tf.gather(logits, keep, axis=2)
+
+    def test_places_that_are_not_kept_are_never_chosen(self, decoder):
+        given, values, summary, mask = self.inputs()
+        logits, _ = decoder(given, values, summary, mask=mask)
+        assert (logits.numpy()[~np.broadcast_to(MASK[:, None], logits.shape)] < -1e30).all()
+        assert MASK[1][tf.argmax(logits[1], -1).numpy()].all()
+
+
+class TestPointerThatRemembers(TestPointer):
+    @classmethod
+    def make(cls, dtype="float32"):
+        return PointerDecoder(GRUCell(4, dtype=dtype), Attention("coverage", units=5, dtype=dtype), dtype=dtype)
+
+
+class TestScheduledSampling:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def decoder(cls):
+        decoder = AttentionDecoder(GRUCell(4), Attention(units=5), VOCABULARY, **SIZES, sampling=0.5)
+        decoder.build((None, None), (None, None, WIDTH), (None, WIDTH))
+        return decoder
+
+    def run(self, decoder, rate, training=True):
+        decoder.sampling_rate.assign(rate)
+        given = tf.constant(TOKENS)
+        return decoder(given, tf.constant(VALUES), tf.constant(SUMMARY), mask=tf.constant(MASK), training=training)[0]
+
+    def test_never_is_teacher_forcing_and_so_is_inference(self, decoder):
+        forced = self.run(decoder, 1.0, training=False)
+        np.testing.assert_allclose(self.run(decoder, 0.0), forced, atol=1e-6)
+
+    def test_always_is_greedy_decoding(self, decoder):
+        memory, state = decoder.begin(tf.constant(VALUES), tf.constant(MASK), tf.constant(SUMMARY))
+        token, expected = tf.constant(TOKENS[:, 0]), []
+        for _ in range(TARGET):
+            logits, _, state = decoder.step(token, state, memory)
+            token = tf.argmax(logits, -1, output_type=tf.int32)
+            expected.append(logits)
+        np.testing.assert_allclose(self.run(decoder, 1.0), tf.stack(expected, 1), atol=1e-5)
+
+    def test_half_is_neither(self, decoder):
+        seen = {tuple(self.run(decoder, 0.5).numpy().ravel().round(5)) for _ in range(6)}
+        assert len(seen) > 1
+
+    def test_a_rate_out_of_range_is_refused(self):
+        with pytest.raises(ValueError, match=r"sampling: expected a number from 0 to 1\. Received: 2"):
+            AttentionDecoder(GRUCell(4), Attention(units=5), VOCABULARY, sampling=2)
+
+
+def test_source_of_no_places():
+    decoder = AttentionDecoder(GRUCell(4), Attention(units=5), VOCABULARY)
+    logits, weights = decoder(tf.constant(TOKENS), tf.zeros([BATCH, 0, WIDTH]), tf.constant(SUMMARY))
+    assert np.isfinite(logits).all()
+    assert weights.shape == (BATCH, TARGET, 0)
+    assert SOURCE > 0
