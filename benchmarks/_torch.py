@@ -1,14 +1,19 @@
-"""The same model written in PyTorch, eager, as its users write it: packed bidirectional GRU, a loop of `GRUCell`."""
+"""The same model written in PyTorch, eager: packed bidirectional GRU, a loop of `GRUCell`."""
 
 import torch
 from torch import nn
 
 
 class TorchSeq2Seq(nn.Module):
-    """BiGRU encoder, additive attention and GRU decoder; keys projected once, the head outside the loop."""
+    """BiGRU encoder, additive attention and GRU decoder.
 
-    def __init__(self, source_size: int, target_size: int, units: int, embedding: int) -> None:
+    Written plainly, every step projects the keys, looks, steps and says what it says, as tutorials do; `hoisted` by
+    hand, the keys are projected once and the output head waits until after the loop.
+    """
+
+    def __init__(self, source_size: int, target_size: int, units: int, embedding: int, hoisted: bool = True) -> None:
         super().__init__()
+        self.hoisted = hoisted
         self.source = nn.Embedding(source_size, embedding, padding_idx=0)
         self.target = nn.Embedding(target_size, embedding)
         self.encoder = nn.GRU(embedding, units, batch_first=True, bidirectional=True)
@@ -27,16 +32,23 @@ class TorchSeq2Seq(nn.Module):
         )
         packed, last = self.encoder(packed)
         values, _ = nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
-        keys, embedded = self.key(values), self.target(shifted)
+        keys, embedded = self.key(values) if self.hoisted else None, self.target(shifted)
         state = torch.tanh(self.first(torch.cat([last[0], last[1]], -1)))
         mixed = []
         for token in embedded.unbind(1):
+            keys = keys if self.hoisted else self.key(values)
             logits = self.score(torch.tanh(self.ask(state)[:, None] + keys))[..., 0]
             weights = torch.softmax(logits.masked_fill(~mask, -1e9), -1)
             context = torch.bmm(weights[:, None], values)[:, 0]
             state = self.cell(torch.cat([token, context], -1), state)
             mixed.append(torch.cat([state, context, token], -1))
-        return self.logits(torch.tanh(self.readout(torch.stack(mixed, 1))))
+            if not self.hoisted:
+                mixed[-1] = self._said(mixed[-1])
+        together = torch.stack(mixed, 1)
+        return self._said(together) if self.hoisted else together
+
+    def _said(self, mixed: torch.Tensor) -> torch.Tensor:
+        return self.logits(torch.tanh(self.readout(mixed)))
 
 
 class TorchTrainer:

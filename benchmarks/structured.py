@@ -6,7 +6,6 @@ each is used. They take turns; a figure is the median of the processor time. Mem
 
 import importlib.util
 import multiprocessing
-import statistics
 import time
 import warnings
 from collections.abc import Callable
@@ -15,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
+from benchmarks._turns import in_turns, report
 from seqattn_tf.structured import LinearChain, ProjectiveTree, SpanningTree
 
 CHAINS = ((32, 50, 2), (32, 200, 2), (16, 100, 16), (8, 256, 32))
 TREES = ((16, 20), (16, 40))
-ROUNDS, ROUND_SECONDS = 9, 0.2
 
 
 def normal(*shape: int, seed: int) -> np.ndarray:
@@ -61,29 +60,6 @@ def theirs(name: str, scores: np.ndarray) -> Callable[[], object]:
         return potentials.grad
 
     return both
-
-
-def in_turns(ways: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Milliseconds of processor time, the median over the rounds."""
-    times: dict[str, list[float]] = {name: [] for name in ways}
-    for way in ways.values():
-        way()
-    for _ in range(ROUNDS):
-        for name, way in ways.items():
-            began, repeats = time.process_time(), 0
-            while repeats == 0 or time.process_time() - began < ROUND_SECONDS:
-                way()
-                repeats += 1
-            times[name].append(1e3 * (time.process_time() - began) / repeats)
-    return {name: statistics.median(found) for name, found in times.items()}
-
-
-def report(label: str, ways: dict[str, Callable[[], object]]) -> None:
-    """One line: everybody's time, and how many times ours."""
-    found = in_turns(ways)
-    mine = found["ours"]
-    rest = "".join(f"{name} {ms:9.3f} ms ({ms / mine:6.1f}x)   " for name, ms in found.items() if name != "ours")
-    print(f"{label:<28} ours {mine:8.3f} ms   {rest}", flush=True)
 
 
 def _peak(times: int, states: int, kind: str, queue: multiprocessing.Queue) -> None:
@@ -131,7 +107,7 @@ def main() -> None:
             ways["ours, shared transitions"] = ours(_nodes, unary, pairwise[0, 0])
         if peer:
             ways["torch-struct"] = theirs("LinearChainCRF", pairwise)
-        report(f"chain {batch} x {times} x {states}", ways)
+        report(f"chain {batch} x {times} x {states}", in_turns(ways, time.process_time))
     for kind, build, name in (
         ("projective tree", ProjectiveTree, "DependencyCRF"),
         ("spanning tree", SpanningTree, "NonProjectiveDependencyCRF"),
@@ -143,7 +119,7 @@ def main() -> None:
             ways = {"ours": ours(lambda a, b=build, s=single: [b(a, single_root=s).marginals], arcs)}
             if peer:
                 ways["torch-struct"] = theirs(name, normal(batch, words, words, seed=0))
-            report(f"{kind} {batch} x {words}", ways)
+            report(f"{kind} {batch} x {words}", in_turns(ways, time.process_time))
     for kind in ("shared", "full"):
         for times in (2500, 5000, 10000):
             before, after = memory(times, 8, kind)

@@ -80,7 +80,7 @@ class EncoderDecoder(keras.Model):
     def _read(self, source: tf.Tensor, training: bool) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         mask = tf.not_equal(source, 0)
         embedded = self.drop(self.embedding(source), training=training)
-        values, states = self.encoder(embedded, mask=mask)
+        values, states = self.encoder(embedded, mask=mask, training=training)
         return self.drop(values, training=training), mask, states[0]
 
     def call(self, inputs: tuple[tf.Tensor, tf.Tensor], training: bool = False) -> tf.Tensor:

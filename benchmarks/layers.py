@@ -1,0 +1,139 @@
+"""Layers beside Keras's and PyTorch's, two threads each, in one process and in turns.
+
+A recurrent layer's training step is its outputs, the sum of their squares and all gradients; 64 sequences of 50 steps,
+256 features and 256 units. The encoder-decoder's is a whole step with cross-entropy, clipping and Adam; 128 pairs of 20
+and 20 symbols of 100, embeddings of 64. The peers are the same model in Keras's layers and a `tf.scan` with nothing
+hoisted, in PyTorch written as plainly, and in PyTorch hoisted by hand. The first call of each is its compilation.
+"""
+
+import importlib.util
+import time
+from collections.abc import Callable
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from benchmarks._turns import in_turns, report
+from benchmarks.training import Plain
+from seqattn_tf.models.network import EncoderDecoder
+from seqattn_tf.recurrent import Recurrent
+
+BATCH, TIME, UNITS = 64, 50, 256
+PAIRS, LENGTH, SYMBOLS, EMBEDDING = 128, 20, 100, 64
+ROUNDS, SECONDS = 15, 0.4
+
+
+def first_call(label: str, way: Callable[[], object]) -> None:
+    """Say how long tracing and compiling took."""
+    began = time.perf_counter()
+    way()
+    print(f"{label:<30} first call {time.perf_counter() - began:.1f} s", flush=True)
+
+
+def tensorflow_layer(layer: keras.layers.Layer, inputs: np.ndarray) -> dict[str, Callable[[], object]]:
+    """Training step and inference of a layer whose first result are its outputs."""
+    layer.build(inputs.shape)
+    inputs = tf.constant(inputs)
+
+    @tf.function(autograph=False)
+    def train(inputs: tf.Tensor) -> list[tf.Tensor]:
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            outputs = tf.nest.flatten(layer(inputs, training=True))[0]
+            loss = tf.reduce_sum(outputs * outputs)
+        return tape.gradient(loss, [inputs, *(variable.value for variable in layer.trainable_variables)])
+
+    infer = tf.function(lambda inputs: tf.nest.flatten(layer(inputs, training=False))[0], autograph=False)
+    return {"training": lambda: train(inputs), "inference": lambda: infer(inputs)}
+
+
+def torch_layer(name: str, inputs: np.ndarray) -> dict[str, Callable[[], object]]:
+    """The same in PyTorch."""
+    import torch
+
+    layer = getattr(torch.nn, name)(inputs.shape[-1], UNITS, batch_first=True)
+    inputs = torch.tensor(inputs, requires_grad=True)
+
+    def train() -> None:
+        layer.zero_grad()
+        inputs.grad = None
+        outputs, _ = layer(inputs)
+        (outputs * outputs).sum().backward()
+
+    def infer() -> object:
+        with torch.no_grad():
+            return layer(inputs)
+
+    return {"training": train, "inference": infer}
+
+
+def recurrent(peer: bool) -> None:
+    """LSTM and GRU."""
+    inputs = np.random.default_rng(0).normal(size=(BATCH, TIME, UNITS)).astype("float32")
+    for name in ("LSTM", "GRU"):
+        ways = {
+            "ours": tensorflow_layer(Recurrent(name.lower(), units=UNITS), inputs),
+            "ours, jit_compile=True": tensorflow_layer(Recurrent(name.lower(), units=UNITS, jit_compile=True), inputs),
+            "Keras": tensorflow_layer(getattr(keras.layers, name)(UNITS, return_sequences=True), inputs),
+        }
+        if peer:
+            ways["PyTorch"] = torch_layer(name, inputs)
+        for kind in ("training", "inference"):
+            for who in list(ways)[:3]:
+                first_call(f"{name} {kind}, {who}", ways[who][kind])
+            times = in_turns({who: both[kind] for who, both in ways.items()}, rounds=ROUNDS, seconds=SECONDS)
+            if kind == "training":
+                del times["ours, jit_compile=True"]  # the same thing
+            report(f"{name} {kind}", times)
+
+
+def tensorflow_step(network: keras.Model, arrays: list[np.ndarray]) -> Callable[[], object]:
+    """A training step of a network, compiled as the network says."""
+    source, shifted, target = (tf.constant(array) for array in arrays)
+    optimizer = keras.optimizers.Adam(1e-3, global_clipnorm=1.0)
+    network((source, shifted))
+    optimizer.build(network.trainable_variables)
+
+    @tf.function(autograph=False)
+    def step(source: tf.Tensor, shifted: tf.Tensor, target: tf.Tensor) -> None:
+        with tf.GradientTape() as tape:
+            logits = network((source, shifted), training=True)
+            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(target, logits))
+        optimizer.apply(tape.gradient(loss, network.trainable_variables), network.trainable_variables)
+
+    return lambda: step(source, shifted, target)
+
+
+def encoder_decoder(units: int, peer: bool) -> None:
+    """The whole model."""
+    arrays = [np.random.default_rng(i).integers(1, SYMBOLS, (PAIRS, LENGTH)).astype("int32") for i in range(3)]
+    sizes = {"units": units, "embedding": EMBEDDING}
+    ways = {
+        "ours": tensorflow_step(EncoderDecoder(SYMBOLS, SYMBOLS, **sizes), arrays),
+        "ours, crf": tensorflow_step(EncoderDecoder(SYMBOLS, SYMBOLS, **sizes, align="crf"), arrays),
+        "Keras, plain": tensorflow_step(Plain(SYMBOLS, SYMBOLS, **sizes), arrays),
+    }
+    for who, way in ways.items():
+        first_call(f"encoder-decoder {units}, {who}", way)
+    if peer:
+        from benchmarks._torch import TorchSeq2Seq, TorchTrainer
+
+        for who, hoisted in (("PyTorch, plain", False), ("PyTorch, hoisted", True)):
+            trainer = TorchTrainer(TorchSeq2Seq(SYMBOLS, SYMBOLS, **sizes, hoisted=hoisted), 1e-3, 1.0)
+            ways[who] = lambda trainer=trainer: trainer.step(*arrays)
+    report(f"encoder-decoder {units}", in_turns(ways, rounds=ROUNDS, seconds=SECONDS))
+
+
+def main() -> None:
+    """Print the table."""
+    tf.config.threading.set_intra_op_parallelism_threads(2)
+    tf.config.threading.set_inter_op_parallelism_threads(2)
+    peer = importlib.util.find_spec("torch") is not None
+    if peer:
+        import torch
+
+        torch.set_num_threads(2)
+    recurrent(peer)
+    for units in (128, 256):
+        encoder_decoder(units, peer)

@@ -1,0 +1,85 @@
+"""Pictures of dynamics: how a gradient's norm changes with the distance in time, and where states settle."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from seqattn_tf.explain.alignment import DPI, INK, PAPER, QUIET
+
+COLOURS = ("#14498a", "#c0532b", "#3a8f5c", "#8a5fa8", "#b08a1e", "#4f6d7a")
+SMALLEST = 1e-12  # what is drawn for a gradient that has vanished
+
+
+def _figure(title: str) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(6.4, 3.8), dpi=DPI, facecolor=PAPER, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(QUIET)
+    axes.tick_params(colors=QUIET, labelcolor=INK)
+    if title:
+        axes.set_title(title, color=INK, loc="left", fontsize=11)
+    return figure, axes
+
+
+def draw_flows(flows: Mapping[str, Any], title: str = "How far the gradient reaches") -> Figure:
+    """Draws the norms of several gradients against the distance in time, on a logarithmic scale.
+
+    Args:
+        flows: for each name its `(distances, norms)`, such as `flow.gradient_flow` gives.
+        title: one sentence above the picture.
+
+    >>> figure = draw_flows({"w = 0.9": (np.arange(50), 0.9 ** np.arange(50))})
+    """
+    if not flows:
+        raise ValueError("flows: expected at least one. Received: none")
+    figure, axes = _figure(title)
+    for number, (name, (distances, norms)) in enumerate(flows.items()):
+        colour = COLOURS[number % len(COLOURS)]
+        line = ("-", "--", ":")[number // len(COLOURS) % 3]
+        shown = np.maximum(np.nan_to_num(np.asarray(norms, "float64")), SMALLEST)
+        axes.plot(distances, shown, line, color=colour, linewidth=1.8, label=name or None)
+    axes.set_yscale("log")
+    axes.axhline(1, color=QUIET, linewidth=0.8, linestyle=(0, (2, 3)))
+    axes.set_xlabel("steps back in time", color=INK)
+    axes.set_ylabel("norm of the gradient", color=INK)
+    if any(flows):
+        axes.legend(frameon=False, labelcolor=INK)
+    return figure
+
+
+def draw_attractors(states: np.ndarray, title: str = "", kept: int = 32) -> Figure:
+    """Draws where trajectories end: the last `kept` states in the plane in which they vary most.
+
+    One unit is drawn against its own next value instead.
+
+    Args:
+        states: [steps, starts, units].
+        title: one sentence above the picture.
+        kept: how many of the last steps are shown.
+
+    >>> figure = draw_attractors(np.random.default_rng(0).normal(size=[40, 3, 5]))
+    """
+    states = np.asarray(states, "float64")
+    if states.ndim != 3 or 0 in states.shape or not np.isfinite(states).all():
+        raise ValueError(f"states: expected finite numbers [steps, starts, units]. Received: shape {states.shape}")
+    last = states[-kept:]
+    figure, axes = _figure(title)
+    if states.shape[2] == 1:
+        across, up = last[:-1, :, 0], last[1:, :, 0]
+        names = ("x", "the next x")
+    else:
+        flat = last.reshape(-1, states.shape[2])
+        centred = flat - flat.mean(0)
+        _, _, directions = np.linalg.svd(centred, full_matrices=False)
+        across, up = np.moveaxis((centred @ directions[:2].T).reshape(*last.shape[:2], -1), -1, 0)[:2]
+        names = ("first principal direction", "second principal direction")
+    age = np.repeat(np.linspace(0.15, 1, len(across))[:, None], across.shape[1], axis=1)
+    axes.scatter(across, up, s=14, color=COLOURS[0], alpha=age.ravel(), linewidths=0)
+    axes.set_xlabel(names[0], color=INK)
+    axes.set_ylabel(names[1], color=INK)
+    return figure

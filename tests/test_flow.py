@@ -1,0 +1,90 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from support.layers import random
+
+from seqattn_tf.cells import GRUCell, LSTMCell, RNNCell
+from seqattn_tf.explain import draw_attractors, draw_flows
+from seqattn_tf.flow import attractors, gradient_flow, iterate
+from seqattn_tf.recurrent import Recurrent
+
+DATA = random(3, 6, 2)
+
+
+@pytest.mark.parametrize(("weight", "norm"), [(1.1, 117.4), (0.9, 0.00515)])
+def test_linear_unit_explodes_and_vanishes(weight, norm):
+    unit = RNNCell(1, activation="linear", recurrent_initializer=keras.initializers.Constant(weight))
+    flow = gradient_flow(unit, np.zeros([2, 51, 1]))
+    np.testing.assert_allclose(flow.norms, weight**flow.distances, rtol=1e-4)
+    assert float(f"{flow.norms[50]:.4g}") == pytest.approx(norm, rel=1e-3)
+
+
+@pytest.mark.parametrize("kind", [RNNCell, LSTMCell, GRUCell])
+def test_flow_of_a_cell_is_the_product_of_its_jacobians(kind):
+    cell = kind(2, dtype="float64")
+    flow = gradient_flow(cell, DATA, seed=3)
+    states = cell.get_initial_state(3)
+    direction = np.random.default_rng(3).normal(size=(3, 2))
+    direction /= np.linalg.norm(direction, axis=-1, keepdims=True)
+    jacobians = []  # of the whole state, row by row
+    for t in range(6):
+        joined = tf.concat(states, -1)
+        with tf.GradientTape() as tape:
+            tape.watch(joined)
+            parts = tf.split(joined, cell.state_size, axis=-1)
+            after = tf.concat(cell.step(cell.project(tf.constant(DATA[:, t], tf.float64)), parts), -1)
+        jacobians.append(tape.batch_jacobian(after, joined).numpy())
+        states = tf.split(after, cell.state_size, axis=-1)
+    back = np.concatenate([direction, np.zeros((3, sum(cell.state_size) - 2))], -1)
+    for distance in range(6):
+        norm = np.sqrt((back**2).sum(-1).mean())
+        np.testing.assert_allclose(flow.norms[distance], norm, rtol=1e-9)
+        back = np.einsum("bi,bij->bj", back, jacobians[5 - distance])
+
+
+def test_flow_of_a_network_is_that_of_its_inputs():
+    network = Recurrent("gru", units=4)
+    flow = gradient_flow(network, DATA)
+    assert flow.norms.shape == (6,)
+    assert (flow.norms > 0).all()
+    last = gradient_flow(lambda x: network(x)[0][:, -1], DATA)
+    np.testing.assert_allclose(flow.norms, last.norms, rtol=1e-6)
+
+
+def test_pictures():
+    flows = {"RNN": gradient_flow(RNNCell(2), DATA), "zero": (np.arange(3), np.zeros(3))}
+    figure = draw_flows(flows)
+    [axes] = figure.axes
+    assert [line.get_label() for line in axes.get_lines()][:2] == ["RNN", "zero"]
+    assert axes.get_yscale() == "log"
+    np.testing.assert_allclose(axes.get_lines()[0].get_ydata(), flows["RNN"].norms)
+    assert flows["RNN"].draw("RNN").axes
+
+
+def test_iterated_map_settles_in_its_cycle():
+    found = iterate(lambda x: 3.5 * x * (1 - x), [[0.3], [0.7]], steps=400)
+    assert len({round(float(x), 6) for x in found.states[-40:, 0, 0]}) == 4
+    [axes] = found.draw("f").axes
+    assert len(axes.collections[0].get_offsets()) == 31 * 2
+
+
+def test_attractors_of_a_contracting_cell_are_one_point():
+    cell = RNNCell(3, recurrent_initializer=keras.initializers.RandomNormal(stddev=0.1, seed=0))
+    found = attractors(cell, [1.0, -1.0], starts=4, steps=60)
+    assert found.states.shape == (61, 4, 3)
+    np.testing.assert_allclose(found.states[-1], np.repeat(found.states[-1][:1], 4, 0), atol=1e-6)
+    assert draw_attractors(found.states).axes
+
+
+def test_bad_arguments_are_refused():
+    with pytest.raises(ValueError, match=r"data: expected \[batch, time, features\]"):
+        gradient_flow(RNNCell(2), np.zeros([3, 0, 2]))
+    with pytest.raises(ValueError, match=r"starts: expected \[starts, units\]"):
+        iterate(np.sin, 0.3)
+    with pytest.raises(ValueError, match=r"inputs: expected \[features\]"):
+        attractors(RNNCell(2), np.zeros([1, 2]))
+    with pytest.raises(ValueError, match="flows: expected at least one"):
+        draw_flows({})
+    with pytest.raises(ValueError, match="states: expected finite numbers"):
+        draw_attractors(np.full([3, 2, 2], np.nan))

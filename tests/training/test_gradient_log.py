@@ -1,0 +1,71 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from support.layers import random
+
+from seqattn_tf.recurrent import Recurrent
+from seqattn_tf.training.gradient_log import GradientLog
+
+INPUTS, TARGETS = random(8, 5, 3), random(8, 5, 4, seed=1)
+
+
+def network(**clipping):
+    inputs = keras.Input((5, 3))
+    outputs, _ = Recurrent("gru", units=4, name="reader")(inputs)
+    model = keras.Model(inputs, outputs)
+    model.compile(keras.optimizers.SGD(0.0, **clipping), "mse")  # nothing is learned: every step is the same
+    return model
+
+
+def logged(folder):
+    found = {}
+    for path in folder.glob("events*"):
+        for record in tf.data.TFRecordDataset(str(path)):
+            event = tf.compat.v1.Event.FromString(record.numpy())
+            for value in event.summary.value:
+                found.setdefault(value.tag, []).append((event.step, float(tf.make_ndarray(value.tensor))))
+    return found
+
+
+def global_norm(model):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((model(INPUTS) - TARGETS) ** 2)
+    return float(tf.linalg.global_norm(tape.gradient(loss, model.trainable_variables)))
+
+
+@pytest.mark.parametrize(
+    ("clipping", "share"),
+    [({"global_clipnorm": 1e-3}, 1), ({"global_clipnorm": 1e3}, 0), ({"clipnorm": 1e3}, 0), ({"clipvalue": 1e-9}, 1)],
+)
+def test_norm_and_clipping_of_the_training_steps(tmp_path, clipping, share):
+    model = network(**clipping)
+    model.fit(INPUTS, TARGETS, batch_size=8, epochs=4, verbose=0, callbacks=[GradientLog(tmp_path, every=2)])
+    found = logged(tmp_path)
+    assert [step for step, _ in found["gradient/norm"]] == [2, 4]
+    for _, norm in found["gradient/norm"]:
+        assert norm == pytest.approx(global_norm(model), rel=1e-4)
+    assert [value for _, value in found["gradient/clipped"]] == [share, share]
+
+
+def test_saturation_of_the_gates_and_nothing_left_behind(tmp_path):
+    model = network()
+    apply = model.optimizer.apply
+    kernel, recurrent, bias = model.layers[1].get_weights()
+    bias[:, :4] = 50.0  # the update gate stands open
+    model.layers[1].set_weights([kernel, recurrent, bias])
+    callback = GradientLog(tmp_path, data=INPUTS)
+    model.fit(INPUTS, TARGETS, batch_size=8, epochs=2, verbose=0, callbacks=[callback])
+    found = logged(tmp_path)
+    assert [value for _, value in found["gates/reader/update"]] == [1.0, 1.0]
+    gates = model.layers[1].cell.gates(INPUTS[:, 0], [np.zeros([8, 4], "float32")])
+    assert 0 <= found["gates/reader/candidate"][0][1] <= 1
+    assert found["gates/reader/reset"][0][1] < 1
+    assert set(gates) == {tag.rpartition("/")[2] for tag in found if tag.startswith("gates")}
+    assert model.optimizer.apply == apply
+    model.fit(INPUTS, TARGETS, batch_size=8, epochs=1, verbose=0)
+
+
+def test_bad_argument_is_refused():
+    with pytest.raises(ValueError, match=r"every: expected a positive number of steps\. Received: 0"):
+        GradientLog("logs", every=0)

@@ -1,0 +1,115 @@
+"""What the gradients and the gates do during `fit`, for TensorBoard."""
+
+from pathlib import Path
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.recurrent import watch_gates
+
+SATURATED = 0.1  # a gate closer than this to one of its bounds has hardly a gradient left
+
+
+class GradientLog(keras.callbacks.Callback):
+    """Writes to TensorBoard, during `fit`:
+
+    - `gradient/norm`: the global norm of the gradient of a training step, before clipping;
+    - `gradient/clipped`: how many of the steps since the last look were clipped, as a share (with `global_clipnorm`;
+      with `clipnorm` or `clipvalue`, how many of their gradients);
+    - `gates/LAYER/GATE`: after every epoch, the share of a gate's activations within 0.1 of its bounds, for every
+      `Recurrent` in the model.
+
+    Args:
+        log_dir: folder of the event files.
+        data: a batch of inputs on which to look at the gates; without it, they are not looked at.
+        every: steps from one look at the gradient to the next.
+
+    >>> callback = GradientLog("logs", every=50)
+    """
+
+    def __init__(self, log_dir: str | Path, data: Any = None, every: int = 10) -> None:
+        super().__init__()
+        if every < 1:
+            raise ValueError(f"every: expected a positive number of steps. Received: {every}")
+        self.log_dir, self.data, self.every = str(log_dir), data, every
+
+    def set_model(self, model: keras.Model) -> None:
+        """Stand between the model and its optimizer: the train step is traced anew."""
+        super().set_model(model)
+        shared = {"trainable": False, "aggregation": tf.VariableAggregation.MEAN}
+        self._norm, self._clipped, self._steps = (tf.Variable(0.0, **shared) for _ in range(3))
+        optimizer = model.optimizer
+        self._apply = apply = optimizer.apply
+
+        def watched(grads: list, trainable_variables: list | None = None) -> Any:
+            self._look(optimizer, [tf.convert_to_tensor(g) for g in grads if g is not None])
+            return apply(grads, trainable_variables)
+
+        optimizer.apply = watched
+        model.train_function = None
+
+    def _look(self, optimizer: keras.optimizers.Optimizer, gradients: list[tf.Tensor]) -> None:
+        gradients = [tf.cast(gradient, tf.float32) for gradient in gradients]
+        norms = tf.stack([tf.norm(gradient) for gradient in gradients])
+        total = tf.norm(norms)
+        if optimizer.global_clipnorm is not None:
+            clipped = tf.cast(total > optimizer.global_clipnorm, tf.float32)
+        elif optimizer.clipnorm is not None:
+            clipped = tf.reduce_mean(tf.cast(norms > optimizer.clipnorm, tf.float32))
+        elif optimizer.clipvalue is not None:
+            largest = tf.stack([tf.reduce_max(tf.abs(gradient)) for gradient in gradients])
+            clipped = tf.reduce_mean(tf.cast(largest > optimizer.clipvalue, tf.float32))
+        else:
+            clipped = tf.constant(0.0)
+        self._norm.assign(total)
+        self._clipped.assign_add(clipped)
+        self._steps.assign_add(1.0)
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Open the file."""
+        self._writer = tf.summary.create_file_writer(self.log_dir)
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Write what was seen since the last time."""
+        steps = float(self._steps)
+        if steps < self.every:
+            return
+        with self._writer.as_default(step=int(self.model.optimizer.iterations)):
+            _write("gradient/norm", self._norm)
+            _write("gradient/clipped", self._clipped / steps)
+        self._clipped.assign(0.0)
+        self._steps.assign(0.0)
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Look at the gates."""
+        if self.data is None:
+            return
+        with watch_gates() as seen:
+            self.model(self.data, training=False)
+        with self._writer.as_default(step=int(self.model.optimizer.iterations)):
+            for layer, gates in seen:
+                for name, values in gates.items():
+                    _write(f"gates/{layer}/{name}", _saturated(name, values))
+
+    def on_train_end(self, logs: Any = None) -> None:
+        """Close the file, and leave the model as it was."""
+        self._writer.close()
+        self.model.optimizer.apply = self._apply
+        self.model.train_function = None
+
+
+def _write(tag: str, value: tf.Tensor) -> None:
+    """A number as TensorBoard's scalars have it; `tf.summary.scalar` would need TensorBoard to be installed."""
+    metadata = tf.compat.v1.SummaryMetadata(data_class="DATA_CLASS_SCALAR")
+    metadata.plugin_data.plugin_name = "scalars"
+    tf.summary.write(tag, tf.cast(value, tf.float32), metadata=metadata)
+
+
+def _saturated(name: str, values: tf.Tensor) -> tf.Tensor:
+    """The share of activations `[..., units]` near a bound: 0 or 1 of a gate, -1 or 1 of a candidate."""
+    values = tf.cast(values, tf.float32)
+    near = tf.abs(values) > 1 - SATURATED
+    if name.rpartition("/")[2] not in ("candidate", "hidden"):
+        near |= values < SATURATED
+    return tf.reduce_mean(tf.cast(near, tf.float32))
