@@ -30,7 +30,7 @@ def page(tmp_path_factory):
 
 def test_the_migration_page_runs(page):
     names, cells = page
-    assert sum(map(len, cells.values())) > 30
+    assert sum(map(len, cells.values())) > 60
     assert names["predicted"].shape == (2, 4)
     np.testing.assert_array_equal(names["again"](names["words"])["tags"], names["predicted"])
 
@@ -59,3 +59,18 @@ def test_the_migration_page_gives_the_old_numbers(page):
             for value, found in zip(values, cells[name], strict=True):
                 found = found[b] if found.shape.rank == 1 else found[b, :length]
                 np.testing.assert_allclose(found, value, atol=1e-5, err_msg=name)
+
+
+def test_attention_of_the_old_mechanisms(page):
+    names, _ = page
+    attention = names["Attention"]("general")
+    query, memory, mask = (names[n] for n in ("query", "memory", "memory_mask"))
+    context, weights = attention(query, memory, mask=mask)
+    [kernel] = attention.get_weights()
+    for b, length in enumerate((5, 3)):  # LuongAttention: the memory projected to the width of the query
+        scores = (memory[b, :length].numpy() @ kernel) @ query[b].numpy()
+        expected = np.exp(scores) / np.exp(scores).sum()
+        np.testing.assert_allclose(weights[b, :length], expected, atol=1e-5)
+        np.testing.assert_allclose(context[b], expected @ memory[b, :length].numpy(), atol=1e-5)
+    assert names["alignment_history"].shape == (2, 3, 5)
+    np.testing.assert_allclose(names["alignment_history"][1, :, 3:], 0)

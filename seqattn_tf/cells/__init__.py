@@ -5,6 +5,7 @@ from seqattn_tf.cells.gru import GRUCell
 from seqattn_tf.cells.ladder import AccumulateCell, AccumulateForgetCell, AccumulateInputCell
 from seqattn_tf.cells.layer_norm import LayerNormGRUCell, LayerNormLSTMCell
 from seqattn_tf.cells.lstm import LSTMCell
+from seqattn_tf.cells.memory import MemoryCell
 from seqattn_tf.cells.peephole import PeepholeLSTMCell
 from seqattn_tf.cells.rnn import RNNCell
 from seqattn_tf.cells.wrappers import DeepTransitionCell, DropoutCell, ZoneoutCell
@@ -20,6 +21,7 @@ __all__ = [
     "LSTMCell",
     "LayerNormGRUCell",
     "LayerNormLSTMCell",
+    "MemoryCell",
     "PeepholeLSTMCell",
     "RNNCell",
     "ZoneoutCell",

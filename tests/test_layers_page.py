@@ -1,0 +1,30 @@
+"""The page of the layers: its code runs, and draws the pictures it shows."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from seqattn_tf.attention import Alignment, Score
+from seqattn_tf.cells import Cell
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+PAGE = (DOCS / "layers.md").read_text(encoding="utf-8")
+
+
+def test_the_page_runs_and_draws(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", PAGE, re.S):
+        exec(block, names)
+    shown = set(re.findall(r"\(images/(.+?)\)", PAGE))
+    assert shown <= {path.name for path in tmp_path.iterdir()}
+    assert all((DOCS / "images" / name).is_file() for name in shown)
+    assert names["history"].history["accuracy"][-1] > 0.95
+    assert names["flows"]["linear unit, 1.1"].norms[50] == pytest.approx(117.4, abs=0.05)
+    assert names["flows"]["linear unit, 0.9"].norms[50] == pytest.approx(0.00515, abs=5e-6)
+
+
+@pytest.mark.parametrize("family", [Cell, Score, Alignment])
+def test_the_page_names_every_variant(family):
+    assert [name for name in family.registry if f"`{name}`" not in PAGE] == []
