@@ -26,7 +26,7 @@ class Stack(Composed):
             width, and then adds nothing; every other one must keep it.
         skip: let every layer see the inputs beside the outputs below, and give out the outputs of all layers side by
             side (Graves 2013).
-        dropout: rate between the layers, in training.
+        dropout: rate on what a layer reads from below, in training; what a residual adds is not dropped.
 
     Call arguments:
         inputs, mask, training: as of `Recurrent`.
@@ -111,11 +111,11 @@ class Stack(Composed):
             inputs = blank(inputs, mask)
         below, found, states = inputs, [], []
         for place, layer in enumerate(self.layers):
-            below = self.drop(below, training=training) if place else below
             more = {} if initial_state is None else {"initial_state": initial_state[place]}
             if layer.context is not None:
                 more["context"] = context
-            seen = tf.concat([below, inputs], axis=-1) if self.skip and place else below
+            seen = self.drop(below, training=training) if place else below
+            seen = tf.concat([seen, inputs], axis=-1) if self.skip and place else seen
             outputs, last = layer(seen, mask=mask, training=training, **more)
             if self.residual and below.shape[-1] == outputs.shape[-1]:
                 outputs = below + outputs

@@ -26,7 +26,7 @@ class TestRNN(CellTests):
 class TestGRU(CellTests):
     kind, gates = cells.GRUCell, ("update", "reset", "candidate")
     arguments = {**harness.GATED_ARGUMENTS, "reset_after": False}
-    quick = ("mixed_precision",)
+    quick = ("mixed_precision", "compiled_loop")
 
     def make(self, **options):
         return cells.GRUCell(UNITS, **options)
@@ -86,7 +86,7 @@ class TestAccumulateInput(CellTests):
 class TestLSTM(CellTests):
     kind, gates = cells.LSTMCell, ("input", "forget", "candidate", "output")
     arguments = harness.LSTM_ARGUMENTS
-    quick = ("compiled",)
+    quick = ("compiled", "compiled_loop")
 
     def make(self, **options):
         return cells.LSTMCell(UNITS, **options)

@@ -114,6 +114,7 @@ class CellTests:
         mark_slow(
             cls,
             compiled=lambda self, network: self.check_compiled(network),
+            compiled_loop=lambda self, network: self.check_compiled_loop(network),
             mixed_precision=lambda self: self.check_mixed_precision(),
             fit_and_reload=lambda self, tmp_path: self.check_fit_and_reload(tmp_path),
         )
@@ -174,6 +175,28 @@ class CellTests:
         assert all(np.any(g != 0) for g in gradients if g.shape.num_elements())
         assert (gradients[0].numpy()[~MASK] == 0).all()
         assert_slopes(loss, [INPUTS, *arrays[1:]], directions=2)
+
+    def check_compiled_loop(self, network):
+        """In training: the numbers and gradients of the plain loop."""
+
+        def slopes(compiled):
+            network.jit_compile = compiled
+
+            @tf.function(autograph=False)
+            def both():
+                inputs = tf.constant(INPUTS)
+                with tf.GradientTape() as tape:
+                    tape.watch(inputs)
+                    outputs, states = network(inputs, mask=tf.constant(MASK), training=False)
+                    loss = tf.reduce_sum(outputs**3) + tf.add_n([tf.reduce_sum(tf.sin(state)) for state in states])
+                return outputs, tape.gradient(loss, [inputs, *(v.value for v in network.trainable_variables)])
+
+            found = tf.nest.flatten(both())
+            network.jit_compile = None
+            return found
+
+        for ours, theirs in zip(slopes(True), slopes(False), strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-10)
 
     def test_call_is_step_after_project(self, network):
         inputs = tf.constant(INPUTS[:, 0])

@@ -1,0 +1,75 @@
+"""Copying and reversing: what an attention must be able to learn.
+
+A sequence of symbols is read and said again, in its order or backwards. The network sees the right symbols while it
+learns, and is judged by what it says on its own to sequences it has never seen.
+"""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from seqattn_tf.cells import GRUCell
+from seqattn_tf.decoder import AttentionDecoder
+from seqattn_tf.decoding import greedy
+from seqattn_tf.recurrent import Bidirectional
+
+BEGIN, SYMBOLS, UNITS = 1, 8, 32
+SIZE = SYMBOLS + 3  # padding, the first symbol, the mark at the end of what is read
+
+
+def sequences(count, longest, seed, shortest=None, backwards=True, repeats=True):
+    """What is read `[count, longest + 1]`, a mark at its end; what is said `[count, longest]`; both padded with 0."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(shortest or longest, longest + 1, count)
+    steps = rng.integers(0 if repeats else 1, SYMBOLS, (count, longest))
+    symbols = 3 + (rng.integers(0, SYMBOLS, (count, 1)) + steps.cumsum(1)) % SYMBOLS  # without a step no repeat
+    kept = np.arange(longest) < lengths[:, None]
+    symbols = np.where(kept, symbols, 0)
+    said = np.stack(
+        [np.roll(row[::-1], n - longest) if backwards else row for row, n in zip(symbols, lengths, strict=True)]
+    )
+    read = np.pad(symbols, [(0, 0), (0, 1)])
+    read[np.arange(count), lengths] = 2
+    return read.astype("int32"), said.astype("int32")
+
+
+class Repeater:
+    """A small encoder-decoder with the given attention; `near` reads symbols without their neighbours."""
+
+    def __init__(self, attention, near=False, decoder=AttentionDecoder, **options):
+        self.embedding = keras.layers.Embedding(SIZE, UNITS)
+        self.encoder = None if near else Bidirectional("gru", units=UNITS, merge="sum")
+        self.decoder = decoder(GRUCell(UNITS), attention, SIZE, embedding=16, readout=UNITS, **options)
+        source, shifted = keras.Input((None,), dtype="int32"), keras.Input((None,), dtype="int32")
+        values, summary, mask = self.read(source)
+        logits, _ = self.decoder(shifted, values, summary, mask=mask)
+        self.network = keras.Model([source, shifted], logits)
+
+    def read(self, source):
+        mask = keras.ops.not_equal(source, 0)
+        embedded = self.embedding(source)
+        if self.encoder is None:
+            return embedded, keras.ops.zeros_like(embedded[:, 0]), mask
+        values, (summary,) = self.encoder(embedded, mask=mask)
+        return values, summary, mask
+
+    def learn(self, read, said, epochs, rate=5e-3):
+        steps = epochs * (len(read) // 64)
+        schedule = keras.optimizers.schedules.CosineDecay(0.0, steps, warmup_target=rate, warmup_steps=steps // 10)
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        self.network.compile(keras.optimizers.Adam(schedule, global_clipnorm=1.0), loss)
+        self.network.fit([read, shift(said)], said, sample_weight=(said != 0), batch_size=64, epochs=epochs, verbose=0)
+
+    def accuracy(self, read, said):
+        """The share of symbols that the network says right on its own."""
+        values, summary, mask = self.read(tf.constant(read))
+        memory, state = self.decoder.begin(values, mask, summary)
+        found = greedy(
+            self.decoder.step, state, memory, begin=BEGIN, end=2, max_length=said.shape[1], never=(0, BEGIN, 2)
+        ).tokens.numpy()
+        return (found == said)[said != 0].mean()
+
+
+def shift(said):
+    """What was said before each step."""
+    return np.pad(said, [(0, 0), (1, 0)], constant_values=BEGIN)[:, :-1]
