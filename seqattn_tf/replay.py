@@ -26,6 +26,11 @@ def product(inputs: tf.Tensor, matrix: tf.Tensor) -> tf.Tensor:
     return tf.matmul(inputs, matrix) if watcher is None else watcher.see(inputs, matrix)
 
 
+def compiling() -> bool:
+    """Whether a step of a compiled loop is being traced: XLA likes other forms of the same function than TensorFlow."""
+    return _WATCHER.get() is not None
+
+
 class Watcher:
     """Notes the products of one run of a step, in their order."""
 

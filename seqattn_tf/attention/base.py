@@ -83,11 +83,10 @@ class Alignment(Part):
     """
 
     registry: ClassVar[dict[str, type]] = {}
-    random: bool = False  # whether it draws random numbers in training
     meaning: ClassVar[str]  # what to read weights as: "distribution", "independent", "marginals" or "sample"
 
     @property
-    def draws(self) -> bool:
+    def random(self) -> bool:
         """Whether `call` draws random numbers in training: not for a loop that runs a step twice."""
         return False
 
@@ -165,13 +164,8 @@ class Attention(Composed):
         return self.score.remembers or self.align.remembers
 
     @property
-    def draws(self) -> bool:
-        """Whether a look draws random numbers in training: not for a loop that runs a step twice."""
-        return self.align.draws
-
-    @property
     def random(self) -> bool:
-        """Whether random numbers are drawn in training: such a loop is not compiled."""
+        """Whether a look draws random numbers in training: not for a loop that runs a step twice."""
         return self.align.random
 
     def build(self, query_shape: Any, values_shape: Any) -> None:

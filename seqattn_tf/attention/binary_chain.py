@@ -9,7 +9,7 @@ With `f_i` the log-odds of a place by itself and all that is left of it, and `r_
 
 The way forward is a product of 2x2 matrices in log space, from either end at once, in logarithmic depth: scores of any
 size will do. The way back is a linear recursion, `g'` being a difference of two sigmoids, and needs only `f` and `r`.
-Inside, the source is the leading axis, and the two ways along it are the axis before the batch.
+Inside, the source is the leading axis, then come the two ways along it, then the queries of the batch.
 """
 
 from typing import Any, NamedTuple
@@ -17,32 +17,34 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from seqattn_tf.attention.prefixes import backward_recurrence, earlier, prefixes
+from seqattn_tf.scan import size_of
 
 _NEVER = -1e30  # the logarithm of nothing, but fit to be subtracted
 
 
 class _Kept(NamedTuple):
-    """Places on either way, `[source, 2, batch, 1]` each."""
+    """Places on either way, `[source, 2, rows]` each."""
 
     all: tf.Tensor
     inner: tf.Tensor  # with a neighbour before them
 
 
 def _both(values: tf.Tensor) -> tf.Tensor:
-    """The two ways: `[source, batch, queries] -> [source, 2, batch, queries]`."""
+    """The two ways: `[source, rows] -> [source, 2, rows]`."""
     return tf.stack([values, tf.reverse(values, [0])], axis=1)
 
 
 def _product(left: tf.Tensor, right: tf.Tensor) -> tf.Tensor:
     """Of matrices of logarithms, `[source, 2, 2, ...]`."""
     by_0, by_1 = left[:, :, :1] + right[:, :1], left[:, :, 1:] + right[:, 1:]
-    return tf.maximum(by_0, by_1) + tf.math.log1p(tf.exp(-tf.abs(by_0 - by_1)))
+    most = tf.maximum(by_0, by_1)
+    return most + tf.math.log(tf.exp(by_0 - most) + tf.exp(by_1 - most))
 
 
 def _log_odds(scores: tf.Tensor, pairwise: tf.Tensor, kept: _Kept) -> tf.Tensor:
-    """`f` on either way: `[source, 2, batch, queries], [2, 2, 2, 1, 1] -> [source, 2, batch, queries]`."""
+    """`f` on either way: `[source, 2, rows], [2, 2, 2, 1] -> [source, 2, rows]`."""
     inner, gone = (tf.cast(places, scores.dtype)[:, None, None] for places in (kept.inner, ~kept.all))
-    unit = tf.reshape(tf.constant([[0.0, _NEVER], [_NEVER, 0.0]], scores.dtype), [2, 2, 1, 1, 1])
+    unit = tf.reshape(tf.constant([[0.0, _NEVER], [_NEVER, 0.0]], scores.dtype), [2, 2, 1, 1])
     larger = tf.nn.relu(scores)  # a place that is not kept has the score 0: with the unit matrix, nothing changes
     matrices = inner * pairwise + gone * unit + tf.stack([-larger, scores - larger], axis=1)[:, None]
     found = prefixes(_product, matrices)
@@ -62,9 +64,8 @@ def _known_log_odds(scores: tf.Tensor, pairwise: tf.Tensor, kept: _Kept, value: 
             into = backward_recurrence(slope, flow)
             moved = tf.where(kept.inner, into, tf.zeros_like(into))
             on, off = moved * if_on, moved * if_off
-            in_pairs = tf.stack([off - moved, moved - on, -off, on])  # 00, 01, 10, 11
-            in_pairs = tf.reduce_sum(in_pairs, [1, 3, 4])  # [4, 2]
-            return tf.where(kept.all, into, tf.zeros_like(into)), tf.reshape(in_pairs, [2, 2, 2, 1, 1])
+            in_pairs = [tf.reduce_sum(x, [0, 2]) for x in (off - moved, moved - on, -off, on)]  # 00, 01, 10, 11
+            return tf.where(kept.all, into, tf.zeros_like(into)), tf.reshape(tf.stack(in_pairs), [2, 2, 2, 1])
 
         return tf.identity(value), gradient
 
@@ -81,12 +82,15 @@ def selected(scores: tf.Tensor, pairwise: tf.Tensor, mask: tf.Tensor) -> tf.Tens
     >>> selected(tf.zeros([1, 1, 3]), tf.constant([[0.0, 0.0], [0.0, 1e4]]), kept).numpy().tolist()
     [[[1.0, 0.0, 1.0]]]
     """
-    scores = tf.maximum(tf.where(mask, scores, tf.zeros_like(scores)), _NEVER)
-    scores, places = (tf.transpose(x, [2, 0, 1]) for x in (scores, mask))
+    batch, queries, source = (size_of(scores, axis) for axis in range(3))
+    mask = mask if scores.shape[1] == 1 else tf.broadcast_to(mask, [batch, queries, source])
+    places, scores = (tf.transpose(tf.reshape(x, [batch * queries, source])) for x in (mask, scores))
+    scores = tf.maximum(tf.where(places, scores, tf.zeros_like(scores)), _NEVER)
     both, ways = _both(scores), _both(places)
     kept = _Kept(ways, ways & (tf.cumsum(tf.cast(ways, tf.int32), axis=0) > 1))
-    pairwise = tf.stack([pairwise, tf.transpose(pairwise)], axis=2)[..., None, None]
+    pairwise = tf.stack([pairwise, tf.transpose(pairwise)], axis=2)[..., None]
     found = _log_odds(tf.stop_gradient(both), tf.stop_gradient(pairwise), kept)
     odds = _known_log_odds(both, pairwise, kept, found)
     weights = tf.sigmoid(odds[:, 0] + tf.reverse(odds[:, 1], [0]) - scores)
-    return tf.transpose(tf.where(places, weights, tf.zeros_like(weights)), [1, 2, 0])
+    weights = tf.where(places, weights, tf.zeros_like(weights))
+    return tf.reshape(tf.transpose(weights), [batch, queries, source])

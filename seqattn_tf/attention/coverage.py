@@ -37,7 +37,7 @@ class CoverageScore(AdditiveScore):
     def seen(self, keys: tf.Tensor, state: tuple) -> tf.Tensor:
         """`W h_j + w c_j`."""
         (covered,) = state
-        return keys + covered[:, :, None] * tf.cast(self.coverage_kernel, keys.dtype)
+        return keys + tf.expand_dims(covered, 2) * tf.cast(self.coverage_kernel, keys.dtype)
 
     def remember(self, state: tuple, weights: tf.Tensor) -> tuple[tf.Tensor]:
         """The weights are added up."""

@@ -57,7 +57,7 @@ class HardAlignment(Alignment):
         self.generator = keras.random.SeedGenerator(seed)
 
     @property
-    def draws(self) -> bool:
+    def random(self) -> bool:
         """The place that is read."""
         return True
 

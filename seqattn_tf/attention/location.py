@@ -51,7 +51,8 @@ class LocationScore(AdditiveScore):
     def seen(self, keys: tf.Tensor, state: tuple) -> tf.Tensor:
         """`W h_j + L f_j`."""
         (last,) = state
-        features = tf.nn.conv1d(last[:, :, None], tf.cast(self.filter_kernel, keys.dtype), stride=1, padding="SAME")
+        filters = tf.cast(self.filter_kernel, keys.dtype)
+        features = tf.nn.conv1d(tf.expand_dims(last, 2), filters, stride=1, padding="SAME")
         return keys + linear(features, self.feature_kernel)
 
     def remember(self, state: tuple, weights: tf.Tensor) -> tuple[tf.Tensor]:

@@ -41,7 +41,7 @@ class MonotonicAlignment(BiasedAlignment):
         self.generator = keras.random.SeedGenerator(seed)
 
     @property
-    def draws(self) -> bool:
+    def random(self) -> bool:
         """The noise."""
         return self.noise > 0
 
@@ -56,11 +56,10 @@ class MonotonicAlignment(BiasedAlignment):
         wide = self.shifted(logits)
         if training and self.noise:
             wide += self.noise * keras.random.normal(tf.shape(wide), dtype=wide.dtype, seed=self.generator)
-        stop = tf.transpose(tf.where(mask, tf.sigmoid(wide), tf.zeros_like(wide)), [2, 0, 1])
-        last = tf.transpose(tf.cast(state[0], wide.dtype))[:, :, None]
-        arrived = recurrence(earlier(1 - stop), last)  # [source, batch, 1]
-        weights = tf.transpose(stop * arrived, [1, 2, 0])
-        return tf.cast(weights, logits.dtype), (tf.squeeze(weights, 1),)
+        stop = tf.transpose(tf.squeeze(tf.where(mask, tf.sigmoid(wide), tf.zeros_like(wide)), 1))  # [source, batch]
+        arrived = recurrence(earlier(1 - stop), tf.transpose(tf.cast(state[0], wide.dtype)))
+        weights = tf.transpose(stop * arrived)
+        return tf.cast(tf.expand_dims(weights, 1), logits.dtype), (weights,)
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""

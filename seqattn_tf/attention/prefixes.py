@@ -1,8 +1,15 @@
-"""Recursions along the source in logarithmic depth, for what an alignment computes at every step of a loop.
+"""Recursions along the source in few rounds, for what an alignment computes at every step of a loop.
 
     out[0] = x[0],    out[1] = x[0] o x[1],    out[2] = x[0] o x[1] o x[2],    ...
 
-for any associative `o`: every round joins each result with the one `reach` places before it, and doubles the reach.
+for any associative `o`. The source is cut into chunks. Inside them the recursion runs over all chunks at once, then
+over their totals in the same way, and what came before a chunk is joined to all in it:
+
+    x     a   b   c   d     e   f   g   h     i  ...
+          a   ab  abc abcd  e   ef  efg efgh  i  ...        inside the chunks
+                      abcd              abcdefgh            of their totals
+    out   a   ab  abc abcd  abcde ...             abcdefghi ...
+
 The source is the leading axis here, where parts of it are contiguous.
 """
 
@@ -13,30 +20,68 @@ import tensorflow as tf
 
 from seqattn_tf.scan import repeat, size_of
 
-_UNROLLED = 32  # places of an unknown number for which no loop is needed: most sentences have fewer
+_CHUNK = 4
+
+Join = Callable[[Any, Any], Any]  # join(earlier, later) = earlier o later, along the leading axis
 
 
-def prefixes(join: Callable[[Any, Any], Any], elements: Any) -> Any:
-    """`out[i] = x[0] o ... o x[i]` along the leading axis, where `join(earlier, later) = earlier o later`.
+def prefixes(join: Join, elements: Any) -> Any:
+    """`out[i] = x[0] o ... o x[i]` along the leading axis of a structure of tensors.
 
     >>> prefixes(tf.add, tf.constant([1, 2, 3, 4, 5])).numpy().tolist()
     [1, 3, 6, 10, 15]
     """
     size = size_of(tf.nest.flatten(elements)[0], 0)
+    if not isinstance(size, int):  # as many rounds as sentences need, and a loop for what is longer
+        return _in_chunks(join, elements, lambda x: _in_chunks(join, x, lambda y: _doubling(join, y)))
+    if size > _CHUNK:
+        return _in_chunks(join, elements, lambda totals: prefixes(join, totals))
+    found = [_cut(elements, slice(i, i + 1)) for i in range(size)]
+    for i in range(1, size):
+        found[i] = join(found[i - 1], found[i])
+    return tf.nest.map_structure(lambda *x: tf.concat(x, 0), *found) if found else elements
 
-    def further(reach: tf.Tensor | int, elements: Any) -> tuple:
-        before, after = (tf.nest.map_structure(lambda x, p=part: x[p], elements) for part in _parts(reach))
-        joined = join(before, after)
+
+def _cut(elements: Any, part: slice) -> Any:
+    return tf.nest.map_structure(lambda x: x[part], elements)
+
+
+def _in_chunks(join: Join, elements: Any, along: Callable[[Any], Any]) -> Any:
+    """The recursion inside chunks; `along` gives that of the totals."""
+    size = size_of(tf.nest.flatten(elements)[0], 0)
+    missing = -size % _CHUNK
+    chunks = (size + missing) // _CHUNK
+
+    def places(x: tf.Tensor) -> list[tf.Tensor]:
+        """The first of every chunk, the second, ...: strided slices would be slow."""
+        rest = [size_of(x, axis) for axis in range(1, x.shape.rank)]
+        padded = tf.pad(x, [[0, missing]] + [[0, 0]] * len(rest))
+        return tf.unstack(tf.reshape(padded, [chunks, _CHUNK, *rest]), axis=1)
+
+    def flat(*parts: tf.Tensor) -> tf.Tensor:
+        rest = [size_of(parts[0], axis) for axis in range(1, parts[0].shape.rank)]
+        return tf.reshape(tf.stack(parts, axis=1), [_CHUNK * size_of(parts[0], 0), *rest])
+
+    flattened = [places(x) for x in tf.nest.flatten(elements)]
+    inside = [tf.nest.pack_sequence_as(elements, x) for x in zip(*flattened, strict=True)]
+    for i in range(1, _CHUNK):
+        inside[i] = join(inside[i - 1], inside[i])
+    before = along(_cut(inside[-1], slice(None, -1)))
+    before = tf.nest.map_structure(lambda x: flat(*[x] * _CHUNK), before)
+    found = tf.nest.map_structure(flat, *inside)
+    later = join(before, _cut(found, slice(_CHUNK, None)))
+    return tf.nest.map_structure(lambda x, y: tf.concat([x[:_CHUNK], y], 0)[:size], found, later)
+
+
+def _doubling(join: Join, elements: Any) -> Any:
+    """Each result joined with the one `reach` before it, the reach doubled until there is none: any size, more work."""
+    size = tf.shape(tf.nest.flatten(elements)[0])[0]
+
+    def further(reach: tf.Tensor, elements: Any) -> tuple:
+        joined = join(_cut(elements, slice(None, -reach)), _cut(elements, slice(reach, None)))
         return 2 * reach, tf.nest.map_structure(lambda x, new: tf.concat([x[:reach], new], 0), elements, joined)
 
-    state, known = (1, elements), isinstance(size, int)
-    while state[0] < (size if known else _UNROLLED):  # further than there are places, a round changes nothing
-        state = further(*state)
-    return state[1] if known else repeat(lambda reach, _: reach < size, further, state, limit=31)[1]
-
-
-def _parts(reach: tf.Tensor | int) -> tuple[slice, slice]:
-    return slice(None, -reach), slice(reach, None)
+    return repeat(lambda reach, _: reach < size, further, (1, elements), limit=31)[1]
 
 
 def earlier(values: tf.Tensor) -> tf.Tensor:

@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from seqattn_tf.layer import Named
 from seqattn_tf.linear import linear
+from seqattn_tf.replay import compiling
 from seqattn_tf.scan import size_of
 
 
@@ -242,8 +243,8 @@ class GatedCell(KernelCell):
         self.recurrent_activation = keras.activations.get(recurrent_activation)
 
     def _opened(self, drive: tf.Tensor) -> tf.Tensor:
-        """A gate: for the logistic function `sig(x) = (1 + tanh(x / 2)) / 2`, which XLA computes faster on a CPU."""
-        if self.recurrent_activation is keras.activations.sigmoid:
+        """A gate; of the logistic function, XLA computes `(1 + tanh(x / 2)) / 2` faster on a CPU."""
+        if compiling() and self.recurrent_activation is keras.activations.sigmoid:
             return 0.5 * tf.tanh(0.5 * drive) + 0.5
         return self.recurrent_activation(drive)
 

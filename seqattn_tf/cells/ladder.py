@@ -14,6 +14,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.cells.base import GatedCell, recurrent_product
+from seqattn_tf.replay import compiling
 
 
 class LadderCell(GatedCell):
@@ -58,12 +59,12 @@ class LadderCell(GatedCell):
     def _activated(self, drives: tf.Tensor, memory: tf.Tensor) -> dict[str, tf.Tensor]:
         """The activation of every block, before the step is taken.
 
-        With the standard functions one `tanh` serves all blocks, as `sig(x) = (1 + tanh(x / 2)) / 2`: XLA computes it
-        twice as fast on a CPU as one function for each block.
+        With the standard functions one `tanh` may serve all blocks, as `sig(x) = (1 + tanh(x / 2)) / 2`: XLA computes
+        that twice as fast on a CPU as one function for each block.
         """
         gates = [name for name in self.blocks if name != "candidate"]
         standard = keras.activations.tanh, keras.activations.sigmoid
-        if (self.activation, self.recurrent_activation) != standard:
+        if not compiling() or (self.activation, self.recurrent_activation) != standard:
             found = self._by_block(drives)
             return {name: self._opened(x) if name in gates else self.activation(x) for name, x in found.items()}
         slopes = [0.5 if name in gates else 1.0 for name in self.blocks]

@@ -124,8 +124,8 @@ class TestMonotonic(TestSoftmax):
         np.testing.assert_array_equal(runs[0], runs[1])
         assert not np.allclose(runs[2], runs[3])
         assert not np.allclose(runs[2][0], runs[2][1])
-        assert layer.draws
-        assert not attention.Attention("dot", self.kind(noise=0.0)).draws
+        assert layer.random
+        assert not attention.Attention("dot", self.kind(noise=0.0)).random
 
 
 class TestHard(TestSoftmax):
@@ -178,7 +178,7 @@ class TestHard(TestSoftmax):
 
     def test_every_step_of_a_loop_draws_anew(self):
         layer = attention.Attention("dot", self.kind(seed=1))
-        assert layer.draws
+        assert layer.random
         query, values = tf.ones([1, 40, 1]), tf.zeros([1, SOURCE, 1])
 
         @tf.function

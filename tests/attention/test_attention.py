@@ -116,7 +116,7 @@ def test_every_part_says_what_it_is():
         kind.meaning in ("distribution", "independent", "marginals", "sample") for kind in Alignment.registry.values()
     )
     assert not Attention().stateful
-    assert not Attention().draws
+    assert not Attention().random
     assert Attention("coverage").stateful
     assert Attention(align="monotonic").stateful
 

@@ -12,9 +12,9 @@ from seqattn_tf.structured import LinearChain
 from seqattn_tf.structured.packing import Packing
 
 
-@pytest.mark.parametrize("size", [0, 1, 2, 7, 8, 33, 100])
+@pytest.mark.parametrize("size", [0, 1, 4, 7, 33, 100])
 def test_prefixes_in_order(size):
-    """Words, which do not commute: numbers to the base of a million."""
+    """Maps `y -> factor y + number`, which do not commute."""
     words = np.random.default_rng(0).integers(1, 5, size=[size, 2])
 
     def join(before, after):
@@ -25,9 +25,8 @@ def test_prefixes_in_order(size):
     for factor, number in zip(*elements, strict=True):
         total = (total * factor + number) % 10007
         expected.append(total)
-    for run in (prefixes, tf.function(prefixes, reduce_retracing=True)):
-        found = run(join, tuple(map(tf.constant, elements)))[1]
-        np.testing.assert_array_equal(found, np.reshape(expected, [size, 2]))
+    found = prefixes(join, tuple(map(tf.constant, elements)))[1]
+    np.testing.assert_array_equal(found, np.reshape(expected, [size, 2]))
     unknown = [tf.TensorSpec([None, 2], tf.int64)] * 2
     found = tf.function(lambda *x: prefixes(join, x)[1], input_signature=unknown)(*elements)
     np.testing.assert_array_equal(found, np.reshape(expected, [size, 2]))

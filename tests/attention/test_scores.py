@@ -38,7 +38,6 @@ class TestCoverage(TestAdditive):
 class TestLocation(TestAdditive):
     kind = attention.LocationScore
     remembers = True
-    quick = True
     arguments = {"units": 7, "filters": 2, "width": 5}
 
     @classmethod
@@ -96,6 +95,7 @@ class TestScaledDot(TestDot):
 
 class TestCosine(TestDot):
     kind = attention.CosineScore
+    quick = True
     arguments = {"strength": 2.0}
 
     def logits(self, weights, query, values, past, mask):
