@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 
 ROUNDS, ROUND_SECONDS = 9, 0.2
+PAUSE = 0.25  # longer than OpenMP's threads go on spinning after a turn, on the cores of whoever is next
 
 
 def in_turns(
@@ -19,6 +20,8 @@ def in_turns(
         way()
     for _ in range(rounds):
         for name, way in ways.items():
+            time.sleep(PAUSE)
+            way()
             began, repeats = clock(), 0
             while repeats == 0 or clock() - began < seconds:
                 way()

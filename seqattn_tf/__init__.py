@@ -25,6 +25,7 @@ _ROOMS = (
     "recurrent",
     "attention",
     "decoder",
+    "layers",
     "decoding",
     "text",
     "explain",

@@ -1,9 +1,21 @@
 """What the layers of the house share: found by name, made of parts, masks passed explicitly."""
 
+from numbers import Integral
 from typing import Any, ClassVar
 
 import keras
 import tensorflow as tf
+
+
+def checked_count(name: str, value: Any) -> int:
+    """The value itself, a positive integer; anything else is refused.
+
+    >>> checked_count("units", 8)
+    8
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name}: expected a positive integer. Received: {value!r}")
+    return int(value)
 
 
 class Named:
@@ -45,7 +57,8 @@ class Composed(keras.layers.Layer):
 
     Keras's `compile(jit_compile="auto")` compiles a whole model by XLA where all its layers support that. On a CPU
     these layers say no: the large matrix products of the plain graph are faster there, and what gains by XLA, the loop
-    over time in training, is compiled by the layer itself. `jit_compile=True` still compiles everything.
+    over time in training, is compiled by the layer itself. `tf.function(jit_compile=True)` around a model compiles
+    everything.
     """
 
     parts: ClassVar[tuple[str, ...]] = ()

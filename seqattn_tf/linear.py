@@ -21,8 +21,23 @@ def linear(inputs: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor | None = None) 
     flat = inputs if inputs.shape.rank == 2 else tf.reshape(inputs, [-1, kernel.shape[0]])
     result = product(flat, kernel)
     if bias is not None:
-        result = tf.nn.bias_add(result, tf.cast(bias, inputs.dtype))
+        result = _shifted(result, tf.cast(bias, inputs.dtype))
     if inputs.shape.rank == 2:
         return result
     leading = [known if known is not None else tf.shape(inputs)[i] for i, known in enumerate(inputs.shape[:-1])]
     return tf.reshape(result, [*leading, kernel.shape[1]])
+
+
+def _shifted(values: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
+    """`values [rows, n] + bias [n]`, the gradient of the bias summed in single precision at least."""
+    if values.dtype not in (tf.float16, tf.bfloat16):
+        return tf.nn.bias_add(values, bias)
+
+    @tf.custom_gradient
+    def shifted(values: tf.Tensor, bias: tf.Tensor) -> tuple:
+        def gradient(flow: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            return flow, tf.cast(tf.reduce_sum(tf.cast(flow, tf.float32), axis=0), flow.dtype)
+
+        return values + bias, gradient
+
+    return shifted(values, bias)

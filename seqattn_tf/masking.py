@@ -69,9 +69,15 @@ def blank(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     return tf.where(mask[..., None], values, tf.zeros_like(values))
 
 
-def checked_mask(mask: tf.Tensor) -> tf.Tensor:
-    """The mask as a boolean tensor; anything else is refused."""
+def checked_mask(mask: tf.Tensor, values: tf.Tensor | None = None) -> tf.Tensor:
+    """The mask as a boolean tensor, one for each vector of the values; anything else is refused.
+
+    >>> checked_mask([[True, False]], tf.zeros([1, 2, 4])).shape.as_list()
+    [1, 2]
+    """
     mask = tf.convert_to_tensor(mask)
     if mask.dtype != tf.bool:
         raise ValueError(f"mask: expected booleans, True = keep. Received: {mask.dtype.name}")
+    if values is not None and not mask.shape.is_compatible_with(values.shape[:-1]):
+        raise ValueError(f"mask: expected {values.shape[:-1]}, as the values. Received: shape {mask.shape}")
     return mask

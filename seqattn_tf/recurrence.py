@@ -136,21 +136,26 @@ class _Loop:
                 [tf.zeros_like(s) if g is None else tf.convert_to_tensor(g) for g, s in zip(part, source, strict=True)]
                 for part, source in zip(found, sources, strict=False)
             )
-            return flow, added, (element, list(zip(watcher.inputs, results, strict=True)))
+            return flow, added, (element, watcher.inputs, results)
 
         _, added, _ = one(_first(slices), flow)  # only to see where something flows: never run
         flows_to = [gradient is not None for gradient in added]
+        known = _Known()
 
         def body(slices: tuple, carry: tuple) -> tuple:
             flow, sums = carry
             flow, added, out = one(slices, flow)
             gained = [tf.convert_to_tensor(gradient) for gradient in added if gradient is not None]
-            return (flow, [total + gain for total, gain in zip(sums, gained, strict=True)]), out
+            sums = [total + tf.cast(gain, total.dtype) for total, gain in zip(sums, gained, strict=True)]
+            return (flow, sums), known.reduce(slices, out)
 
-        nothing = [tf.zeros_like(s) for s, flows in zip(_floats(shared), flows_to, strict=True) if flows]
-        (flow, sums), (element, collected) = _loop(body, slices, (flow, nothing), not self.reverse)
-        sums = iter(sums)
-        return flow, [next(sums) if flows else None for flows in flows_to], element, collected
+        wide = [one for one, flows in zip(_floats(shared), flows_to, strict=True) if flows]
+        nothing = [tf.zeros_like(_wide(one)) for one in wide]  # half precision is too narrow for sums over time
+        (flow, sums), out = _loop(body, slices, (flow, nothing), not self.reverse)
+        element, inputs, results = known.restore(slices, out)
+        sums = iter([tf.cast(total, one.dtype) for total, one in zip(sums, wide, strict=True)])
+        added = [next(sums) if flows else None for flows in flows_to]
+        return flow, added, element, list(zip(inputs, results, strict=True))
 
     def _through_products(
         self, slices: tuple, initial: Any, shared: Any, added: list[tf.Tensor | None], collected: list
@@ -172,6 +177,31 @@ class _Loop:
             parts = [tf.convert_to_tensor(part) for part in parts if part is not None]
             totals.append(tf.add_n(parts) if parts else tf.zeros_like(source))
         return totals
+
+
+class _Known:
+    """Spares a loop what it would give out twice, or got as a slice of its elements."""
+
+    def reduce(self, slices: Any, out: Any) -> list[tf.Tensor]:
+        """The tensors of `out` that are new."""
+        places = {id(one): ("elements", number) for number, one in enumerate(tf.nest.flatten(slices))}
+        new: list[tf.Tensor] = []
+        self._found, self._structure = [], out
+        for tensor in tf.nest.flatten(out):
+            if id(tensor) not in places:
+                places[id(tensor)] = ("new", len(new))
+                new.append(tensor)
+            self._found.append(places[id(tensor)])
+        return new
+
+    def restore(self, elements: Any, new: list[tf.Tensor]) -> Any:
+        """All of `out`, stacked, from the elements of the loop and what it gave out."""
+        sources = {"elements": tf.nest.flatten(elements), "new": new}
+        return tf.nest.pack_sequence_as(self._structure, [sources[kind][number] for kind, number in self._found])
+
+
+def _wide(tensor: tf.Tensor) -> tf.Tensor:
+    return tf.cast(tensor, tf.float32) if tensor.dtype in (tf.float16, tf.bfloat16) else tensor
 
 
 def _compiled(function: Callable) -> Callable:

@@ -106,4 +106,8 @@ def fold(step: Callable[[Any, Any], Any], elements: Any, initial: Any, reverse: 
     if tf.nest.flatten(elements)[0].shape[0] == 0:
         return initial
     along = tf.foldr if reverse else tf.foldl
-    return along(lambda carry, element: step(element, carry), elements, initial)
+
+    def shaped(carry: Any, element: Any) -> Any:
+        return tf.nest.map_structure(lambda new, old: tf.ensure_shape(new, old.shape), step(element, carry), carry)
+
+    return along(shaped, elements, initial)

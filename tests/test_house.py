@@ -24,7 +24,7 @@ LAYERS = [
     ["cells"],
     ["recurrent"],
     ["decoder"],
-    ["decoding", "text", "explain"],
+    ["decoding", "explain", "layers", "text"],
     ["flow", "models"],
     ["training", "export"],
     ["serving"],

@@ -128,3 +128,21 @@ def test_a_matrix_that_changes_from_step_to_step_is_refused():
 
     with pytest.raises(ValueError, match="product: expected a matrix that is the same at every step"):
         slope(tf.ones([2, 2, 2]))
+
+
+def test_sums_over_time_are_not_taken_in_half_precision():
+    bias = keras.Variable(tf.zeros([1]))
+
+    def step(element, carry, _):
+        return element + 0 * carry + tf.cast(bias.value, tf.bfloat16)
+
+    @tf.function(autograph=False)
+    def slope():
+        with tf.GradientTape() as tape:
+            stacked, _ = recur(
+                step, tf.zeros([3000, 1, 1], tf.bfloat16), tf.zeros([1, 1], tf.bfloat16), (), [bias], compiled=True
+            )
+            loss = tf.reduce_sum(tf.cast(stacked, tf.float32))
+        return tape.gradient(loss, bias.value)
+
+    np.testing.assert_allclose(slope(), 3000, rtol=0.01)

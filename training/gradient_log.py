@@ -39,7 +39,7 @@ class GradientLog(keras.callbacks.Callback):
         super().set_model(model)
         shared = {"trainable": False, "aggregation": tf.VariableAggregation.MEAN}
         self._norm, self._clipped, self._steps = (tf.Variable(0.0, **shared) for _ in range(3))
-        optimizer = model.optimizer
+        optimizer = self._optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)  # past a loss scale
         self._apply = apply = optimizer.apply
 
         def watched(grads: list, trainable_variables: list | None = None) -> Any:
@@ -95,7 +95,7 @@ class GradientLog(keras.callbacks.Callback):
     def on_train_end(self, logs: Any = None) -> None:
         """Close the file, and leave the model as it was."""
         self._writer.close()
-        self.model.optimizer.apply = self._apply
+        self._optimizer.apply = self._apply
         self.model.train_function = None
 
 

@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.attention.base import Score
+from seqattn_tf.layer import checked_count
 from seqattn_tf.linear import linear
 
 
@@ -28,7 +29,7 @@ class AdditiveScore(Score):
 
     def __init__(self, units: int = 128, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.units = units
+        self.units = checked_count("units", units)
 
     def build(self, query_shape: Any, values_shape: Any) -> None:
         """Create `U`, `W` and `v`."""

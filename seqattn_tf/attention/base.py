@@ -186,7 +186,7 @@ class Attention(Composed):
         if mask is None:
             mask = tf.ones(tf.shape(values)[:2], tf.bool)
         else:
-            mask = checked_mask(mask)
+            mask = checked_mask(mask, values)
             values = blank(values, mask)  # zero weight on NaN would still be NaN
         return Memory(self.score.prepare(values), values, mask)
 
@@ -221,6 +221,10 @@ class Attention(Composed):
         self, query: tf.Tensor, memory: Memory, state: AttentionState | None = None, training: bool = False
     ) -> tuple[tf.Tensor, tf.Tensor, AttentionState]:
         """One look, or several: `(context, weights, state)`, with as many axes as the query has."""
+        if query.shape.rank not in (2, 3):
+            raise ValueError(
+                f"query: expected [batch, units] or [batch, queries, units]. Received: shape {query.shape}"
+            )
         state = self.initial_state(memory) if state is None else state
         single = query.shape.rank == 2
         if not single and self.stateful:

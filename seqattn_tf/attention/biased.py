@@ -27,9 +27,10 @@ class BiasedAlignment(Alignment):
         self.shift = self.add_weight(name="shift", shape=(), initializer=start, autocast=False)
         self.built = True
 
-    def shifted(self, logits: tf.Tensor) -> tf.Tensor:
-        """`e_j + b`, in single precision at least."""
+    def shifted(self, logits: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        """`e_j + b`, in single precision at least; whatever stands where nothing is kept, it reaches nothing."""
         wide = floats(logits, "logits", 3)
+        wide = tf.where(mask, wide, tf.zeros_like(wide))
         return wide + tf.cast(self.shift, wide.dtype)
 
     def get_config(self) -> dict[str, Any]:

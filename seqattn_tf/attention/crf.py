@@ -38,6 +38,6 @@ class CRFAlignment(BiasedAlignment):
         self, logits: tf.Tensor, mask: tf.Tensor, state: tuple = (), training: bool = False
     ) -> tuple[tf.Tensor, tuple]:
         """`[batch, queries, source], [batch, 1, source] -> ([batch, queries, source], state)`."""
-        scores = self.shifted(logits)
+        scores = self.shifted(logits, mask)
         weights = selected(scores, tf.cast(self.pairwise, scores.dtype), mask)
         return tf.cast(weights, logits.dtype), state

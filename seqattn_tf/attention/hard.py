@@ -71,6 +71,8 @@ class HardAlignment(Alignment):
     ) -> tuple[tf.Tensor, tuple]:
         """`[batch, queries, source], [batch, 1, source] -> ([batch, queries, source], state)`."""
         wide = floats(logits, "logits", 3) / self.temperature
+        mask = tf.logical_and(mask, wide > -float("inf"))  # a forbidden place is one that is not kept
+        wide = tf.where(mask, wide, tf.zeros_like(wide))
         shares = masked_softmax(wide, mask)
         if not training:
             return tf.cast(shares, logits.dtype), state

@@ -94,7 +94,7 @@ class MemoryHops(Composed):
                 f"query, facts: expected [batch, units] and [batch, facts, features]. "
                 f"Received shapes: {query.shape}, {facts.shape}"
             )
-        mask = tf.ones(tf.shape(facts)[:2], tf.bool) if mask is None else checked_mask(mask)
+        mask = tf.ones(tf.shape(facts)[:2], tf.bool) if mask is None else checked_mask(mask, facts)
         embedded = self._embedded(blank(facts, mask), mask)
         state, looks = self.attention.initial_state(Memory(embedded[0], embedded[0], mask)), []
         for hop in range(self.hops):

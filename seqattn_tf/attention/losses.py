@@ -24,7 +24,7 @@ def doubly_stochastic(weights: tf.Tensor, mask: tf.Tensor | None = None, steps: 
     """
     weights = floats(weights, "weights", 3)
     if steps is not None:
-        weights = blank(weights, checked_mask(steps))
+        weights = blank(weights, checked_mask(steps, weights))
     lacking = tf.square(1 - tf.reduce_sum(weights, axis=1))
     if mask is not None:
         lacking = tf.where(checked_mask(mask), lacking, tf.zeros_like(lacking))
@@ -50,7 +50,7 @@ def alignment_loss(weights: tf.Tensor, given: tf.Tensor, steps: tf.Tensor | None
     weights = floats(weights, "weights", 3)
     given = tf.cast(given, weights.dtype)
     if steps is not None:
-        steps = checked_mask(steps)
+        steps = checked_mask(steps, weights)
         weights, given = blank(weights, steps), blank(given, steps)
     links = tf.reduce_sum(given, axis=2, keepdims=True)
     shares = tf.math.divide_no_nan(given, links)
@@ -86,7 +86,7 @@ class Reinforce(keras.layers.Layer):
     """
 
     def __init__(self, decay: float = 0.9, entropy: float = 0.01, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+        super().__init__(autocast=False, **kwargs)  # log-likelihoods of answers are too large for half precision
         if not 0 <= decay < 1:
             raise ValueError(f"decay: expected a number in [0, 1). Received: {decay!r}")
         self.decay, self.entropy = decay, entropy

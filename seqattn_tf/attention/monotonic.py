@@ -37,6 +37,8 @@ class MonotonicAlignment(BiasedAlignment):
 
     def __init__(self, bias: float = -1.0, noise: float = 1.0, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(bias, **kwargs)
+        if noise < 0:
+            raise ValueError(f"noise: expected a standard deviation, 0 or more. Received: {noise}")
         self.noise, self.seed = noise, seed
         self.generator = keras.random.SeedGenerator(seed)
 
@@ -53,7 +55,7 @@ class MonotonicAlignment(BiasedAlignment):
         self, logits: tf.Tensor, mask: tf.Tensor, state: tuple = (), training: bool = False
     ) -> tuple[tf.Tensor, tuple]:
         """`[batch, 1, source], [batch, 1, source], ([batch, source],) -> ([batch, 1, source], state)`."""
-        wide = self.shifted(logits)
+        wide = self.shifted(logits, mask)
         if training and self.noise:
             wide += self.noise * keras.random.normal(tf.shape(wide), dtype=wide.dtype, seed=self.generator)
         stop = tf.transpose(tf.squeeze(tf.where(mask, tf.sigmoid(wide), tf.zeros_like(wide)), 1))  # [source, batch]

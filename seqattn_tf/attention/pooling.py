@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.attention.base import Alignment
-from seqattn_tf.layer import Composed
+from seqattn_tf.layer import Composed, checked_count
 from seqattn_tf.linear import linear
 from seqattn_tf.masking import blank, checked_mask
 
@@ -36,9 +36,7 @@ class AttentionPooling(Composed):
 
     def __init__(self, units: int, align: str | Alignment = "softmax", **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        if not isinstance(units, int) or units < 1:
-            raise ValueError(f"units: expected a positive integer. Received: {units!r}")
-        self.units = units
+        self.units = checked_count("units", units)
         self.align = Alignment.get(align, dtype=self.dtype_policy)
 
     def build(self, values_shape: Any) -> None:
@@ -59,7 +57,7 @@ class AttentionPooling(Composed):
         if mask is None:
             mask = tf.ones(tf.shape(values)[:2], tf.bool)
         else:
-            mask = checked_mask(mask)
+            mask = checked_mask(mask, values)
             values = blank(values, mask)
         hidden = tf.tanh(linear(values, self.kernel, self.bias))
         logits = tf.linalg.matrix_transpose(linear(hidden, self.scale))  # [batch, 1, source]

@@ -25,5 +25,5 @@ class SigmoidAlignment(BiasedAlignment):
         self, logits: tf.Tensor, mask: tf.Tensor, state: tuple = (), training: bool = False
     ) -> tuple[tf.Tensor, tuple]:
         """`[batch, queries, source], [batch, 1, source] -> ([batch, queries, source], state)`."""
-        weights = tf.cast(tf.sigmoid(self.shifted(logits)), logits.dtype)
+        weights = tf.cast(tf.sigmoid(self.shifted(logits, mask)), logits.dtype)
         return tf.where(mask, weights, tf.zeros_like(weights)), state

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import keras
 import tensorflow as tf
 
-from seqattn_tf.layer import Named
+from seqattn_tf.layer import Named, checked_count
 from seqattn_tf.linear import linear
 from seqattn_tf.replay import compiling
 from seqattn_tf.scan import size_of
@@ -99,6 +99,8 @@ def cell_of(cell: str | Cell, units: int | None = None, dtype: Any = None) -> Ce
     """
     if isinstance(cell, str) and units is None:
         raise ValueError(f"units: expected a number for the cell {cell!r} given by name. Received: None")
+    if isinstance(cell, Cell) and units not in (None, cell.output_size):
+        raise ValueError(f"units: expected none beside a cell of {cell.output_size}. Received: {units}")
     return Cell.get(cell, dtype=dtype, **({} if units is None else {"units": units}))
 
 
@@ -141,9 +143,7 @@ class KernelCell(Cell):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if not isinstance(units, int) or units < 1:
-            raise ValueError(f"units: expected a positive integer. Received: {units!r}")
-        self.units = units
+        self.units = checked_count("units", units)
         self.activation = keras.activations.get(activation)
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.recurrent_initializer = keras.initializers.get(recurrent_initializer)

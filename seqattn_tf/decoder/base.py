@@ -51,6 +51,9 @@ class Decoder(Composed):
 
     def __init__(self, cell: Cell, attention: Attention, jit_compile: bool | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        for name, part, kind in (("cell", cell, Cell), ("attention", attention, Attention)):
+            if not isinstance(part, kind):
+                raise ValueError(f"{name}: expected an object of {kind.__name__}. Received: {part!r}")
         self.cell, self.attention, self.jit_compile = cell, attention, jit_compile
 
     def _build_parts(self, inputs: int, values_shape: Any) -> None:

@@ -27,7 +27,8 @@ class SymbolDecoder(Named, Decoder):
         readout: width of the hidden layer before the logits.
         dropout: rate on embeddings and readout, in training.
         sampling: scheduled sampling: how often, in training, a step sees the symbol the decoder would have said itself
-            and not the given one. The number is kept in the weight `sampling_rate`, which a schedule may assign.
+            and not the given one. The number is kept in the weight `sampling_rate`, which a schedule may assign. Cells
+            draw anew at every step then, `DropoutCell` too.
         jit_compile: whether XLA compiles the loop over time; None: in training, if the length is known.
 
     Call arguments:
@@ -120,6 +121,8 @@ class SymbolDecoder(Named, Decoder):
         training: bool = False,
     ) -> tuple[tf.Tensor, tf.Tensor, DecoderState]:
         """As `call`, with the state after the last step: there sampled attention keeps its log-probabilities."""
+        if not self.built:
+            self.build(tokens.shape, values.shape, summary.shape)
         memory, first = self.begin(values, mask, summary)
         if training and self.sampling:
             return self._sampled(tokens, memory, first)

@@ -6,6 +6,7 @@ from typing import Any
 import tensorflow as tf
 
 from seqattn_tf.decoding.loop import Decoded, Limits, generate
+from seqattn_tf.scan import size_of
 
 BANNED = -1e30  # finite, so that a table of minus infinities still has a best symbol
 
@@ -40,7 +41,7 @@ def greedy(
     """
 
     def best(log_probabilities: tf.Tensor) -> tf.Tensor:
-        size = log_probabilities.shape[-1]
+        size = size_of(log_probabilities, -1)
         banned = tf.reduce_sum(tf.one_hot(list(never), size, on_value=BANNED), axis=0) if never else 0.0
         return tf.argmax(log_probabilities + banned, axis=-1, output_type=tf.int32)
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from seqattn_tf.scan import hold
+from seqattn_tf.scan import hold, size_of
 
 
 class Decoded(NamedTuple):
@@ -59,7 +59,7 @@ def generate(
         logits, weights, state = step(now.last, now.state, memory)
         log_probabilities = tf.nn.log_softmax(tf.cast(logits, tf.float32))
         chosen = choose(log_probabilities)
-        gained = tf.reduce_sum(log_probabilities * tf.one_hot(chosen, logits.shape[-1]), axis=-1)
+        gained = tf.reduce_sum(log_probabilities * tf.one_hot(chosen, size_of(logits, -1)), axis=-1)
         goes_on = tf.logical_and(now.running, tf.not_equal(chosen, limits.end))
         if limits.row_lengths is not None:
             goes_on = tf.logical_and(goes_on, now.time < limits.row_lengths)

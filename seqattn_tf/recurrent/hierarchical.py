@@ -79,7 +79,7 @@ class HierarchicalEncoder(Composed):
         batch, steps, time, _ = sizes
         kept = None
         if mask is not None:
-            mask = checked_mask(mask)
+            mask = checked_mask(mask, inputs)
             kept = tf.reduce_any(mask, axis=-1)
             mask = tf.reshape(mask, [batch * steps, time])
         flat = tf.reshape(inputs, [batch * steps, *sizes[2:]])

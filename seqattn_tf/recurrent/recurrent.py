@@ -149,8 +149,10 @@ class Recurrent(Composed):
             raise ValueError(f"context: expected one with context={self.context!r} only. Received: {received}")
         if context is not None and context.shape.rank != 2:
             raise ValueError(f"context: expected [batch, n]. Received shape: {context.shape}")
-        if initial_state is not None and len(tf.nest.flatten(initial_state)) != len(self.cell.state_size):
-            raise ValueError(f"initial_state: expected {len(self.cell.state_size)}. Received: {initial_state}")
+        if initial_state is not None:
+            widths = [state.shape[-1] for state in tf.nest.flatten(initial_state)]
+            if widths != self.cell.state_size:
+                raise ValueError(f"initial_state: expected states of {self.cell.state_size}. Received: of {widths}")
         if self.stateful and inputs.shape[0] != self.kept[0].shape[0]:
             raise ValueError(f"stateful: expected batches of {self.kept[0].shape[0]}. Received: {inputs.shape[0]}")
 
@@ -198,7 +200,7 @@ class Recurrent(Composed):
         self._check(inputs, initial_state, context)
         keep = None
         if mask is not None:
-            mask = checked_mask(mask)
+            mask = checked_mask(mask, inputs)
             inputs = blank(inputs, mask)  # whatever stands in the padding, it reaches no gradient
             keep = to_time_major(mask)
         projected = self.cell.project(to_time_major(inputs), training=training)

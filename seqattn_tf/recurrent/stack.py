@@ -107,10 +107,12 @@ class Stack(Composed):
         if context is not None and self.context is None:
             raise ValueError(f"context: expected a layer that takes one. Received: shape {context.shape}")
         if mask is not None:
-            mask = checked_mask(mask)
+            mask = checked_mask(mask, inputs)
             inputs = blank(inputs, mask)
         below, found, states = inputs, [], []
         for place, layer in enumerate(self.layers):
+            if initial_state is not None and isinstance(layer, Bidirectional):
+                raise ValueError("initial_state: expected layers of one direction. Received: one of both")
             more = {} if initial_state is None else {"initial_state": initial_state[place]}
             if layer.context is not None:
                 more["context"] = context

@@ -140,7 +140,7 @@ class TreeRecurrent(Composed):
     def _tree(self, inputs: tf.Tensor, mask: tf.Tensor | None, children: Any) -> tuple:
         """The inputs of all nodes, projected; which of them are kept; their children."""
         if mask is not None:
-            mask = checked_mask(mask)
+            mask = checked_mask(mask, inputs)
             inputs = blank(inputs, mask)
         else:
             mask = tf.ones([size_of(inputs, 0), size_of(inputs, 1)], tf.bool)

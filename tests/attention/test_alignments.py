@@ -9,6 +9,7 @@ from support.attention import SOURCE, AlignmentTests, sigmoid, softmax
 from support.structures import all_segmentations, all_trees
 
 from seqattn_tf import attention
+from seqattn_tf.attention import Alignment
 
 
 class TestSoftmax(AlignmentTests):
@@ -305,3 +306,21 @@ def test_a_forbidden_place_has_no_weight(name):
     assert float(weights[0, 0, 1]) == 0
     assert np.isfinite(weights).all()
     assert np.isfinite(tape.gradient(loss, logits)).all()
+
+
+@pytest.mark.parametrize("name", sorted(set(Alignment.registry) - {"heads"}))
+def test_what_stands_where_nothing_is_kept_has_no_gradient(name):
+    align = Alignment.get(name)
+    align.build()
+    mask = tf.constant([[True, False, True], [True, True, True]])
+    logits = tf.constant([[[0.5, float("nan"), -0.5]], [[-float("inf")] * 3]])
+    with tf.GradientTape() as tape:
+        tape.watch(logits)
+        weights, state = align.call(logits, mask[:, None], align.initial_state(mask, tf.float32), training=True)
+        loss = tf.reduce_sum(weights**2) + tf.add_n([tf.reduce_sum(s) for s in tf.nest.flatten(state)] or [0.0])
+    gradients = tape.gradient(loss, [logits, *(v.value for v in align.trainable_variables)])
+    gradients[0] = gradients[0][0]  # of a row in which something is possible
+    assert np.isfinite(weights).all()
+    assert (weights.numpy()[1] == 0).all()
+    assert all(np.isfinite(gradient).all() for gradient in gradients)
+    assert gradients[0][0, 1] == 0

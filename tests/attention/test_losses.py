@@ -119,3 +119,10 @@ def test_hard_attention_learns_where_the_reward_is():
     model.fit(random(640, 2), epochs=2, batch_size=32, verbose=0)
     assert float(model(tf.zeros([1, 2]))[0, 0]) > 0.8
     assert float(model.loss_of_draws.baseline) > 0
+
+
+def test_rewards_too_large_for_half_precision():
+    loss = Reinforce(dtype="mixed_float16")
+    found = loss(tf.constant([-1e5]), tf.constant([-0.5]), tf.constant([0.7]), training=True)
+    assert np.isfinite(found)
+    np.testing.assert_allclose(loss.baseline, -1e4, rtol=1e-5)

@@ -1,3 +1,7 @@
+import subprocess
+import sys
+
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -6,6 +10,7 @@ from support.decoders import BATCH, MASK, SOURCE, SUMMARY, TARGET, VALUES, WIDTH
 from seqattn_tf.attention import Attention
 from seqattn_tf.cells import GRUCell, LSTMCell
 from seqattn_tf.decoder import AttentionDecoder, LuongDecoder, PointerDecoder
+from seqattn_tf.decoding import greedy
 
 VOCABULARY = 7
 TOKENS = np.random.default_rng(0).integers(1, VOCABULARY, (BATCH, TARGET)).astype("int32")
@@ -159,3 +164,48 @@ def test_source_of_no_places():
     assert np.isfinite(logits).all()
     assert weights.shape == (BATCH, TARGET, 0)
     assert SOURCE > 0
+
+
+def test_a_pointer_generates_with_an_unknown_number_of_places():
+    decoder = PointerDecoder(GRUCell(4), Attention(units=5))
+    decoder.build((None, None), (None, None, WIDTH), (None, WIDTH))
+
+    def run(values, summary):
+        memory, state = decoder.begin(values, None, summary)
+        return greedy(decoder.step, state, memory, begin=-1, end=0, max_length=4, never=(2,)).tokens
+
+    found = tf.function(run, input_signature=[tf.TensorSpec([None, None, WIDTH]), tf.TensorSpec([None, WIDTH])])
+    np.testing.assert_array_equal(found(VALUES, SUMMARY), run(tf.constant(VALUES), tf.constant(SUMMARY)))
+
+
+@pytest.mark.parametrize("align", ["hard", "monotonic"])
+def test_what_is_drawn_is_drawn_anew(align):
+    """A loop that draws is not compiled, where every step would draw the same."""
+    attention = Attention("additive", align, units=5)
+    decoder = AttentionDecoder(GRUCell(4), attention, VOCABULARY, **SIZES, jit_compile=True)
+
+    @tf.function(autograph=False)
+    def run():
+        arguments = tf.constant(TOKENS), tf.constant(VALUES), tf.constant(SUMMARY)
+        return decoder.run(*arguments, mask=tf.constant(MASK), training=True)[1]
+
+    before = attention.align.generator.state.numpy().copy()
+    one, other = run().numpy(), run().numpy()
+    assert (one != other).any()
+    assert (attention.align.generator.state.numpy() != before).any()
+
+
+def test_a_file_loads_in_a_process_that_imports_the_layers(tmp_path):
+    tokens, values = keras.Input((TARGET,), dtype="int32"), keras.Input((SOURCE, WIDTH))
+    decoder = AttentionDecoder(GRUCell(4), Attention("general", "crf"), VOCABULARY, **SIZES)
+    keras.Model([tokens, values], decoder(tokens, values, values[:, 0])[0]).save(tmp_path / "m.keras")
+    code = "import keras, seqattn_tf.layers; print(keras.models.load_model('m.keras').output_shape)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.stdout.split() == ["(None,", f"{TARGET},", f"{VOCABULARY})"], done.stderr
+
+
+def test_parts_of_the_wrong_kind_are_refused():
+    with pytest.raises(ValueError, match=r"cell: expected an object of Cell\. Received: 'gru'"):
+        AttentionDecoder("gru", Attention(), VOCABULARY)
+    with pytest.raises(ValueError, match=r"attention: expected an object of Attention\. Received: 'additive'"):
+        PointerDecoder(GRUCell(4), "additive")

@@ -8,8 +8,8 @@ from support.cells import randomize
 from support.layers import random
 from support.networks import BATCH, FEATURES, TIME, UNITS, TimeNetworkTests, near
 
-from seqattn_tf.cells import DropoutCell, LSTMCell
-from seqattn_tf.recurrent import Bidirectional, Recurrent
+from seqattn_tf.cells import DropoutCell, GRUCell, LSTMCell
+from seqattn_tf.recurrent import Bidirectional, Recurrent, Stack
 
 CONTEXT = tf.constant(random(BATCH, 2, seed=5, dtype="float64"))
 INPUTS, MASK = TimeNetworkTests.inputs, TimeNetworkTests.mask
@@ -254,7 +254,7 @@ def test_bad_arguments_are_refused():
         layer(inputs, mask=tf.constant(MASK.astype("int32")))
     with pytest.raises(ValueError, match=r"expected \[batch, time, features\]"):
         layer(inputs[0])
-    with pytest.raises(ValueError, match="initial_state: expected 2"):
+    with pytest.raises(ValueError, match="initial_state: expected states of"):
         layer(inputs, initial_state=[tf.zeros([BATCH, UNITS], tf.float64)])
     with pytest.raises(ValueError, match="context: expected one with context=None only"):
         layer(inputs, context=CONTEXT)
@@ -271,3 +271,20 @@ def test_bad_arguments_are_refused():
         Recurrent("gru", units=UNITS, stateful=True).build((None, None, FEATURES))
     with pytest.raises(ValueError, match=r"stateful: expected batches of 4\. Received: 2"):
         built("gru", stateful=True)(inputs[:2])
+
+
+def test_wrong_masks_states_and_units_are_refused():
+    inputs = tf.zeros([2, 5, 3])
+    for shape in ([2, 1], [1, 5], [2, 4], [2], [2, 5, 1]):
+        with pytest.raises(ValueError, match="mask: expected"):
+            Recurrent("gru", units=3)(inputs, mask=tf.ones(shape, tf.bool))
+    with pytest.raises(ValueError, match=r"initial_state: expected states of \[3\]\. Received: of \[4\]"):
+        Recurrent("gru", units=3)(inputs, initial_state=[tf.zeros([2, 4])])
+    with pytest.raises(ValueError, match=r"units: expected none beside a cell of 4\. Received: 8"):
+        Recurrent(GRUCell(4), units=8)
+    with pytest.raises(ValueError, match=r"units: expected a positive integer\. Received: True"):
+        GRUCell(True)
+    assert GRUCell(np.int64(3)).units == 3
+    stack = Stack("gru", units=3, depth=2, bidirectional=True)
+    with pytest.raises(ValueError, match="initial_state: expected layers of one direction"):
+        stack(inputs, initial_state=stack(inputs)[1])

@@ -48,6 +48,18 @@ def test_norm_and_clipping_of_the_training_steps(tmp_path, clipping, share):
     assert [value for _, value in found["gradient/clipped"]] == [share, share]
 
 
+def test_norm_under_a_loss_scale(tmp_path):
+    keras.config.set_dtype_policy("mixed_float16")
+    try:
+        model = network(global_clipnorm=1e-3)
+    finally:
+        keras.config.set_dtype_policy("float32")
+    model.fit(INPUTS, TARGETS, batch_size=8, epochs=2, verbose=0, callbacks=[GradientLog(tmp_path, every=1)])
+    found = logged(tmp_path)
+    assert found["gradient/norm"][0][1] < 10
+    assert found["gradient/clipped"][0][1] == 1
+
+
 def test_saturation_of_the_gates_and_nothing_left_behind(tmp_path):
     model = network()
     apply = model.optimizer.apply

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import keras
 import tensorflow as tf
 
-from seqattn_tf.layer import Named
+from seqattn_tf.layer import Named, checked_count
 from seqattn_tf.linear import linear
 
 
@@ -24,9 +24,7 @@ class Composition(Named, keras.layers.Layer):
 
     def __init__(self, units: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        if not isinstance(units, int) or units < 1:
-            raise ValueError(f"units: expected a positive integer. Received: {units!r}")
-        self.units = units
+        self.units = checked_count("units", units)
 
     @property
     def projected_size(self) -> int:
