@@ -31,7 +31,7 @@ def linear(inputs: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor | None = None) 
 def _shifted(values: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
     """`values [rows, n] + bias [n]`, the gradient of the bias summed in single precision at least."""
     if values.dtype not in (tf.float16, tf.bfloat16):
-        return tf.nn.bias_add(values, bias)
+        return values + bias
 
     @tf.custom_gradient
     def shifted(values: tf.Tensor, bias: tf.Tensor) -> tuple:

@@ -288,3 +288,16 @@ def test_wrong_masks_states_and_units_are_refused():
     stack = Stack("gru", units=3, depth=2, bidirectional=True)
     with pytest.raises(ValueError, match="initial_state: expected layers of one direction"):
         stack(inputs, initial_state=stack(inputs)[1])
+
+
+@pytest.mark.parametrize("options", [{}, {"context": "input"}, {"truncate": 2, "reverse": True}])
+def test_a_large_known_batch_is_projected_beside_the_steps(options):
+    """The numbers are those of a small one."""
+    layer = Recurrent(DropoutCell(GRUCell(3), 0.5), **options)
+    inputs, mask = tf.constant(random(40, TIME, 2)), tf.sequence_mask(np.arange(40) % (TIME + 1), TIME)
+    more = {"context": tf.constant(random(40, 4))} if "context" in options else {}
+    outputs, states = layer(inputs, mask=mask, **more)
+    few = {name: value[7:12] for name, value in more.items()}
+    expected, last = layer(inputs[7:12], mask=mask[7:12], **few)
+    np.testing.assert_allclose(outputs[7:12], expected, atol=1e-6)
+    np.testing.assert_allclose(states[0][7:12], last[0], atol=1e-6)
