@@ -65,16 +65,15 @@ class GRUCell(GatedCell):
         self, projected: tf.Tensor, states: list[tf.Tensor], factors: tf.Tensor | None = None
     ) -> tuple[list[tf.Tensor], tuple[tf.Tensor, ...]]:
         (hidden,) = states
-        own = tf.split(self._recurrence(hidden, factors), 3 if self.reset_after else 2, axis=-1)
-        input_update, input_reset, input_candidate = tf.split(projected, 3, axis=-1)
-        update = self._opened(input_update + own[0])
-        reset = self._opened(input_reset + own[1])
+        gates = 2 * self.units
+        own = self._recurrence(hidden, factors)
+        update, reset = tf.split(self._opened(projected[:, :gates] + own[:, :gates]), 2, axis=-1)
         if self.reset_after:
-            own_candidate = reset * own[2]
+            own_candidate = reset * own[:, gates:]
         else:
-            read = hidden if factors is None else hidden * factors[:, 2 * self.units :]
-            own_candidate = linear(reset * read, self.recurrent_kernel[:, 2 * self.units :])
-        candidate = self.activation(input_candidate + own_candidate)
+            read = hidden if factors is None else hidden * factors[:, gates:]
+            own_candidate = linear(reset * read, self.recurrent_kernel[:, gates:])
+        candidate = self.activation(projected[:, gates:] + own_candidate)
         return [candidate + update * (hidden - candidate)], (update, reset, candidate)
 
     def get_config(self) -> dict[str, Any]:
