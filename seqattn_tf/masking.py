@@ -81,3 +81,15 @@ def checked_mask(mask: tf.Tensor, values: tf.Tensor | None = None) -> tf.Tensor:
     if values is not None and not mask.shape.is_compatible_with(values.shape[:-1]):
         raise ValueError(f"mask: expected {values.shape[:-1]}, as the values. Received: shape {mask.shape}")
     return mask
+
+
+def masked_values(values: tf.Tensor, mask: tf.Tensor | None) -> tuple[tf.Tensor, tf.Tensor]:
+    """Values with zeros where nothing is kept, and the mask: all True where none is given.
+
+    >>> masked_values(tf.ones([1, 2, 3]), None)[1].numpy().tolist()
+    [[True, True]]
+    """
+    if mask is None:
+        return values, tf.ones(tf.shape(values)[:-1], tf.bool)
+    mask = checked_mask(mask, values)
+    return blank(values, mask), mask

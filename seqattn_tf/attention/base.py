@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from seqattn_tf.layer import Composed, Named
 from seqattn_tf.linear import linear
-from seqattn_tf.masking import blank, checked_mask
+from seqattn_tf.masking import masked_values
 from seqattn_tf.replay import product
 from seqattn_tf.scan import scan, to_time_major
 
@@ -183,11 +183,7 @@ class Attention(Composed):
         """What all queries of one sequence share."""
         if values.shape.rank != 3:
             raise ValueError(f"values: expected [batch, source, units]. Received shape: {values.shape}")
-        if mask is None:
-            mask = tf.ones(tf.shape(values)[:2], tf.bool)
-        else:
-            mask = checked_mask(mask, values)
-            values = blank(values, mask)  # zero weight on NaN would still be NaN
+        values, mask = masked_values(values, mask)  # zero weight on NaN would still be NaN
         return Memory(self.score.prepare(values), values, mask)
 
     def initial_state(self, memory: Memory) -> AttentionState:

@@ -8,7 +8,7 @@ import tensorflow as tf
 from seqattn_tf.attention.base import Alignment, Attention, Memory
 from seqattn_tf.layer import Composed
 from seqattn_tf.linear import linear
-from seqattn_tf.masking import blank, checked_mask
+from seqattn_tf.masking import blank, masked_values
 
 TYINGS = ("adjacent", "layerwise")
 
@@ -94,8 +94,8 @@ class MemoryHops(Composed):
                 f"query, facts: expected [batch, units] and [batch, facts, features]. "
                 f"Received shapes: {query.shape}, {facts.shape}"
             )
-        mask = tf.ones(tf.shape(facts)[:2], tf.bool) if mask is None else checked_mask(mask, facts)
-        embedded = self._embedded(blank(facts, mask), mask)
+        facts, mask = masked_values(facts, mask)
+        embedded = self._embedded(facts, mask)
         state, looks = self.attention.initial_state(Memory(embedded[0], embedded[0], mask)), []
         for hop in range(self.hops):
             first = hop if self.tying == "adjacent" else 0

@@ -8,7 +8,7 @@ import tensorflow as tf
 from seqattn_tf.attention.base import Alignment
 from seqattn_tf.layer import Composed, checked_count
 from seqattn_tf.linear import linear
-from seqattn_tf.masking import blank, checked_mask
+from seqattn_tf.masking import masked_values
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
@@ -54,11 +54,7 @@ class AttentionPooling(Composed):
         """`[batch, source, units] -> ([batch, units], [batch, source])`."""
         if values.shape.rank != 3:
             raise ValueError(f"values: expected [batch, source, units]. Received shape: {values.shape}")
-        if mask is None:
-            mask = tf.ones(tf.shape(values)[:2], tf.bool)
-        else:
-            mask = checked_mask(mask, values)
-            values = blank(values, mask)
+        values, mask = masked_values(values, mask)
         hidden = tf.tanh(linear(values, self.kernel, self.bias))
         logits = tf.linalg.matrix_transpose(linear(hidden, self.scale))  # [batch, 1, source]
         state = self.align.initial_state(mask, values.dtype)

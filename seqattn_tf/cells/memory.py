@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.attention.base import at_least_single
-from seqattn_tf.attention.cosine import unit_length
+from seqattn_tf.attention.scores.cosine import unit_length
 from seqattn_tf.cells.base import Cell, cell_of
 from seqattn_tf.layer import Composed
 from seqattn_tf.linear import linear

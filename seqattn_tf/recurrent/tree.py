@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.layer import Composed
-from seqattn_tf.masking import blank, checked_mask
+from seqattn_tf.masking import blank, masked_values
 from seqattn_tf.recurrent.compositions import Composition
 from seqattn_tf.scan import repeat, size_of
 
@@ -139,11 +139,7 @@ class TreeRecurrent(Composed):
 
     def _tree(self, inputs: tf.Tensor, mask: tf.Tensor | None, children: Any) -> tuple:
         """The inputs of all nodes, projected; which of them are kept; their children."""
-        if mask is not None:
-            mask = checked_mask(mask, inputs)
-            inputs = blank(inputs, mask)
-        else:
-            mask = tf.ones([size_of(inputs, 0), size_of(inputs, 1)], tf.bool)
+        inputs, mask = masked_values(inputs, mask)
         projected = self.composition.project(inputs)
         if children is not None:
             children = self._checked(tf.convert_to_tensor(children), inputs)

@@ -6,8 +6,8 @@ import tensorflow as tf
 from support.gradients import assert_slopes
 from support.layers import random
 
-from seqattn_tf.attention.binary_chain import selected
-from seqattn_tf.attention.prefixes import prefixes, recurrence
+from seqattn_tf.attention.alignments.binary_chain import selected
+from seqattn_tf.attention.alignments.prefixes import prefixes, recurrence
 from seqattn_tf.structured import LinearChain
 from seqattn_tf.structured.packing import Packing
 

@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from seqattn_tf.attention.sparse import SparseAlignment
+from seqattn_tf.attention.alignments.sparse import SparseAlignment
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")

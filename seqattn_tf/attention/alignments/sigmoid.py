@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from seqattn_tf.attention.biased import BiasedAlignment
+from seqattn_tf.attention.alignments.biased import BiasedAlignment
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")

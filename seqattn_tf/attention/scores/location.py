@@ -5,8 +5,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.attention.additive import AdditiveScore
 from seqattn_tf.attention.base import first_kept
+from seqattn_tf.attention.scores.additive import AdditiveScore
 from seqattn_tf.layer import checked_count
 from seqattn_tf.linear import linear
 

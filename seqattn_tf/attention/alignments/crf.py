@@ -5,8 +5,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.attention.biased import BiasedAlignment
-from seqattn_tf.attention.binary_chain import selected
+from seqattn_tf.attention.alignments.biased import BiasedAlignment
+from seqattn_tf.attention.alignments.binary_chain import selected
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")

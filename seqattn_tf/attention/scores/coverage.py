@@ -5,7 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.attention.additive import AdditiveScore
+from seqattn_tf.attention.scores.additive import AdditiveScore
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.attention.structured import StructuredAlignment
+from seqattn_tf.attention.alignments.structured import StructuredAlignment
 from seqattn_tf.structured.packing import Packing
 from seqattn_tf.structured.projective import ProjectiveTree
 from seqattn_tf.structured.spanning import SpanningTree

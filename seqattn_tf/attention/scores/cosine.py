@@ -5,7 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.attention.dot import DotScore
+from seqattn_tf.attention.scores.dot import DotScore
 
 
 def unit_length(vectors: tf.Tensor) -> tf.Tensor:

@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from seqattn_tf.attention.dot import DotScore
+from seqattn_tf.attention.scores.dot import DotScore
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")

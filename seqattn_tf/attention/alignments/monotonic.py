@@ -5,9 +5,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from seqattn_tf.attention.alignments.biased import BiasedAlignment
+from seqattn_tf.attention.alignments.prefixes import earlier, recurrence
 from seqattn_tf.attention.base import at_least_single, first_kept
-from seqattn_tf.attention.biased import BiasedAlignment
-from seqattn_tf.attention.prefixes import earlier, recurrence
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
