@@ -16,7 +16,7 @@ def length_mask(lengths: tf.Tensor, size: tf.Tensor | int) -> tf.Tensor:
     return tf.sequence_mask(lengths, size)
 
 
-def _lift(values: tf.Tensor) -> tf.Tensor:
+def widened(values: tf.Tensor) -> tf.Tensor:
     """Half precision is too narrow for sums of exponentials: work in float32 there."""
     return tf.cast(values, tf.float32) if values.dtype in (tf.float16, tf.bfloat16) else values
 
@@ -27,7 +27,7 @@ def masked_softmax(logits: tf.Tensor, mask: tf.Tensor | None = None) -> tf.Tenso
     >>> masked_softmax(tf.constant([[0.0, 0.0, 9.0]]), tf.constant([[True, True, False]])).numpy().tolist()
     [[0.5, 0.5, 0.0]]
     """
-    wide = _lift(logits)
+    wide = widened(logits)
     keep = wide > -float("inf")  # a forbidden place is one that is not kept
     if mask is not None:
         keep = tf.logical_and(keep, mask)
@@ -44,7 +44,7 @@ def masked_logsumexp(logits: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     >>> float(masked_logsumexp(tf.constant([0.0, 5.0]), tf.constant([True, False])))
     0.0
     """
-    wide = _lift(logits)
+    wide = widened(logits)
     total = tf.reduce_logsumexp(tf.where(mask, wide, wide.dtype.min), axis=-1)
     return tf.cast(tf.maximum(total, tf.cast(logits.dtype.min, wide.dtype)), logits.dtype)
 
@@ -55,7 +55,7 @@ def masked_mean(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     >>> masked_mean(tf.constant([[[1.0], [3.0], [9.0]]]), tf.constant([[True, True, False]])).numpy().tolist()
     [[2.0]]
     """
-    wide = blank(_lift(values), mask)
+    wide = blank(widened(values), mask)
     count = tf.reduce_sum(tf.cast(mask, wide.dtype), axis=1)[..., None]
     return tf.cast(tf.math.divide_no_nan(tf.reduce_sum(wide, axis=1), count), values.dtype)
 

@@ -19,6 +19,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from seqattn_tf.masking import widened
 from seqattn_tf.replay import Replay, Watcher
 from seqattn_tf.scan import hold, scan, size_of
 
@@ -150,7 +151,7 @@ class _Loop:
             return (flow, sums), known.reduce(slices, out)
 
         wide = [one for one, flows in zip(_floats(shared), flows_to, strict=True) if flows]
-        nothing = [tf.zeros_like(_wide(one)) for one in wide]  # half precision is too narrow for sums over time
+        nothing = [tf.zeros_like(widened(one)) for one in wide]  # half precision is too narrow for sums over time
         (flow, sums), out = _loop(body, slices, (flow, nothing), not self.reverse)
         element, inputs, results = known.restore(slices, out)
         sums = iter([tf.cast(total, one.dtype) for total, one in zip(sums, wide, strict=True)])
@@ -198,10 +199,6 @@ class _Known:
         """All of `out`, stacked, from the elements of the loop and what it gave out."""
         sources = {"elements": tf.nest.flatten(elements), "new": new}
         return tf.nest.pack_sequence_as(self._structure, [sources[kind][number] for kind, number in self._found])
-
-
-def _wide(tensor: tf.Tensor) -> tf.Tensor:
-    return tf.cast(tensor, tf.float32) if tensor.dtype in (tf.float16, tf.bfloat16) else tensor
 
 
 def _compiled(function: Callable) -> Callable:

@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.attention.base import Alignment, Attention, Memory
-from seqattn_tf.layer import Composed
+from seqattn_tf.layer import Composed, checked_count
 from seqattn_tf.linear import linear
 from seqattn_tf.masking import blank, masked_values
 
@@ -50,13 +50,11 @@ class MemoryHops(Composed):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if not isinstance(hops, int) or hops < 1:
-            raise ValueError(f"hops: expected a positive integer. Received: {hops!r}")
         if tying not in TYINGS:
             raise ValueError(f"tying: expected one of {TYINGS}. Received: {tying!r}")
         if not isinstance(temporal, int) or temporal < 0:
             raise ValueError(f"temporal: expected a number of facts, or 0. Received: {temporal!r}")
-        self.hops, self.tying, self.temporal = hops, tying, temporal
+        self.hops, self.tying, self.temporal = checked_count("hops", hops), tying, temporal
         self.attention = Attention("dot", align, dtype=self.dtype_policy)
 
     @property

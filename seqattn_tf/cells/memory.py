@@ -8,7 +8,7 @@ import tensorflow as tf
 from seqattn_tf.attention.base import at_least_single
 from seqattn_tf.attention.scores.cosine import unit_length
 from seqattn_tf.cells.base import Cell, cell_of
-from seqattn_tf.layer import Composed
+from seqattn_tf.layer import Composed, checked_count
 from seqattn_tf.linear import linear
 
 
@@ -68,10 +68,7 @@ class MemoryCell(Composed, Cell):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        for name, value in (("slots", slots), ("width", width)):
-            if not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name}: expected a positive integer. Received: {value!r}")
-        self.slots, self.width = slots, width
+        self.slots, self.width = checked_count("slots", slots), checked_count("width", width)
         self.controller = cell_of(controller, units, self.dtype_policy)
 
     @property

@@ -228,8 +228,9 @@ class Recurrent(Composed):
             inputs = blank(inputs, mask)  # whatever stands in the padding, it reaches no gradient
             keep = to_time_major(mask)
         states = self._first_states(inputs, context) if initial_state is None else tf.nest.flatten(initial_state)
-        compiled = compiles(self.jit_compile, to_time_major(inputs), training)
-        step, elements = self._steps(to_time_major(inputs), context, keep, training, compiled)
+        ordered = to_time_major(inputs)
+        compiled = compiles(self.jit_compile, ordered, training)
+        step, elements = self._steps(ordered, context, keep, training, compiled)
         weights = self.cell.weights if compiled else ()
         stacked, last = recur(lambda x, s, _: step(x, s), elements, states, (), weights, keep, self.reverse, compiled)
         if self.stateful:

@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.attention.alignments.structured import StructuredAlignment
+from seqattn_tf.layer import checked_count
 from seqattn_tf.scan import size_of
 from seqattn_tf.structured.packing import Packing
 from seqattn_tf.structured.segments import SemiMarkov
@@ -40,9 +41,7 @@ class SegmentsAlignment(StructuredAlignment):
 
     def __init__(self, width: int = 4, bias: float = -3.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        if not isinstance(width, int) or width < 1:
-            raise ValueError(f"width: expected a positive integer. Received: {width!r}")
-        self.width, self.bias = width, bias
+        self.width, self.bias = checked_count("width", width), bias
 
     def build(self, logits_shape: Any = None) -> None:
         """Create `b`."""
