@@ -67,3 +67,71 @@ class TorchTrainer:
         loss.backward()
         nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)
         self.optimizer.step()
+
+
+class TorchDecoder(TorchSeq2Seq):
+    """The decoder of the same model, for generation: what depends on the memory alone is computed once.
+
+    The end symbol is never said, so that every answer has its full length.
+    """
+
+    def begin(self, values: torch.Tensor, mask: torch.Tensor, summary: torch.Tensor) -> tuple:
+        """What all steps share, and the first state."""
+        return (values, self.key(values), mask), torch.tanh(self.first(summary))
+
+    def step(self, tokens: torch.Tensor, state: torch.Tensor, memory: tuple) -> tuple[torch.Tensor, torch.Tensor]:
+        """Log-probabilities of what comes next, and the state."""
+        values, keys, mask = memory
+        embedded = self.target(tokens)
+        scores = self.score(torch.tanh(self.ask(state)[:, None] + keys))[..., 0]
+        weights = torch.softmax(scores.masked_fill(~mask, -float("inf")), -1)
+        context = torch.bmm(weights[:, None], values)[:, 0]
+        state = self.cell(torch.cat([embedded, context], -1), state)
+        return torch.log_softmax(self._said(torch.cat([state, context, embedded], -1)), -1), state
+
+    @torch.inference_mode()
+    def greedy(self, values: torch.Tensor, mask: torch.Tensor, summary: torch.Tensor, rules: dict) -> tuple:
+        """Tokens `[batch, length]` and scores `[batch]`."""
+        memory, state = self.begin(values, mask, summary)
+        tokens = torch.full([len(values)], rules["begin"])
+        running, scores, said = torch.ones(len(values), dtype=torch.bool), torch.zeros(len(values)), []
+        for _ in range(rules["max_length"]):
+            found, state = self.step(tokens, state, memory)
+            found[:, rules["never"]] = -float("inf")
+            gained, tokens = found.max(-1)
+            scores += gained.where(running, torch.zeros(()))
+            running &= tokens != rules["end"]
+            said.append(tokens)
+            if not running.any():
+                break
+        return torch.stack(said, 1), scores
+
+    @torch.inference_mode()
+    def beam(self, values: torch.Tensor, mask: torch.Tensor, summary: torch.Tensor, rules: dict, width: int) -> tuple:
+        """The best answer of each row: tokens `[batch, length]` and scores `[batch]`."""
+        memory, state = self.begin(values, mask, summary)
+        batch = len(values)
+        memory = tuple(one.repeat_interleave(width, 0) for one in memory)
+        state = state.repeat_interleave(width, 0)
+        tokens = torch.full([batch * width], rules["begin"])
+        scores = torch.full([batch, width], -float("inf"))
+        scores[:, 0] = 0
+        first = (torch.arange(batch) * width)[:, None]
+        ended = torch.zeros(batch, width, dtype=torch.bool)
+        said = torch.zeros(batch, width, 0, dtype=torch.long)
+        for _ in range(rules["max_length"]):
+            found, state = self.step(tokens, state, memory)
+            found[:, rules["never"]] = -float("inf")
+            found = found.view(batch, width, -1)
+            if ended.any():  # an answer that has ended goes on with its end, for nothing
+                found[ended] = -float("inf")
+                found[..., rules["end"]] = found[..., rules["end"]].where(~ended, torch.zeros(()))
+            scores, places = (scores[..., None] + found).flatten(1).topk(width)
+            parents, chosen = places // found.shape[-1], places % found.shape[-1]
+            rows = (first + parents).flatten()
+            tokens, state = chosen.flatten(), state[rows]
+            ended = ended.gather(1, parents) | (chosen == rules["end"])
+            said = torch.cat([said.gather(1, parents[..., None].expand_as(said)), chosen[..., None]], -1)
+            if ended.all():
+                break
+        return said[:, 0], scores[:, 0]

@@ -4,7 +4,7 @@ from seqattn_tf.decoder.bahdanau import AttentionDecoder
 from seqattn_tf.decoder.base import Decoder, DecoderMemory, DecoderState
 from seqattn_tf.decoder.luong import LuongDecoder
 from seqattn_tf.decoder.pointer import PointerDecoder
-from seqattn_tf.decoder.symbols import SymbolDecoder
+from seqattn_tf.decoder.symbols import Stepper, SymbolDecoder
 
 __all__ = [
     "AttentionDecoder",
@@ -13,5 +13,6 @@ __all__ = [
     "DecoderState",
     "LuongDecoder",
     "PointerDecoder",
+    "Stepper",
     "SymbolDecoder",
 ]

@@ -5,7 +5,7 @@
     logits_t = V tanh(R [s_t; c_t; emb(y_{t-1})])
 
 The loop holds only what depends on the state. The embedded part of the cell's projection and the whole output head are
-computed for all steps at once, and so is the context's part: reading is linear, `(sum_j alpha_j h_j) W_c =
+computed for all steps at once, and so is the context's part of both: reading is linear, `(sum_j alpha_j h_j) W_c =
 sum_j alpha_j (h_j W_c)`, so the values are projected once and the loop reads the projected ones.
 """
 
@@ -38,6 +38,18 @@ class AttentionDecoder(SymbolDecoder):
         """What is read goes into the cell."""
         return self.cell.projected_size
 
+    def _head_kernels(self) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """`R`, as it multiplies the state, the context and the embedded symbol."""
+        own, shown = self.cell.output_size, self.embedding.output_dim
+        return self.readout_kernel[:own], self.readout_kernel[own:-shown], self.readout_kernel[-shown:]
+
+    def values_said(self, values: tf.Tensor) -> tf.Tensor:
+        """The context's part of the readout, place by place: reading is linear."""
+        return linear(values, self._head_kernels()[1])
+
+    def _shown(self, embedded: tf.Tensor) -> tf.Tensor:
+        return linear(embedded, self._head_kernels()[2], self.readout_bias)
+
     def _build_head(self, looked: int) -> None:
         wide = self.cell.output_size + looked + self.embedding.output_dim
         self.readout_kernel = self.add_weight(name="readout_kernel", shape=(wide, self.readout))
@@ -46,7 +58,7 @@ class AttentionDecoder(SymbolDecoder):
     def _advance(
         self, projected: Any, state: DecoderState, memory: DecoderMemory, training: bool
     ) -> tuple[DecoderState, tf.Tensor]:
-        read, weights, remembered = self.attention.attend(state.cell[0], memory.look, state.attention, training)
+        read, weights, remembered = self._attend(state.cell[0], memory, state.attention, training)
         return DecoderState(self.cell.step(self.cell.join(projected, read), state.cell), remembered), weights
 
     def _logits(
@@ -55,12 +67,13 @@ class AttentionDecoder(SymbolDecoder):
         states: DecoderState,
         weights: tf.Tensor,
         memory: DecoderMemory,
-        embedded: tf.Tensor,
+        shown: tf.Tensor,
         training: bool,
     ) -> tf.Tensor:
         hidden = states.cell[0]  # [batch, target, units]
         asked = tf.concat([first.cell[0][:, None], hidden[:, :-1]], axis=1)
-        contexts = self.attention.read(weights, memory.values, asked)
-        mixed = tf.concat([hidden, contexts, embedded], axis=-1)
-        readout = self.drop(tf.tanh(linear(mixed, self.readout_kernel, self.readout_bias)), training=training)
+        mixed = (
+            linear(hidden, self._head_kernels()[0]) + self._read(weights, memory.values, asked, memory.beams) + shown
+        )
+        readout = self.drop(tf.tanh(mixed), training=training)
         return linear(readout, self.output_kernel, self.output_bias)

@@ -15,19 +15,31 @@ from seqattn_tf.cells import Cell
 from seqattn_tf.layer import Composed
 from seqattn_tf.linear import linear
 from seqattn_tf.recurrence import compiles, recur
-from seqattn_tf.scan import to_time_major
+from seqattn_tf.scan import size_of, to_time_major
 
 
 class DecoderMemory(NamedTuple):
     """What all steps of a sequence share."""
 
     look: Memory  # what attention reads in the loop: its values may be projected already
-    values: tf.Tensor  # [batch, source, units], as they were given
+    values: tf.Tensor  # [batch, source, units], as what is said reads them: as they were given, or projected
+
+    beams = 1  # how many rows of a state in a row look at one row of the memory
 
     @property
     def mask(self) -> tf.Tensor:
         """`[batch, source]`, True = keep."""
         return self.look.mask
+
+
+class SharedMemory(DecoderMemory):
+    """A memory whose every row is looked at by several rows of a state, one after the other: the beams of a search."""
+
+    def __new__(cls, memory: DecoderMemory, beams: int) -> "SharedMemory":
+        """The memory itself, and how many share a row."""
+        shared = super().__new__(cls, *memory)
+        shared.beams = beams
+        return shared
 
 
 class DecoderState(NamedTuple):
@@ -77,7 +89,7 @@ class Decoder(Composed):
     ) -> tuple[DecoderMemory, DecoderState]:
         """The memory, prepared once, and the state before the first step."""
         raw = self.attention.prepare(values, mask)
-        memory = DecoderMemory(raw._replace(values=self.projected(raw.values)), raw.values)
+        memory = DecoderMemory(raw._replace(values=self.projected(raw.values)), self.values_said(raw.values))
         pairs = zip(self.first_kernels, self.first_biases, strict=True)
         states = [tf.tanh(linear(summary, kernel, bias)) for kernel, bias in pairs]
         return memory, DecoderState(states, self.attention.initial_state(memory.look), self.first_fed(states[0]))
@@ -86,9 +98,30 @@ class Decoder(Composed):
         """The values as the loop reads them."""
         return values
 
+    def values_said(self, values: tf.Tensor) -> tf.Tensor:
+        """The values as what is said reads them."""
+        return values
+
     def first_fed(self, state: tf.Tensor) -> tuple:
         """What is fed back to the first step."""
         return ()
+
+    def _attend(
+        self, query: tf.Tensor, memory: DecoderMemory, state: Any, training: bool
+    ) -> tuple[tf.Tensor, tf.Tensor, Any]:
+        """One look, or one of every beam: as `Attention.attend`, the beams one after the other on the leading axis."""
+        if memory.beams == 1:
+            return self.attention.attend(query, memory.look, state, training)
+        query = _apart(query, memory.beams)
+        read, weights, state = self.attention.attend(query, memory.look, state, training)
+        return _together(read), _together(weights), state
+
+    def _read(self, weights: tf.Tensor, values: tf.Tensor, query: tf.Tensor, beams: int) -> tf.Tensor:
+        """What `[rows, queries, source]` weights read, as `Attention.read`, of a memory that beams may share."""
+        if beams == 1:
+            return self.attention.read(weights, values, query)
+        read = self.attention.read(_apart(tf.squeeze(weights, 1), beams), values, _apart(tf.squeeze(query, 1), beams))
+        return _together(read)[:, None]
 
     def _cell_over_time(
         self, projected: Any, states: list[tf.Tensor], training: bool
@@ -102,3 +135,13 @@ class Decoder(Composed):
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""
         return {**super().get_config(), "jit_compile": self.jit_compile}
+
+
+def _apart(rows: tf.Tensor, beams: int) -> tf.Tensor:
+    """`[batch x beams, n] -> [batch, beams, n]`."""
+    return tf.reshape(rows, [size_of(rows, 0) // beams, beams, size_of(rows, 1)])
+
+
+def _together(rows: tf.Tensor) -> tf.Tensor:
+    """`[batch, beams, n] -> [batch x beams, n]`."""
+    return tf.reshape(rows, [size_of(rows, 0) * rows.shape[1], size_of(rows, 2)])

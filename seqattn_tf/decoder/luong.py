@@ -78,7 +78,7 @@ class LuongDecoder(SymbolDecoder):
         if self.input_feeding:
             projected = self.cell.join(projected, linear(state.fed[0], self.feed_kernel))
         cell = self.cell.step(projected, state.cell)
-        read, weights, remembered = self.attention.attend(cell[0], memory.look, state.attention, training)
+        read, weights, remembered = self._attend(cell[0], memory, state.attention, training)
         fed = (self._attentional(cell[0], read),) if self.input_feeding else ()
         return DecoderState(cell, remembered, fed), weights
 
@@ -88,14 +88,15 @@ class LuongDecoder(SymbolDecoder):
         states: DecoderState,
         weights: tf.Tensor,
         memory: DecoderMemory,
-        embedded: tf.Tensor,
+        shown: tuple,
         training: bool,
     ) -> tf.Tensor:
         if self.input_feeding:
             attentional = states.fed[0]
         else:
             asked = states.cell[0]
-            attentional = self._attentional(asked, self.attention.read(weights, memory.look.values, asked))
+            read = self._read(weights, memory.look.values, asked, memory.beams)
+            attentional = self._attentional(asked, read)
         return linear(self.drop(attentional, training=training), self.output_kernel, self.output_bias)
 
     def get_config(self) -> dict[str, Any]:

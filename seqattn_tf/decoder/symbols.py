@@ -1,5 +1,6 @@
 """Decoders over a vocabulary: symbols in, logits out."""
 
+import copy
 from typing import Any, ClassVar
 
 import keras
@@ -7,11 +8,13 @@ import tensorflow as tf
 
 from seqattn_tf.attention import Attention
 from seqattn_tf.cells import Cell
-from seqattn_tf.decoder.base import Decoder, DecoderMemory, DecoderState
+from seqattn_tf.decoder.base import Decoder, DecoderMemory, DecoderState, SharedMemory
 from seqattn_tf.layer import Named
 from seqattn_tf.linear import linear
 from seqattn_tf.recurrence import compiles, recur
 from seqattn_tf.scan import scan, to_time_major
+
+SMALL = 1024  # a vocabulary for all of which a loop computes beforehand what it needs of a symbol
 
 
 class SymbolDecoder(Named, Decoder):
@@ -106,11 +109,15 @@ class SymbolDecoder(Named, Decoder):
         states: DecoderState,
         weights: tf.Tensor,
         memory: DecoderMemory,
-        embedded: tf.Tensor,
+        shown: Any,
         training: bool,
     ) -> tf.Tensor:
         """What is said after every step, from the state before the first and the states after each: all at once."""
         raise NotImplementedError
+
+    def _shown(self, embedded: tf.Tensor) -> Any:
+        """What `_logits` takes of the embedded symbols."""
+        return ()
 
     def run(
         self,
@@ -129,7 +136,7 @@ class SymbolDecoder(Named, Decoder):
         embedded = self.drop(self.embedding(tokens), training=training)
         projected = self.cell.project(to_time_major(embedded), training=training)
         states, weights, last = self._over_time(projected, memory, first, training)
-        return self._logits(first, states, weights, memory, embedded, training), weights, last
+        return self._logits(first, states, weights, memory, self._shown(embedded), training), weights, last
 
     def _over_time(
         self, projected: Any, memory: DecoderMemory, first: DecoderState, training: bool
@@ -186,10 +193,22 @@ class SymbolDecoder(Named, Decoder):
         self, tokens: tf.Tensor, state: DecoderState, memory: DecoderMemory, training: bool
     ) -> tuple[tf.Tensor, tf.Tensor, DecoderState]:
         embedded = self.drop(self.embedding(tokens), training=training)
-        after, weights = self._advance(self.cell.project(embedded, training=training), state, memory, training)
-        one = tf.nest.map_structure(lambda tensor: tensor[:, None], (after, weights, embedded))
+        shown = (self.cell.project(embedded, training=training), self._shown(embedded))
+        return self._go_on(shown, state, memory, training)
+
+    def _go_on(
+        self, shown: tuple, state: DecoderState, memory: DecoderMemory, training: bool
+    ) -> tuple[tf.Tensor, tf.Tensor, DecoderState]:
+        """One step, from what the cell and the head take of the embedded symbol."""
+        projected, shown = shown
+        after, weights = self._advance(projected, state, memory, training)
+        one = tf.nest.map_structure(lambda tensor: tensor[:, None], (after, weights, shown))
         logits = self._logits(state, one[0], one[1], memory, one[2], training)
         return tf.squeeze(logits, 1), weights, after
+
+    def stepper(self) -> "Stepper":
+        """`step`, made faster for a loop: see `Stepper`."""
+        return Stepper(self)
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""
@@ -201,3 +220,37 @@ class SymbolDecoder(Named, Decoder):
             "dropout": self.dropout,
             "sampling": self.sampling,
         }
+
+
+class Stepper:
+    """The step of a decoder, for one loop: `step(tokens, state, memory) -> (logits, weights, state)`, the same numbers.
+
+    What depends on a symbol alone is looked up, where the vocabulary is small enough to compute it for all symbols
+    before the loop; beams share a memory, unless the attention remembers what each of them looked at. Make one in the
+    graph in which the loop is.
+    """
+
+    def __init__(self, decoder: SymbolDecoder) -> None:
+        self.decoder, self.beams = decoder, 1
+        self._tables = None
+        if decoder.vocabulary <= SMALL:
+            embedded = tf.cast(tf.convert_to_tensor(decoder.embedding.embeddings), decoder.compute_dtype)
+            self._tables = (decoder.cell.project(embedded), decoder._shown(embedded))
+
+    def for_beams(self, beams: int) -> "Stepper | None":
+        """A step for so many rows of the state to one of the memory; None if there is none."""
+        if self.decoder.attention.stateful:
+            return None
+        shared = copy.copy(self)
+        shared.beams = beams
+        return shared
+
+    def __call__(
+        self, tokens: tf.Tensor, state: DecoderState, memory: DecoderMemory
+    ) -> tuple[tf.Tensor, tf.Tensor, DecoderState]:
+        """One step."""
+        memory = memory if self.beams == 1 else SharedMemory(memory, self.beams)
+        if self._tables is None:
+            return self.decoder.step(tokens, state, memory)
+        shown = tf.nest.map_structure(lambda table: tf.gather(table, tokens), self._tables)
+        return self.decoder._go_on(shown, state, memory, training=False)

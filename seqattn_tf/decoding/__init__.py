@@ -1,6 +1,10 @@
-"""Decoders: they see a step function, never a model."""
+"""Ways of decoding: they see a step function, never a model."""
 
+from seqattn_tf.decoding.beam import Beams, beam
 from seqattn_tf.decoding.greedy import greedy
 from seqattn_tf.decoding.loop import Decoded
+from seqattn_tf.decoding.parts import in_parts
+from seqattn_tf.decoding.rules import Rules
+from seqattn_tf.decoding.sample import sample
 
-__all__ = ["Decoded", "greedy"]
+__all__ = ["Beams", "Decoded", "Rules", "beam", "greedy", "in_parts", "sample"]

@@ -1,27 +1,15 @@
 """Greedy decoding: the most probable symbol at every step."""
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
-from seqattn_tf.decoding.loop import Decoded, Limits, generate
-from seqattn_tf.scan import size_of
+from seqattn_tf.decoding.best import LARGE, best
+from seqattn_tf.decoding.loop import Decoded, generate
+from seqattn_tf.decoding.rules import Rules, Step
 
-BANNED = -1e30  # finite, so that a table of minus infinities still has a best symbol
 
-
-def greedy(
-    step: Callable[[tf.Tensor, Any, Any], tuple[tf.Tensor, tf.Tensor, Any]],
-    state: Any,
-    memory: Any,
-    *,
-    begin: int,
-    end: int,
-    max_length: int,
-    row_lengths: tf.Tensor | None = None,
-    never: Sequence[int] = (),
-) -> Decoded:
+def greedy(step: Step, state: Any, memory: Any, *, begin: int, end: int, max_length: int, **rules: Any) -> Decoded:
     """Decode by taking the best symbol at every step.
 
     Args:
@@ -30,8 +18,7 @@ def greedy(
         memory: what the step looks at; its `mask: [batch, source]` is True where there is something.
         begin, end: the symbol before the first and the one that ends an answer.
         max_length: an answer that has not ended by then is cut there.
-        row_lengths: `[batch]`, the same for each row.
-        never: symbols that are not chosen, however probable.
+        **rules: `row_lengths`, `never`, `allowed`, `min_length`, `no_repeat`, `prefix`: see `Rules`.
 
     >>> from collections import namedtuple
     >>> memory = namedtuple("Memory", "mask")(tf.constant([[True]]))
@@ -40,9 +27,10 @@ def greedy(
     [[1, 2, 3, 0, 0, 0, 0, 0, 0]]
     """
 
-    def best(log_probabilities: tf.Tensor) -> tf.Tensor:
-        size = size_of(log_probabilities, -1)
-        banned = tf.reduce_sum(tf.one_hot(list(never), size, on_value=BANNED), axis=0) if never else 0.0
-        return tf.argmax(log_probabilities + banned, axis=-1, output_type=tf.int32)
+    def choose(logits: tf.Tensor, time: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        if (logits.shape[-1] or 0) < LARGE:
+            return tf.argmax(logits, axis=-1, output_type=tf.int32), tf.reduce_max(logits, axis=-1)
+        values, tokens = best(logits, 1)
+        return tokens[:, 0], values[:, 0]
 
-    return generate(step, best, state, memory, Limits(begin, end, max_length, row_lengths))
+    return generate(step, choose, state, memory, Rules(begin, end, max_length, **rules))

@@ -1,6 +1,7 @@
-"""The generation loop: one `tf.while_loop`, because generation stops early.
+"""One answer a row: the generation loop of greedy decoding and of sampling.
 
-Results are written into buffers of the full length, which is what XLA, LiteRT and a dynamic batch all accept.
+The loop is one `tf.while_loop`, because it stops when every row has ended; what it says it writes into arrays of the
+full length.
 """
 
 from collections.abc import Callable
@@ -8,25 +9,18 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from seqattn_tf.scan import hold, size_of
+from seqattn_tf.decoding.record import Record, alike, record, stacked, write
+from seqattn_tf.decoding.rules import IMPOSSIBLE, Rules, Step, log_probability, log_total, possible
+from seqattn_tf.scan import hold, to_time_major
 
 
 class Decoded(NamedTuple):
-    """What every decoder returns."""
+    """One answer for each row. A row that has no possible answer gets the empty one with a score of `-inf`."""
 
     tokens: tf.Tensor  # [batch, max_length] int32, the end symbol excluded, zeros after the answer
-    scores: tf.Tensor  # [batch] float32, log-probability of the answer, its end included
+    scores: tf.Tensor  # [batch] float32, log-probability of the answer, its end included unless it was cut
     lengths: tf.Tensor  # [batch] int32, number of symbols
     attention: tf.Tensor  # [batch, max_length, source] float32, zeros after the answer
-
-
-class Limits(NamedTuple):
-    """Where generation begins and where it ends."""
-
-    begin: int
-    end: int
-    max_length: int  # of any row
-    row_lengths: tf.Tensor | None = None  # [batch], of each row
 
 
 class _Progress(NamedTuple):
@@ -34,51 +28,66 @@ class _Progress(NamedTuple):
     last: tf.Tensor  # [batch] the symbols just chosen
     running: tf.Tensor  # [batch] True until the end symbol
     state: Any
-    result: Decoded
+    scores: tf.Tensor  # [batch]
+    lengths: tf.Tensor  # [batch]
+    said: tuple  # ([batch, max_length],) if a rule asks what was said
+    tokens: Record
+    attention: Record
 
 
 def generate(
-    step: Callable[[tf.Tensor, Any, Any], tuple[tf.Tensor, tf.Tensor, Any]],
-    choose: Callable[[tf.Tensor], tf.Tensor],
+    step: Step,
+    choose: Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor]],
     state: Any,
     memory: Any,
-    limits: Limits,
+    rules: Rules,
 ) -> Decoded:
     """Call `step(tokens, state, memory) -> (logits, weights, state)` until every row has ended.
 
     Args:
         step: the step function.
-        choose: `log_probabilities [batch, vocabulary] -> tokens [batch]`.
-        state: the state before the first step; rows that have ended keep theirs.
+        choose: `(logits [batch, vocabulary], time) -> (tokens [batch], their logits [batch])`.
+        state: the state before the first step.
         memory: handed to every step as it is; its mask says how long the attention is.
-        limits: begin and end symbols and the length.
+        rules: what may be chosen.
     """
-    batch, source = tf.unstack(tf.shape(memory.mask))
+    batch = tf.shape(memory.mask)[0]
+    limits = rules.limits(batch)
 
     def body(now: _Progress) -> list[_Progress]:
         logits, weights, state = step(now.last, now.state, memory)
-        log_probabilities = tf.nn.log_softmax(tf.cast(logits, tf.float32))
-        chosen = choose(log_probabilities)
-        gained = tf.reduce_sum(log_probabilities * tf.one_hot(chosen, size_of(logits, -1)), axis=-1)
-        goes_on = tf.logical_and(now.running, tf.not_equal(chosen, limits.end))
-        if limits.row_lengths is not None:
-            goes_on = tf.logical_and(goes_on, now.time < limits.row_lengths)
-        here = tf.equal(tf.range(limits.max_length), now.time)  # [max_length]
-        write = tf.logical_and(goes_on[:, None], here)  # [batch, max_length]
-        result = Decoded(
-            tf.where(write, chosen[:, None], now.result.tokens),
-            now.result.scores + tf.where(now.running, gained, 0.0),
-            now.result.lengths + tf.cast(goes_on, tf.int32),
-            tf.where(write[..., None], tf.cast(weights, tf.float32)[:, None], now.result.attention),
+        logits = possible(logits)
+        chosen, logit = choose(rules.applied(logits, now.time, *now.said), now.time)
+        gained = log_probability(logit, log_total(logits))
+        speaks = now.running & (chosen != rules.end) & (gained > IMPOSSIBLE)
+        goes_on = speaks if rules.row_lengths is None else speaks & (now.time + 1 < limits)
+        chosen = tf.where(speaks, chosen, 0)
+        weights = tf.where(speaks[:, None], tf.cast(weights, tf.float32), 0.0)
+        after = _Progress(
+            now.time + 1,
+            chosen,
+            goes_on,
+            state,
+            now.scores + tf.where(now.running, gained, 0.0),
+            now.lengths + tf.cast(speaks, tf.int32),
+            rules.heard(now.said, now.time, chosen),
+            write(now.tokens, now.time, chosen),
+            write(now.attention, now.time, weights),
         )
-        return [_Progress(now.time + 1, chosen, goes_on, hold(goes_on, state, now.state), result)]
+        return [alike(after, now)]
 
-    empty = Decoded(
-        tf.zeros([batch, limits.max_length], tf.int32),
+    start = _Progress(
+        tf.constant(0),
+        tf.fill([batch], rules.begin),
+        limits > 0,
+        state,
         tf.zeros([batch], tf.float32),
         tf.zeros([batch], tf.int32),
-        tf.zeros([batch, limits.max_length, source], tf.float32),
+        rules.silence(batch),
+        record(tf.zeros_like(limits), rules.max_length),
+        record(tf.zeros_like(memory.mask, tf.float32), rules.max_length),
     )
-    start = _Progress(tf.constant(0), tf.fill([batch], limits.begin), tf.fill([batch], True), state, empty)
-    [end] = tf.while_loop(lambda now: tf.reduce_any(now.running), body, [start], maximum_iterations=limits.max_length)
-    return end.result
+    [end] = tf.while_loop(lambda now: tf.reduce_any(now.running), body, [start], maximum_iterations=rules.max_length)
+    found = Decoded(to_time_major(stacked(end.tokens)), end.scores, end.lengths, to_time_major(stacked(end.attention)))
+    nothing = tf.nest.map_structure(tf.zeros_like, found)._replace(scores=found.scores)
+    return hold(found.scores > IMPOSSIBLE, found, nothing)
