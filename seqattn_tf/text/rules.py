@@ -4,6 +4,7 @@
 """
 
 import dataclasses
+import functools
 import json
 import os
 import re
@@ -13,10 +14,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from seqattn_tf.aside import write_json
+from seqattn_tf.text import pieces
 
-PAD, BEGIN, END = 0, 1, 2
-SPECIAL = ("<pad>", "<s>", "</s>")
-SPLITS = ("characters", "spaces")
+PAD, BEGIN, END, UNKNOWN = 0, 1, 2, 3
+SPECIAL = ("<pad>", "<s>", "</s>", "<unk>")
+SPLITS = ("characters", "letters", "spaces", "words", "subwords")
+JOINS = {"characters": "".join, "letters": "".join, "spaces": " ".join, "words": pieces.join, "subwords": pieces.join}
 SPACES = " \t\n\v\f\r"  # not Unicode's: TensorFlow splits at these alone
 FILLERS = "\u115f\u1160"  # letters of Hangul that show nothing; case folding in the graph drops them
 
@@ -41,9 +44,12 @@ class SymbolRules:
     """A vocabulary of symbols and the way text is cut into them.
 
     Args:
-        symbols: the vocabulary; the id of a symbol is its place plus the three special ids before it.
-        split: `"characters"`, or `"spaces"` for symbols that are words.
+        symbols: the vocabulary; the id of a symbol is its place plus the special ids before it.
+        split: `"characters"`; `"letters"`, characters without the spaces; `"spaces"` for words that stand apart
+            already; `"words"` and punctuation of raw text; `"subwords"`, pieces of words.
         fold: ignore case, accents and the shape of apostrophes.
+        unknown: whether a symbol outside the vocabulary has an id of its own. Else it gets the padding id: it is seen
+            and not read.
 
     >>> rules = SymbolRules(("a", "b"), fold=True)
     >>> rules.encode("Bá"), rules.decode([4, 3])
@@ -53,20 +59,41 @@ class SymbolRules:
     symbols: tuple[str, ...]
     split: str = "characters"
     fold: bool = False
+    unknown: bool = False
 
     def __post_init__(self) -> None:
         if self.split not in SPLITS:
             raise ValueError(f"split: expected one of {SPLITS}. Received: {self.split!r}")
         if len(set(self.symbols)) != len(self.symbols):
             raise ValueError("symbols: expected each symbol once. Received repeated symbols")
-        broken = [symbol for symbol in self.symbols if not symbol or "\n" in symbol]
+        broken = [symbol for symbol in self.symbols if not symbol or (symbol != "\n" and "\n" in symbol)]
         if broken:
             raise ValueError(f"symbols: expected non-empty strings without line breaks. Received: {broken!r}")
 
     @property
+    def special(self) -> tuple[str, ...]:
+        """The names of the ids before the first symbol."""
+        return SPECIAL if self.unknown else SPECIAL[:UNKNOWN]
+
+    @property
     def size(self) -> int:
         """Number of ids, the special ones included."""
-        return len(SPECIAL) + len(self.symbols)
+        return len(self.special) + len(self.symbols)
+
+    @property
+    def unsayable(self) -> tuple[int, ...]:
+        """The ids that are in no text: all special ones but the end."""
+        return tuple(i for i in range(len(self.special)) if i != END)
+
+    @property
+    def default(self) -> int:
+        """The id of whatever is not in the vocabulary."""
+        return UNKNOWN if self.unknown else PAD
+
+    @functools.cached_property
+    def ids(self) -> dict[str, int]:
+        """The id of every symbol."""
+        return {symbol: i for i, symbol in enumerate(self.symbols, len(self.special))}
 
     def normalise(self, text: str) -> str:
         """The text as the model reads it."""
@@ -80,27 +107,49 @@ class SymbolRules:
     def tokens(self, text: str) -> list[str]:
         """The symbols of a text, known or not."""
         text = self.normalise(text)
-        return list(text) if self.split == "characters" else [word for word in re.split(f"[{SPACES}]", text) if word]
+        if self.split == "characters":
+            return list(text)
+        if self.split == "letters":
+            return [character for character in text if character not in SPACES]
+        if self.split == "spaces":
+            return [word for word in re.split(f"[{SPACES}]", text) if word]
+        words = pieces.words(text, SPACES)
+        return words if self.split == "words" else [piece for word in words for piece in pieces.cut(word, self.ids)]
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text; a symbol that is not in the vocabulary gets the padding id: it is seen and not read."""
-        ids = {symbol: i for i, symbol in enumerate(self.symbols, len(SPECIAL))}
-        return [ids.get(token, PAD) for token in self.tokens(text)]
+        """The ids of a text."""
+        return [self.ids.get(token, self.default) for token in self.tokens(text)]
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of some ids."""
-        return ("" if self.split == "characters" else " ").join(self.names(ids))
+        return JOINS[self.split](self.names(ids))
 
     def names(self, ids: Iterable[int]) -> list[str]:
         """The symbols of some ids, special ones left out."""
-        return [self.symbols[i - len(SPECIAL)] for i in ids if i >= len(SPECIAL)]
+        return [self.symbols[i - len(self.special)] for i in ids if i >= len(self.special)]
 
     @classmethod
-    def learn(cls, texts: Iterable[str], split: str = "characters", fold: bool = False) -> "SymbolRules":
-        """The rules whose vocabulary is every symbol of `texts`, the most frequent first."""
-        rules = cls((), split, fold)
-        counts = Counter(token for text in texts for token in rules.tokens(text))
-        return dataclasses.replace(rules, symbols=tuple(sorted(counts, key=lambda s: (-counts[s], s))))
+    def learn(
+        cls, texts: Iterable[str], split: str = "characters", fold: bool = False, vocabulary: int = 0, least: int = 1
+    ) -> "SymbolRules":
+        """The rules whose vocabulary comes from `texts`, the most frequent symbol first.
+
+        Args:
+            texts: what to learn from.
+            split, fold: as of the rules.
+            vocabulary: at most so many symbols; 0 for all. Of subwords, about so many.
+            least: a symbol seen less often is left out; then, or when there are too many, what is left out is unknown.
+        """
+        whole = cls((), "words" if split == "subwords" else split, fold)
+        counts = Counter(token for text in texts for token in whole.tokens(text))
+        if split == "subwords":
+            if vocabulary < 1:
+                raise ValueError(f"vocabulary: expected a size for subwords. Received: {vocabulary}")
+            symbols = pieces.learn(counts, vocabulary)
+        else:
+            ranked = sorted(counts, key=lambda symbol: (-counts[symbol], symbol))
+            symbols = [symbol for symbol in ranked if counts[symbol] >= least][: vocabulary or None]
+        return cls(tuple(symbols), split, fold, unknown=split == "subwords" or len(symbols) < len(counts))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the rules as JSON."""

@@ -6,7 +6,10 @@ It uses core ops and TensorFlow Text's normalisation alone, all of which TensorF
 import tensorflow as tf
 import tensorflow_text as tf_text
 
-from seqattn_tf.text.rules import PAD, SPACES, SPECIAL, SymbolRules
+from seqattn_tf.text.pieces import INSIDE, LONGEST_WORD, SPACE
+from seqattn_tf.text.rules import PAD, SPACES, SymbolRules
+
+_WORD = f"({SPACE}?(?:[\\pL\\pM\\pN]+|[^\\pL\\pM\\pN{SPACE}]))"
 
 
 class SymbolTokenizer(tf.Module):
@@ -24,9 +27,18 @@ class SymbolTokenizer(tf.Module):
     def __init__(self, rules: SymbolRules) -> None:
         super().__init__()
         self.rules = rules
-        ids = range(len(SPECIAL), rules.size)
-        entries = tf.lookup.KeyValueTensorInitializer(list(rules.symbols), list(ids), tf.string, tf.int32)
-        self.table = tf.lookup.StaticHashTable(entries, default_value=PAD)
+        ids = list(range(len(rules.special), rules.size))
+        entries = tf.lookup.KeyValueTensorInitializer(list(rules.symbols), ids, tf.string, tf.int32)
+        self.table = tf.lookup.StaticHashTable(entries, default_value=rules.default)
+        if rules.split == "subwords":  # the op wants a table of its own, with int64
+            known = tf.lookup.KeyValueTensorInitializer(list(rules.symbols), ids, tf.string, tf.int64)
+            self.pieces = tf_text.WordpieceTokenizer(
+                tf.lookup.StaticHashTable(known, default_value=-1),
+                suffix_indicator=INSIDE,
+                max_bytes_per_word=LONGEST_WORD,
+                token_out_type=tf.string,
+                unknown_token=None,
+            )
 
     def tokens(self, texts: tf.Tensor) -> tf.Tensor:
         """The symbols of each text, known or not: `[batch] -> [batch, longest]`, empty strings after the last."""
@@ -37,20 +49,41 @@ class SymbolTokenizer(tf.Module):
             texts = tf.strings.regex_replace(texts, r"[\p{Mn}\p{Cf}]+", "")
             texts = tf.strings.regex_replace(texts, "\u2019", "'")
         texts = tf.strings.regex_replace(texts, f"^[{SPACES}]+|[{SPACES}]+$", "")
-        if self.rules.split == "characters":
-            return tf.strings.unicode_split(texts, "UTF-8").to_tensor("")
-        return tf.strings.split(texts).to_tensor("")
+        return self._split(texts).to_tensor("")
+
+    def _split(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """Normalised texts, cut: `[batch] -> [batch, (symbols)]`."""
+        if self.rules.split == "letters":
+            texts = tf.strings.regex_replace(texts, f"[{SPACES}]+", "")
+        if self.rules.split in ("characters", "letters"):
+            return tf.strings.unicode_split(texts, "UTF-8")
+        if self.rules.split == "spaces":
+            return tf.strings.split(texts)
+        texts = tf.strings.regex_replace(texts, "^(.)", SPACE + r"\1")
+        texts = tf.strings.regex_replace(texts, f"[{SPACES}{SPACE}]+", SPACE)
+        words = tf.strings.split(tf.strings.regex_replace(texts, _WORD, r"\1 "))
+        return words if self.rules.split == "words" else self.pieces.tokenize(words).merge_dims(1, 2)
 
     def encode(self, texts: tf.Tensor) -> tf.Tensor:
-        """The ids of each text: `[batch] -> [batch, longest]`, int32; padding after the last, and for the unknown."""
-        return self.table.lookup(self.tokens(texts))
+        """The ids of each text: `[batch] -> [batch, longest]`, int32; padding after the last."""
+        return self.lookup(self.tokens(texts))
+
+    def lookup(self, tokens: tf.Tensor) -> tf.Tensor:
+        """The id of each symbol, of any shape; the padding id for an empty string."""
+        return tf.where(tokens == "", tf.constant(PAD), self.table.lookup(tokens))
 
     def names(self, ids: tf.Tensor) -> tf.Tensor:
         """The symbol of each id, of any shape; empty strings for the special ones."""
-        return tf.gather(tf.constant([""] * len(SPECIAL) + list(self.rules.symbols)), ids)
+        return tf.gather(tf.constant([""] * len(self.rules.special) + list(self.rules.symbols)), ids)
 
     def decode(self, ids: tf.Tensor) -> tf.Tensor:
-        """The text of each row of ids, special ones left out: `[batch, length] -> [batch]`."""
-        separator = "" if self.rules.split == "characters" else " "
-        kept = tf.ragged.boolean_mask(self.names(ids), ids >= len(SPECIAL))
-        return tf.strings.reduce_join(kept, axis=-1, separator=separator)
+        """The text of each row of ids, special ones left out: `[..., length] -> [...]`."""
+        names = self.names(ids)
+        if self.rules.split == "spaces":
+            names = tf.where(names == "", "", tf.strings.join([" ", names]))
+        if self.rules.split == "subwords":
+            names = tf.strings.regex_replace(names, f"^{INSIDE}", "")
+        texts = tf.strings.reduce_join(names, axis=-1)
+        if self.rules.split in ("words", "subwords"):
+            texts = tf.strings.regex_replace(texts, SPACE, " ")
+        return texts if self.rules.split in ("characters", "letters") else tf.strings.regex_replace(texts, "^ +", "")

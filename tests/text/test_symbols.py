@@ -106,7 +106,7 @@ def test_learned_vocabulary_is_by_frequency_and_survives_saving(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"symbols": ("a",), "split": "words"}, "split: expected one of"),
+        ({"symbols": ("a",), "split": "syllables"}, "split: expected one of"),
         ({"symbols": ("a", "a")}, "each symbol once"),
         ({"symbols": ("",)}, "non-empty strings"),
     ],

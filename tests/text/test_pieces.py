@@ -1,0 +1,104 @@
+"""Words and subwords: the graph and plain Python cut alike, and what is cut is joined again."""
+
+from collections import Counter
+
+import pytest
+import tensorflow as tf
+
+from seqattn_tf.text import SymbolRules, SymbolTokenizer, pieces
+
+TEXTS = [
+    "A man, asleep on a bench.",
+    "A woman asleep; the man's bench!",
+    "Two men and a woman, sleeping (on 2 benches).",
+    "Zwei Männer schlafen auf Bänken – tief.",
+    "男が寝ている。",
+]
+ODD = [
+    "",
+    " ",
+    "\u2581a \u2581 b",
+    "a\u00a0b  c\td",
+    "x" * 200,
+    "don't\u2014stop",
+    "a_b-c 3.14 \u00bd \u00b2",
+    "e\u0301a",
+    "?",
+]
+
+
+@pytest.fixture(scope="module", params=["letters", "words", "subwords"])
+def rules(request):
+    return SymbolRules.learn(TEXTS, split=request.param, vocabulary=60 if request.param == "subwords" else 0)
+
+
+def test_the_graph_and_plain_python_agree(rules):
+    tokenizer = SymbolTokenizer(rules)
+    texts = TEXTS + ODD
+    ids = tokenizer.encode(tf.constant(texts)).numpy()
+    for row, text in zip(ids, texts, strict=True):
+        expected = rules.encode(text)
+        assert row.tolist() == expected + [0] * (len(row) - len(expected)), text
+    assert [text.decode() for text in tokenizer.decode(ids).numpy()] == [rules.decode(rules.encode(t)) for t in texts]
+
+
+def test_what_was_cut_is_joined_again(rules):
+    for text in TEXTS:
+        expected = "".join(text.split()) if rules.split == "letters" else text
+        assert rules.decode(rules.encode(text)) == expected
+
+
+def test_the_longest_match_is_taken_and_an_unknown_word_stays_whole():
+    rules = SymbolRules(("\u2581as", "\u2581a", "##leep", "##le", "."), split="subwords", unknown=True)
+    assert rules.tokens("asleep. xyz") == ["\u2581as", "##leep", ".", "\u2581xyz"]
+    assert rules.encode("asleep. xyz") == [4, 6, 8, 3]
+    tokenizer = SymbolTokenizer(rules)
+    assert tokenizer.encode(tf.constant(["asleep. xyz"])).numpy().tolist() == [[4, 6, 8, 3]]
+    assert tokenizer.tokens(tf.constant(["xyz"])).numpy().tolist() == [["\u2581xyz".encode()]]
+
+
+def test_pieces_are_what_stands_together_most_often():
+    """Against a slow twin that counts everything anew at every merge."""
+    counts = Counter(word for text in TEXTS for word in pieces.words(text, " "))
+    size = 75
+
+    def slow():
+        cuts = {word: [c if i == 0 else "##" + c for i, c in enumerate(word)] for word in counts}
+        seen = Counter()
+        for word, parts in cuts.items():
+            for part in parts:
+                seen[part] += counts[word]
+        found = sorted(seen, key=lambda piece: (-seen[piece], piece))[:size]
+        while len(found) < size:
+            pairs = Counter()
+            for word, parts in cuts.items():
+                for pair in zip(parts, parts[1:], strict=False):
+                    pairs[pair] += counts[word]
+            best = min(pairs, key=lambda pair: (-pairs[pair], pair))
+            merged = best[0] + best[1].removeprefix("##")
+            found.append(merged)
+            for word, parts in cuts.items():
+                joined, i = [], 0
+                while i < len(parts):
+                    two = tuple(parts[i : i + 2]) == best
+                    joined.append(merged if two else parts[i])
+                    i += 2 if two else 1
+                cuts[word] = joined
+        return found
+
+    assert pieces.learn(counts, size) == slow()
+
+
+def test_rare_symbols_are_unknown_and_unknown_ones_are_never_said():
+    rules = SymbolRules.learn(["a b", "a c"], split="spaces", least=2)
+    assert rules.symbols == ("a",)
+    assert rules.unknown
+    assert rules.encode("a c") == [4, 3]
+    assert rules.unsayable == (0, 1, 3)
+    assert SymbolRules.learn(["a b", "a c"], split="spaces", vocabulary=2).symbols == ("a", "b")
+    assert not SymbolRules.learn(["a b"], split="spaces").unknown
+
+
+def test_subwords_need_a_size():
+    with pytest.raises(ValueError, match="vocabulary: expected a size for subwords"):
+        SymbolRules.learn(["a"], split="subwords")
