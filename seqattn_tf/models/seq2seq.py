@@ -8,7 +8,8 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.answer import Answer
-from seqattn_tf.decoding import Decoded, greedy
+from seqattn_tf.decoding import Beams, greedy
+from seqattn_tf.decoding import beam as search
 from seqattn_tf.explain import draw_answer
 from seqattn_tf.masking import length_mask
 from seqattn_tf.models.base import Model
@@ -17,7 +18,7 @@ from seqattn_tf.scan import hold
 from seqattn_tf.text.rules import BEGIN, END, PAD, SymbolRules, as_texts
 from seqattn_tf.text.symbols import SymbolTokenizer
 
-GROWTH, MARGIN = 2, 8  # an answer has at most GROWTH symbols for each one read, and MARGIN more
+MARGIN = 8  # an answer has at most `growth` symbols for each one read, and so many more
 
 
 def _at_most(limit: int, rows: tf.Tensor, name: str) -> tf.Tensor:
@@ -36,6 +37,10 @@ class Seq2Seq(Model):
         source, target: how text becomes symbols on either side.
         max_source: texts with more symbols are refused.
         max_target: answers are cut there, or earlier for a short text.
+        growth: the most symbols of an answer for each one read, beside a few.
+        beam: how many answers are kept at every step; 1 for the best symbol alone.
+        alternatives: how many other answers are given beside the best, at most `beam - 1`.
+        length_penalty: how much a longer answer is preferred among those of a beam (see `decoding.beam`).
 
     >>> letters, sounds = SymbolRules(("a", "b")), SymbolRules(("AH", "B"), split="spaces")
     >>> network = EncoderDecoder(letters.size, sounds.size, units=8)
@@ -53,50 +58,70 @@ class Seq2Seq(Model):
         target: SymbolRules,
         max_source: int = 64,
         max_target: int = 64,
+        growth: int = 2,
+        beam: int = 1,
+        alternatives: int = 0,
+        length_penalty: float = 0.0,
     ) -> None:
         super().__init__()
+        if not 0 <= alternatives < beam:
+            raise ValueError(f"alternatives: expected from 0 to below the beam of {beam}. Received: {alternatives}")
         self.network = network
         if not network.built:
             network.build()
         self.source, self.target = SymbolTokenizer(source), SymbolTokenizer(target)
-        self.max_source, self.max_target = max_source, max_target
-        self._compiled = tf.function(self.serve, input_signature=[tf.TensorSpec([None], tf.string, "text")])
+        self.max_source, self.max_target, self.growth = max_source, max_target, growth
+        self.beam, self.alternatives, self.length_penalty = beam, alternatives, length_penalty
+        signature = [tf.TensorSpec([None], tf.string, "text")]
+        self._compiled = tf.function(self.serve, input_signature=signature, autograph=False)
 
     def preprocess(self, texts: tf.Tensor) -> dict[str, tf.Tensor]:
         """Strings `[batch]` to `tokens` and `ids`, `[batch, source]`; refuses a text that is too long."""
         tokens = _at_most(self.max_source, self.source.tokens(texts), "text")
-        return {"tokens": tokens, "ids": self.source.table.lookup(tokens)}
+        return {"tokens": tokens, "ids": self.source.lookup(tokens)}
 
-    def decode(self, ids: tf.Tensor) -> Decoded:
-        """Source ids `[batch, source]` to the best answer; a row with nothing to read gets the empty one."""
+    def decode(self, ids: tf.Tensor) -> Beams:
+        """Source ids `[batch, source]` to the best answers; a row with nothing to read gets the empty one."""
         memory, state = self.network.encode(ids)
-        read = tf.reduce_sum(tf.cast(memory.mask, tf.int32), axis=-1)
-        found = greedy(
-            self.network.step,
-            state,
-            memory,
-            begin=BEGIN,
-            end=END,
-            max_length=self.max_target,
-            row_lengths=GROWTH * read + MARGIN,
-            never=(PAD, BEGIN),
-        )
+        step = self.network.decoder.stepper()
+        read = tf.reduce_sum(tf.cast(ids != PAD, tf.int32), axis=-1)
+        limits = {
+            "begin": BEGIN,
+            "end": END,
+            "max_length": self.max_target,
+            "row_lengths": self.growth * read + MARGIN,
+            "never": self.target.rules.unsayable,
+        }
+        if self.beam == 1:
+            one = tf.nest.map_structure(lambda tensor: tensor[:, None], greedy(step, state, memory, **limits))
+            found = Beams(*one, ranks=one.scores)
+        else:
+            wide = {"width": self.beam, "answers": self.alternatives + 1, "length_penalty": self.length_penalty}
+            found = search(step, state, memory, **limits, **wide)
+        found = found._replace(attention=self._looked_at(found.attention, ids))
         return hold(read > 0, found, tf.nest.map_structure(tf.zeros_like, found))
+
+    def _looked_at(self, attention: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:
+        """Weights of the memory `[batch, answers, target, memory]` as of the source symbols."""
+        rows, answers, steps, places = tf.unstack(tf.shape(attention))
+        flat = self.network.looked_at(tf.reshape(attention, [rows, answers * steps, places]), ids)
+        return tf.reshape(flat, [rows, answers, steps, tf.shape(ids)[1]])
 
     def serve(self, texts: tf.Tensor) -> dict[str, tf.Tensor]:
         """The named outputs of `serving_default`; padded to the longest answer and text of the batch."""
         features = self.preprocess(texts)
         found = self.decode(features["ids"])
-        longest = tf.reduce_max(tf.concat([found.lengths, [0]], axis=0))
-        rows = tf.shape(texts)[0]
+        lengths, tokens = found.lengths[:, 0], found.tokens[:, 0]
+        longest = tf.reduce_max(tf.concat([lengths, [0]], axis=0))
+        said = self.target.decode(found.tokens)
         return {
-            "text": self.target.decode(found.tokens),
-            "score": found.scores,
-            "alternatives": tf.fill([rows, 0], ""),
-            "alternative_scores": tf.zeros([rows, 0]),
-            "attention": found.attention[:, :longest],
+            "text": said[:, 0],
+            "score": found.scores[:, 0],
+            "alternatives": said[:, 1:],
+            "alternative_scores": found.scores[:, 1:],
+            "attention": found.attention[:, 0, :longest],
             "tokens_in": features["tokens"],
-            "tokens_out": self.target.names(found.tokens[:, :longest]),
+            "tokens_out": self.target.names(tokens[:, :longest]),
         }
 
     def serve_tensors(self, ids: tf.Tensor, lengths: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -108,10 +133,10 @@ class Seq2Seq(Model):
         """The same for ids alone, their padding telling the lengths, without a check: LiteRT has none."""
         found = self.decode(ids)
         return {
-            "tokens": found.tokens,
-            "lengths": found.lengths,
-            "score": found.scores,
-            "attention": found.attention,
+            "tokens": found.tokens[:, 0],
+            "lengths": found.lengths[:, 0],
+            "score": found.scores[:, 0],
+            "attention": found.attention[:, 0],
         }
 
     def log_likelihood(self, texts: tf.Tensor, answers: tf.Tensor) -> tf.Tensor:
@@ -128,7 +153,7 @@ class Seq2Seq(Model):
         with tf.control_dependencies([pairs]):
             tokens = _at_most(self.max_target, self.target.tokens(answers), "answer")
         said = tf.pad(tokens != "", [[0, 0], [0, 1]])  # [batch, longest + 1]
-        ids = tf.pad(self.target.table.lookup(tokens), [[0, 0], [0, 1]])
+        ids = tf.pad(self.target.lookup(tokens), [[0, 0], [0, 1]])
         first_free = tf.one_hot(tf.reduce_sum(tf.cast(said, tf.int32), axis=1), tf.shape(ids)[1], dtype=tf.int32)
         shifted = tf.concat([tf.fill([tf.shape(ids)[0], 1], BEGIN), ids[:, :-1]], axis=1)
         logits = tf.cast(self.network((source, shifted), training=False), tf.float32)
@@ -163,8 +188,9 @@ class Seq2Seq(Model):
         return draw_answer(text, answer)
 
     def settings(self) -> dict[str, Any]:
-        """The limits."""
-        return {"max_source": self.max_source, "max_target": self.max_target}
+        """The limits, and how answers are looked for."""
+        names = ("max_source", "max_target", "growth", "beam", "alternatives", "length_penalty")
+        return {name: getattr(self, name) for name in names}
 
     def save_assets(self, folder: Path) -> None:
         """Write the symbols of both sides."""

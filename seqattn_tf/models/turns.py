@@ -1,0 +1,49 @@
+"""Texts of several turns: flat ids with a mark between the turns, and the same as `[batch, turns, symbols]`."""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from seqattn_tf.scan import size_of
+
+
+class Turns(NamedTuple):
+    """Ids in turns, and where each flat symbol went."""
+
+    ids: tf.Tensor  # [batch, turns, symbols], the marks gone
+    places: tf.Tensor  # [batch, time], of `turns * symbols`; one more than the last for what went nowhere
+
+
+def fold(ids: tf.Tensor, mark: int, turns: int, symbols: int | None = None) -> Turns:
+    """Flat ids `[batch, time]` as the last `turns` turns, each of its first `symbols` symbols.
+
+    Args:
+        ids: padded with zeros at the end.
+        mark: the id between two turns.
+        turns: how many to keep, the last ones; rows with fewer have empty turns first.
+        symbols: of a turn; None for as many as the longest turn of the batch has.
+
+    >>> fold(tf.constant([[5, 9, 6, 7], [5, 0, 0, 0]]), mark=9, turns=2).ids.numpy().tolist()
+    [[[5, 0], [6, 7]], [[0, 0], [5, 0]]]
+    """
+    batch, time = size_of(ids, 0), size_of(ids, 1)
+    rows = tf.broadcast_to(tf.range(batch)[:, None], tf.shape(ids))
+    here = tf.range(time)[None]
+    marks = tf.cast(ids == mark, tf.int32)
+    turn = tf.cumsum(marks, axis=1, exclusive=True)  # a mark belongs to the turn it ends
+    starts = tf.scatter_nd(tf.stack([rows, turn + 1], axis=-1), (here + 1) * marks, [batch, time + 1])  # of each turn
+    place = here - tf.gather(starts, turn, batch_dims=1)
+    turn += turns - 1 - tf.reduce_sum(marks, axis=1, keepdims=True)  # the last turn is the last place
+    kept = (marks == 0) & (ids != 0) & (turn >= 0)
+    if symbols is None:
+        symbols = tf.maximum(tf.reduce_max(tf.concat([[0], tf.reshape(tf.where(kept, place + 1, 0), [-1])], 0)), 1)
+    kept &= place < symbols
+    places = tf.where(kept, turn * symbols + place, turns * symbols)
+    found = tf.scatter_nd(tf.stack([rows, places], axis=-1), tf.where(kept, ids, 0), [batch, turns * symbols + 1])
+    return Turns(tf.reshape(found[:, :-1], [batch, turns, symbols]), places)
+
+
+def unfold(weights: tf.Tensor, places: tf.Tensor) -> tf.Tensor:
+    """Weights of the folded symbols `[batch, target, turns * symbols]` as of the flat ones `[batch, target, time]`."""
+    padded = tf.transpose(tf.pad(weights, [[0, 0], [0, 0], [0, 1]]), [0, 2, 1])
+    return tf.transpose(tf.gather(padded, places, batch_dims=1), [0, 2, 1])
