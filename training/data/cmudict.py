@@ -5,20 +5,16 @@ split by a hash of the word: 10 % test, 2 % development. A folder with a `train`
 xz) is a benchmark split: 2 % of the words of `train` (more of a small one) are held out for development.
 """
 
-import gzip
 import importlib.metadata
-import lzma
 import re
 import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from seqattn_tf.training.data.pairs import Pair, Splits, hold_out
+from seqattn_tf.training.data.pairs import DEV_SHARE, TEST_SHARE, Pair, Splits, hold_out, hold_out_dev
+from seqattn_tf.training.data.reading import read_text
 
-DEV_SHARE, TEST_SHARE = 0.02, 0.10
-DEV_LEAST = 50  # words, where a fifth of the dictionary allows it
 _LINE = re.compile(r"^(?P<word>\S+?)(\(\d+\))?\s+(?P<phonemes>[A-Z]+\d?( +[A-Z]+\d?)*)\s*(#.*)?$")
-_OPENERS = {".gz": gzip.open, ".xz": lzma.open}
 
 
 def parse(lines: Iterable[str], name: str) -> Iterator[Pair]:
@@ -39,8 +35,7 @@ def parse(lines: Iterable[str], name: str) -> Iterator[Pair]:
 
 def read(path: Path) -> list[Pair]:
     """All pairs of a dictionary file, each once (stress marks alone told some apart)."""
-    with _OPENERS.get(path.suffix, open)(path, "rt", encoding="utf-8") as lines:
-        return list(dict.fromkeys(parse(lines, path.name)))
+    return list(dict.fromkeys(parse(read_text(path).split("\n"), path.name)))
 
 
 def installed_file() -> Path:
@@ -69,8 +64,7 @@ def load(folder: str | Path | None = None) -> Splits:
         raise ValueError(f"data: expected a folder. Received: {folder}")
     files = {part: _part(folder, part) for part in ("train", "test")}
     pairs, test = read(files["train"]), read(files["test"])
-    share = max(DEV_SHARE, min(0.2, DEV_LEAST / max(len(pairs), 1)))
-    train, dev = hold_out(pairs, share)
+    train, dev = hold_out_dev(pairs)
     if not (train and dev and test):
         counts = f"{len(train)} to train, {len(dev)} for development, {len(test)} to test"
         raise ValueError(f"{folder}: expected words for each split. Received: {counts}")

@@ -3,8 +3,14 @@
 import dataclasses
 import functools
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
+
+DEV_SHARE, TEST_SHARE = 0.02, 0.10  # of the sources, where nobody has split them
+DEV_LEAST = 50  # pairs, where a fifth of all allows it
+
+
+TURN = " \u00b6 "  # between the turns of a source that has several
 
 
 class Pair(NamedTuple):
@@ -22,6 +28,7 @@ class Splits:
     dev: Sequence[Pair]
     test: Sequence[Pair]
     origin: str
+    notes: Mapping[str, str] = dataclasses.field(default_factory=dict)  # what kind of source it is, where that is known
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -49,6 +56,11 @@ def hold_out(pairs: Iterable[Pair], fraction: float, start: float = 0.0) -> tupl
     for pair in pairs:
         (held if start <= share(pair.source) < start + fraction else kept).append(pair)
     return kept, held
+
+
+def hold_out_dev(pairs: Sequence[Pair]) -> tuple[list[Pair], list[Pair]]:
+    """`(train, dev)`: 2 % of the sources for development, up to a fifth of a small set."""
+    return hold_out(pairs, max(DEV_SHARE, min(0.2, DEV_LEAST / max(len(pairs), 1))))
 
 
 def group_targets(pairs: Iterable[Pair]) -> dict[str, list[str]]:

@@ -1,0 +1,47 @@
+"""The Brown corpus as sentences of words: targets without a source, for language models.
+
+Split by position and in the proportions of Bengio and others (2003): of every 1181 words the first 800 are for
+training, the next 200 for development, the rest to test; a sentence stays whole. As the corpus goes from press to
+fiction, the test split is fiction alone.
+"""
+
+import warnings
+from pathlib import Path
+
+from seqattn_tf.training.data.files import existing_text, read_text
+from seqattn_tf.training.data.pairs import Pair, Splits
+
+WANTED = "the Brown corpus in one text, a sentence of word/tag a line,"
+PROPORTIONS = (800, 1000, 1181)
+
+
+def sentence(line: str) -> str:
+    """The words of a tagged line; empty where a word has no tag.
+
+    >>> sentence("The/at jury/nn said/vbd 1/2/cd ./.")
+    'The jury said 1/2 .'
+    """
+    parted = [token.rpartition("/") for token in line.split()]
+    return " ".join(word for word, _, _ in parted) if all(word and tag for word, _, tag in parted) else ""
+
+
+def load(folder: str | Path | None) -> Splits:
+    """The corpus in `folder`; lines that begin with `###` name documents, a malformed one is reported."""
+    path = existing_text(folder, WANTED)
+    sentences = []
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        if not line.strip() or line.startswith("###"):
+            continue
+        if text := sentence(line):
+            sentences.append(text)
+        else:
+            warnings.warn(f"{path.name}, line {number}: expected word/tag. Received: {line[:60]!r}", stacklevel=2)
+    parts: list[list[Pair]] = [[], [], []]
+    total, before = sum(len(text.split()) for text in sentences), 0
+    for text in sentences:
+        place = before * PROPORTIONS[2] / total
+        parts[sum(place >= bound for bound in PROPORTIONS[:2])].append(Pair("", text))
+        before += len(text.split())
+    if not all(parts):
+        raise ValueError(f"{path}: expected sentences for each split. Received: {len(sentences)}")
+    return Splits(*parts, f"{path.name} (by position, 800 : 200 : 181 words)")

@@ -1,0 +1,64 @@
+"""Flickr8k's captions: four of an image's five -> the fifth.
+
+To train, each of the five is the target once; in `dev` and `test` the first four are the source, the last the target.
+"""
+
+import warnings
+from pathlib import Path
+
+from seqattn_tf.training.data.files import existing, read_rows
+from seqattn_tf.training.data.pairs import TURN, Pair, Splits
+from seqattn_tf.training.data.reading import read_text
+
+CAPTIONS = 5
+WANTED = "Flickr8k's captions (Flickr8k.token.txt) and splits (Flickr_8k.trainImages.txt, ... or names_split.tsv)"
+PARTS = ("train", "dev", "test")
+
+
+def _one(folder: Path, pattern: str) -> Path | None:
+    return next(iter(sorted(folder.glob(pattern))), None)
+
+
+def captions(folder: Path) -> dict[str, list[str]]:
+    """The captions of each image, by its file name."""
+    path = _one(folder, "*token.txt*")
+    if path is None:
+        raise ValueError(f"{folder}: expected {WANTED}. Received: {sorted(p.name for p in folder.iterdir())}")
+    found: dict[str, list[str]] = {}
+    for name, caption in read_rows(path, ["0", "1"]):
+        found.setdefault(name.rpartition("#")[0], []).append(caption)
+    for name in [name for name, texts in found.items() if len(texts) != CAPTIONS]:
+        count = len(found.pop(name))
+        warnings.warn(f"{path.name}, {name}: expected {CAPTIONS} captions. Received: {count}", stacklevel=2)
+    return found
+
+
+def images(folder: Path) -> dict[str, list[str]]:
+    """The names of the images of each part."""
+    if table := _one(folder, "names_split.tsv*"):
+        rows = read_rows(table, ["0", "1"])
+        return {part: [name for name, where in rows if where == part] for part in PARTS}
+    lists = {part: _one(folder, f"*{part}Images.txt*") for part in PARTS}
+    if not all(lists.values()):
+        raise ValueError(f"{folder}: expected {WANTED}. Received: {sorted(p.name for p in folder.iterdir())}")
+    return {part: read_text(path).split() for part, path in lists.items()}
+
+
+def load(folder: str | Path | None) -> Splits:
+    """Pairs of captions, an image's in one split only."""
+    folder = existing(folder, WANTED)
+    texts, names = captions(folder), images(folder)
+
+    def without(name: str, last: int) -> Pair:
+        source = [text for i, text in enumerate(texts[name]) if i != last]
+        return Pair(TURN.join(source), texts[name][last])
+
+    parts = {part: [name for name in listed if name in texts] for part, listed in names.items()}
+    if not all(parts.values()):
+        counts = {part: len(listed) for part, listed in parts.items()}
+        raise ValueError(f"{folder}: expected images with captions in each split. Received: {counts}")
+    return Splits(
+        [without(name, last) for name in parts["train"] for last in range(CAPTIONS)],
+        *([without(name, CAPTIONS - 1) for name in parts[part]] for part in ("dev", "test")),
+        "Flickr8k captions (train: each of five from the others; dev, test: the last from the first four)",
+    )

@@ -1,0 +1,57 @@
+"""How many answers are right to the letter."""
+
+from collections.abc import Hashable, Mapping, Sequence
+
+from seqattn_tf.training.metrics.answers import Answers, References, lined_up
+
+
+def exact_match(answers: Answers, references: References) -> dict[str, float]:
+    """The share of answers that equal one of their references.
+
+    >>> exact_match({"1+1": "2", "2+2": "5"}, {"1+1": ["2"], "2+2": ["4"]})
+    {'accuracy': 0.5}
+    """
+    right = [answer in targets for answer, targets in lined_up(answers, references)]
+    return {"accuracy": sum(right) / len(right)}
+
+
+def nbest_accuracy(
+    ranked: Mapping[str, Sequence[str]], references: References, ns: Sequence[int] = (1, 2, 3)
+) -> dict[str, float]:
+    """For each `n`, the share of sources with a right answer among the `n` best.
+
+    Args:
+        ranked: the answers to each source, best first; fewer than `n` are all looked at.
+        references: the right answers to each source.
+        ns: how many of the best may hold the right one.
+
+    >>> nbest_accuracy({"kent": ["kento", "kent"]}, {"kent": ["kent"]}, ns=(1, 2))
+    {'accuracy': 0.0, 'accuracy_2': 1.0}
+    """
+    if not ns or min(ns) < 1:
+        raise ValueError(f"ns: expected positive numbers. Received: {tuple(ns)}")
+    pairs = lined_up(ranked, references)
+    for source, best in ranked.items():
+        if isinstance(best, str):
+            raise ValueError(f"ranked: expected a list of answers to {source!r}. Received: {best!r}")
+    ranks = [next((i for i, answer in enumerate(best, 1) if answer in targets), None) for best, targets in pairs]
+    return {
+        "accuracy" if n == 1 else f"accuracy_{n}": sum(rank is not None and rank <= n for rank in ranks) / len(ranks)
+        for n in ns
+    }
+
+
+def accuracy_by(
+    keys: Mapping[str, Hashable], answers: Answers, references: References
+) -> dict[Hashable, tuple[int, float]]:
+    """`(count, accuracy)` of the sources of each key (a length, a nesting, both), keys in order.
+
+    >>> accuracy_by({"1": 1, "23": 2, "45": 2}, {"1": "1", "23": "5", "45": "8"}, {s: [s] for s in ["1", "23", "45"]})
+    {1: (1, 1.0), 2: (2, 0.0)}
+    """
+    right: dict[Hashable, list[bool]] = {}
+    for source, (answer, targets) in zip(references, lined_up(answers, references), strict=True):
+        if source not in keys:
+            raise ValueError(f"keys: expected one for every source. Received: none for {source!r}")
+        right.setdefault(keys[source], []).append(answer in targets)
+    return {key: (len(hits), sum(hits) / len(hits)) for key, hits in sorted(right.items())}
