@@ -1,7 +1,19 @@
 """Pictures of what a model did. Draws arrays and tokens; knows no model and no TensorFlow."""
 
 from seqattn_tf.explain.alignment import draw_alignment, draw_answer, save_figure
+from seqattn_tf.explain.curves import draw_lengths
 from seqattn_tf.explain.dynamics import draw_attractors, draw_flows
 from seqattn_tf.explain.page import Entry, write_page
+from seqattn_tf.explain.segments import draw_segments
 
-__all__ = ["Entry", "draw_alignment", "draw_answer", "draw_attractors", "draw_flows", "save_figure", "write_page"]
+__all__ = [
+    "Entry",
+    "draw_alignment",
+    "draw_answer",
+    "draw_attractors",
+    "draw_flows",
+    "draw_lengths",
+    "draw_segments",
+    "save_figure",
+    "write_page",
+]

@@ -13,59 +13,41 @@ Figures are made with matplotlib's object API alone: no pyplot, no global state,
 
 import math
 import os
-import textwrap
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from matplotlib import font_manager
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import LinearSegmentedColormap, Normalize
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
-from matplotlib.text import Text
 
 from seqattn_tf.answer import Answer
 from seqattn_tf.aside import written_aside
+from seqattn_tf.explain.sheet import (
+    BLUES,
+    INK,
+    MARGIN,
+    PAPER,
+    QUIET,
+    TITLE_LINE,
+    legible,
+    nothing,
+    page,
+    text_style,
+    title_lines,
+    widest,
+)
 
 FORMATS = ("png", "svg", "pdf")
-DPI = 160
-PAPER, INK, QUIET = "white", "#1c2430", "#66707f"
-BLUES = LinearSegmentedColormap.from_list(
-    "seqattn", ["#eef3f9", "#c9dcf0", "#93bae2", "#5793cf", "#2a6cb2", "#14498a", "#0a2d5e"]
-)
-
 # Sizes in inches, fonts in points.
-MARGIN = 0.2
 GAP = 0.07  # between the tiles and their labels
 BAR_GAP, BAR_WIDTH, BAR_LABELS = 0.16, 0.09, 0.34
-TITLE_SIZE, TITLE_LINE = 12, 0.22
 NARROWEST = 2.4  # a map of one symbol still has room for its title
 LONGEST_SIDE = 12.0  # beyond it tiles shrink and only every n-th symbol is named
-LONGEST_LABEL = 24  # characters
 NUMBERS_UP_TO = 12  # symbols on the longer side for weights to be printed
 SMALLEST_NUMBER = 0.05
-
-# DejaVu Sans comes with matplotlib; the others show other scripts where they are installed.
-FONTS = (
-    "DejaVu Sans",
-    "Noto Sans CJK JP",
-    "Noto Sans JP",
-    "Hiragino Sans",
-    "Yu Gothic",
-    "IPAexGothic",
-    "Noto Sans Devanagari",
-    "Kohinoor Devanagari",
-    "Nirmala UI",
-    "Noto Sans Bengali",
-    "Noto Sans Tamil",
-    "Arial Unicode MS",
-)
-VISIBLE = {"\n": "↵", "\t": "⇥"}
 
 
 def draw_alignment(
@@ -86,18 +68,18 @@ def draw_alignment(
     >>> figure = draw_alignment(np.eye(2), ["h", "i"], ["HH", "AY"], title="hi")
     >>> save_figure(figure, "hi.png")  # doctest: +SKIP
     """
-    source, target = [_label(symbol) for symbol in source], [_label(symbol) for symbol in target]
+    source, target = [legible(symbol) for symbol in source], [legible(symbol) for symbol in target]
     if not source or not target:
-        return _nothing(title)
+        return nothing(title)
     weights = _checked(weights, rows=len(target), columns=len(source))
 
     plan = _plan(source, target)
     width, height = plan.tile * len(source), plan.tile * len(target)
     page_width = max(plan.left + width + plan.right, NARROWEST)
-    lines = _title_lines(title, page_width - 2 * MARGIN)
+    lines = title_lines(title, page_width - 2 * MARGIN)
     page_height = MARGIN + TITLE_LINE * len(lines) + plan.above + height + MARGIN
 
-    figure = _page(page_width, page_height, lines)
+    figure = page(page_width, page_height, lines)
     where = [plan.left / page_width, MARGIN / page_height, width / page_width, height / page_height]
     axes = figure.add_axes(where)
     scale = Normalize(0, _largest(weights))
@@ -168,9 +150,9 @@ def _plan(source: Sequence[str], target: Sequence[str]) -> _Plan:
     tile = min(0.5, max(6.5 / longer, 0.24), LONGEST_SIDE / longer)
     size = min(11.0, max(tile * 72 * 0.45, 7.5))
     step = math.ceil(1.6 * size / 72 / tile)
-    widest = _widest(source, size)
-    leaning = widest > tile - 0.05 or step > 1
-    lean = widest * math.sqrt(0.5) if leaning else 0.0  # width and height of a line at 45 degrees
+    wide = widest(source, size)
+    leaning = wide > tile - 0.05 or step > 1
+    lean = wide * math.sqrt(0.5) if leaning else 0.0  # width and height of a line at 45 degrees
     right = max(BAR_GAP + BAR_WIDTH + BAR_LABELS, lean - tile / 2)
     return _Plan(
         tile=tile,
@@ -178,78 +160,12 @@ def _plan(source: Sequence[str], target: Sequence[str]) -> _Plan:
         step=step,
         leaning=leaning,
         above=lean + 1.4 * size / 72 + 2 * GAP,
-        left=MARGIN + _widest(target, size) + GAP,
+        left=MARGIN + widest(target, size) + GAP,
         right=right + MARGIN,
     )
 
 
-# text: symbols are data, never markup
-
-
-def _text_style(size: float, colour: str = INK, **style) -> dict:
-    return {"fontsize": size, "color": colour, "family": _families(), "parse_math": False, "usetex": False, **style}
-
-
-@lru_cache(maxsize=1)
-def _families() -> list[str]:
-    installed = set(font_manager.get_font_names())
-    return [name for name in FONTS if name in installed]
-
-
-@lru_cache(maxsize=1)
-def _characters() -> frozenset[int]:
-    """Code points that some font of ours can show."""
-    paths = [font_manager.findfont(name) for name in _families()]
-    return frozenset().union(*(font_manager.get_font(path).get_charmap() for path in paths))
-
-
-def _shown(character: str) -> str:
-    character = VISIBLE.get(character, character)
-    seen = ord(character) in _characters() and unicodedata.category(character) != "Cc"
-    return character if seen else f"<{ord(character):04X}>"
-
-
-def _label(symbol: str, longest: int = LONGEST_LABEL) -> str:
-    """A symbol on one line, every character visible, cut where it is very long."""
-    if symbol and not symbol.strip(" "):
-        return "␣" * min(len(symbol), longest)
-    shown = "".join(map(_shown, symbol[: longest + 1]))
-    return shown if len(shown) <= longest else shown[: longest - 1] + "…"
-
-
-def _widest(labels: Sequence[str], size: float) -> float:
-    """Inches that the widest label takes, as matplotlib measures it."""
-    scratch = Figure(dpi=DPI)
-    renderer = FigureCanvasAgg(scratch).get_renderer()
-    texts = [Text(text=label, figure=scratch, **_text_style(size)) for label in set(labels)]
-    return max(text.get_window_extent(renderer, dpi=DPI).width for text in texts) / DPI
-
-
-def _title_lines(title: str | None, width: float) -> list[str]:
-    if not title:
-        return []
-    fit = int(width * 72 / (TITLE_SIZE * 0.62))  # characters: 0.62 em is a wide average of DejaVu Sans
-    return textwrap.wrap(_label(title, 160), max(fit, 16))
-
-
 # the parts of a figure
-
-
-def _page(width: float, height: float, title_lines: Sequence[str]) -> Figure:
-    figure = Figure(figsize=(width, height), dpi=DPI, facecolor=PAPER, layout="none")
-    FigureCanvasAgg(figure)
-    for index, line in enumerate(title_lines):
-        x, y = MARGIN / width, 1 - (MARGIN + TITLE_LINE * index) / height
-        figure.text(x, y, line, va="top", ha="left", **_text_style(TITLE_SIZE))
-    return figure
-
-
-def _nothing(title: str | None) -> Figure:
-    lines = _title_lines(title, 3.2 - 2 * MARGIN)
-    height = 1.0 + TITLE_LINE * len(lines)
-    figure = _page(3.2, height, lines)
-    figure.text(0.5, 0.5 / height, "nothing to show", va="center", ha="center", **_text_style(11, QUIET))
-    return figure
 
 
 def _name_symbols(axes: Axes, source: Sequence[str], target: Sequence[str], plan: _Plan) -> None:
@@ -257,7 +173,7 @@ def _name_symbols(axes: Axes, source: Sequence[str], target: Sequence[str], plan
     axes.set_frame_on(False)
     axes.xaxis.tick_top()
     axes.tick_params(length=0, pad=GAP * 72)
-    style, step = _text_style(plan.size), plan.step
+    style, step = text_style(plan.size), plan.step
     lean = {"rotation": 45, "ha": "left", "va": "bottom", "rotation_mode": "anchor"} if plan.leaning else {}
     axes.set_xticks(np.arange(0, len(source), step) + 0.5, source[::step], **style, **lean)
     axes.set_yticks(np.arange(0, len(target), step) + 0.5, target[::step], **style)
@@ -267,7 +183,7 @@ def _print_weights(axes: Axes, weights: np.ndarray, scale: Normalize, size: floa
     for (row, column), weight in np.ndenumerate(weights):
         if weight >= SMALLEST_NUMBER:
             colour = PAPER if scale(weight) > 0.55 else INK
-            style = _text_style(size, colour, ha="center", va="center_baseline")
+            style = text_style(size, colour, ha="center", va="center_baseline")
             axes.text(column + 0.5, row + 0.5, f"{weight:.2f}", **style)
 
 
@@ -275,5 +191,5 @@ def _colour_bar(figure: Figure, axes: Axes, scale: Normalize, *, middle: bool) -
     bar = figure.colorbar(ScalarMappable(scale, BLUES), cax=axes)
     bar.outline.set_visible(False)
     ticks = [0, scale.vmax / 2, scale.vmax] if middle else [0, scale.vmax]
-    bar.set_ticks(ticks, labels=[f"{tick:g}" for tick in ticks], **_text_style(8, QUIET))
+    bar.set_ticks(ticks, labels=[f"{tick:g}" for tick in ticks], **text_style(8, QUIET))
     axes.tick_params(length=0, pad=3)

@@ -4,26 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from seqattn_tf.explain.alignment import DPI, INK, PAPER, QUIET
+from seqattn_tf.explain.sheet import COLOURS, INK, QUIET, curve_page
 
-COLOURS = ("#14498a", "#c0532b", "#3a8f5c", "#8a5fa8", "#b08a1e", "#4f6d7a")
 SMALLEST = 1e-12  # what is drawn for a gradient that has vanished
-
-
-def _figure(title: str) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(6.4, 3.8), dpi=DPI, facecolor=PAPER, layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(QUIET)
-    axes.tick_params(colors=QUIET, labelcolor=INK)
-    if title:
-        axes.set_title(title, color=INK, loc="left", fontsize=11)
-    return figure, axes
 
 
 def draw_flows(flows: Mapping[str, Any], title: str = "How far the gradient reaches") -> Figure:
@@ -37,7 +22,7 @@ def draw_flows(flows: Mapping[str, Any], title: str = "How far the gradient reac
     """
     if not flows:
         raise ValueError("flows: expected at least one. Received: none")
-    figure, axes = _figure(title)
+    figure, axes = curve_page(title)
     for number, (name, (distances, norms)) in enumerate(flows.items()):
         colour = COLOURS[number % len(COLOURS)]
         line = ("-", "--", ":")[number // len(COLOURS) % 3]
@@ -68,7 +53,7 @@ def draw_attractors(states: np.ndarray, title: str = "", kept: int = 32) -> Figu
     if states.ndim != 3 or 0 in states.shape or not np.isfinite(states).all():
         raise ValueError(f"states: expected finite numbers [steps, starts, units]. Received: shape {states.shape}")
     last = states[-kept:]
-    figure, axes = _figure(title)
+    figure, axes = curve_page(title)
     if states.shape[2] == 1:
         across, up = last[:-1, :, 0], last[1:, :, 0]
         names = ("x", "the next x")

@@ -1,0 +1,51 @@
+"""Curves of a figure over groups of examples: how well models do as sentences grow longer."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from matplotlib.figure import Figure
+
+from seqattn_tf.explain.sheet import COLOURS, INK, QUIET, curve_page
+
+
+def draw_lengths(
+    groups: Mapping[str, Sequence[tuple[str, int, float]]],
+    ylabel: str = "BLEU",
+    xlabel: str = "length of the source",
+    title: str = "",
+) -> Figure:
+    """Draws a figure over groups of examples, one line for each model.
+
+    Args:
+        groups: for each model its `(label, count, value)`, in order, such as `training.metrics.bleu_by_length` gives;
+            a model may lack some groups.
+        ylabel: what the values are.
+        xlabel: what the labels are.
+        title: one sentence above the picture.
+
+    >>> figure = draw_lengths({"attention": [("1-10", 80, 31.2), ("11-20", 20, 30.5)], "none": [("1-10", 80, 24.0)]})
+    """
+    longest = max(groups.values(), key=len, default=())
+    if not longest:
+        raise ValueError("groups: expected at least one with values. Received: none")
+    counts = {label: count for label, count, _ in longest}
+    for label, count in ((label, count) for group in groups.values() for label, count, _ in group):
+        counts.setdefault(label, count)
+    figure, axes = curve_page(title)
+    for number, (name, group) in enumerate(groups.items()):
+        values = {label: value for label, _, value in group}
+        heights = [values.get(label, math.nan) for label in counts]
+        style = ("-", "--", ":")[number // len(COLOURS) % 3]
+        colour = COLOURS[number % len(COLOURS)]
+        axes.plot(range(len(counts)), heights, style, marker="o", markersize=4, color=colour, linewidth=1.8, label=name)
+    ticks = [f"{label}\nn = {count}" for label, count in counts.items()]
+    axes.set_xticks(range(len(counts)), ticks, fontsize=9, color=INK, parse_math=False)
+    axes.set_xlim(-0.3, len(counts) - 0.7)
+    axes.set_ylim(bottom=0)
+    axes.grid(axis="y", color=QUIET, alpha=0.25, linewidth=0.6)
+    axes.set_xlabel(xlabel, color=INK, parse_math=False)
+    axes.set_ylabel(ylabel, color=INK, parse_math=False)
+    legend = axes.legend(frameon=False, labelcolor=INK)
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+    return figure

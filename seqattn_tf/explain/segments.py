@@ -1,0 +1,82 @@
+"""Segments: which neighbouring symbols of the source were read together, for each symbol that was said."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from seqattn_tf.answer import Answer
+from seqattn_tf.explain.sheet import BLUES, QUIET, legible, page, text_style
+
+CELL, ROW, GAP, LEFT = 0.21, 0.155, 0.34, 1.15  # inches
+SHARE = 0.5  # of the largest weight of a word, from which on a symbol belongs to a segment
+
+
+class Segment(NamedTuple):
+    """A run of source symbols."""
+
+    first: int
+    last: int  # included
+    weight: float  # mean
+
+
+def segments(weights: np.ndarray, share: float = SHARE) -> list[Segment]:
+    """The runs of neighbours whose weight is at least that share of the largest: `[source] -> segments`.
+
+    >>> segments(np.array([0.4, 0.25, 0.1, 0.25]))
+    [Segment(first=0, last=1, weight=0.325), Segment(first=3, last=3, weight=0.25)]
+    """
+    weights = np.asarray(weights)
+    kept = np.flatnonzero((weights >= share * weights.max(initial=0)) & (weights > 0))
+    runs = np.split(kept, np.flatnonzero(np.diff(kept) > 1) + 1) if kept.size else []
+    return [Segment(int(run[0]), int(run[-1]), float(np.mean(weights[run]))) for run in runs]
+
+
+def draw_segments(answers: Sequence[Answer], share: float = SHARE, columns: int = 2) -> Figure:
+    """Draws, for each answer, the source in a line and below it a bar for each run of symbols a word was read from.
+
+    The darker a bar, the larger its mean weight beside the largest of the answer.
+
+    Args:
+        answers: of one model, with their attention.
+        share: of the largest weight of a word, from which on a symbol belongs to a segment.
+        columns: of the picture.
+
+    >>> answer = Answer("he", -0.1, (), np.array([[0.9, 0.8, 0.1]]), ("\u5f7c", "\u306f", "\u3002"), ("he",))
+    >>> figure = draw_segments([answer])
+    """
+    if not answers:
+        raise ValueError("answers: expected at least one. Received: none")
+    columns = min(columns, len(answers))
+    lines = [answers[i : i + columns] for i in range(0, len(answers), columns)]
+    heights = [GAP + ROW * (1 + max(len(answer.tokens_out) for answer in line)) for line in lines]
+    width = LEFT + CELL * max(max(len(answer.tokens_in) for answer in answers), 8) + 0.3
+    whole = columns * width, sum(heights) + 0.2
+    figure = page(*whole)
+    top = whole[1] - 0.1
+    for line, height in zip(lines, heights, strict=True):
+        for place, answer in enumerate(line):
+            where = [place * width / whole[0], (top - height) / whole[1], width / whole[0], height / whole[1]]
+            axes = figure.add_axes(where)
+            _draw(axes, answer, share, width, height)
+        top -= height
+    return figure
+
+
+def _draw(axes: Axes, answer: Answer, share: float, width: float, height: float) -> None:
+    axes.set_xlim(0, width)
+    axes.set_ylim(height, 0)
+    axes.axis("off")
+    largest = answer.attention.max(initial=0)
+    for column, symbol in enumerate(answer.tokens_in):
+        axes.text(LEFT + CELL * (column + 0.5), ROW, legible(symbol), ha="center", va="center", **text_style(9))
+    for row, (word, weights) in enumerate(zip(answer.tokens_out, answer.attention, strict=True)):
+        y = ROW * (row + 2.1)
+        axes.text(LEFT - 0.08, y, legible(word), ha="right", va="center", **text_style(7.5))
+        axes.plot([LEFT, LEFT + CELL * len(answer.tokens_in)], [y, y], color=QUIET, alpha=0.25, linewidth=0.4, zorder=0)
+        for segment in segments(weights, share):
+            left, length = LEFT + CELL * segment.first + 0.02, CELL * (segment.last - segment.first + 1) - 0.04
+            colour = BLUES(0.15 + 0.85 * segment.weight / largest)
+            axes.barh(y, length, left=left, height=ROW * 0.62, color=colour, linewidth=0)

@@ -1,0 +1,128 @@
+"""What all pictures share: paper and ink, letters of any script, a page with a title."""
+
+import textwrap
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+
+from matplotlib import font_manager
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+DPI = 160
+PAPER, INK, QUIET = "white", "#1c2430", "#66707f"
+BLUES = LinearSegmentedColormap.from_list(
+    "seqattn", ["#eef3f9", "#c9dcf0", "#93bae2", "#5793cf", "#2a6cb2", "#14498a", "#0a2d5e"]
+)
+COLOURS = ("#14498a", "#c0532b", "#3a8f5c", "#8a5fa8", "#b08a1e", "#4f6d7a")
+
+# Sizes in inches, fonts in points.
+MARGIN = 0.2
+TITLE_SIZE, TITLE_LINE = 12, 0.22
+LONGEST_LABEL = 24  # characters
+
+# DejaVu Sans comes with matplotlib; the others show other scripts where they are installed.
+FONTS = (
+    "DejaVu Sans",
+    "Noto Sans CJK JP",
+    "Noto Sans JP",
+    "Hiragino Sans",
+    "Yu Gothic",
+    "IPAexGothic",
+    "Noto Sans Devanagari",
+    "Kohinoor Devanagari",
+    "Nirmala UI",
+    "Noto Sans Bengali",
+    "Noto Sans Tamil",
+    "Arial Unicode MS",
+)
+VISIBLE = {"\n": "↵", "\t": "⇥"}
+
+
+# text: symbols are data, never markup
+
+
+def text_style(size: float, colour: str = INK, **style) -> dict:
+    """Arguments of a matplotlib text."""
+    return {"fontsize": size, "color": colour, "family": _families(), "parse_math": False, "usetex": False, **style}
+
+
+@lru_cache(maxsize=1)
+def _families() -> list[str]:
+    installed = set(font_manager.get_font_names())
+    return [name for name in FONTS if name in installed]
+
+
+@lru_cache(maxsize=1)
+def _characters() -> frozenset[int]:
+    """Code points that some font of ours can show."""
+    paths = [font_manager.findfont(name) for name in _families()]
+    return frozenset().union(*(font_manager.get_font(path).get_charmap() for path in paths))
+
+
+def _shown(character: str) -> str:
+    character = VISIBLE.get(character, character)
+    seen = ord(character) in _characters() and unicodedata.category(character) != "Cc"
+    return character if seen else f"<{ord(character):04X}>"
+
+
+def legible(symbol: str, longest: int = LONGEST_LABEL) -> str:
+    """A symbol on one line, every character visible, cut where it is very long."""
+    if symbol and not symbol.strip(" "):
+        return "␣" * min(len(symbol), longest)
+    shown = "".join(map(_shown, symbol[: longest + 1]))
+    return shown if len(shown) <= longest else shown[: longest - 1] + "…"
+
+
+def widest(labels: Sequence[str], size: float) -> float:
+    """Inches that the widest label takes, as matplotlib measures it."""
+    scratch = Figure(dpi=DPI)
+    renderer = FigureCanvasAgg(scratch).get_renderer()
+    texts = [Text(text=label, figure=scratch, **text_style(size)) for label in set(labels)]
+    return max(text.get_window_extent(renderer, dpi=DPI).width for text in texts) / DPI
+
+
+def title_lines(title: str | None, width: float) -> list[str]:
+    """A title in lines that fit so many inches."""
+    if not title:
+        return []
+    fit = int(width * 72 / (TITLE_SIZE * 0.62))  # characters: 0.62 em is a wide average of DejaVu Sans
+    return textwrap.wrap(legible(title, 160), max(fit, 16))
+
+
+# pages
+
+
+def page(width: float, height: float, lines: Sequence[str] = ()) -> Figure:
+    """An empty page with a title."""
+    figure = Figure(figsize=(width, height), dpi=DPI, facecolor=PAPER, layout="none")
+    FigureCanvasAgg(figure)
+    for index, line in enumerate(lines):
+        x, y = MARGIN / width, 1 - (MARGIN + TITLE_LINE * index) / height
+        figure.text(x, y, line, va="top", ha="left", **text_style(TITLE_SIZE))
+    return figure
+
+
+def nothing(title: str | None) -> Figure:
+    """A page that says that there is nothing to show."""
+    lines = title_lines(title, 3.2 - 2 * MARGIN)
+    height = 1.0 + TITLE_LINE * len(lines)
+    figure = page(3.2, height, lines)
+    figure.text(0.5, 0.5 / height, "nothing to show", va="center", ha="center", **text_style(11, QUIET))
+    return figure
+
+
+def curve_page(title: str) -> tuple[Figure, Axes]:
+    """A page with axes for curves."""
+    figure = Figure(figsize=(6.4, 3.8), dpi=DPI, facecolor=PAPER, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(QUIET)
+    axes.tick_params(colors=QUIET, labelcolor=INK)
+    if title:
+        axes.set_title(title, color=INK, loc="left", fontsize=11)
+    return figure, axes

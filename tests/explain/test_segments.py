@@ -1,0 +1,37 @@
+"""Segments: runs of neighbours, and their picture."""
+
+import numpy as np
+import pytest
+
+from seqattn_tf.answer import Answer
+from seqattn_tf.explain import draw_segments, save_figure
+from seqattn_tf.explain.segments import segments
+
+
+def answer(words, places):
+    attention = np.random.default_rng(0).uniform(size=(words, places))
+    return Answer("", 0.0, (), attention, tuple("\u5f7c" * places), tuple(f"word{i}" for i in range(words)))
+
+
+def test_runs_of_neighbours():
+    assert [tuple(s[:2]) for s in segments(np.array([0.2, 0.0, 0.1, 0.2, 0.2]))] == [(0, 0), (2, 4)]
+    assert segments(np.zeros(3)) == []
+    assert segments(np.zeros(0)) == []
+    assert [s.weight for s in segments(np.array([0.5, 0.3]))] == [pytest.approx(0.4)]
+    assert [tuple(s[:2]) for s in segments(np.array([1.0, 0.8, 0.2]), share=0.9)] == [(0, 0)]
+
+
+def test_a_bar_for_every_run(tmp_path):
+    answers = [answer(3, 5), answer(1, 1), answer(0, 4), answer(2, 9)]
+    figure = draw_segments(answers, columns=2)
+    assert len(figure.axes) == 4
+    for axes, one in zip(figure.axes, answers, strict=True):
+        assert len(axes.patches) == sum(len(segments(row)) for row in one.attention)
+        assert len(axes.texts) == len(one.tokens_in) + len(one.tokens_out)
+    save_figure(figure, tmp_path / "segments.png")
+    assert (tmp_path / "segments.png").stat().st_size > 1000
+
+
+def test_no_answers_are_refused():
+    with pytest.raises(ValueError, match="answers: expected at least one"):
+        draw_segments([])
