@@ -1,35 +1,24 @@
 """Sequence to sequence: text in, text out, with the attention that led there."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from seqattn_tf.answer import Answer
 from seqattn_tf.decoding import Beams, greedy
 from seqattn_tf.decoding import beam as search
 from seqattn_tf.explain import draw_answer
-from seqattn_tf.masking import length_mask
 from seqattn_tf.models.base import Model
 from seqattn_tf.models.network import EncoderDecoder
+from seqattn_tf.models.texts import Said, TextModel, at_most, one_each
 from seqattn_tf.scan import hold
-from seqattn_tf.text.rules import BEGIN, END, PAD, SymbolRules, as_texts
-from seqattn_tf.text.symbols import SymbolTokenizer
+from seqattn_tf.text.rules import BEGIN, END, PAD, SymbolRules
 
 MARGIN = 8  # an answer has at most `growth` symbols for each one read, and so many more
 
 
-def _at_most(limit: int, rows: tf.Tensor, name: str) -> tf.Tensor:
-    """The rows `[batch, length]` themselves, after making sure in the graph that they are not too long."""
-    length = tf.shape(rows)[1]
-    message = f"{name}: expected at most {limit} symbols, received"
-    with tf.control_dependencies([tf.debugging.Assert(length <= limit, [message, length])]):
-        return tf.identity(rows)
-
-
-class Seq2Seq(Model):
+class Seq2Seq(TextModel, Model):
     """Text to text by an `EncoderDecoder`.
 
     Args:
@@ -66,21 +55,11 @@ class Seq2Seq(Model):
         super().__init__()
         if not 0 <= alternatives < beam:
             raise ValueError(f"alternatives: expected from 0 to below the beam of {beam}. Received: {alternatives}")
-        self.network = network
-        if not network.built:
-            network.build()
-        self.source, self.target = SymbolTokenizer(source), SymbolTokenizer(target)
-        self.max_source, self.max_target, self.growth = max_source, max_target, growth
+        self.max_target, self.growth = max_target, growth
         self.beam, self.alternatives, self.length_penalty = beam, alternatives, length_penalty
-        signature = [tf.TensorSpec([None], tf.string, "text")]
-        self._compiled = tf.function(self.serve, input_signature=signature, autograph=False)
+        self._open(network, source, target, max_source)
 
-    def preprocess(self, texts: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Strings `[batch]` to `tokens` and `ids`, `[batch, source]`; refuses a text that is too long."""
-        tokens = _at_most(self.max_source, self.source.tokens(texts), "text")
-        return {"tokens": tokens, "ids": self.source.lookup(tokens)}
-
-    def decode(self, ids: tf.Tensor) -> Beams:
+    def decode(self, ids: tf.Tensor) -> Said:
         """Source ids `[batch, source]` to the best answers; a row with nothing to read gets the empty one."""
         memory, state = self.network.encode(ids)
         step = self.network.decoder.stepper()
@@ -98,46 +77,15 @@ class Seq2Seq(Model):
         else:
             wide = {"width": self.beam, "answers": self.alternatives + 1, "length_penalty": self.length_penalty}
             found = search(step, state, memory, **limits, **wide)
-        found = found._replace(attention=self._looked_at(found.attention, ids))
-        return hold(read > 0, found, tf.nest.map_structure(tf.zeros_like, found))
-
-    def _looked_at(self, attention: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:
-        """Weights of the memory `[batch, answers, target, memory]` as of the source symbols."""
-        rows, answers, steps, places = tf.unstack(tf.shape(attention))
-        flat = self.network.looked_at(tf.reshape(attention, [rows, answers * steps, places]), ids)
-        return tf.reshape(flat, [rows, answers, steps, tf.shape(ids)[1]])
-
-    def serve(self, texts: tf.Tensor) -> dict[str, tf.Tensor]:
-        """The named outputs of `serving_default`; padded to the longest answer and text of the batch."""
-        features = self.preprocess(texts)
-        found = self.decode(features["ids"])
-        lengths, tokens = found.lengths[:, 0], found.tokens[:, 0]
-        longest = tf.reduce_max(tf.concat([lengths, [0]], axis=0))
-        said = self.target.decode(found.tokens)
-        return {
-            "text": said[:, 0],
-            "score": found.scores[:, 0],
-            "alternatives": said[:, 1:],
-            "alternative_scores": found.scores[:, 1:],
-            "attention": found.attention[:, 0, :longest],
-            "tokens_in": features["tokens"],
-            "tokens_out": self.target.names(tokens[:, :longest]),
-        }
-
-    def serve_tensors(self, ids: tf.Tensor, lengths: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Ids `[batch, source]` and lengths `[batch]` to `tokens`, `lengths`, `score` and `attention`."""
-        ids = _at_most(self.max_source, ids, "ids")
-        return self.serve_ids(tf.where(length_mask(lengths, tf.shape(ids)[1]), ids, PAD))
-
-    def serve_ids(self, ids: tf.Tensor) -> dict[str, tf.Tensor]:
-        """The same for ids alone, their padding telling the lengths, without a check: LiteRT has none."""
-        found = self.decode(ids)
-        return {
-            "tokens": found.tokens[:, 0],
-            "lengths": found.lengths[:, 0],
-            "score": found.scores[:, 0],
-            "attention": found.attention[:, 0],
-        }
+        answers = Said(
+            found.tokens[:, 0],
+            found.lengths[:, 0],
+            found.scores[:, 0],
+            found.tokens[:, 1:],
+            found.scores[:, 1:],
+            self.network.looked_at(found.attention[:, 0], ids),
+        )
+        return hold(read > 0, answers, tf.nest.map_structure(tf.zeros_like, answers))
 
     def log_likelihood(self, texts: tf.Tensor, answers: tf.Tensor) -> tf.Tensor:
         """Log-probability of each given answer: `[batch] x 2 -> [batch]`.
@@ -146,12 +94,7 @@ class Seq2Seq(Model):
         answer is certain.
         """
         source = self.preprocess(texts)["ids"]
-        pairs = tf.debugging.Assert(
-            tf.shape(texts)[0] == tf.shape(answers)[0],
-            ["answer: expected one for each text,", tf.shape(texts)[0], "received", tf.shape(answers)[0]],
-        )
-        with tf.control_dependencies([pairs]):
-            tokens = _at_most(self.max_target, self.target.tokens(answers), "answer")
+        tokens = at_most(self.max_target, self.target.tokens(one_each(texts, answers)), "answer")
         said = tf.pad(tokens != "", [[0, 0], [0, 1]])  # [batch, longest + 1]
         ids = tf.pad(self.target.lookup(tokens), [[0, 0], [0, 1]])
         first_free = tf.one_hot(tf.reduce_sum(tf.cast(said, tf.int32), axis=1), tf.shape(ids)[1], dtype=tf.int32)
@@ -164,24 +107,6 @@ class Seq2Seq(Model):
         total = tf.where(certain, tf.where(tf.reduce_any(said, axis=1), -float("inf"), 0.0), total)
         return tf.where(known, total, -float("inf"))
 
-    def answer(self, texts: Sequence[str | bytes]) -> list[Answer]:
-        """The best answer to each text.
-
-        Raises:
-            ValueError: something other than a sequence of strings, or a text that is too long.
-        """
-        texts = as_texts(texts)
-        if not texts:
-            return []
-        try:
-            found = {key: value.numpy() for key, value in self._compiled(tf.constant(texts)).items()}
-        except tf.errors.InvalidArgumentError:
-            longest = max(len(self.source.rules.tokens(text)) for text in texts)
-            if longest <= self.max_source:
-                raise
-            raise ValueError(f"text: expected at most {self.max_source} symbols. Received: {longest}") from None
-        return [Answer.from_outputs(found, row) for row in range(len(texts))]
-
     def explain(self, text: str) -> Any:
         """The alignment picture of the answer to one text."""
         [answer] = self.answer([text])
@@ -191,11 +116,6 @@ class Seq2Seq(Model):
         """The limits, and how answers are looked for."""
         names = ("max_source", "max_target", "growth", "beam", "alternatives", "length_penalty")
         return {name: getattr(self, name) for name in names}
-
-    def save_assets(self, folder: Path) -> None:
-        """Write the symbols of both sides."""
-        self.source.rules.save(folder / "source.json")
-        self.target.rules.save(folder / "target.json")
 
     @classmethod
     def rebuild(cls, network: keras.Model, assets: Path, settings: dict[str, Any]) -> "Seq2Seq":

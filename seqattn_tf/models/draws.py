@@ -1,0 +1,81 @@
+"""Drawing symbols so that the same text gets the same answer: alone or in a batch, in Python, on a server, on the edge.
+
+The noise of a draw is a hash of the seed, of the text of its row, of the time and of the place of the symbol: no row
+depends on its neighbours. It is made of integer ops that LiteRT has built in; its own random numbers have a state.
+"""
+
+from collections.abc import Callable
+
+import tensorflow as tf
+
+from seqattn_tf.scan import size_of
+
+GOLDEN = 0x9E3779B9
+ROUNDS = ((16, 0x7FEB352D), (15, 0x846CA68B))  # shift, then multiply: an integer hash of low bias (C. Wellons)
+
+
+def _mixed(bits: tf.Tensor) -> tf.Tensor:
+    for shift, factor in ROUNDS:
+        bits = _folded(bits, shift) * tf.constant(factor, tf.uint32)
+    return _folded(bits, 16)
+
+
+def _folded(bits: tf.Tensor, shift: int) -> tf.Tensor:
+    return tf.bitwise.bitwise_xor(bits, tf.bitwise.right_shift(bits, tf.constant(shift, tf.uint32)))
+
+
+def keys_of(ids: tf.Tensor, seed: int) -> tf.Tensor:
+    """A number for each row of ids, their order mattering and padding at the end not: `[batch, length] -> [batch]`.
+
+    >>> keys = keys_of(tf.constant([[3, 4, 0], [4, 3, 0], [3, 4, 0]]), seed=0).numpy().tolist()
+    >>> keys[0] == keys[2] != keys[1]
+    True
+    """
+    places = tf.cast(tf.range(1, tf.shape(ids)[1] + 1), tf.uint32) * tf.constant(GOLDEN, tf.uint32)
+    bits = tf.bitwise.right_shift(_mixed(tf.cast(ids, tf.uint32) + places), tf.constant(16, tf.uint32))
+    total = tf.reduce_sum(tf.where(ids != 0, tf.cast(bits, tf.int32), 0), axis=1)  # 16 bits each: no overflow
+    return _mixed(tf.cast(total, tf.uint32) + tf.constant(seed * GOLDEN % 2**32, tf.uint32))
+
+
+def noise(size: tf.Tensor | int, keys: tf.Tensor, time: tf.Tensor) -> tf.Tensor:
+    """Numbers strictly between 0 and 1, `[batch, size]`, that depend on the row's key, the time and the place alone.
+
+    >>> keys = tf.constant([7, 8], tf.uint32)
+    >>> bool(tf.reduce_all(noise(3, keys, time=1) == noise(9, keys, time=1)[:, :3]))
+    True
+    """
+    rows = _mixed(keys + tf.cast(time, tf.uint32) * tf.constant(GOLDEN, tf.uint32))
+    places = tf.cast(tf.range(size), tf.uint32) * tf.constant(ROUNDS[0][1], tf.uint32)
+    bits = tf.bitwise.right_shift(_mixed(rows[:, None] + places), tf.constant(9, tf.uint32))
+    return (tf.cast(bits, tf.float32) + 0.5) * 2.0**-23
+
+
+def drawer(
+    temperature: float, top_k: int, top_p: float, keys: tf.Tensor
+) -> Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]:
+    """The way to choose of `decoding.loop.generate`, as `decoding.sample` chooses, by this noise.
+
+    Args:
+        temperature: above 0.
+        top_k, top_p: see `decoding.sample`.
+        keys: `[batch]`, of `keys_of`.
+
+    >>> choose = drawer(1.0, top_k=1, top_p=1.0, keys=tf.constant([7], tf.uint32))
+    >>> choose(tf.constant([[0.0, 3.0, 1.0]]), tf.constant(0))[0].numpy().tolist()
+    [1]
+    """
+
+    def choose(logits: tf.Tensor, time: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        size = size_of(logits, -1)
+        ranked = top_k > 0 or top_p < 1
+        left, symbols = tf.math.top_k(logits, min(top_k or size, size)) if ranked else (logits, None)
+        heated = left / temperature
+        if top_p < 1:
+            before = tf.cumsum(tf.nn.softmax(heated), axis=-1, exclusive=True)
+            heated = tf.where(before < top_p, heated, -float("inf"))
+        gumbel = -tf.math.log(-tf.math.log(noise(size_of(left, -1), keys, time)))
+        place = tf.argmax(heated + gumbel, axis=-1, output_type=tf.int32)
+        chosen = tf.gather(symbols, place, batch_dims=1) if ranked else place
+        return chosen, tf.gather(left, place, batch_dims=1)
+
+    return choose

@@ -1,0 +1,324 @@
+"""Language models: a text in, the same text and how it goes on out."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from seqattn_tf.decoding import beam as search
+from seqattn_tf.decoding import greedy
+from seqattn_tf.decoding.loop import generate
+from seqattn_tf.decoding.rules import Rules
+from seqattn_tf.explain.surprise import draw_surprise
+from seqattn_tf.layer import checked_count
+from seqattn_tf.linear import linear
+from seqattn_tf.models.base import Model
+from seqattn_tf.models.draws import drawer, keys_of
+from seqattn_tf.models.texts import Said, TextModel, at_most, one_each, packed, said
+from seqattn_tf.recurrent import Recurrent
+from seqattn_tf.text.rules import BEGIN, END, PAD, SymbolRules, as_texts
+
+States = list[list[tf.Tensor]]  # of each layer
+
+
+class Nothing(NamedTuple):
+    """The memory of a model that looks at nothing."""
+
+    mask: tf.Tensor  # [batch, 0]
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class LanguageNetwork(keras.Model):
+    """The next symbol from all symbols before it, by recurrent layers with residual connections.
+
+    Args:
+        size: number of ids.
+        units: state size of each layer.
+        embedding: size of a symbol's embedding.
+        cell: name of the recurrent cell.
+        depth: number of layers.
+        dropout: rate on what every layer reads and on the last outputs, in training.
+        tied: whether what scores a symbol is its embedding (Press and Wolf, 2017): fewer weights for a large
+            vocabulary.
+
+    Call arguments: `(source, shifted [batch, target])`, the source not being looked at; returns logits
+    `[batch, target, size]`.
+
+    >>> network = LanguageNetwork(40, units=8, embedding=4)
+    >>> network((tf.zeros([2, 0], tf.int32), tf.ones([2, 3], tf.int32))).shape.as_list()
+    [2, 3, 40]
+    """
+
+    def __init__(
+        self,
+        size: int,
+        units: int = 256,
+        embedding: int = 128,
+        cell: str = "lstm",
+        depth: int = 1,
+        dropout: float = 0.0,
+        tied: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.settings = {
+            "size": checked_count("size", size),
+            "units": checked_count("units", units),
+            "embedding": checked_count("embedding", embedding),
+            "cell": cell,
+            "depth": checked_count("depth", depth),
+            "dropout": dropout,
+            "tied": tied,
+        }
+        alike = {"dtype": self.dtype_policy}
+        self.embedding = keras.layers.Embedding(size, embedding, **alike)
+        self.drop = keras.layers.Dropout(dropout, **alike)
+        self.stack = [Recurrent(cell, units=units, **alike) for _ in range(depth)]
+        self.adapted = not tied or units != embedding  # whether a kernel stands between the outputs and the logits
+
+    def build(self, input_shape: Any = None) -> None:
+        """Build every part; the shapes follow from the settings."""
+        size, embedding, tied = (self.settings[name] for name in ("size", "embedding", "tied"))
+        width = embedding
+        self.embedding.build((None, None))
+        for layer in self.stack:
+            if not layer.built:
+                layer.build((None, None, width))
+            width = layer.output_size
+        if self.adapted:
+            self.kernel = self.add_weight(name="kernel", shape=(width, embedding if tied else size))
+        self.bias = self.add_weight(name="bias", shape=(size,), initializer="zeros")
+        self.built = True
+
+    def _through(self, values: tf.Tensor, states: States, training: bool, run: Callable) -> tuple[tf.Tensor, States]:
+        """Layer after layer by `run(layer, inputs, states) -> (outputs, states)`."""
+        found = []
+        for layer, own in zip(self.stack, states, strict=True):
+            outputs, last = run(layer, self.drop(values, training=training), own)
+            values = values + outputs if values.shape[-1] == outputs.shape[-1] else outputs
+            found.append(last)
+        return self.drop(values, training=training), found
+
+    def _logits(self, outputs: tf.Tensor) -> tf.Tensor:
+        values = linear(outputs, self.kernel) if self.adapted else outputs
+        if self.settings["tied"]:
+            values = linear(values, tf.transpose(tf.convert_to_tensor(self.embedding.embeddings)))
+        return values + tf.cast(self.bias, values.dtype)
+
+    def _over_time(self, tokens: tf.Tensor, mask: tf.Tensor | None, training: bool) -> tuple[tf.Tensor, States]:
+        def run(layer: Recurrent, inputs: tf.Tensor, states: list[tf.Tensor]) -> tuple[tf.Tensor, list[tf.Tensor]]:
+            return layer(inputs, mask=mask, initial_state=states, training=training)
+
+        _, states = self.begin(tf.shape(tokens)[0])
+        return self._through(self.embedding(tokens), states, training, run)
+
+    def call(self, inputs: tuple[tf.Tensor, tf.Tensor], training: bool = False) -> tf.Tensor:
+        """Logits of the symbol after each given one."""
+        _, shifted = inputs
+        return self._logits(self._over_time(shifted, None, training)[0])
+
+    def read(self, tokens: tf.Tensor, mask: tf.Tensor) -> States:
+        """The states after the kept symbols of each row, `[batch, time]`."""
+        return self._over_time(tokens, mask, training=False)[1]
+
+    def begin(self, batch: tf.Tensor | int) -> tuple[Nothing, States]:
+        """What generation starts from: the memory and the states before the first step."""
+        return Nothing(tf.zeros([batch, 0], tf.bool)), [layer.cell.get_initial_state(batch) for layer in self.stack]
+
+    def step(self, tokens: tf.Tensor, state: States, memory: Nothing) -> tuple[tf.Tensor, tf.Tensor, States]:
+        """The step function of decoding: `tokens [batch] -> (logits [batch, size], weights [batch, 0], state)`."""
+        outputs, state = self._through(self.embedding(tokens), state, False, lambda layer, x, s: layer.cell(x, s))
+        return self._logits(outputs), tf.zeros_like(memory.mask, tf.float32), state
+
+    def get_config(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        return {**super().get_config(), **self.settings}
+
+
+class LanguageModel(TextModel, Model):
+    """Texts that go on, by a `LanguageNetwork`.
+
+    The answer to a text is the whole of it, as the model reads it, and what comes after; its score is the
+    log-probability of what comes after. Symbols that the model does not know are not in the answer. One seed gives one
+    answer to a text, whatever the other texts of a batch.
+
+    Args:
+        network: the Keras network.
+        rules: how text becomes symbols.
+        max_source: texts with more symbols are refused.
+        max_target: at most so many symbols are added.
+        temperature, top_k, top_p: of sampling, see `decoding.sample`; a temperature of 0 takes the best symbol.
+        seed: of sampling.
+        beam: above 0, the most probable continuation is looked for with so many at every step, and nothing is sampled.
+
+    >>> rules = SymbolRules(("a", "b"))
+    >>> model = LanguageModel(LanguageNetwork(rules.size, units=8), rules, max_target=4)
+    >>> [answer] = model.answer(["ab"])
+    >>> answer.text.startswith("ab"), answer.attention.shape == (len(answer.text), 2)
+    (True, True)
+    """
+
+    system = "language_model"
+
+    def __init__(
+        self,
+        network: LanguageNetwork,
+        rules: SymbolRules,
+        max_source: int = 400,
+        max_target: int = 200,
+        temperature: float = 1.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        seed: int = 0,
+        beam: int = 0,
+    ) -> None:
+        super().__init__()
+        if not 0 <= temperature < math.inf:
+            raise ValueError(f"temperature: expected a number of at least 0. Received: {temperature}")
+        if not 0 < top_p <= 1:
+            raise ValueError(f"top_p: expected a number above 0, at most 1. Received: {top_p}")
+        for name, value, least in (("top_k", top_k, 0), ("beam", beam, 0), ("max_target", max_target, 1)):
+            if value < least:
+                raise ValueError(f"{name}: expected at least {least}. Received: {value}")
+        self.max_target, self.beam = max_target, beam
+        self.temperature, self.top_k, self.top_p, self.seed = temperature, top_k, top_p, seed
+        self._open(network, rules, rules, max_source)
+        ids = tf.TensorSpec([None, None], tf.int32)
+        self._lost = tf.function(self._surprises, input_signature=[ids, ids], autograph=False)
+
+    def _named(self, ids: tf.Tensor) -> tf.Tensor:
+        """The ids with padding in place of special ones."""
+        return tf.where(ids >= len(self.source.rules.special), ids, PAD)
+
+    def decode(self, ids: tf.Tensor) -> Said:
+        """Prompts `[batch, source]` to whole texts."""
+        tokens, scores = self._continue(packed(ids))
+        return said(packed(tf.concat([self._named(ids), tokens], axis=1)), scores, ids)
+
+    def _continue(self, prompt: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """What comes after packed prompts `[batch, source]`, and its log-probability.
+
+        All of a prompt but its last symbol is read at once; that one is what the first step sees.
+        """
+        batch, keys = tf.shape(prompt)[0], keys_of(prompt, self.seed)
+        prompt = tf.pad(prompt, [[0, 0], [1, 0]], constant_values=BEGIN)
+        last = tf.reduce_sum(tf.cast(prompt != PAD, tf.int32), axis=1) - 1
+        states = self.network.read(prompt, tf.range(tf.shape(prompt)[1]) < last[:, None])
+        memory, _ = self.network.begin(batch)
+        state = (tf.gather(prompt, last, batch_dims=1), states)
+
+        def step(tokens: tf.Tensor, state: tuple, memory: Nothing) -> tuple:
+            given, states = state
+            tokens = tf.where(given != PAD, given, tokens)
+            logits, weights, states = self.network.step(tokens, states, memory)
+            return logits, weights, (tf.zeros_like(given), states)
+
+        limits = {"begin": BEGIN, "end": END, "max_length": self.max_target, "never": self.source.rules.unsayable}
+        if self.beam > 0:
+            found = search(step, state, memory, width=self.beam, **limits)
+            return found.tokens[:, 0], found.scores[:, 0]
+        if self.temperature == 0:
+            found = greedy(step, state, memory, **limits)
+        else:
+            choose = drawer(self.temperature, self.top_k, self.top_p, keys)
+            found = generate(step, choose, state, memory, Rules(**limits))
+        return found.tokens, found.scores
+
+    def _surprises(self, tokens: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
+        """Nats of each target, given the tokens up to its place: `[batch, time] x 2 -> [batch, time]`."""
+        logits = tf.cast(self.network((tokens[:, :0], tokens), training=False), tf.float32)
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(targets, logits)
+
+    def log_likelihood(self, texts: tf.Tensor, answers: tf.Tensor) -> tf.Tensor:
+        """Log-probability that each text goes on to the given whole text, and ends there: `[batch] x 2 -> [batch]`.
+
+        Minus infinity for an answer that does not begin as the text does, as far as the model knows its symbols, or
+        that has symbols the model cannot say.
+        """
+        prompt = self.preprocess(texts)["ids"]
+        tokens = self.source.tokens(one_each(texts, answers))
+        tokens = at_most(self.max_source + self.max_target, tokens, "answer")
+        whole, size = self.source.lookup(tokens), tf.shape(prompt)[1]
+        room = tf.pad(whole, [[0, 0], [0, size]])  # the prompt may be longer
+        expected = packed(self._named(prompt))
+        known = tf.reduce_sum(tf.cast(expected != PAD, tf.int32), axis=1)
+        begins = tf.reduce_all((room[:, :size] == expected) | (expected == PAD), axis=1)
+        places = known[:, None] + tf.range(tf.shape(whole)[1])
+        after = tf.gather(room, tf.minimum(places, tf.shape(room)[1] - 1), batch_dims=1)  # [batch, answer]
+        row = packed(tf.concat([prompt, after], axis=1))
+        end = tf.reduce_sum(tf.cast(row != PAD, tf.int32), axis=1)
+        start = tf.reduce_sum(tf.cast(prompt != PAD, tf.int32), axis=1)
+        shifted = tf.pad(row, [[0, 0], [1, 0]], constant_values=BEGIN)
+        places = tf.range(tf.shape(shifted)[1])
+        targets = tf.where(places == end[:, None], END, tf.pad(row, [[0, 0], [0, 1]]))
+        counted = (places >= start[:, None]) & (places <= end[:, None])
+        total = -tf.reduce_sum(tf.where(counted, self._surprises(shifted, targets), 0.0), axis=1)
+        sayable = tf.reduce_all((tokens == "") | (whole != PAD), axis=1)
+        return tf.where(begins & sayable, total, -float("inf"))
+
+    def measure(self, texts: Iterable[str], window: int = 0, batch: int = 64) -> tuple[float, int]:
+        """Total surprise in nats and number of symbols it is the surprise at: for perplexity, and bits.
+
+        Args:
+            texts: without a window, sentences: each from its beginning, its end counted as a symbol. With one, streams
+                without an end, their characters as they are: every symbol is scored once, in a stretch of at most
+                `window` symbols of which the first half are only read (all count in a stream's first stretch), so that
+                there are always half a window of symbols before.
+            window: 0, or an even number.
+            batch: rows at a time.
+
+        Infinite for a text with symbols that have no id.
+        """
+        if window < 0 or window % 2:
+            raise ValueError(f"window: expected 0 or an even number. Received: {window}")
+        rows: list[tuple[Sequence[int], int]] = []  # ids, and how many of them are only read
+        for text in as_texts(texts):
+            if window:
+                ids, half = self.stream(text), window // 2
+                rows += [(ids[:window], 0)] if ids else []
+                rows += [(ids[i : i + window], half) for i in range(half, len(ids) - half, half)]
+            else:
+                rows.append(([*self.source.rules.encode(text), END], 0))
+        rows.sort(key=lambda row: len(row[0]))
+        total = 0.0
+        for start in range(0, len(rows), batch):
+            part = rows[start : start + batch]
+            targets = np.zeros([len(part), max(len(ids) for ids, _ in part)], np.int32)
+            counted = np.zeros(targets.shape, bool)
+            for i, (ids, read) in enumerate(part):
+                targets[i, : len(ids)] = ids
+                counted[i, read : len(ids)] = True
+            lost = self._lost(np.pad(targets, [[0, 0], [1, 0]], constant_values=BEGIN)[:, :-1], targets).numpy()
+            lost[counted & (targets == PAD)] = np.inf
+            total += float(lost[counted].sum(dtype=np.float64))
+        return total, sum(len(ids) - read for ids, read in rows)
+
+    def stream(self, text: str) -> list[int]:
+        """The ids of a text that goes on: of single characters none is lost, as spaces at the ends of others are."""
+        rules = self.source.rules
+        if rules.split != "characters" or rules.fold:
+            return rules.encode(text)
+        return [rules.ids.get(character, rules.default) for character in text]
+
+    def explain(self, text: str) -> Any:
+        """The answer to a text as tiles, the more coloured the more surprising each symbol was."""
+        [answer] = self.answer([text])
+        ids = np.array([[self.source.rules.ids[token] for token in answer.tokens_out]], np.int32)
+        ids = ids.reshape([1, -1])
+        lost = self._lost(np.pad(ids, [[0, 0], [1, 0]], constant_values=BEGIN)[:, :-1], ids).numpy()[0]
+        given = sum(token in self.source.rules.ids for token in answer.tokens_in)
+        return draw_surprise(answer.tokens_out, lost / math.log(2), given=given, title=text)
+
+    def settings(self) -> dict[str, Any]:
+        """The limits, and how texts go on."""
+        names = ("max_source", "max_target", "temperature", "top_k", "top_p", "seed", "beam")
+        return {name: getattr(self, name) for name in names}
+
+    @classmethod
+    def rebuild(cls, network: keras.Model, assets: Path, settings: dict[str, Any]) -> "LanguageModel":
+        """The model of a saved folder."""
+        return cls(network, SymbolRules.load(assets / "source.json"), **settings)
