@@ -18,7 +18,7 @@ import tensorflow as tf
 from seqattn_tf.training import recipes, run
 from seqattn_tf.training.data.batches import batches, encode
 from seqattn_tf.training.metrics import MaskedCrossEntropy
-from seqattn_tf.training.recipes import Settings
+from seqattn_tf.training.tasks import Settings
 
 LONGEST, WARM_STEPS, STRETCH, ROUNDS = 17, 3, 20, 12
 
@@ -111,8 +111,9 @@ def main() -> None:
     """Print all and the ratios."""
     recipe = recipes.get("pronounce")
     settings = dataclasses.replace(recipe.settings, units=128, cell="gru", batch=128, dropout=0.0, label_smoothing=0.0)
-    pairs = recipe.load(None).train
-    model = run.build(recipe, settings, pairs)
+    splits = recipe.load(None, settings)
+    pairs = splits.train
+    model = recipe.task.build(settings, splits)
     arrays = encode(pairs, model.source, model.target)
     short = tf.reduce_all(tf.concat([arrays[0][:, LONGEST:], arrays[1][:, LONGEST:]], axis=1) == 0, axis=1)
     padded = [tf.boolean_mask(array, short)[:, :LONGEST] for array in arrays]
@@ -125,7 +126,7 @@ def main() -> None:
     plain_data = everything.batch(settings.batch, drop_remainder=True).map(keep_padding).prefetch(4)
     plain = Plain(model.source.rules.size, model.target.rules.size, settings.units, settings.embedding)
     plain.compile(keras.optimizers.Adam(1e-3, global_clipnorm=1.0), MaskedCrossEntropy(), jit_compile=False)
-    run.compile_network(model.network, settings, 1000)
+    run.compile_network(model.network, recipe.task, settings, 1000)
 
     ways = {
         "plain, padded to 17": keras_stretch(plain, plain_data),

@@ -47,14 +47,15 @@ def _parser() -> argparse.ArgumentParser:
 
     train = command("train", _train, "train a recipe")
     train.add_argument("recipe")
-    train.add_argument("--data", type=Path, help="a folder with the data; the recipe's own otherwise")
+    train.add_argument("--data", help="a folder with the data, or tfds:NAME; the recipe's own otherwise")
     train.add_argument("--run", dest="folder", type=Path, help="where the run goes; runs/RECIPE otherwise")
     train.add_argument("--preset", choices=("full", "small"), default="full")
     train.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting")
 
-    evaluate = command("evaluate", _evaluate, "print the metric of a model on its data")
-    evaluate.add_argument("model", help="the folder of a run, or a preset")
-    evaluate.add_argument("--data", type=Path)
+    evaluate = command("evaluate", _evaluate, "print how good models are on their data, and draw it by groups")
+    evaluate.add_argument("models", nargs="+", metavar="MODEL", help="the folder of a run, or a preset")
+    evaluate.add_argument("--data", help="as of train")
+    evaluate.add_argument("-o", "--output", type=Path, default=Path("evaluation.png"), help="png, svg or pdf")
     evaluate.add_argument("--split", choices=("train", "dev", "test"), default="test")
 
     explain = command("explain", _explain, "draw what a model looked at")
@@ -113,11 +114,27 @@ def _train(options: argparse.Namespace) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> None:
+    from seqattn_tf.explain import draw_lengths, save_figure
     from seqattn_tf.models.presets import find
     from seqattn_tf.training import run
 
-    for name, value in run.evaluate(find(options.model), options.data, options.split).items():
-        print(f"{name.upper()} {value:.4f}")
+    reports = {model: run.evaluate(find(model), options.data, options.split) for model in options.models}
+    for model, report in reports.items():
+        if len(reports) > 1:
+            print(model)
+        for name, value in report.figures.items():
+            print(f"{name.upper()} {value:.4f}")
+        for title, rows in report.groups.items():
+            print(title)
+            for label, count, value in rows:
+                print(f"  {label:<24}{count:>6}{value:10.4f}")
+    titles = list(dict.fromkeys(title for report in reports.values() for title in report.groups))
+    for number, title in enumerate(titles, 1):
+        groups = {str(model): report.groups[title] for model, report in reports.items() if report.groups.get(title)}
+        stem = options.output.stem + (f"-{number}" if number > 1 else "")
+        output = options.output.with_stem(stem)
+        save_figure(draw_lengths(groups, ylabel=title.partition(" by ")[0], xlabel=title.partition(" by ")[2]), output)
+        print(output)
 
 
 def _explain(options: argparse.Namespace) -> None:

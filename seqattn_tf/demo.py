@@ -24,7 +24,7 @@ from seqattn_tf.serving.client import connect
 from seqattn_tf.serving.server import Server, ServerConfig
 from seqattn_tf.training import recipes, run
 from seqattn_tf.training.data.pairs import Pair, group_targets
-from seqattn_tf.training.recipes import Settings
+from seqattn_tf.training.tasks import Settings
 
 WORDS = 6  # to show
 
@@ -36,7 +36,7 @@ def demo(folder: Path) -> None:
     print("1. train: letters -> phonemes, small preset", flush=True)
     _forget_other_settings(folder / "run", recipe.small)
     run.train(recipe, recipe.small, folder / "run")
-    test = recipe.load(None).test
+    test = recipe.load(None, recipe.small).test
     figures = _measure(folder / "run", test)
     print(f"   on {figures['words']} held-out words: PER {figures['per']:.3f}, WER {figures['wer']:.3f}", flush=True)
 
@@ -74,8 +74,8 @@ def _measure(folder: Path, test: list[Pair]) -> dict[str, float]:
     stored, stamp = folder / "test.json", (folder / "model.keras").stat().st_mtime_ns
     if stored.is_file() and (figures := json.loads(stored.read_text())).get("model") == stamp:
         return figures
-    figures = run.measure(load(folder), recipes.get("pronounce"), test, quiet=False)
-    figures |= {"words": len(group_targets(test)), "model": stamp}
+    report = recipes.get("pronounce").task.measure(load(folder), test, quiet=False)
+    figures = {**report.figures, "words": len(group_targets(test)), "model": stamp}
     write_json(stored, figures)
     return figures
 

@@ -16,8 +16,8 @@ def quick(monkeypatch):
     recipe = recipes.get("pronounce")
     small = dataclasses.replace(recipe.small, units=16, embedding=8, epochs=1, limit=2000, warmup=5)
 
-    def load(folder=None):
-        splits = recipe.load(folder)
+    def load(folder, settings):
+        splits = recipe.load(folder, settings)
         return dataclasses.replace(splits, dev=splits.dev[:100], test=splits.test[:800])
 
     monkeypatch.setattr(recipes, "get", lambda name: dataclasses.replace(recipe, small=small, load=load))

@@ -57,20 +57,26 @@ class Score(keras.callbacks.Callback):
 
 
 class KeepBest(keras.callbacks.Callback):
-    """Save the model whenever `monitor` falls, stop when it has not for `patience` epochs, and end with the best.
+    """Save the model whenever `monitor` is better, stop when it has not been for `patience` epochs, end with the best.
 
+    Less is better, unless it is `rising`.
     After every epoch the whole state of training goes into `progress`, so that a killed run resumes.
     """
 
     def __init__(
-        self, monitor: str, patience: int, save: Callable[[dict[str, float]], None], progress: Progress
+        self,
+        monitor: str,
+        patience: int,
+        save: Callable[[dict[str, float]], None],
+        progress: Progress,
+        rising: bool = False,
     ) -> None:
         super().__init__()
-        self.monitor, self.patience, self.save, self.progress = monitor, patience, save, progress
+        self.monitor, self.patience, self.save, self.progress, self.rising = monitor, patience, save, progress, rising
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Keep, or count."""
-        value = float(logs[self.monitor])
+        value = float(logs[self.monitor]) * (-1 if self.rising else 1)
         if not np.isfinite(logs["loss"]):
             raise FloatingPointError(f"the loss became {logs['loss']} in epoch {epoch + 1}: try a smaller rate")
         if value < self.progress.best:

@@ -9,7 +9,7 @@ from seqattn_tf.training import recipes, run
 def test_small_preset_pronounces_words_it_has_never_seen(tmp_path):
     recipe = recipes.get("pronounce")
     model = run.train(recipe, recipe.small, tmp_path)
-    figures = run.measure(model, recipe, recipe.load(None).test)
+    figures = recipe.task.measure(model, recipe.load(None, recipe.small).test).figures
     assert figures["per"] <= 0.20
     assert figures["wer"] <= 0.60
 
@@ -17,8 +17,9 @@ def test_small_preset_pronounces_words_it_has_never_seen(tmp_path):
 def test_shipped_model_keeps_its_record(preset, shared_data):
     """On every tenth test word; the whole split is in docs/results.md."""
     recipe = recipes.get("pronounce")
-    words = sorted({pair.source for pair in recipe.load(shared_data / "cmudict").test})[::10]
-    chosen = [pair for pair in recipe.load(shared_data / "cmudict").test if pair.source in set(words)]
-    figures = run.measure(preset, recipe, chosen)
+    test = recipe.load(shared_data / "cmudict", recipe.settings).test
+    words = sorted({pair.source for pair in test})[::10]
+    chosen = [pair for pair in test if pair.source in set(words)]
+    figures = recipe.task.measure(preset, chosen).figures
     assert figures["wer"] < 0.28  # 0.2427 on the whole split; three standard errors of 1 200 words are 0.037
     assert figures["per"] < 0.07

@@ -14,12 +14,23 @@ from seqattn_tf.models.base import read_config
 from seqattn_tf.training import recipes, run
 from seqattn_tf.training.data import Pair, Splits
 from seqattn_tf.training.metrics import symbol_and_word_errors
-from seqattn_tf.training.recipes import Recipe, Settings
+from seqattn_tf.training.recipes import Recipe
+from seqattn_tf.training.tasks import PairSettings, PairTask, Settings
 
-SETTINGS = Settings(units=24, embedding=12, dropout=0.0, label_smoothing=0.0, batch=32, epochs=6, rate=2e-2, warmup=20)
+SETTINGS = PairSettings(
+    units=24,
+    embedding=12,
+    dropout=0.0,
+    label_smoothing=0.0,
+    batch=32,
+    epochs=6,
+    rate=2e-2,
+    warmup=20,
+    target_split="spaces",
+)
 
 
-def language(_folder=None):
+def language(_folder=None, _settings=None):
     generator = random.Random(0)
     words = {"".join(generator.choices("abcd", k=generator.randint(1, 4))) for _ in range(2000)}
     pairs = [Pair(word, " ".join(reversed(word.upper()))) for word in sorted(words)]
@@ -31,10 +42,7 @@ RECIPE = Recipe(
     name="pronounce",
     summary="reverse",
     load=language,
-    source={"split": "characters"},
-    target={"split": "spaces"},
-    metric=symbol_and_word_errors,
-    monitor="per",
+    task=PairTask(metrics=[symbol_and_word_errors], monitor="per"),
     settings=SETTINGS,
     small=SETTINGS,
 )
@@ -48,7 +56,7 @@ def trained(tmp_path_factory):
 
 def test_learns_the_rule_on_words_it_has_not_seen(trained):
     _, model = trained
-    assert run.measure(model, RECIPE, language().test)["per"] < 0.1
+    assert RECIPE.task.measure(model, language().test).figures["per"] < 0.1
 
 
 def test_attention_learns_to_look_backwards(trained):
@@ -64,7 +72,8 @@ def test_record_says_where_the_model_comes_from(trained):
     assert record["recipe"] == "pronounce"
     assert record["settings"] == dataclasses.asdict(SETTINGS)
     assert record["data"] == "made up"
-    assert record["figures"]["dev_per"] == pytest.approx(run.measure(model, RECIPE, language().dev)["per"], abs=1e-4)
+    figures = RECIPE.task.measure(model, language().dev).figures
+    assert record["figures"]["dev_per"] == pytest.approx(figures["per"], abs=1e-4)
 
 
 def test_finished_run_returns_at_once_and_other_settings_are_refused(trained):
@@ -79,7 +88,7 @@ def test_finished_run_returns_at_once_and_other_settings_are_refused(trained):
 
 def test_other_data_is_refused(trained):
     folder, _ = trained
-    other = dataclasses.replace(RECIPE, load=lambda _: dataclasses.replace(language(), test=language().dev))
+    other = dataclasses.replace(RECIPE, load=lambda *_: dataclasses.replace(language(), test=language().dev))
     with pytest.raises(ValueError, match=r"other settings .*'data': \('\w{8}', '\w{8}'\)"):
         run.train(other, SETTINGS, folder)
     with pytest.raises(ValueError, match="expected what the model was trained on, made up"):
@@ -172,7 +181,7 @@ def test_recipes_are_found_by_name():
 def test_words_too_long_to_answer_are_found_before_training(tmp_path):
     long = dataclasses.replace(language(), dev=[Pair("a" * 65, "A")])
     with pytest.raises(ValueError, match=r"development split: expected at most 64 symbols"):
-        run.train(dataclasses.replace(RECIPE, load=lambda _: long), SETTINGS, tmp_path)
+        run.train(dataclasses.replace(RECIPE, load=lambda *_: long), SETTINGS, tmp_path)
 
 
 def test_evaluate_needs_a_record(tmp_path, trained):

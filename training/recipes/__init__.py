@@ -3,9 +3,9 @@
 import importlib
 import pkgutil
 
-from seqattn_tf.training.recipes.base import Recipe, Settings
+from seqattn_tf.training.recipes.base import Recipe
 
-__all__ = ["Recipe", "Settings", "get", "names"]
+__all__ = ["Recipe", "get", "names"]
 
 
 def names() -> list[str]:

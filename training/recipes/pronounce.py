@@ -7,20 +7,22 @@ Data: the CMU pronouncing dictionary. Encoder: bidirectional LSTM over letters. 
 Loss: cross-entropy of the phonemes. Metric: phoneme and word error rate, any listed pronunciation being right.
 """
 
+import dataclasses
+
 from seqattn_tf.training.data import cmudict
 from seqattn_tf.training.metrics import symbol_and_word_errors
-from seqattn_tf.training.recipes.base import Recipe, Settings
+from seqattn_tf.training.recipes.base import Recipe
+from seqattn_tf.training.tasks import PairSettings, PairTask
+
+FULL = PairSettings(fold=True, target_split="spaces")
 
 recipe = Recipe(
     name="pronounce",
     summary="letters -> phonemes (CMUdict)",
-    load=cmudict.load,
-    source={"split": "characters", "fold": True},
-    target={"split": "spaces"},
-    metric=symbol_and_word_errors,
-    monitor="per",
-    settings=Settings(),
-    small=Settings(
-        units=96, embedding=48, dropout=0.1, label_smoothing=0.0, batch=128, epochs=3, rate=3e-3, warmup=200
+    load=lambda data, settings: cmudict.load(data),
+    task=PairTask(metrics=[symbol_and_word_errors], monitor="per"),
+    settings=FULL,
+    small=dataclasses.replace(
+        FULL, units=96, embedding=48, dropout=0.1, label_smoothing=0.0, batch=128, epochs=3, rate=3e-3, warmup=200
     ),
 )

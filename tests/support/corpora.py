@@ -1,0 +1,92 @@
+"""Small made-up corpora, one for each recipe, in the form its real data has."""
+
+import random
+
+ANIMALS = ("dog", "cat", "bird", "horse", "man", "girl")
+TIERE = ("Hund", "Katze", "Vogel", "Pferd", "Mann", "Frau")
+DOES = ("runs", "sleeps", "eats", "jumps")
+TUT = ("rennt", "schl\u00e4ft", "frisst", "springt")
+
+
+def _sentences(count, seed):
+    rng = random.Random(seed)
+    chosen = [(rng.randrange(6), rng.randrange(4)) for _ in range(count)]
+    return [(f"Ein {TIERE[a]} {TUT[d]}.", f"A {ANIMALS[a]} {DOES[d]}.") for a, d in chosen]
+
+
+def pronounce(folder):
+    rng = random.Random(0)
+    words = sorted({"".join(rng.choices("ABCD", k=rng.randint(2, 5))) for _ in range(400)})
+    for part, chosen in (("train", words[::2] + words[3::4]), ("test", words[1::4])):
+        (folder / f"{part}.dict").write_text("".join(f"{word}  {' '.join(word)}\n" for word in chosen))
+
+
+def translate(folder):
+    for part, count in (("train", 300), ("dev", 12), ("test", 12)):
+        pairs = _sentences(count, part)
+        (folder / f"{part}.de").write_text("".join(f"{source}\n" for source, _ in pairs), encoding="utf-8")
+        (folder / f"{part}.en").write_text("".join(f"{target}\n" for _, target in pairs), encoding="utf-8")
+
+
+def transliterate(folder):
+    rng = random.Random(0)
+    for part, count in (("train", 300), ("dev", 12), ("test", 12)):
+        names = ["".join(rng.choices("aeiou", k=rng.randint(1, 5))) for _ in range(count)]
+        kana = str.maketrans("aeiou", "\u30a2\u30a8\u30a4\u30aa\u30a6")
+        lines = (f"{name}\t{' '.join(name.translate(kana))}\t1\n" for name in names)
+        (folder / f"{part}.tsv").write_text("".join(lines), encoding="utf-8")
+
+
+def summarize(folder):
+    rng = random.Random(0)
+    captions, splits = [], []
+    for number in range(40):
+        animal = rng.choice(ANIMALS)
+        for caption in range(5):
+            captions.append(f"{number}.jpg#{caption}\tA {animal} {rng.choice(DOES)} .\n")
+        splits.append(f"{number}.jpg\t{'train' if number < 30 else 'dev' if number < 35 else 'test'}\n")
+    (folder / "Flickr8k.token.txt").write_text("".join(captions))
+    (folder / "names_split.tsv").write_text("".join(splits))
+
+
+def dialog(folder):
+    rng = random.Random(0)
+    speeches = (f"{rng.choice(('KING', 'FOOL'))}:\n{' '.join(rng.choices(ANIMALS, k=4))}.\n" for _ in range(200))
+    (folder / "input.txt").write_text("\n".join(speeches))
+
+
+def char_lm(folder):
+    rng = random.Random(0)
+    (folder / "input.txt").write_text("\n".join(" ".join(rng.choices(ANIMALS, k=6)) + "." for _ in range(300)))
+
+
+def word_lm(folder):
+    sentences = (target for _, target in _sentences(300, "words"))
+    lines = (" ".join(f"{word}/nn" for word in [*s.rstrip(".").split(), "."]) for s in sentences)
+    (folder / "brown.txt").write_text("".join(f"{line}\n" for line in lines))
+
+
+def entail_generate(folder):
+    for part, count in (("train", 300), ("dev", 12), ("test", 12)):
+        rows = (f"entailment\t{target}\tAn animal {target.split()[-1]}\n" for _, target in _sentences(count, part))
+        (folder / f"{part}.tsv").write_text("".join(rows))
+
+
+def write(name, folder):
+    """The corpus of a recipe in `folder`, and a text to ask about; a recipe that makes its own data gets None."""
+    texts = {
+        "pronounce": "abba",
+        "translate": "Ein Hund rennt.",
+        "transliterate": "aiu",
+        "summarize": "A dog runs . \u00b6 A dog eats .",
+        "dialog": "dog cat. \u00b6 bird man.",
+        "char_lm": "dog ",
+        "word_lm": "A dog",
+        "entail_generate": "A dog runs.",
+        "execute": "print(1+2)",
+        "toy": "1 0 1",
+    }
+    if name in ("execute", "toy"):
+        return None, texts[name]
+    globals()[name](folder)
+    return folder, texts[name]

@@ -1,0 +1,87 @@
+"""Every recipe: its small preset, on a corner of its data, trains, saves, reloads, answers and is measured."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from seqattn_tf.models import load
+from seqattn_tf.training import recipes, run
+from tests.support import corpora
+
+QUICK = {"units": 8, "embedding": 6, "batch": 16, "epochs": 1, "warmup": 5, "limit": 64}
+MORE = {
+    "execute": {"programs": 300},
+    "toy": {"examples": 200},
+    "char_lm": {"stretch": 24},
+    "translate": {"vocabulary": 60},
+}
+
+
+@pytest.mark.parametrize("name", recipes.names())
+def test_small_preset_trains_saves_reloads_and_answers(name, tmp_path, monkeypatch):
+    recipe = recipes.get(name)
+    assert name == recipe.name
+    (tmp_path / "data").mkdir()
+    data, text = corpora.write(name, tmp_path / "data")
+    settings = dataclasses.replace(recipe.small, **QUICK, **MORE.get(name, {}))
+    if name == "execute":
+        load_all = recipe.load
+        few = dataclasses.replace(recipe, load=lambda d, s: _few(load_all(d, s)))
+        monkeypatch.setattr(recipes, "get", lambda _: few)
+        recipe = few
+    model = run.train(recipe, settings, tmp_path / "run", data)
+    [answer], [again] = model.answer([text]), load(tmp_path / "run").answer([text])
+    assert answer.text == again.text
+    assert answer.attention.shape == (len(answer.tokens_out), len(answer.tokens_in))
+    report = run.evaluate(tmp_path / "run", data)
+    assert recipe.task.monitor in report.figures
+    assert all(np.isfinite(value) for value in report.figures.values()), report.figures
+
+
+def _few(splits):
+    return dataclasses.replace(splits, dev=splits.dev[:20], test=splits.test[:20])
+
+
+def test_a_curriculum_is_learned_in_its_order():
+    """An ordered task gives each epoch its own part of the pairs, the first part first."""
+    recipe = recipes.get("execute")
+    settings = dataclasses.replace(recipe.small, programs=120, batch=10, epochs=3, curriculum="naive", nesting=2)
+    splits = recipe.load(None, settings)
+    model = recipe.task.build(settings, splits)
+    pairs = recipe.task.fitting(model, splits, settings)
+    steps = recipe.task.steps(pairs, settings)
+    assert steps == 4
+    seen = [np.array(source) for (source, _), _ in recipe.task.batches(model, pairs, settings, 0)]
+    assert len(seen) == 12
+    for epoch in range(3):
+        rows = [row[row > 0].tolist() for batch in seen[epoch * 4 : epoch * 4 + 4] for row in batch]
+        expected = [model.source.rules.encode(pair.source) for pair in pairs[epoch * 40 : epoch * 40 + 40]]
+        assert sorted(rows) == sorted(expected)
+    later = [np.array(source) for (source, _), _ in recipe.task.batches(model, pairs, settings, 2)]
+    assert len(later) == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"source": "fr"}, r"(?s)expected.*de.*en.*fr|fr"),
+        ({"max_source": 2}, "development split: expected at most 2 symbols"),
+    ],
+)
+def test_what_a_user_gets_wrong_is_said(change, message, tmp_path):
+    corpora.translate(tmp_path)
+    recipe = recipes.get("translate")
+    settings = dataclasses.replace(recipe.small, **QUICK, **change)
+    with pytest.raises(ValueError, match=message):
+        run.train(recipe, settings, tmp_path / "run", tmp_path)
+
+
+def test_a_vocabulary_of_one_word_is_refused(tmp_path):
+    for part in ("train", "dev", "test"):
+        (tmp_path / f"{part}.de").write_text("ja\nja\n")
+        (tmp_path / f"{part}.en").write_text("yes\nyes\n")
+    recipe = recipes.get("translate")
+    settings = dataclasses.replace(recipe.small, **QUICK, source_split="spaces", target_split="spaces")
+    with pytest.raises(ValueError, match="source vocabulary: expected at least two symbols. Received: .'ja',."):
+        run.train(recipe, settings, tmp_path / "run", tmp_path)

@@ -1,0 +1,142 @@
+"""Language models trained by the run, on small texts made here."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from seqattn_tf.models import load
+from seqattn_tf.training import recipes, run
+from seqattn_tf.training.data import Pair, Splits
+from seqattn_tf.training.ngrams import KneserNey
+from seqattn_tf.training.tasks.language import LanguageSettings, LanguageTask
+
+TINY = {"units": 24, "embedding": 16, "depth": 1, "dropout": 0.0, "epochs": 5, "rate": 0.03, "warmup": 5, "patience": 3}
+LINE = "the cat sat on the mat and the dog sat on the cat\n"
+
+
+@pytest.fixture(scope="module")
+def plays(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("plays")
+    (folder / "plays.txt").write_text(LINE * 60)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("corpus")
+    lines = ["the/at cat/nn sat/vb", "a/at dog/nn sat/vb ./.", "the/at cat/nn ran/vb ./."]
+    (folder / "brown.txt").write_text("\n".join(lines * 80))
+    return folder
+
+
+def test_characters_of_a_text_are_learned(plays, tmp_path):
+    recipe = recipes.get("char_lm")
+    settings = dataclasses.replace(recipe.small, stretch=24, batch=4, max_target=30, temperature=0.0, **TINY)
+    model = run.train(recipe, settings, tmp_path / "run", plays)
+    report = run.evaluate(tmp_path / "run", plays)
+    assert set(report.figures) == {"bits"}
+    assert report.figures["bits"] < 1  # of 3.4 without any context
+    [answer] = model.answer(["the cat"])
+    assert answer.text.startswith("the cat")
+    assert load(tmp_path / "run").answer(["the cat"])[0].text == answer.text
+    with pytest.raises(ValueError, match="holds a run with other settings"):
+        run.train(recipe, dataclasses.replace(settings, stretch=25), tmp_path / "run", plays)
+
+
+def test_sentences_of_words_are_learned(corpus, tmp_path):
+    recipe = recipes.get("word_lm")
+    settings = dataclasses.replace(recipe.small, batch=4, least=1, temperature=0.0, **TINY)
+    model = run.train(recipe, settings, tmp_path / "run", corpus)
+    splits = recipe.load(corpus, settings)
+    report = run.evaluate(tmp_path / "run", corpus)
+    assert set(report.figures) == {"perplexity", "kneser_ney_5"}
+    assert report.figures["perplexity"] < 1.5  # of three sentences, at least 1.27
+    assert model.answer(["a"])[0].text == "a dog sat ."
+    beside = recipe.task.beside(model, splits, splits.test)
+    texts = [[pair.target for pair in part] for part in (splits.train, splits.test)]
+    expected = KneserNey(texts[0], 5, model.source.rules.symbols).perplexity(texts[1])
+    assert beside == {"kneser_ney_5": pytest.approx(expected)}
+
+
+def test_what_the_model_and_the_n_grams_count_is_the_same(corpus):
+    """A model that knows nothing has the perplexity of a die with as many faces as words, end and unknown."""
+    task, splits = LanguageTask(order=5), recipes.get("word_lm").load(corpus, None)
+    model = task.build(LanguageSettings(split="spaces", least=81, **TINY), splits)
+    for weight in model.network.weights:
+        weight.assign(tf.zeros_like(weight))
+    assert set(model.source.rules.symbols) == {"the", "cat", "sat", "."}
+    assert task.measure(model, splits.test).figures["perplexity"] == pytest.approx(model.source.rules.size)
+    assert model.measure(["the dog ran ."])[1] == 5
+    assert task.beside(model, splits, splits.test)["kneser_ney_5"] < 4
+
+
+def test_stretches_are_of_the_text_and_begin_elsewhere_every_epoch():
+    text = "".join(chr(200 + i) for i in range(103))
+    splits = Splits([Pair("", text)], [Pair("", "x")], [Pair("", "x")], "made")
+    task, settings = LanguageTask(window=8), LanguageSettings(stretch=10, batch=4, **TINY)
+    model = task.build(settings, splits)
+    pairs = task.fitting(model, splits, settings)
+    assert task.steps(pairs, settings) == 2
+    assert task.steps(pairs, dataclasses.replace(settings, limit=5)) == 1
+    data = task.batches(model, pairs, settings, epoch=0)
+    epochs = []
+    for _ in range(4):
+        starts = set()
+        for (source, shifted), targets in data:
+            assert (source.shape, shifted.shape, targets.shape) == ((4, 0), (4, 10), (4, 10))
+            assert (shifted[:, 0].numpy() == 1).all()
+            assert (shifted[:, 1:].numpy() == targets[:, :-1].numpy()).all()
+            for row in targets.numpy():
+                said = "".join(model.source.rules.names(row))
+                assert len(said) == 10
+                assert said in text
+                starts.add(text.index(said))
+        assert len({start % 10 for start in starts}) == 1
+        epochs.append(frozenset(starts))
+    assert len(set(epochs)) > 1
+
+
+def test_spaces_at_the_ends_are_part_of_a_text(plays):
+    splits = recipes.get("char_lm").load(plays, None)
+    task = recipes.get("char_lm").task
+    model = task.build(LanguageSettings(**TINY), splits)
+    [pair] = splits.test
+    assert model.measure([pair.target], window=512)[1] == len(pair.target)
+    assert len(model.stream(" \n")) == 2
+    assert min(model.stream(" \n")) > 3
+
+
+def test_a_symbol_never_seen_is_finite(plays):
+    task = LanguageTask(window=8)
+    model = task.build(LanguageSettings(**TINY), recipes.get("char_lm").load(plays, None))
+    assert math.isfinite(task.measure(model, [Pair("", "the ¿ cat")]).figures["bits"])
+
+
+def test_faults_are_said():
+    one = Splits([Pair("", "aaaa")], [Pair("", "a")], [Pair("", "a")], "made")
+    with pytest.raises(ValueError, match="vocabulary: expected at least two symbols"):
+        LanguageTask(window=8).build(LanguageSettings(**TINY), one)
+    two = dataclasses.replace(one, train=[Pair("", "ab")])
+    settings = LanguageSettings(stretch=9, **TINY)
+    model = LanguageTask(window=8).build(settings, two)
+    with pytest.raises(ValueError, match=r"expected at least 9 symbols \(stretch\)\. Received: 2"):
+        LanguageTask(window=8).fitting(model, two, settings)
+    with pytest.raises(ValueError, match="stretch: expected at least 1"):
+        LanguageSettings(stretch=0)
+    long = dataclasses.replace(one, train=[Pair("", "ab"), Pair("", "ab" * 300)])
+    with pytest.warns(UserWarning, match="1 of 2 training sentences are too long"):
+        assert LanguageTask().fitting(model, long, settings) == long.train[:1]
+
+
+def test_a_sentence_is_its_symbols_and_its_end():
+    splits = Splits([Pair("", "a b"), Pair("", "b")], [Pair("", "a")], [Pair("", "a")], "made")
+    task, settings = LanguageTask(), LanguageSettings(split="spaces", batch=2, **TINY)
+    model = task.build(settings, splits)
+    [((source, shifted), targets)] = task.batches(model, splits.train, settings, epoch=0)
+    a, b = (model.source.rules.ids[word] for word in "ab")
+    assert source.shape[0] == 2
+    assert np.array_equal(targets, [[b, 2, 0], [a, b, 2]])
+    assert np.array_equal(shifted, [[1, b, 2], [1, a, b]])

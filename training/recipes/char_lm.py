@@ -1,0 +1,40 @@
+"""Text in, how it goes on out, a character at a time.
+
+    seqattn train char_lm --data shakespeare
+    seqattn train char_lm --data tfds:tiny_shakespeare --preset small
+
+Data: tiny Shakespeare, or any one text in a folder; the last tenth is the test split. Network: LSTM layers. Loss:
+cross-entropy of the next character. Metric: bits a character, each character having 256 to 512 before it, but for the
+first ones of the split.
+"""
+
+import dataclasses
+
+from seqattn_tf.training.data import shakespeare
+from seqattn_tf.training.recipes.base import Recipe
+from seqattn_tf.training.tasks.language import LanguageSettings, LanguageTask
+
+FULL = LanguageSettings(
+    units=512,
+    embedding=64,
+    dropout=0.4,
+    stretch=128,
+    batch=32,
+    epochs=20,
+    rate=2e-3,
+    warmup=200,
+    patience=4,
+    max_target=400,
+    temperature=0.8,
+)
+
+recipe = Recipe(
+    name="char_lm",
+    summary="text -> how it goes on, by characters (Shakespeare)",
+    load=lambda data, settings: shakespeare.characters(data),
+    task=LanguageTask(window=512),
+    settings=FULL,
+    small=dataclasses.replace(
+        FULL, units=192, embedding=48, dropout=0.1, stretch=96, batch=16, epochs=4, rate=4e-3, warmup=100
+    ),
+)

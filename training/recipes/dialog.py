@@ -1,0 +1,43 @@
+"""What is said next: the last speeches of a play -> the next one.
+
+    seqattn train dialog --data shakespeare
+
+Data: Shakespeare's speeches (tiny Shakespeare). Encoder: hierarchical, words of each speech and speeches in a row.
+Decoder: GRU with additive attention over all words. Loss: cross-entropy of the words. Metric: perplexity.
+"""
+
+import dataclasses
+
+from seqattn_tf.training.data import shakespeare
+from seqattn_tf.training.recipes.base import Recipe
+from seqattn_tf.training.tasks import PairSettings, PairTask
+
+FULL = PairSettings(
+    encoder="hierarchical",
+    source_split="words",
+    target_split="words",
+    fold=True,
+    least=3,
+    units=256,
+    embedding=128,
+    cell="gru",
+    dropout=0.5,
+    batch=32,
+    epochs=12,
+    rate=1e-3,
+    warmup=200,
+    max_source=250,
+    max_target=80,
+    beam=5,
+    alternatives=2,
+    length_penalty=1.0,
+)
+
+recipe = Recipe(
+    name="dialog",
+    summary="turns -> reply (Shakespeare's speeches)",
+    load=lambda data, settings: shakespeare.dialog(data),
+    task=PairTask(),
+    settings=FULL,
+    small=dataclasses.replace(FULL, units=64, embedding=64, dropout=0.3, epochs=2, rate=3e-3, warmup=50),
+)

@@ -1,0 +1,52 @@
+"""A sentence -> another that follows from it (or contradicts it, or neither).
+
+    seqattn train entail_generate --data snli
+    seqattn train entail_generate --data snli --set context=state        # the premise in the first state alone
+    seqattn train entail_generate --data snli --set context=input        # and at every step
+
+Data: SNLI. Encoder: bidirectional GRU over words. Decoder: GRU that sees the premise by attention, at every step, or in
+its first state. Loss: cross-entropy of the words. Metric: perplexity of the hypotheses.
+"""
+
+import dataclasses
+
+from seqattn_tf.training.data import snli
+from seqattn_tf.training.recipes.base import Recipe
+from seqattn_tf.training.tasks import PairSettings, PairTask
+
+
+@dataclasses.dataclass(frozen=True)
+class EntailSettings(PairSettings):
+    """Settings, and which relation the pairs have."""
+
+    label: str = "entailment"  # or neutral, contradiction
+
+
+FULL = EntailSettings(
+    source_split="words",
+    target_split="words",
+    fold=True,
+    least=3,
+    units=256,
+    embedding=128,
+    cell="gru",
+    dropout=0.5,
+    batch=32,
+    epochs=15,
+    rate=1e-3,
+    warmup=200,
+    max_source=120,
+    max_target=60,
+    beam=5,
+    alternatives=2,
+    length_penalty=1.0,
+)
+
+recipe = Recipe(
+    name="entail_generate",
+    summary="premise -> hypothesis (SNLI)",
+    load=lambda data, settings: snli.load(data, settings.label),
+    task=PairTask(),
+    settings=FULL,
+    small=dataclasses.replace(FULL, units=64, embedding=64, dropout=0.3, epochs=3, rate=3e-3, warmup=50),
+)

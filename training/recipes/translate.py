@@ -1,0 +1,59 @@
+"""A sentence in one language, the same in another.
+
+    seqattn train translate --data multi30k --set source=de --set target=en --set test=test_2016
+    seqattn train translate --data enja --set source=ja --set target=en --set source_split=letters \\
+        --set target_split=spaces --set least=2 --set vocabulary=0 --set align=crf
+
+Data: a folder with parallel text (`train.de`, `train.en`, ...), TSV or JSONL, or `tfds:NAME`. Encoder: bidirectional GRU
+over characters, words or subwords learned from the training data. Decoder: GRU with additive attention of any
+alignment; `context=state` has none. Loss: cross-entropy of the symbols. Metric: BLEU and chrF, BLEU by length.
+"""
+
+import dataclasses
+
+from seqattn_tf.training.data import files
+from seqattn_tf.training.metrics import bleu, bleu_by_length, chrf
+from seqattn_tf.training.recipes.base import Recipe
+from seqattn_tf.training.tasks import PairSettings, PairTask
+
+EDGES = (5, 10, 15, 20, 30, 40)  # of the lengths by which BLEU is told apart: words, or letters where there are none
+FULL = PairSettings(
+    source="de",
+    target="en",
+    source_split="subwords",
+    target_split="subwords",
+    vocabulary=6000,
+    units=320,
+    embedding=256,
+    cell="gru",
+    dropout=0.4,
+    batch=128,
+    epochs=20,
+    rate=1.5e-3,
+    max_source=200,
+    max_target=100,
+    beam=5,
+    alternatives=2,
+    length_penalty=1.0,
+)
+
+
+def by_length(answers: dict, references: dict, notes: dict) -> list[tuple[str, int, float]]:
+    """BLEU of sentences of similar length."""
+    spaced = any(" " in source for source in references)
+    lengths = {source: len(source.split() if spaced else source) for source in references}
+    return bleu_by_length(lengths, answers, references, EDGES)
+
+
+recipe = Recipe(
+    name="translate",
+    summary="sentence -> sentence in another language (parallel text)",
+    load=lambda data, settings: files.load(data, settings.source, settings.target, test=settings.test),
+    task=PairTask(
+        metrics=[bleu, chrf], monitor="bleu", rising=True, groups={"BLEU by length of the source": by_length}
+    ),
+    settings=FULL,
+    small=dataclasses.replace(
+        FULL, vocabulary=1000, units=96, embedding=64, dropout=0.1, batch=64, epochs=4, rate=3e-3, warmup=200
+    ),
+)

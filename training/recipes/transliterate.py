@@ -1,0 +1,41 @@
+"""A name in one script, the same name in another: English -> katakana, romanised Hindi -> Devanagari.
+
+    seqattn train transliterate --data katakana
+    seqattn train transliterate --data katakana --preset small
+
+Data: a folder with train, dev and test as TSV, `source<TAB>target`; spaces inside a target are dropped. Encoder:
+bidirectional LSTM over letters. Decoder: LSTM with additive attention. Loss: cross-entropy of the letters. Metric: how
+often the right spelling is the best answer, among the two best, among the three best.
+"""
+
+import dataclasses
+from pathlib import Path
+
+from seqattn_tf.training.data import Pair, Splits, files
+from seqattn_tf.training.metrics import exact_match
+from seqattn_tf.training.recipes.base import Recipe
+from seqattn_tf.training.tasks import PairSettings, PairTask
+
+FULL = PairSettings(
+    source="0", target="1", fold=True, units=256, epochs=30, beam=5, alternatives=4, max_source=100, max_target=100
+)
+
+
+def load(data: str | Path | None, settings: PairSettings) -> Splits:
+    """The pairs of the folder, the letters of the targets joined."""
+    splits = files.load(data, settings.source, settings.target, test=settings.test)
+    parts = {
+        part: [Pair(pair.source, pair.target.replace(" ", "")) for pair in getattr(splits, part)]
+        for part in ("train", "dev", "test")
+    }
+    return dataclasses.replace(splits, **parts)
+
+
+recipe = Recipe(
+    name="transliterate",
+    summary="letters -> letters of another script (TSV)",
+    load=load,
+    task=PairTask(metrics=[exact_match], monitor="accuracy", rising=True, nbest=(1, 2, 3)),
+    settings=FULL,
+    small=dataclasses.replace(FULL, units=96, embedding=48, dropout=0.1, batch=128, epochs=4, rate=3e-3, warmup=200),
+)

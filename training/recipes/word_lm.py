@@ -1,0 +1,42 @@
+"""Words in, how the sentence goes on out.
+
+    seqattn train word_lm --data brown
+    seqattn evaluate runs/word_lm --data brown      # beside a Kneser-Ney 5-gram of the same vocabulary
+
+Data: the Brown corpus, split by position. Network: LSTM layers; a word's score is its embedding times the last output.
+Loss: cross-entropy of the next word. Metric: perplexity, the ends of sentences counted, unknown words being one word.
+"""
+
+import dataclasses
+
+from seqattn_tf.training.data import brown
+from seqattn_tf.training.recipes.base import Recipe
+from seqattn_tf.training.tasks.language import LanguageSettings, LanguageTask
+
+FULL = LanguageSettings(
+    split="spaces",
+    least=3,
+    tied=True,
+    units=512,
+    embedding=512,
+    depth=2,
+    dropout=0.5,
+    batch=32,
+    epochs=30,
+    rate=1e-3,
+    warmup=500,
+    patience=4,
+    max_source=200,
+    max_target=60,
+)
+
+recipe = Recipe(
+    name="word_lm",
+    summary="words -> how the sentence goes on (Brown)",
+    load=lambda data, settings: brown.load(data),
+    task=LanguageTask(order=5),
+    settings=FULL,
+    small=dataclasses.replace(
+        FULL, vocabulary=5000, units=128, embedding=128, depth=1, dropout=0.2, batch=64, epochs=4, rate=3e-3, warmup=100
+    ),
+)
