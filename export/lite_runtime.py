@@ -12,7 +12,7 @@ from ai_edge_litert.interpreter import Interpreter
 
 from seqattn_tf.answer import Answer
 from seqattn_tf.export import manifest
-from seqattn_tf.text.rules import SymbolRules, as_texts
+from seqattn_tf.text.rules import PAD, SymbolRules, as_texts
 
 
 class LiteModel:
@@ -46,15 +46,13 @@ class LiteModel:
         tokens, ids = self.source.tokens(text), self.source.encode(text)
         if len(ids) > self.max_source:
             raise ValueError(f"text: expected at most {self.max_source} symbols. Received: {len(ids)}")
-        if not any(ids):
-            return Answer("", 0.0, (), np.zeros([0, len(ids)], np.float32), tuple(tokens), ())
-        found = self.run(ids=np.array([ids], np.int32))
+        found = self.run(ids=np.array([ids or [PAD]], np.int32))
         said = found["tokens"][0, : int(found["lengths"][0])]
         return Answer(
             text=self.target.decode(said),
             score=float(found["score"][0]),
             alternatives=(),
-            attention=found["attention"][0, : len(said)],
+            attention=found["attention"][0, : len(said), : len(ids)],
             tokens_in=tuple(tokens),
             tokens_out=tuple(self.target.names(said)),
         )

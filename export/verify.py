@@ -39,8 +39,8 @@ def fresh_texts(rules: SymbolRules, count: int, seed: int = 0) -> list[str]:
     ['aaa', 'aa']
     """
     generator = random.Random(seed)
-    separator = "" if rules.split == "characters" else " "
-    return [separator.join(generator.choices(rules.symbols, k=generator.randint(1, 12))) for _ in range(count)]
+    ids = range(len(rules.special), rules.size)
+    return [rules.decode(generator.choices(ids, k=generator.randint(1, 12))) for _ in range(count)]
 
 
 def verify(model: Model, saved_model: Path, lite: Path, texts: Sequence[str]) -> Agreement:

@@ -5,6 +5,7 @@ from seqattn_tf.explain.curves import draw_lengths
 from seqattn_tf.explain.dynamics import draw_attractors, draw_flows
 from seqattn_tf.explain.page import Entry, write_page
 from seqattn_tf.explain.segments import draw_segments
+from seqattn_tf.explain.surprise import draw_running, draw_surprise
 
 __all__ = [
     "Entry",
@@ -13,7 +14,9 @@ __all__ = [
     "draw_attractors",
     "draw_flows",
     "draw_lengths",
+    "draw_running",
     "draw_segments",
+    "draw_surprise",
     "save_figure",
     "write_page",
 ]

@@ -1,7 +1,7 @@
 """Words, and the pieces of words, such that joining them gives the text back.
 
-A space is written `\u2581` at the head of the word after it, so `A man, asleep` is the words `\u2581A`, `\u2581man`, `,`, `\u2581asleep`,
-and a piece inside a word begins with `##`: `\u2581as`, `##leep`.
+A space is written `▁` at the head of the word after it, so `A man, asleep` is the words `▁A`, `▁man`, `,`, `▁asleep`,
+and a piece inside a word begins with `##`: `▁as`, `##leep`.
 """
 
 import heapq

@@ -19,9 +19,24 @@ from seqattn_tf.text import pieces
 PAD, BEGIN, END, UNKNOWN = 0, 1, 2, 3
 SPECIAL = ("<pad>", "<s>", "</s>", "<unk>")
 SPLITS = ("characters", "letters", "spaces", "words", "subwords")
+FOLDS = (False, "case", True)
 JOINS = {"characters": "".join, "letters": "".join, "spaces": " ".join, "words": pieces.join, "subwords": pieces.join}
 SPACES = " \t\n\v\f\r"  # not Unicode's: TensorFlow splits at these alone
-FILLERS = "\u115f\u1160"  # letters of Hangul that show nothing; case folding in the graph drops them
+FILLERS = frozenset(  # that show nothing and that case folding in the graph drops, besides the category Cf
+    map(
+        chr,
+        [
+            0x34F,
+            0x115F,
+            0x1160,
+            0x17B4,
+            0x17B5,
+            *range(0x180B, 0x1810),
+            *range(0xFE00, 0xFE10),
+            *range(0xE0100, 0xE01F0),
+        ],
+    )
+)
 
 
 def as_texts(texts: Iterable[str | bytes]) -> list[str]:
@@ -47,7 +62,8 @@ class SymbolRules:
         symbols: the vocabulary; the id of a symbol is its place plus the special ids before it.
         split: `"characters"`; `"letters"`, characters without the spaces; `"spaces"` for words that stand apart
             already; `"words"` and punctuation of raw text; `"subwords"`, pieces of words.
-        fold: ignore case, accents and the shape of apostrophes.
+        fold: `"case"`: ignore case and the forms of a character that mean the same; True: ignore also accents and the
+            shape of apostrophes.
         unknown: whether a symbol outside the vocabulary has an id of its own. Else it gets the padding id: it is seen
             and not read.
 
@@ -58,12 +74,14 @@ class SymbolRules:
 
     symbols: tuple[str, ...]
     split: str = "characters"
-    fold: bool = False
+    fold: bool | str = False
     unknown: bool = False
 
     def __post_init__(self) -> None:
         if self.split not in SPLITS:
             raise ValueError(f"split: expected one of {SPLITS}. Received: {self.split!r}")
+        if self.fold not in FOLDS:
+            raise ValueError(f"fold: expected one of {FOLDS}. Received: {self.fold!r}")
         if len(set(self.symbols)) != len(self.symbols):
             raise ValueError("symbols: expected each symbol once. Received repeated symbols")
         broken = [symbol for symbol in self.symbols if not symbol or (symbol != "\n" and "\n" in symbol)]
@@ -99,8 +117,10 @@ class SymbolRules:
         """The text as the model reads it."""
         text = text.replace("\0", "\ufffd")
         if self.fold:
-            folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
-            text = "".join(c for c in folded if unicodedata.category(c) not in ("Mn", "Cf") and c not in FILLERS)
+            form, dropped = ("NFKC", ("Cf",)) if self.fold == "case" else ("NFKD", ("Mn", "Cf"))
+            folded = unicodedata.normalize(form, unicodedata.normalize(form, text).casefold())
+            text = "".join(c for c in folded if unicodedata.category(c) not in dropped and c not in FILLERS)
+        if self.fold is True:
             text = text.replace("\u2019", "'")
         return text.strip(SPACES)
 
@@ -130,7 +150,12 @@ class SymbolRules:
 
     @classmethod
     def learn(
-        cls, texts: Iterable[str], split: str = "characters", fold: bool = False, vocabulary: int = 0, least: int = 1
+        cls,
+        texts: Iterable[str],
+        split: str = "characters",
+        fold: bool | str = False,
+        vocabulary: int = 0,
+        least: int = 1,
     ) -> "SymbolRules":
         """The rules whose vocabulary comes from `texts`, the most frequent symbol first.
 

@@ -45,8 +45,10 @@ class SymbolTokenizer(tf.Module):
         texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
         texts = tf.strings.regex_replace(texts, r"\x00", "\ufffd")  # normalisation would end the text there
         if self.rules.fold:  # by case folding: lower case depends on the locale of the process
-            texts = tf_text.normalize_utf8(tf_text.case_fold_utf8(texts), "NFKD")
-            texts = tf.strings.regex_replace(texts, r"[\p{Mn}\p{Cf}]+", "")
+            case = self.rules.fold == "case"
+            texts = tf_text.normalize_utf8(tf_text.case_fold_utf8(texts), "NFKC" if case else "NFKD")
+            texts = tf.strings.regex_replace(texts, r"\p{Cf}+" if case else r"[\p{Mn}\p{Cf}]+", "")
+        if self.rules.fold is True:
             texts = tf.strings.regex_replace(texts, "\u2019", "'")
         texts = tf.strings.regex_replace(texts, f"^[{SPACES}]+|[{SPACES}]+$", "")
         return self._split(texts).to_tensor("")

@@ -122,3 +122,24 @@ def test_texts_of_any_kind_become_strings_that_encode():
     for wrong in ([None], None, "text", 3):
         with pytest.raises(ValueError, match="expected a list of strings"):
             as_texts(wrong)
+
+
+def test_case_alone_is_folded_as_python_does():
+    rules = SymbolRules(("a",), fold="case")
+    texts = [
+        "\u00c9COLE",
+        "e\u0301",
+        "Stra\u00dfe",
+        "\ufb01n",
+        "\u0130I",
+        "\u2019",
+        "a\u200db\ufe0f",
+        "\u30ab\u3099",
+        "\u03a3\u03c2",
+    ]
+    found = SymbolTokenizer(rules).tokens(tf.constant(texts)).numpy()
+    for row, text in zip(found, texts, strict=True):
+        assert [token.decode() for token in row if token] == rules.tokens(text), text
+    assert rules.tokens("\u00c9Cole\u2019") == list("\u00e9cole\u2019")
+    with pytest.raises(ValueError, match="fold: expected one of"):
+        SymbolRules(("a",), fold="most")

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from seqattn_tf.training.data import Pair, brown, flickr8k, shakespeare, snli
+from seqattn_tf.training.data.pairs import TURN
 
 
 @pytest.mark.parametrize(
@@ -28,12 +29,12 @@ def test_characters_are_split_by_position(tmp_path):
     text = "abcdefghij" * 3
     (tmp_path / "plays.txt").write_text(text)
     splits = shakespeare.characters(tmp_path)
-    assert [part[0].target for part in (splits.train, splits.dev, splits.test)] == [text[:24], text[24:27], text[27:]]
+    assert [part[0].target for part in (splits.train, splits.dev, splits.test)] == [text[:26], text[26:27], text[27:]]
     pieces = shakespeare.characters(tmp_path, length=7)
-    assert [len(pair.target) for pair in pieces.train] == [7, 7, 7, 3]
-    assert "".join(pair.target for pair in pieces.train) == text[:24]
+    assert [len(pair.target) for pair in pieces.train] == [7, 7, 7, 5]
+    assert "".join(pair.target for pair in pieces.train) == text[:26]
     (tmp_path / "plays.txt").write_text("short")
-    with pytest.raises(ValueError, match=r"characters of plays\.txt: expected at least 10\. Received: 5"):
+    with pytest.raises(ValueError, match=r"characters of plays\.txt: expected at least 20\. Received: 5"):
         shakespeare.characters(tmp_path)
     (tmp_path / "more.txt").write_text("x")
     with pytest.raises(ValueError, match=r"expected one \.txt file.*more\.txt"):
@@ -45,9 +46,9 @@ def test_speeches_answer_the_ones_before_within_their_split(tmp_path):
     (tmp_path / "plays.txt").write_text("\n\n".join(["ACT I", *blocks, "NOBODY:"]) + "\n")
     splits = shakespeare.dialog(tmp_path, turns=2, words=3)
     assert splits.train[0] == Pair("speech 0 with", "speech 1 with")
-    assert splits.train[4] == Pair("speech 3 with\tspeech 4 with", "speech 5 with")
+    assert splits.train[4] == Pair("speech 3 with \u00b6 speech 4 with", "speech 5 with")
     assert splits.dev[0] == Pair("speech 24 with", "speech 25 with")
-    assert splits.test[-1] == Pair("speech 27 with\tspeech 28 with", "speech 29 with")
+    assert splits.test[-1] == Pair("speech 27 with \u00b6 speech 28 with", "speech 29 with")
     with pytest.raises(ValueError, match="turns, words: expected at least 1"):
         shakespeare.dialog(tmp_path, turns=0)
 
@@ -55,10 +56,10 @@ def test_speeches_answer_the_ones_before_within_their_split(tmp_path):
 def test_shakespeare_whole(shared_data):
     folder = shared_data / "shakespeare"
     splits = shakespeare.characters(folder)
-    assert [len(part[0].target) for part in (splits.train, splits.dev, splits.test)] == [892_315, 111_539, 111_540]
+    assert [len(part[0].target) for part in (splits.train, splits.dev, splits.test)] == [948_085, 55_769, 111_540]
     splits = shakespeare.dialog(folder)
     assert splits.train[0].source == "Before we proceed any further, hear me speak."
-    assert splits.train[3].source.count(shakespeare.TURN) == 2
+    assert splits.train[3].source.count(TURN) == 2
     assert max(len(pair.target.split()) for pair in splits.train) == 30
 
 
@@ -93,9 +94,9 @@ def test_captions_from_the_others(tmp_path, lists):
     with pytest.warns(UserWarning, match=r"odd\.jpg: expected 5 captions\. Received: 4"):
         splits = flickr8k.load(tmp_path)
     assert len(splits.train) == 5
-    assert splits.train[1] == Pair("a 0\ta 2\ta 3\ta 4", "a 1")
-    assert splits.dev == [Pair("b 0\tb 1\tb 2\tb 3", "b 4")]
-    assert splits.test == [Pair("c 0\tc 1\tc 2\tc 3", "c 4")]
+    assert splits.train[1] == Pair(TURN.join(["a 0", "a 2", "a 3", "a 4"]), "a 1")
+    assert splits.dev == [Pair(TURN.join(["b 0", "b 1", "b 2", "b 3"]), "b 4")]
+    assert splits.test == [Pair(TURN.join(["c 0", "c 1", "c 2", "c 3"]), "c 4")]
 
 
 def test_captions_whole(shared_data):

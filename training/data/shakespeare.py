@@ -1,6 +1,7 @@
 """Tiny Shakespeare: 1.1 million characters of plays, to be written on character by character, or as a dialogue.
 
-Both are split by position: the last tenth is the test split, the tenth before it development.
+Both are split by position: the last tenth is the test split; before it is development, half a tenth of the characters
+and a tenth of the speeches.
 """
 
 from collections.abc import Sequence
@@ -23,11 +24,12 @@ def _text(data: str | Path | None) -> tuple[str, str]:
     return read_text(path), path.name
 
 
-def _cut(items: Sequence, least: int, what: str) -> list[Sequence]:
-    """The first eight tenths, the ninth and the last."""
+def _cut(items: Sequence, least: int, what: str, dev: float) -> list[Sequence]:
+    """What comes first, the given share before the last tenth, and the last tenth."""
     if len(items) < least:
         raise ValueError(f"{what}: expected at least {least}. Received: {len(items)}")
-    first, second = (len(items) * tenths // 10 for tenths in (8, 9))
+    second = len(items) * 9 // 10
+    first = second - int(len(items) * dev)
     return [items[:first], items[first:second], items[second:]]
 
 
@@ -36,9 +38,9 @@ def characters(data: str | Path | None, length: int = 0) -> Splits:
     text, name = _text(data)
     parts = [
         [Pair("", part[i : i + length]) for i in range(0, len(part), length)] if length else [Pair("", part)]
-        for part in _cut(text, 10, f"characters of {name}")
+        for part in _cut(text, 20, f"characters of {name}", dev=0.05)
     ]
-    return Splits(*parts, f"{name} (by position: 80 % train, 10 % dev, the last 10 % test)")
+    return Splits(*parts, f"{name} (by position: 85 % train, 5 % dev, the last 10 % test)")
 
 
 def speeches(text: str) -> list[str]:
@@ -71,6 +73,6 @@ def dialog(data: str | Path | None, turns: int = 3, words: int = 30) -> Splits:
     spoken = [" ".join(speech.split()[:words]) for speech in speeches(text)]
     parts = [
         [Pair(TURN.join(part[max(i - turns, 0) : i]), part[i]) for i in range(1, len(part))]
-        for part in _cut(spoken, 20, f"speeches (NAME: and lines) of {name}")
+        for part in _cut(spoken, 20, f"speeches (NAME: and lines) of {name}", dev=0.1)
     ]
     return Splits(*parts, f"{name} (speeches by position: 80 % train, 10 % dev, the last 10 % test)")

@@ -12,7 +12,7 @@ import dataclasses
 
 from seqattn_tf.training.data import shakespeare
 from seqattn_tf.training.recipes.base import Recipe
-from seqattn_tf.training.tasks.language import LanguageSettings, LanguageTask
+from seqattn_tf.training.tasks import LanguageSettings, LanguageTask
 
 FULL = LanguageSettings(
     units=512,

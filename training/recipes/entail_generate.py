@@ -25,7 +25,7 @@ class EntailSettings(PairSettings):
 FULL = EntailSettings(
     source_split="words",
     target_split="words",
-    fold=True,
+    fold="all",
     least=3,
     units=256,
     embedding=128,

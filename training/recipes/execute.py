@@ -3,9 +3,9 @@
     seqattn train execute
     seqattn train execute --set curriculum=naive --set length=4 --set nesting=2
 
-Data: generated programs, in the order of a curriculum (baseline, naive, mix, combined). Encoder: bidirectional LSTM over
-characters. Decoder: LSTM with additive attention. Loss: cross-entropy of the characters. Metric: how many outputs are
-right to the last digit, by length of the numbers and nesting of the program.
+Data: generated programs, in the order of a curriculum (baseline, naive, mix, combined). Encoder: bidirectional LSTM
+over characters. Decoder: LSTM with additive attention. Loss: cross-entropy of the characters. Metric: how many outputs
+are right to the last digit, by length of the numbers and nesting of the program.
 """
 
 import dataclasses

@@ -14,7 +14,7 @@ from seqattn_tf.training.metrics import symbol_and_word_errors
 from seqattn_tf.training.recipes.base import Recipe
 from seqattn_tf.training.tasks import PairSettings, PairTask
 
-FULL = PairSettings(fold=True, target_split="spaces")
+FULL = PairSettings(fold="all", target_split="spaces")
 
 recipe = Recipe(
     name="pronounce",

@@ -2,8 +2,8 @@
 
     seqattn train summarize --data flickr8k
 
-Data: Flickr8k's captions. Encoder: hierarchical, words of each caption and captions in a row. Decoder: GRU with additive
-attention over all words. Loss: cross-entropy of the words. Metric: ROUGE.
+Data: Flickr8k's captions. Encoder: hierarchical, words of each caption and captions in a row. Decoder: GRU with
+additive attention over all words. Loss: cross-entropy of the words. Metric: ROUGE.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ FULL = PairSettings(
     encoder="hierarchical",
     source_split="words",
     target_split="words",
-    fold=True,
+    fold="all",
     least=4,
     units=256,
     embedding=128,

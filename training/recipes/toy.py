@@ -12,7 +12,7 @@ import dataclasses
 
 from seqattn_tf.training.data import numbers
 from seqattn_tf.training.recipes.base import Recipe
-from seqattn_tf.training.tasks.numbers import NumberSettings, NumberTask
+from seqattn_tf.training.tasks import NumberSettings, NumberTask
 
 FULL = NumberSettings(batch=64, epochs=20, rate=2e-2, warmup=100, patience=20)
 

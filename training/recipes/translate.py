@@ -4,8 +4,8 @@
     seqattn train translate --data enja --set source=ja --set target=en --set source_split=letters \\
         --set target_split=spaces --set least=2 --set vocabulary=0 --set align=crf
 
-Data: a folder with parallel text (`train.de`, `train.en`, ...), TSV or JSONL, or `tfds:NAME`. Encoder: bidirectional GRU
-over characters, words or subwords learned from the training data. Decoder: GRU with additive attention of any
+Data: a folder with parallel text (`train.de`, `train.en`, ...), TSV or JSONL, or `tfds:NAME`. Encoder: bidirectional
+GRU over characters, words or subwords learned from the training data. Decoder: GRU with additive attention of any
 alignment; `context=state` has none. Loss: cross-entropy of the symbols. Metric: BLEU and chrF, BLEU by length.
 """
 

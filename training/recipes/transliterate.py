@@ -17,7 +17,7 @@ from seqattn_tf.training.recipes.base import Recipe
 from seqattn_tf.training.tasks import PairSettings, PairTask
 
 FULL = PairSettings(
-    source="0", target="1", fold=True, units=256, epochs=30, beam=5, alternatives=4, max_source=100, max_target=100
+    source="0", target="1", fold="case", units=256, epochs=30, beam=5, alternatives=4, max_source=100, max_target=100
 )
 
 

@@ -11,7 +11,7 @@ import dataclasses
 
 from seqattn_tf.training.data import brown
 from seqattn_tf.training.recipes.base import Recipe
-from seqattn_tf.training.tasks.language import LanguageSettings, LanguageTask
+from seqattn_tf.training.tasks import LanguageSettings, LanguageTask
 
 FULL = LanguageSettings(
     split="spaces",

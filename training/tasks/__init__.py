@@ -1,6 +1,18 @@
 """What each kind of model needs of a training: how it is built, fed and measured."""
 
 from seqattn_tf.training.tasks.base import Report, Settings, Task
+from seqattn_tf.training.tasks.language import LanguageSettings, LanguageTask
+from seqattn_tf.training.tasks.numbers import NumberSettings, NumberTask
 from seqattn_tf.training.tasks.pairs import PairSettings, PairTask
 
-__all__ = ["PairSettings", "PairTask", "Report", "Settings", "Task"]
+__all__ = [
+    "LanguageSettings",
+    "LanguageTask",
+    "NumberSettings",
+    "NumberTask",
+    "PairSettings",
+    "PairTask",
+    "Report",
+    "Settings",
+    "Task",
+]

@@ -69,6 +69,14 @@ class Settings:
             raise ValueError(f"{name}: expected {kinds[name].__name__}. Received: {value!r}") from None
 
 
+def folded(choice: str) -> bool | str:
+    """The `fold` of `SymbolRules` that a setting names."""
+    choices = {"": False, "case": "case", "all": True}
+    if choice not in choices:
+        raise ValueError(f"fold: expected one of {sorted(choices)}. Received: {choice!r}")
+    return choices[choice]
+
+
 @dataclasses.dataclass(frozen=True)
 class Report:
     """How good a model is: figures by name, and figures of groups, `(label, count, value)` each, by title."""

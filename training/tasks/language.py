@@ -16,7 +16,7 @@ from seqattn_tf.training.data import Pair, Splits
 from seqattn_tf.training.data.batches import Arrays, batches, encode
 from seqattn_tf.training.metrics import MaskedCrossEntropy
 from seqattn_tf.training.ngrams import KneserNey
-from seqattn_tf.training.tasks.base import Report, Settings, Task
+from seqattn_tf.training.tasks.base import Report, Settings, Task, folded
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +26,7 @@ class LanguageSettings(Settings):
     label_smoothing: float = 0.0
     tied: bool = False  # whether what scores a symbol is its embedding
     split: str = "characters"  # or letters, spaces, words, subwords
-    fold: bool = False  # ignore case and accents
+    fold: str = ""  # what to ignore: case, or all (case and accents)
     vocabulary: int = 0  # at most so many symbols; 0 for all
     least: int = 1  # a symbol seen less often in the training data is unknown
     stretch: int = 128  # of a long text, how many symbols are learned from at once
@@ -67,7 +67,7 @@ class LanguageTask(Task):
         learned = SymbolRules.learn(
             (pair.target for pair in train),
             split=settings.split,
-            fold=settings.fold,
+            fold=folded(settings.fold),
             vocabulary=settings.vocabulary,
             least=settings.least,
         )

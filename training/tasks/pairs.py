@@ -17,7 +17,7 @@ from seqattn_tf.training.data import Pair, Splits
 from seqattn_tf.training.data.batches import batches, encode
 from seqattn_tf.training.data.pairs import TURN, group_targets
 from seqattn_tf.training.metrics import MaskedCrossEntropy, nbest_accuracy
-from seqattn_tf.training.tasks.base import Report, Settings, Task
+from seqattn_tf.training.tasks.base import Report, Settings, Task, folded
 
 Metric = Callable[[Mapping[str, str], Mapping[str, Sequence[str]]], dict[str, float]]
 
@@ -38,7 +38,7 @@ class PairSettings(Settings):
     test: str = "test"  # what the name of the test files holds
     source_split: str = "characters"  # or letters, spaces, words, subwords
     target_split: str = "characters"
-    fold: bool = False  # ignore case and accents of what goes in
+    fold: str = ""  # what to ignore in what goes in: case, or all (case and accents)
     vocabulary: int = 0  # at most so many symbols on either side; 0 for all
     least: int = 1  # a symbol seen less often in the training data is unknown
     max_source: int = 64  # symbols; a longer source is refused
@@ -74,7 +74,7 @@ class PairTask(Task):
         train = splits.train[: settings.limit or None]
         limits = {"vocabulary": settings.vocabulary, "least": settings.least}
         source = SymbolRules.learn(
-            (pair.source for pair in train), split=settings.source_split, fold=settings.fold, **limits
+            (pair.source for pair in train), split=settings.source_split, fold=folded(settings.fold), **limits
         )
         target = SymbolRules.learn((pair.target for pair in train), split=settings.target_split, **limits)
         for side, rules in (("source", source), ("target", target)):
