@@ -4,6 +4,7 @@ import tempfile
 from pathlib import Path
 
 import tensorflow as tf
+from tensorflow.lite.python.convert_phase import ConverterError
 
 from seqattn_tf.export.signatures import edge_signature
 from seqattn_tf.models import Model
@@ -15,7 +16,13 @@ def convert(model: Model) -> bytes:
         tf.saved_model.save(tf.Module(), folder, signatures={"tensors": edge_signature(model)})
         converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=["tensors"])
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
-        return converter.convert()
+        try:
+            return converter.convert()
+        except ConverterError as error:
+            said = str(error).strip().splitlines()
+            raise ValueError(
+                f"LiteRT: expected a model in built-in ops. Received: {said[0] if said else error!r}"
+            ) from None
 
 
 def write_lite(model: Model, folder: Path) -> None:

@@ -46,7 +46,10 @@ class LiteModel:
         tokens, ids = self.source.tokens(text), self.source.encode(text)
         if len(ids) > self.max_source:
             raise ValueError(f"text: expected at most {self.max_source} symbols. Received: {len(ids)}")
-        found = self.run(ids=np.array([ids or [PAD]], np.int32))
+        try:
+            found = self.run(ids=np.array([ids or [PAD]], np.int32))
+        except RuntimeError as error:
+            raise ValueError(f"text: expected one that this model can read. Received: {text!r:.80}, {error}") from None
         said = found["tokens"][0, : int(found["lengths"][0])]
         return Answer(
             text=self.target.decode(said),

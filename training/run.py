@@ -39,7 +39,11 @@ def train(recipe: Recipe, settings: Settings, folder: Path, data: str | Path | N
     keras.utils.set_random_seed(settings.seed)
     model = task.build(settings, splits)
     pairs = task.fitting(model, splits, settings)
-    steps = task.steps(pairs, settings)
+    if not pairs:
+        raise ValueError(
+            f"train: expected at least one pair that the model can take. Received: none of {splits.origin}"
+        )
+    steps = task.steps(model, pairs, settings)
     compile_network(model.network, task, settings, steps * settings.epochs)
     progress = Progress(folder / "progress.npz")
     progress.restore(model.network)
@@ -102,11 +106,14 @@ def evaluate(folder: Path, data: str | Path | None = None, split: str = "test") 
     recipe = recipes.get(record["recipe"])
     known = {field.name for field in dataclasses.fields(recipe.settings)}
     held = {name: value for name, value in record.get("settings", {}).items() if name in known}
-    splits = recipe.load(data, dataclasses.replace(recipe.settings, **held))
+    settings = dataclasses.replace(recipe.settings, **held)
+    splits = recipe.load(data, settings)
     trained_on = f"{record['data']} ({record.get('fingerprint')})"
     given = f"{splits.origin} ({splits.fingerprint})"
     if trained_on != given:  # the test words may be among those the model was trained on
         raise ValueError(f"data: expected what the model was trained on, {trained_on}. Received: {given}; see --data")
     model, pairs = load(folder), getattr(splits, split)
     report = recipe.task.measure(model, pairs, splits.notes, quiet=False)
-    return Report({**report.figures, **recipe.task.beside(model, splits, pairs)}, report.groups)
+    return Report(
+        {**report.figures, **recipe.task.beside(model, splits.train[: settings.limit or None], pairs)}, report.groups
+    )

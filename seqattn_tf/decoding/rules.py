@@ -71,10 +71,10 @@ class Rules:
         object.__setattr__(self, name, tensor)
 
     def limits(self, batch: tf.Tensor) -> tf.Tensor:
-        """How many symbols the answer of each row may have: `[batch]`."""
+        """How many symbols the answer of each row may have, none if the number is not positive: `[batch]`."""
         if self.row_lengths is None:
             return tf.fill([batch], self.max_length)
-        return tf.clip_by_value(self.row_lengths, 0, self.max_length)
+        return tf.minimum(self.row_lengths, self.max_length)
 
     def for_beams(self, width: int) -> "Rules":
         """The rules of each row, for every beam of it."""

@@ -257,7 +257,7 @@ class LanguageModel(TextModel, Model):
         targets = tf.where(places == end[:, None], END, tf.pad(row, [[0, 0], [0, 1]]))
         counted = (places >= start[:, None]) & (places <= end[:, None])
         total = -tf.reduce_sum(tf.where(counted, self._surprises(shifted, targets), 0.0), axis=1)
-        sayable = tf.reduce_all((tokens == "") | (whole != PAD), axis=1)
+        sayable = tf.reduce_all((tokens == "") | (self._named(whole) != PAD), axis=1)
         return tf.where(begins & sayable, total, -float("inf"))
 
     def measure(self, texts: Iterable[str], window: int = 0, batch: int = 64) -> tuple[float, int]:

@@ -72,6 +72,8 @@ class EncoderDecoder(keras.Model):
         for name, choice, choices in (("encoder", encoder, ENCODERS), ("context", context, CONTEXTS)):
             if choice not in choices:
                 raise ValueError(f"{name}: expected one of {choices}. Received: {choice!r}")
+        if align == "heads":
+            raise ValueError("align: expected one of a query to places; heads are for places that look at each other")
         if encoder == "hierarchical" and turn_mark < 1:
             raise ValueError(f"turn_mark: expected the id between two turns. Received: {turn_mark}")
         self.settings = {

@@ -14,7 +14,7 @@ from seqattn_tf.explain.surprise import draw_running
 from seqattn_tf.layer import checked_count
 from seqattn_tf.linear import linear
 from seqattn_tf.models.base import Model
-from seqattn_tf.models.texts import Said, TextModel, one_each, packed, said
+from seqattn_tf.models.texts import Said, TextModel, one_each, packed, said, silence
 from seqattn_tf.recurrent import Recurrent, Stack
 from seqattn_tf.scan import hold
 from seqattn_tf.text.rules import PAD, SymbolRules
@@ -131,7 +131,7 @@ class Reader(TextModel, Model):
         outputs = tf.cast(self.network(ids, training=False), tf.float32)
         found = self._labelled(outputs, ids) if self.labels else self._numbered(outputs[:, 0], ids)
         read = tf.reduce_any(ids != PAD, axis=1)
-        return hold(read, found, tf.nest.map_structure(tf.zeros_like, found))
+        return hold(read, found, silence(found))
 
     def _labelled(self, logits: tf.Tensor, ids: tf.Tensor) -> Said:
         scores, order = tf.math.top_k(tf.nn.log_softmax(logits), len(self.labels))

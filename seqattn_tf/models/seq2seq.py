@@ -11,7 +11,7 @@ from seqattn_tf.decoding import beam as search
 from seqattn_tf.explain import draw_answer
 from seqattn_tf.models.base import Model
 from seqattn_tf.models.network import EncoderDecoder
-from seqattn_tf.models.texts import Said, TextModel, at_most, one_each
+from seqattn_tf.models.texts import Said, TextModel, at_most, one_each, silence
 from seqattn_tf.scan import hold
 from seqattn_tf.text.rules import BEGIN, END, PAD, SymbolRules
 
@@ -53,6 +53,11 @@ class Seq2Seq(TextModel, Model):
         length_penalty: float = 0.0,
     ) -> None:
         super().__init__()
+        for name, value, least in (("max_target", max_target, 1), ("growth", growth, 0), ("beam", beam, 1)):
+            if value < least:
+                raise ValueError(f"{name}: expected at least {least}. Received: {value}")
+        if not length_penalty >= 0:
+            raise ValueError(f"length_penalty: expected a number of at least 0. Received: {length_penalty}")
         if not 0 <= alternatives < beam:
             raise ValueError(f"alternatives: expected from 0 to below the beam of {beam}. Received: {alternatives}")
         self.max_target, self.growth = max_target, growth
@@ -85,7 +90,7 @@ class Seq2Seq(TextModel, Model):
             found.scores[:, 1:],
             self.network.looked_at(found.attention[:, 0], ids),
         )
-        return hold(read > 0, answers, tf.nest.map_structure(tf.zeros_like, answers))
+        return hold(read > 0, answers, silence(answers))
 
     def log_likelihood(self, texts: tf.Tensor, answers: tf.Tensor) -> tf.Tensor:
         """Log-probability of each given answer: `[batch] x 2 -> [batch]`.
@@ -101,7 +106,7 @@ class Seq2Seq(TextModel, Model):
         shifted = tf.concat([tf.fill([tf.shape(ids)[0], 1], BEGIN), ids[:, :-1]], axis=1)
         logits = tf.cast(self.network((source, shifted), training=False), tf.float32)
         gained = -tf.nn.sparse_softmax_cross_entropy_with_logits(ids + END * first_free, logits)
-        known = tf.reduce_all(tf.logical_or(~said, ids != PAD), axis=1)
+        known = tf.reduce_all(tf.logical_or(~said, ids >= len(self.target.rules.special)), axis=1)
         total = tf.reduce_sum(tf.where(tf.logical_or(said, first_free == 1), gained, 0.0), axis=1)
         certain = tf.logical_not(tf.reduce_any(source != PAD, axis=1))
         total = tf.where(certain, tf.where(tf.reduce_any(said, axis=1), -float("inf"), 0.0), total)

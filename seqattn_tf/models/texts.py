@@ -30,6 +30,12 @@ def said(tokens: tf.Tensor, scores: tf.Tensor, ids: tf.Tensor) -> Said:
     return Said(tokens, lengths, scores, tokens[:, None][:, :0], scores[:, None][:, :0], nowhere)
 
 
+def silence(found: Said) -> Said:
+    """The empty answer for every row, certain and without another."""
+    nothing = tf.nest.map_structure(tf.zeros_like, found)
+    return nothing._replace(other_scores=nothing.other_scores - float("inf"))
+
+
 def packed(ids: tf.Tensor) -> tf.Tensor:
     """The ids that are not padding moved to the front of their rows: `[batch, length] -> [batch, length]`.
 

@@ -118,7 +118,8 @@ class SymbolRules:
         text = text.replace("\0", "\ufffd")
         if self.fold:
             form, dropped = ("NFKC", ("Cf",)) if self.fold == "case" else ("NFKD", ("Mn", "Cf"))
-            folded = unicodedata.normalize(form, unicodedata.normalize(form, text).casefold())
+            folded = "".join(unicodedata.normalize(form, character).casefold() for character in text)
+            folded = unicodedata.normalize(form, folded)
             text = "".join(c for c in folded if unicodedata.category(c) not in dropped and c not in FILLERS)
         if self.fold is True:
             text = text.replace("\u2019", "'")
@@ -165,6 +166,9 @@ class SymbolRules:
             vocabulary: at most so many symbols; 0 for all. Of subwords, about so many.
             least: a symbol seen less often is left out; then, or when there are too many, what is left out is unknown.
         """
+        for name, value, bound in (("vocabulary", vocabulary, 0), ("least", least, 1)):
+            if value < bound:
+                raise ValueError(f"{name}: expected at least {bound}. Received: {value}")
         whole = cls((), "words" if split == "subwords" else split, fold)
         counts = Counter(token for text in texts for token in whole.tokens(text))
         if split == "subwords":

@@ -61,6 +61,7 @@ class SymbolTokenizer(tf.Module):
             return tf.strings.unicode_split(texts, "UTF-8")
         if self.rules.split == "spaces":
             return tf.strings.split(texts)
+        texts = tf.strings.regex_replace(texts, f"^[{SPACES}{SPACE}]+|[{SPACES}{SPACE}]+$", "")
         texts = tf.strings.regex_replace(texts, "^(.)", SPACE + r"\1")
         texts = tf.strings.regex_replace(texts, f"[{SPACES}{SPACE}]+", SPACE)
         words = tf.strings.split(tf.strings.regex_replace(texts, _WORD, r"\1 "))
@@ -88,4 +89,6 @@ class SymbolTokenizer(tf.Module):
         texts = tf.strings.reduce_join(names, axis=-1)
         if self.rules.split in ("words", "subwords"):
             texts = tf.strings.regex_replace(texts, SPACE, " ")
-        return texts if self.rules.split in ("characters", "letters") else tf.strings.regex_replace(texts, "^ +", "")
+        return (
+            texts if self.rules.split in ("characters", "letters") else tf.strings.regex_replace(texts, "^ +| +$", "")
+        )

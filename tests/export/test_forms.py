@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from seqattn_tf.export import ops
+from seqattn_tf.export import manifest, ops
+from seqattn_tf.export.lite import write_lite
 from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.verify import Agreement, fresh_texts, verify
+from seqattn_tf.models import EncoderDecoder, Seq2Seq
 from seqattn_tf.text import SymbolRules
 from seqattn_tf.training.data import cmudict
 
@@ -121,3 +123,13 @@ def test_verify_notices_another_model(preset, exported, words):
 def test_fresh_texts_repeat_by_seed():
     rules = SymbolRules(("AH", "B"), split="spaces")
     assert fresh_texts(rules, 5, seed=3) == fresh_texts(rules, 5, seed=3) != fresh_texts(rules, 5, seed=4)
+
+
+def test_a_chain_of_choices_runs_on_the_edge_at_every_length(tmp_path):
+    """Its recursion is cut into chunks, of which a short text has none whole."""
+    letters = SymbolRules(tuple("abc"))
+    model = Seq2Seq(EncoderDecoder(letters.size, letters.size, units=6, align="crf"), letters, letters, max_target=6)
+    write_lite(model, tmp_path)
+    manifest.write(tmp_path, manifest.describe(model, {}))
+    texts = ["", "a", "ab", "abc", "abca", "abcab", "abcabcabcabcabcabcabcabcabcabcabc"]
+    assert [a.text for a in LiteModel(tmp_path).answer(texts)] == [a.text for a in model.answer(texts)]

@@ -136,3 +136,13 @@ def test_mixed_precision_network():
     assert logits.dtype == tf.float16
     assert np.isfinite(logits).all()
     assert Seq2Seq(network, LETTERS, SOUNDS, max_target=4).answer(["abc", ""])[1].text == ""
+
+
+def test_unknown_symbols_cannot_be_said_and_nothing_has_no_alternatives():
+    rules = SymbolRules(("AH", "B"), split="spaces", unknown=True)
+    model = Seq2Seq(EncoderDecoder(LETTERS.size, rules.size, units=8), LETTERS, rules, beam=3, alternatives=2)
+    found = model.log_likelihood(tf.constant(["a", "a"]), tf.constant(["AH B", "AH ZZ"])).numpy()
+    assert np.isfinite(found[0])
+    assert found[1] == -np.inf
+    assert model.answer([""])[0].alternatives == ()
+    assert len(model.answer(["a"])[0].alternatives) == 2

@@ -103,3 +103,9 @@ def test_rare_symbols_are_unknown_and_unknown_ones_are_never_said():
 def test_subwords_need_a_size():
     with pytest.raises(ValueError, match="vocabulary: expected a size for subwords"):
         SymbolRules.learn(["a"], split="subwords")
+
+
+def test_a_lone_space_at_the_end_of_an_answer_is_not_said():
+    rules = SymbolRules(("\u2581a", "\u2581", "##b"), split="subwords", unknown=True)
+    assert rules.decode([4, 5]) == "a"
+    assert SymbolTokenizer(rules).decode(tf.constant([[4, 5]])).numpy().tolist() == [b"a"]

@@ -7,6 +7,7 @@ import pytest
 
 from seqattn_tf.models import load
 from seqattn_tf.training import recipes, run
+from seqattn_tf.training.data import Pair
 from tests.support import corpora
 
 QUICK = {"units": 8, "embedding": 6, "batch": 16, "epochs": 1, "warmup": 5, "limit": 64}
@@ -50,7 +51,7 @@ def test_a_curriculum_is_learned_in_its_order():
     splits = recipe.load(None, settings)
     model = recipe.task.build(settings, splits)
     pairs = recipe.task.fitting(model, splits, settings)
-    steps = recipe.task.steps(pairs, settings)
+    steps = recipe.task.steps(model, pairs, settings)
     assert steps == 4
     seen = [np.array(source) for (source, _), _ in recipe.task.batches(model, pairs, settings, 0)]
     assert len(seen) == 12
@@ -67,6 +68,17 @@ def test_a_curriculum_is_learned_in_its_order():
     [
         ({"source": "fr"}, r"(?s)expected.*de.*en.*fr|fr"),
         ({"max_source": 2}, "development split: expected at most 2 symbols"),
+        ({"max_target": 0}, "max_target: expected at least 1"),
+        ({"growth": -1}, "growth: expected at least 0"),
+        ({"length_penalty": -1.0}, "length_penalty: expected a number of at least 0"),
+        ({"beam": 0}, "beam: expected at least 1"),
+        ({"alternatives": 9}, "alternatives: expected from 0 to below the beam of 5"),
+        ({"vocabulary": -1}, "vocabulary: expected at least 0"),
+        ({"least": 0}, "least: expected at least 1"),
+        ({"max_target": 1}, "train: expected at least one pair that the model can take"),
+        ({"fold": "most"}, "fold: expected one of"),
+        ({"align": "heads"}, "align: expected one of a query to places"),
+        ({"encoder": "hierarchical"}, "encoder: expected sources with turns"),
     ],
 )
 def test_what_a_user_gets_wrong_is_said(change, message, tmp_path):
@@ -85,3 +97,41 @@ def test_a_vocabulary_of_one_word_is_refused(tmp_path):
     settings = dataclasses.replace(recipe.small, **QUICK, source_split="spaces", target_split="spaces")
     with pytest.raises(ValueError, match=r"source vocabulary: expected at least two symbols\. Received: \('ja',\)"):
         run.train(recipe, settings, tmp_path / "run", tmp_path)
+
+
+def test_too_long_a_test_source_is_found_before_training(tmp_path):
+    corpora.translate(tmp_path)
+    with (tmp_path / "test.de").open("a") as more, (tmp_path / "test.en").open("a") as other:
+        more.write("Hund " * 300 + "\n")
+        other.write("dog\n")
+    recipe = recipes.get("translate")
+    with pytest.raises(ValueError, match=r"test split: expected at most 200 symbols \(max_source\)"):
+        run.train(recipe, dataclasses.replace(recipe.small, **QUICK), tmp_path / "run", tmp_path)
+
+
+def test_unknown_words_are_not_left_out_of_perplexity(tmp_path):
+    corpora.entail_generate(tmp_path)
+    recipe = recipes.get("entail_generate")
+    settings = dataclasses.replace(recipe.small, **QUICK, least=1)
+    splits = recipe.load(tmp_path, settings)
+    model = recipe.task.build(settings, splits)
+    known, unknown = (Pair("A dog runs.", text) for text in ("An animal runs.", "Zebras quack loudly!"))
+    assert recipe.task.measure(model, [known]).figures["perplexity"] > 1
+    ids = model.target.rules.encode(unknown.target)
+    assert all(i == 3 for i in ids[:3])  # each has an id, so each is counted
+
+
+def test_a_curriculum_shorter_than_its_epochs_is_refused(tmp_path):
+    recipe = recipes.get("execute")
+    settings = dataclasses.replace(recipe.small, programs=300, limit=3, epochs=5)
+    with pytest.raises(ValueError, match="train: expected a pair for each of 5 epochs"):
+        run.train(recipe, settings, tmp_path / "run")
+
+
+def test_only_as_many_best_as_there_are_are_counted(tmp_path):
+    corpora.transliterate(tmp_path)
+    recipe = recipes.get("transliterate")
+    settings = dataclasses.replace(recipe.small, **QUICK, alternatives=1)
+    splits = recipe.load(tmp_path, settings)
+    figures = recipe.task.measure(recipe.task.build(settings, splits), splits.dev[:3]).figures
+    assert set(figures) == {"accuracy", "accuracy_2"}

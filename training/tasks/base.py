@@ -110,7 +110,7 @@ class Task:
         """What `fit` reads from this epoch on."""
         raise NotImplementedError
 
-    def steps(self, pairs: Sequence[Pair], settings: Settings) -> int:
+    def steps(self, model: Model, pairs: Sequence[Pair], settings: Settings) -> int:
         """Steps of an epoch."""
         return max(len(pairs) // settings.batch, 1)
 
@@ -128,6 +128,6 @@ class Task:
         """How good the model is on some pairs; `notes` say of what kind a source is, where that is known."""
         raise NotImplementedError
 
-    def beside(self, model: Model, splits: Splits, pairs: Sequence[Pair]) -> dict[str, float]:
-        """Figures of something simpler on the same pairs, to put beside the model's."""
+    def beside(self, model: Model, train: Sequence[Pair], pairs: Sequence[Pair]) -> dict[str, float]:
+        """Figures of something simpler that learned from `train`, on the same pairs, to put beside the model's."""
         return {}

@@ -82,7 +82,7 @@ class LanguageTask(Task):
     def fitting(self, model: LanguageModel, splits: Splits, settings: LanguageSettings) -> list[Pair]:
         """All of a long text; of sentences those that are not too long."""
         if self.window:
-            symbols = sum(len(pair.target) for pair in splits.train)
+            symbols = sum(len(model.stream(pair.target)) for pair in splits.train)
             if symbols < settings.stretch:
                 raise ValueError(f"train: expected at least {settings.stretch} symbols (stretch). Received: {symbols}")
             return list(splits.train)
@@ -92,11 +92,11 @@ class LanguageTask(Task):
             warnings.warn(f"{len(train) - len(kept)} of {len(train)} training sentences are too long", stacklevel=2)
         return kept
 
-    def steps(self, pairs: Sequence[Pair], settings: LanguageSettings) -> int:
+    def steps(self, model: LanguageModel, pairs: Sequence[Pair], settings: LanguageSettings) -> int:
         """Steps of an epoch; of a long text `limit` counts the stretches."""
         if not self.window:
-            return super().steps(pairs, settings)
-        stretches = sum(len(pair.target) for pair in pairs) // settings.stretch
+            return super().steps(model, pairs, settings)
+        stretches = sum(len(model.stream(pair.target)) for pair in pairs) // settings.stretch
         return max(min(stretches, settings.limit or stretches) // settings.batch, 1)
 
     def batches(
@@ -106,7 +106,7 @@ class LanguageTask(Task):
         seed = settings.seed + epoch  # a resumed run repeats no order
         if self.window:
             ids = np.concatenate([model.stream(pair.target) for pair in pairs])
-            return _stretches(ids, settings.stretch, settings.batch, self.steps(pairs, settings), seed)
+            return _stretches(ids, settings.stretch, settings.batch, self.steps(model, pairs, settings), seed)
         _, targets = encode(pairs, model.source, model.source)
         return batches((tf.zeros([targets.shape[0], 1], tf.int32), targets), settings.batch, seed=seed)
 
@@ -127,12 +127,12 @@ class LanguageTask(Task):
         value = mean / math.log(2) if self.window else math.exp(mean) if mean < 700 else math.inf
         return Report({self.monitor: value})
 
-    def beside(self, model: LanguageModel, splits: Splits, pairs: Sequence[Pair]) -> dict[str, float]:
+    def beside(self, model: LanguageModel, train: Sequence[Pair], pairs: Sequence[Pair]) -> dict[str, float]:
         """The same figure of an n-gram model of the training sentences, with the model's vocabulary."""
         if not self.order:
             return {}
         rules = model.source.rules
-        rival = KneserNey((rules.tokens(pair.target) for pair in splits.train), self.order, rules.symbols)
+        rival = KneserNey((rules.tokens(pair.target) for pair in train), self.order, rules.symbols)
         return {f"kneser_ney_{self.order}": rival.perplexity(rules.tokens(pair.target) for pair in pairs)}
 
 

@@ -34,6 +34,9 @@ class NumberSettings(Settings):
         super().__post_init__()
         if self.task not in TASKS:
             raise ValueError(f"task: expected one of {sorted(TASKS)}. Received: {self.task!r}")
+        for name in ("examples", "longest", "max_source"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}: expected at least 1. Received: {getattr(self, name)}")
 
     @property
     def shape(self) -> dict[str, object]:
@@ -65,7 +68,7 @@ class NumberTask(Task):
 
     def fitting(self, model: Reader, splits: Splits, settings: NumberSettings) -> list[Pair]:
         """All pairs, if the longest can be read."""
-        longest = max(len(pair.source.split()) for part in (splits.train, splits.dev) for pair in part)
+        longest = max(len(pair.source.split()) for part in (splits.train, splits.dev, splits.test) for pair in part)
         if longest > model.max_source:
             raise ValueError(f"data: expected at most {model.max_source} symbols (max_source). Received: {longest}")
         return list(splits.train[: settings.limit or None])

@@ -77,6 +77,8 @@ class PairTask(Task):
             (pair.source for pair in train), split=settings.source_split, fold=folded(settings.fold), **limits
         )
         target = SymbolRules.learn((pair.target for pair in train), split=settings.target_split, **limits)
+        if not self.metrics:  # what the model has no word for is counted as unknown, not left out
+            target = dataclasses.replace(target, unknown=True)
         for side, rules in (("source", source), ("target", target)):
             if len(rules.symbols) < 2:
                 raise ValueError(f"{side} vocabulary: expected at least two symbols. Received: {rules.symbols}")
@@ -85,20 +87,21 @@ class PairTask(Task):
         network = EncoderDecoder(
             source.size,
             target.size,
-            turn_mark=source.encode(f"a{TURN}")[-1] if settings.encoder == "hierarchical" else 0,
+            turn_mark=_turn_mark(source) if settings.encoder == "hierarchical" else 0,
             **{name: getattr(settings, name) for name in same},
         )
         names = ("max_source", "max_target", "growth", "beam", "alternatives", "length_penalty")
         return Seq2Seq(network, source, target, **{name: getattr(settings, name) for name in names})
 
     def fitting(self, model: Seq2Seq, splits: Splits, settings: PairSettings) -> list[Pair]:
-        """What is too long is left out of training and said; in the development split it is refused."""
-        for pair in splits.dev:
-            if (length := len(model.source.rules.tokens(pair.source))) > model.max_source:
-                raise ValueError(
-                    f"development split: expected at most {model.max_source} symbols (max_source). "
-                    f"Received: {length}, {pair.source!r:.80}"
-                )
+        """What is too long is left out of training and said; in the other splits it is refused before training."""
+        for name, part in (("development", splits.dev), ("test", splits.test)):
+            for pair in part:
+                if (length := len(model.source.rules.tokens(pair.source))) > model.max_source:
+                    raise ValueError(
+                        f"{name} split: expected at most {model.max_source} symbols (max_source). "
+                        f"Received: {length}, {pair.source!r:.80}"
+                    )
         train = splits.train[: settings.limit or None]
         kept = [
             pair
@@ -108,11 +111,13 @@ class PairTask(Task):
         ]
         if len(kept) < len(train):
             warnings.warn(f"{len(train) - len(kept)} of {len(train)} training pairs are too long", stacklevel=2)
+        if self.ordered and len(kept) < settings.epochs:
+            raise ValueError(f"train: expected a pair for each of {settings.epochs} epochs. Received: {len(kept)}")
         return kept
 
-    def steps(self, pairs: Sequence[Pair], settings: Settings) -> int:
+    def steps(self, model: Seq2Seq, pairs: Sequence[Pair], settings: Settings) -> int:
         """Steps of an epoch; of ordered pairs, one epoch sees its part alone."""
-        return super().steps(self._part(pairs, 0, settings.epochs), settings)
+        return super().steps(model, self._part(pairs, 0, settings.epochs), settings)
 
     def _part(self, pairs: Sequence[Pair], epoch: int, epochs: int) -> Sequence[Pair]:
         if not self.ordered:
@@ -152,10 +157,18 @@ class PairTask(Task):
         found = answer_all(model, list(references), quiet=quiet)
         said = {source: answer.text for source, answer in found.items()}
         figures = {name: value for metric in self.metrics for name, value in metric(said, references).items()}
-        if self.nbest and model.alternatives:
+        if nbest := [n for n in self.nbest if 1 < n <= model.alternatives + 1]:
             ranked = {source: [a.text, *(text for text, _ in a.alternatives)] for source, a in found.items()}
-            figures |= nbest_accuracy(ranked, references, self.nbest)
+            figures |= nbest_accuracy(ranked, references, nbest)
         return Report(figures, {title: rows(said, references, notes or {}) for title, rows in self.groups.items()})
+
+
+def _turn_mark(rules: SymbolRules) -> int:
+    """The id of what stands between two turns."""
+    mark = rules.tokens(f"a{TURN}a")[-2]
+    if mark not in rules.ids:
+        raise ValueError(f"encoder: expected sources with turns, {TURN!r} between them. Received: none with it")
+    return rules.ids[mark]
 
 
 def answer_all(model: Model, sources: Sequence[str], batch: int = 256, quiet: bool = True) -> dict[str, Answer]:

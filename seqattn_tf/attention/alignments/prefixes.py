@@ -49,8 +49,10 @@ def _cut(elements: Any, part: slice) -> Any:
 def _in_chunks(join: Join, elements: Any, along: Callable[[Any], Any]) -> Any:
     """The recursion inside chunks; `along` gives that of the totals."""
     size = size_of(tf.nest.flatten(elements)[0], 0)
-    missing = -size % _CHUNK
-    chunks = (size + missing) // _CHUNK
+    chunks = -(-size // _CHUNK)
+    if not isinstance(size, int):
+        chunks = tf.maximum(chunks, 2)  # so that there is a total: LiteRT cannot take nothing apart
+    missing = chunks * _CHUNK - size
 
     def places(x: tf.Tensor) -> list[tf.Tensor]:
         """The first of every chunk, the second, ...: strided slices would be slow."""
