@@ -64,6 +64,10 @@ class Seq2Seq(TextModel, Model):
         self.beam, self.alternatives, self.length_penalty = beam, alternatives, length_penalty
         self._open(network, source, target, max_source)
 
+    def longest_answer(self, read: Any) -> Any:
+        """How many symbols an answer may have at most for so many that were read, one number or a tensor of them."""
+        return self.growth * read + MARGIN
+
     def decode(self, ids: tf.Tensor) -> Said:
         """Source ids `[batch, source]` to the best answers; a row with nothing to read gets the empty one."""
         memory, state = self.network.encode(ids)
@@ -73,7 +77,7 @@ class Seq2Seq(TextModel, Model):
             "begin": BEGIN,
             "end": END,
             "max_length": self.max_target,
-            "row_lengths": self.growth * read + MARGIN,
+            "row_lengths": self.longest_answer(read),
             "never": self.target.rules.unsayable,
         }
         if self.beam == 1:

@@ -19,6 +19,7 @@ from seqattn_tf.training.data.pairs import TURN, group_targets
 from seqattn_tf.training.metrics import MaskedCrossEntropy, nbest_accuracy
 from seqattn_tf.training.tasks.base import Report, Settings, Task, folded
 
+MOST_CUT = 0.01  # of the training targets may be longer than an answer, before it is said
 Metric = Callable[[Mapping[str, str], Mapping[str, Sequence[str]]], dict[str, float]]
 
 
@@ -103,12 +104,15 @@ class PairTask(Task):
                         f"Received: {length}, {pair.source!r:.80}"
                     )
         train = splits.train[: settings.limit or None]
-        kept = [
-            pair
-            for pair in train
-            if len(model.source.rules.tokens(pair.source)) <= model.max_source
-            and len(model.target.rules.tokens(pair.target)) <= model.max_target
-        ]
+        kept, cut = [], 0
+        for pair in train:
+            read, said = len(model.source.rules.tokens(pair.source)), len(model.target.rules.tokens(pair.target))
+            if read <= model.max_source and said <= model.max_target:
+                kept.append(pair)
+                cut += said > model.longest_answer(read)
+        if cut > len(kept) * MOST_CUT:
+            message = f"growth: {cut} of {len(kept)} training targets are longer than an answer to their source may be"
+            warnings.warn(message, stacklevel=2)
         if len(kept) < len(train):
             warnings.warn(f"{len(train) - len(kept)} of {len(train)} training pairs are too long", stacklevel=2)
         if self.ordered and len(kept) < settings.epochs:
@@ -165,7 +169,7 @@ class PairTask(Task):
 
 def _turn_mark(rules: SymbolRules) -> int:
     """The id of what stands between two turns."""
-    mark = rules.tokens(f"a{TURN}a")[-2]
+    mark = rules.tokens(TURN)[-1]
     if mark not in rules.ids:
         raise ValueError(f"encoder: expected sources with turns, {TURN!r} between them. Received: none with it")
     return rules.ids[mark]
