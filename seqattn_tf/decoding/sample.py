@@ -1,6 +1,6 @@
 """Sampling: a symbol drawn at every step."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -53,19 +53,40 @@ def sample(
     if not seed.dtype.is_integer or not seed.shape.is_compatible_with([2]):
         raise ValueError(f"seed: expected two integers. Received: shape {seed.shape}")
 
-    def draw(logits: tf.Tensor, time: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def noise(left: tf.Tensor, time: tf.Tensor) -> tf.Tensor:
+        return uniform(tf.shape(left), step_seed(seed, time), tf.float32)
+
+    choose = drawing(temperature, top_k, top_p, noise)
+    return generate(step, choose, state, memory, Rules(begin, end, max_length, **rules))
+
+
+def drawing(
+    temperature: float, top_k: int, top_p: float, noise: Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
+) -> Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]:
+    """The way to choose of `generate`: as `sample`, by any noise.
+
+    Args:
+        temperature, top_k, top_p: as in `sample`.
+        noise: `(logits [batch, n], time) -> [batch, n]`, numbers between 0 and 1 for the symbols to draw from.
+
+    >>> choose = drawing(1.0, top_k=1, top_p=1.0, noise=lambda left, time: 0.5 * tf.ones_like(left))
+    >>> choose(tf.constant([[0.0, 3.0, 1.0]]), tf.constant(0))[0].numpy().tolist()
+    [1]
+    """
+
+    def choose(logits: tf.Tensor, time: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         ranked = top_k > 0 or not _is(top_p, 1.0)
         left, symbols = best(logits, top_k or size_of(logits, -1)) if ranked else (logits, None)
         heated = left / temperature
         if not _is(top_p, 1.0):
             before = tf.cumsum(tf.nn.softmax(heated), axis=-1, exclusive=True)
             heated = tf.where(before < top_p, heated, IMPOSSIBLE)
-        noise = -tf.math.log(-tf.math.log(uniform(tf.shape(heated), step_seed(seed, time), tf.float32)))
-        place = tf.argmax(heated + noise, axis=-1, output_type=tf.int32)
+        gumbel = -tf.math.log(-tf.math.log(noise(heated, time)))
+        place = tf.argmax(heated + gumbel, axis=-1, output_type=tf.int32)
         chosen = tf.gather(symbols, place, batch_dims=1) if ranked else place
         return chosen, tf.gather(left, place, batch_dims=1)
 
-    return generate(step, draw, state, memory, Rules(begin, end, max_length, **rules))
+    return choose
 
 
 def _check(temperature: float, top_k: int, top_p: float) -> None:

@@ -4,11 +4,7 @@ The noise of a draw is a hash of the seed, of the text of its row, of the time a
 depends on its neighbours. It is made of integer ops that LiteRT has built in; its own random numbers have a state.
 """
 
-from collections.abc import Callable
-
 import tensorflow as tf
-
-from seqattn_tf.scan import size_of
 
 GOLDEN = 0x9E3779B9
 ROUNDS = ((16, 0x7FEB352D), (15, 0x846CA68B))  # shift, then multiply: an integer hash of low bias (C. Wellons)
@@ -48,34 +44,3 @@ def noise(size: tf.Tensor | int, keys: tf.Tensor, time: tf.Tensor) -> tf.Tensor:
     places = tf.cast(tf.range(size), tf.uint32) * tf.constant(ROUNDS[0][1], tf.uint32)
     bits = tf.bitwise.right_shift(_mixed(rows[:, None] + places), tf.constant(9, tf.uint32))
     return (tf.cast(bits, tf.float32) + 0.5) * 2.0**-23
-
-
-def drawer(
-    temperature: float, top_k: int, top_p: float, keys: tf.Tensor
-) -> Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]:
-    """The way to choose of `decoding.loop.generate`, as `decoding.sample` chooses, by this noise.
-
-    Args:
-        temperature: above 0.
-        top_k, top_p: see `decoding.sample`.
-        keys: `[batch]`, of `keys_of`.
-
-    >>> choose = drawer(1.0, top_k=1, top_p=1.0, keys=tf.constant([7], tf.uint32))
-    >>> choose(tf.constant([[0.0, 3.0, 1.0]]), tf.constant(0))[0].numpy().tolist()
-    [1]
-    """
-
-    def choose(logits: tf.Tensor, time: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        size = size_of(logits, -1)
-        ranked = top_k > 0 or top_p < 1
-        left, symbols = tf.math.top_k(logits, min(top_k or size, size)) if ranked else (logits, None)
-        heated = left / temperature
-        if top_p < 1:
-            before = tf.cumsum(tf.nn.softmax(heated), axis=-1, exclusive=True)
-            heated = tf.where(before < top_p, heated, -float("inf"))
-        gumbel = -tf.math.log(-tf.math.log(noise(size_of(left, -1), keys, time)))
-        place = tf.argmax(heated + gumbel, axis=-1, output_type=tf.int32)
-        chosen = tf.gather(symbols, place, batch_dims=1) if ranked else place
-        return chosen, tf.gather(left, place, batch_dims=1)
-
-    return choose

@@ -13,13 +13,15 @@ from seqattn_tf.decoding import beam as search
 from seqattn_tf.decoding import greedy
 from seqattn_tf.decoding.loop import generate
 from seqattn_tf.decoding.rules import Rules
+from seqattn_tf.decoding.sample import drawing
 from seqattn_tf.explain.surprise import draw_surprise
 from seqattn_tf.layer import checked_count
 from seqattn_tf.linear import linear
 from seqattn_tf.models.base import Model
-from seqattn_tf.models.draws import drawer, keys_of
+from seqattn_tf.models.draws import keys_of, noise
 from seqattn_tf.models.texts import Said, TextModel, at_most, one_each, packed, said
 from seqattn_tf.recurrent import Recurrent
+from seqattn_tf.scan import size_of
 from seqattn_tf.text.rules import BEGIN, END, PAD, SymbolRules, as_texts
 
 States = list[list[tf.Tensor]]  # of each layer
@@ -224,7 +226,9 @@ class LanguageModel(TextModel, Model):
         if self.temperature == 0:
             found = greedy(step, state, memory, **limits)
         else:
-            choose = drawer(self.temperature, self.top_k, self.top_p, keys)
+            choose = drawing(
+                self.temperature, self.top_k, self.top_p, lambda left, time: noise(size_of(left, -1), keys, time)
+            )
             found = generate(step, choose, state, memory, Rules(**limits))
         return found.tokens, found.scores
 

@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from seqattn_tf.decoding.sample import drawing
 from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.package import export_model
 from seqattn_tf.models.base import load
-from seqattn_tf.models.draws import drawer, keys_of, noise
+from seqattn_tf.models.draws import keys_of, noise
 from seqattn_tf.models.language import LanguageModel, LanguageNetwork
 from seqattn_tf.models.texts import packed
 from seqattn_tf.text import SymbolRules
@@ -170,7 +171,9 @@ def test_draws_follow_the_probabilities():
     ways = {(0, 1.0): [0.5, 0.3, 0.15, 0.05], (3, 1.0): [0.526, 0.316, 0.158, 0], (0, 0.75): [0.625, 0.375, 0, 0]}
     for (top_k, top_p), expected in ways.items():
         for time in (0, 1):
-            drawn, _ = drawer(1.0, top_k, top_p, keys)(logits, tf.constant(time))
+            drawn, _ = drawing(1.0, top_k, top_p, lambda left, at: noise(left.shape[-1], keys, at))(
+                logits, tf.constant(time)
+            )
             np.testing.assert_allclose(np.bincount(drawn, minlength=4) / rows, expected, atol=0.03)
 
 

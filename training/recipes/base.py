@@ -7,6 +7,19 @@ from pathlib import Path
 from seqattn_tf.training.data import Splits
 from seqattn_tf.training.tasks import Settings, Task
 
+WORDS = {  # settings of an encoder-decoder over the words of raw text, where there are not many
+    "source_split": "words",
+    "target_split": "words",
+    "fold": "all",
+    "units": 256,
+    "embedding": 128,
+    "cell": "gru",
+    "rate": 1e-3,
+    "beam": 5,
+    "alternatives": 2,
+    "length_penalty": 1.0,
+}
+
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:

@@ -9,28 +9,19 @@ Decoder: GRU with additive attention over all words. Loss: cross-entropy of the 
 import dataclasses
 
 from seqattn_tf.training.data import shakespeare
-from seqattn_tf.training.recipes.base import Recipe
+from seqattn_tf.training.recipes.base import WORDS, Recipe
 from seqattn_tf.training.tasks import PairSettings, PairTask
 
 FULL = PairSettings(
+    **WORDS,
     encoder="hierarchical",
-    source_split="words",
-    target_split="words",
-    fold="all",
     least=3,
-    units=256,
-    embedding=128,
-    cell="gru",
     dropout=0.5,
     batch=32,
     epochs=12,
-    rate=1e-3,
     warmup=200,
     max_source=250,
     max_target=80,
-    beam=5,
-    alternatives=2,
-    length_penalty=1.0,
 )
 
 recipe = Recipe(

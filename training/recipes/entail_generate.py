@@ -11,7 +11,7 @@ its first state. Loss: cross-entropy of the words. Metric: perplexity of the hyp
 import dataclasses
 
 from seqattn_tf.training.data import snli
-from seqattn_tf.training.recipes.base import Recipe
+from seqattn_tf.training.recipes.base import WORDS, Recipe
 from seqattn_tf.training.tasks import PairSettings, PairTask
 
 
@@ -23,23 +23,14 @@ class EntailSettings(PairSettings):
 
 
 FULL = EntailSettings(
-    source_split="words",
-    target_split="words",
-    fold="all",
+    **WORDS,
     least=3,
-    units=256,
-    embedding=128,
-    cell="gru",
     dropout=0.5,
     batch=32,
     epochs=15,
-    rate=1e-3,
     warmup=200,
     max_source=120,
     max_target=60,
-    beam=5,
-    alternatives=2,
-    length_penalty=1.0,
 )
 
 recipe = Recipe(

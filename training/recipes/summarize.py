@@ -10,27 +10,18 @@ import dataclasses
 
 from seqattn_tf.training.data import flickr8k
 from seqattn_tf.training.metrics import rouge
-from seqattn_tf.training.recipes.base import Recipe
+from seqattn_tf.training.recipes.base import WORDS, Recipe
 from seqattn_tf.training.tasks import PairSettings, PairTask
 
 FULL = PairSettings(
+    **WORDS,
     encoder="hierarchical",
-    source_split="words",
-    target_split="words",
-    fold="all",
     least=4,
-    units=256,
-    embedding=128,
-    cell="gru",
     dropout=0.4,
     batch=64,
     epochs=8,
-    rate=1e-3,
     max_source=250,
     max_target=50,
-    beam=5,
-    alternatives=2,
-    length_penalty=1.0,
 )
 
 recipe = Recipe(
