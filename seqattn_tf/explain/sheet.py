@@ -23,6 +23,7 @@ COLOURS = ("#14498a", "#c0532b", "#3a8f5c", "#8a5fa8", "#b08a1e", "#4f6d7a")
 MARGIN = 0.2
 TITLE_SIZE, TITLE_LINE = 12, 0.22
 LONGEST_LABEL = 24  # characters
+WORD_MARK = "\u2581"  # stands for the space before a word
 
 # DejaVu Sans comes with matplotlib; the others show other scripts where they are installed.
 FONTS = (
@@ -70,7 +71,8 @@ def _shown(character: str) -> str:
 
 
 def legible(symbol: str, longest: int = LONGEST_LABEL) -> str:
-    """A symbol on one line, every character visible, cut where it is very long."""
+    """A symbol on one line, every character visible, cut where it is very long; a word without the mark of its space."""
+    symbol = symbol[1:] if symbol[:1] == WORD_MARK and len(symbol) > 1 else symbol
     if symbol and not symbol.strip(" "):
         return "␣" * min(len(symbol), longest)
     shown = "".join(map(_shown, symbol[: longest + 1]))

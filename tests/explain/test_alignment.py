@@ -199,3 +199,10 @@ def test_failed_save_keeps_the_old_file_and_leaves_nothing_aside(tmp_path):
         save_figure(Broken(), path)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_words_are_shown_without_the_mark_of_their_space():
+    figure = draw_alignment(np.eye(3), ["\u2581a", "##b", "\u2581"], ["\u2581Zwei", ".", "c\u2581"])
+    axes = figure.axes[0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["a", "##b", "\u2581"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["Zwei", ".", "c\u2581"]
