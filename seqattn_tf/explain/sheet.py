@@ -71,7 +71,7 @@ def _shown(character: str) -> str:
 
 
 def legible(symbol: str, longest: int = LONGEST_LABEL) -> str:
-    """A symbol on one line, every character visible, cut where it is very long; a word without the mark of its space."""
+    """A symbol on one line, every character visible, cut where it is very long; a word without its space's mark."""
     symbol = symbol[1:] if symbol[:1] == WORD_MARK and len(symbol) > 1 else symbol
     if symbol and not symbol.strip(" "):
         return "␣" * min(len(symbol), longest)

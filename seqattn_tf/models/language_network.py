@@ -1,0 +1,127 @@
+"""The network of a language model: the next symbol from those before it."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.layer import checked_count
+from seqattn_tf.linear import linear
+from seqattn_tf.recurrent import Recurrent
+
+States = list[list[tf.Tensor]]  # of each layer
+
+
+class Nothing(NamedTuple):
+    """The memory of a model that looks at nothing."""
+
+    mask: tf.Tensor  # [batch, 0]
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class LanguageNetwork(keras.Model):
+    """The next symbol from all symbols before it, by recurrent layers with residual connections.
+
+    Args:
+        size: number of ids.
+        units: state size of each layer.
+        embedding: size of a symbol's embedding.
+        cell: name of the recurrent cell.
+        depth: number of layers.
+        dropout: rate on what every layer reads and on the last outputs, in training.
+        tied: whether what scores a symbol is its embedding (Press and Wolf, 2017): fewer weights for a large
+            vocabulary.
+
+    Call arguments: `(source, shifted [batch, target])`, the source not being looked at; returns logits
+    `[batch, target, size]`.
+
+    >>> network = LanguageNetwork(40, units=8, embedding=4)
+    >>> network((tf.zeros([2, 0], tf.int32), tf.ones([2, 3], tf.int32))).shape.as_list()
+    [2, 3, 40]
+    """
+
+    def __init__(
+        self,
+        size: int,
+        units: int = 256,
+        embedding: int = 128,
+        cell: str = "lstm",
+        depth: int = 1,
+        dropout: float = 0.0,
+        tied: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.settings = {
+            "size": checked_count("size", size),
+            "units": checked_count("units", units),
+            "embedding": checked_count("embedding", embedding),
+            "cell": cell,
+            "depth": checked_count("depth", depth),
+            "dropout": dropout,
+            "tied": tied,
+        }
+        alike = {"dtype": self.dtype_policy}
+        self.embedding = keras.layers.Embedding(size, embedding, **alike)
+        self.drop = keras.layers.Dropout(dropout, **alike)
+        self.stack = [Recurrent(cell, units=units, **alike) for _ in range(depth)]
+        self.adapted = not tied or units != embedding  # whether a kernel stands between the outputs and the logits
+
+    def build(self, input_shape: Any = None) -> None:
+        """Build every part; the shapes follow from the settings."""
+        size, embedding, tied = (self.settings[name] for name in ("size", "embedding", "tied"))
+        width = embedding
+        self.embedding.build((None, None))
+        for layer in self.stack:
+            if not layer.built:
+                layer.build((None, None, width))
+            width = layer.output_size
+        if self.adapted:
+            self.kernel = self.add_weight(name="kernel", shape=(width, embedding if tied else size))
+        self.bias = self.add_weight(name="bias", shape=(size,), initializer="zeros")
+        self.built = True
+
+    def _through(self, values: tf.Tensor, states: States, training: bool, run: Callable) -> tuple[tf.Tensor, States]:
+        """Layer after layer by `run(layer, inputs, states) -> (outputs, states)`."""
+        found = []
+        for layer, own in zip(self.stack, states, strict=True):
+            outputs, last = run(layer, self.drop(values, training=training), own)
+            values = values + outputs if values.shape[-1] == outputs.shape[-1] else outputs
+            found.append(last)
+        return self.drop(values, training=training), found
+
+    def _logits(self, outputs: tf.Tensor) -> tf.Tensor:
+        values = linear(outputs, self.kernel) if self.adapted else outputs
+        if self.settings["tied"]:
+            values = linear(values, tf.transpose(tf.convert_to_tensor(self.embedding.embeddings)))
+        return values + tf.cast(self.bias, values.dtype)
+
+    def _over_time(self, tokens: tf.Tensor, mask: tf.Tensor | None, training: bool) -> tuple[tf.Tensor, States]:
+        def run(layer: Recurrent, inputs: tf.Tensor, states: list[tf.Tensor]) -> tuple[tf.Tensor, list[tf.Tensor]]:
+            return layer(inputs, mask=mask, initial_state=states, training=training)
+
+        _, states = self.begin(tf.shape(tokens)[0])
+        return self._through(self.embedding(tokens), states, training, run)
+
+    def call(self, inputs: tuple[tf.Tensor, tf.Tensor], training: bool = False) -> tf.Tensor:
+        """Logits of the symbol after each given one."""
+        _, shifted = inputs
+        return self._logits(self._over_time(shifted, None, training)[0])
+
+    def read(self, tokens: tf.Tensor, mask: tf.Tensor) -> States:
+        """The states after the kept symbols of each row, `[batch, time]`."""
+        return self._over_time(tokens, mask, training=False)[1]
+
+    def begin(self, batch: tf.Tensor | int) -> tuple[Nothing, States]:
+        """What generation starts from: the memory and the states before the first step."""
+        return Nothing(tf.zeros([batch, 0], tf.bool)), [layer.cell.get_initial_state(batch) for layer in self.stack]
+
+    def step(self, tokens: tf.Tensor, state: States, memory: Nothing) -> tuple[tf.Tensor, tf.Tensor, States]:
+        """The step function of decoding: `tokens [batch] -> (logits [batch, size], weights [batch, 0], state)`."""
+        outputs, state = self._through(self.embedding(tokens), state, False, lambda layer, x, s: layer.cell(x, s))
+        return self._logits(outputs), tf.zeros_like(memory.mask, tf.float32), state
+
+    def get_config(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        return {**super().get_config(), **self.settings}
