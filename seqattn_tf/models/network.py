@@ -11,7 +11,7 @@ from seqattn_tf.decoder import DecoderMemory, DecoderState
 from seqattn_tf.decoder.symbols import SymbolDecoder
 from seqattn_tf.layer import checked_count
 from seqattn_tf.models.turns import Turns, fold, unfold
-from seqattn_tf.recurrent import Bidirectional, HierarchicalEncoder, Recurrent, Stack
+from seqattn_tf.recurrent import Bidirectional, HierarchicalEncoder, Recurrent, Stack, final_output
 
 ENCODERS = ("bidirectional", "forward", "hierarchical")
 CONTEXTS = ("attention", "input", "state")
@@ -156,7 +156,7 @@ class EncoderDecoder(keras.Model):
             mask = tf.reshape(mask, [tf.shape(mask)[0], flat])
         else:
             values, states = self.encoder(embedded, mask=mask, training=training)
-            summary = (states[-1] if isinstance(states[0], list) else states)[0]
+            summary = final_output(states)
         if self.context != "attention":  # one place to look at, the summary; or nothing at all
             values = summary[:, None]
             mask = tf.reduce_any(mask, axis=1, keepdims=True) & (self.context == "input")
@@ -174,14 +174,8 @@ class EncoderDecoder(keras.Model):
         return logits
 
     def encode(self, source: tf.Tensor) -> tuple[DecoderMemory, DecoderState]:
-        """What generation starts from: the memory and the state before the first step."""
+        """What generation starts from, to go on by `decoder.step`: the memory and the state before the first step."""
         return self.decoder.begin(*self._read(source, training=False))
-
-    def step(
-        self, tokens: tf.Tensor, state: DecoderState, memory: DecoderMemory
-    ) -> tuple[tf.Tensor, tf.Tensor, DecoderState]:
-        """The step function of decoding."""
-        return self.decoder.step(tokens, state, memory)
 
     def looked_at(self, weights: tf.Tensor, source: tf.Tensor) -> tf.Tensor:
         """Weights of a decoding `[batch, target, memory]` as of the source symbols, `[batch, target, source]`."""

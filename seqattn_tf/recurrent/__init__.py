@@ -4,7 +4,7 @@ from seqattn_tf.recurrent.bidirectional import Bidirectional
 from seqattn_tf.recurrent.compositions import Composition
 from seqattn_tf.recurrent.hierarchical import HierarchicalEncoder, Hierarchy
 from seqattn_tf.recurrent.recurrent import Recurrent
-from seqattn_tf.recurrent.stack import Stack
+from seqattn_tf.recurrent.stack import Stack, final_output
 from seqattn_tf.recurrent.tree import TreeRecurrent, balanced_tree
 from seqattn_tf.recurrent.watch import watch_gates
 
@@ -17,5 +17,6 @@ __all__ = [
     "Stack",
     "TreeRecurrent",
     "balanced_tree",
+    "final_output",
     "watch_gates",
 ]

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from seqattn_tf.layer import Composed
 from seqattn_tf.masking import checked_mask
+from seqattn_tf.recurrent.stack import final_output
 from seqattn_tf.scan import size_of
 
 
@@ -84,7 +85,7 @@ class HierarchicalEncoder(Composed):
             mask = tf.reshape(mask, [batch * steps, time])
         flat = tf.reshape(inputs, [batch * steps, *sizes[2:]])
         inner, states = self.inner(flat, mask=mask, training=training)  # [batch * steps, time, units]
-        summary, weights = tf.nest.flatten(states[-1] if isinstance(states[0], list) else states)[0], ()
+        summary, weights = final_output(states), ()
         if self.pool is not None:
             summary, weights = self.pool(inner, mask=mask)
             weights = tf.reshape(weights, [batch, steps, time])

@@ -12,6 +12,11 @@ from seqattn_tf.recurrent.bidirectional import Bidirectional
 from seqattn_tf.recurrent.recurrent import Recurrent
 
 
+def final_output(states: list) -> tf.Tensor:
+    """The output after the last step of a network, of a `Stack` that of its last layer, from the states it returned."""
+    return tf.nest.flatten(states[-1] if isinstance(states[0], list) else states)[0]
+
+
 @keras.saving.register_keras_serializable("seqattn_tf")
 class Stack(Composed):
     """Recurrent networks on top of each other: each reads the outputs of the one below.

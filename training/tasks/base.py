@@ -8,6 +8,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.models import Model
+from seqattn_tf.text import SymbolRules
 from seqattn_tf.training.data import Pair, Splits
 
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -75,6 +76,12 @@ def folded(choice: str) -> bool | str:
     if choice not in choices:
         raise ValueError(f"fold: expected one of {sorted(choices)}. Received: {choice!r}")
     return choices[choice]
+
+
+def refuse_few(rules: SymbolRules, name: str) -> None:
+    """A vocabulary with nothing to choose from is a mistake in the data."""
+    if len(rules.symbols) < 2:
+        raise ValueError(f"{name}: expected at least two symbols. Received: {rules.symbols}")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,7 +16,7 @@ from seqattn_tf.training.data import Pair, Splits
 from seqattn_tf.training.data.batches import Arrays, batches, encode
 from seqattn_tf.training.metrics import MaskedCrossEntropy
 from seqattn_tf.training.ngrams import KneserNey
-from seqattn_tf.training.tasks.base import Report, Settings, Task, folded
+from seqattn_tf.training.tasks.base import Report, Settings, Task, folded, refuse_few
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,8 +71,7 @@ class LanguageTask(Task):
             vocabulary=settings.vocabulary,
             least=settings.least,
         )
-        if len(learned.symbols) < 2:
-            raise ValueError(f"vocabulary: expected at least two symbols. Received: {learned.symbols}")
+        refuse_few(learned, "vocabulary")
         rules = dataclasses.replace(learned, unknown=True)
         same = ("units", "embedding", "cell", "depth", "dropout", "tied")
         network = LanguageNetwork(rules.size, **{name: getattr(settings, name) for name in same})

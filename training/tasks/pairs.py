@@ -17,7 +17,7 @@ from seqattn_tf.training.data import Pair, Splits
 from seqattn_tf.training.data.batches import batches, encode
 from seqattn_tf.training.data.pairs import TURN, group_targets
 from seqattn_tf.training.metrics import MaskedCrossEntropy, nbest_accuracy
-from seqattn_tf.training.tasks.base import Report, Settings, Task, folded
+from seqattn_tf.training.tasks.base import Report, Settings, Task, folded, refuse_few
 
 MOST_CUT = 0.01  # of the training targets may be longer than an answer, before it is said
 Metric = Callable[[Mapping[str, str], Mapping[str, Sequence[str]]], dict[str, float]]
@@ -81,8 +81,7 @@ class PairTask(Task):
         if not self.metrics:  # what the model has no word for is counted as unknown, not left out
             target = dataclasses.replace(target, unknown=True)
         for side, rules in (("source", source), ("target", target)):
-            if len(rules.symbols) < 2:
-                raise ValueError(f"{side} vocabulary: expected at least two symbols. Received: {rules.symbols}")
+            refuse_few(rules, f"{side} vocabulary")
         same = ("units", "embedding", "cell", "depth", "dropout", "encoder", "decoder", "context")
         same += ("score", "align", "gate", "sampling")
         network = EncoderDecoder(
