@@ -11,12 +11,41 @@ import socket
 import socketserver
 import threading
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 LOG = logging.getLogger(__name__)
 PIECE = 1 << 20  # bytes read at once
-Handle = Callable[[str, str, bytes], tuple[int, bytes]]
+JSON = "application/json"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a client asks."""
+
+    method: str
+    target: str  # path and query, as sent
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)  # looked up by name, in any case when from a socket
+
+    @property
+    def path(self) -> str:
+        """The target without its query."""
+        return self.target.partition("?")[0]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What it is answered."""
+
+    status: int
+    body: bytes
+    content_type: str = JSON
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Handle = Callable[[Request], Reply]
 
 
 class DrainingHttpServer(ThreadingHTTPServer):
@@ -25,7 +54,7 @@ class DrainingHttpServer(ThreadingHTTPServer):
     Args:
         host: the address to listen on.
         port: its port; 0 lets the system choose.
-        handle: method, target and body of a request -> HTTP status and JSON body.
+        handle: answers a request; must not raise.
     """
 
     daemon_threads = True
@@ -33,7 +62,7 @@ class DrainingHttpServer(ThreadingHTTPServer):
     request_queue_size = 128
 
     def __init__(self, host: str, port: int, handle: Handle):
-        self.handle_request_body = handle
+        self.answer = handle
         self.draining = False
         self._changed = threading.Condition()
         self._connections: set[socket.socket] = set()
@@ -110,23 +139,25 @@ class _Handler(BaseHTTPRequestHandler):
                 if isinstance(error, (ConnectionError, TimeoutError)):
                     raise
                 self.close_connection = True  # where the next request begins is not known
-                self._send(400, _error(f"expected a readable request body. Received: one that is not: {error}"))
+                self._send(_error(400, f"expected a readable request body. Received: one that is not: {error}"))
                 return
-            self._send(*self.server.handle_request_body(self.command, self.path, body))
+            self._send(self.server.answer(Request(self.command, self.path, body, self.headers)))
 
     # Every method reaches the API, whose answer to a wrong one is its own.
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = _answer
 
-    def _send(self, status: int, body: bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
+    def _send(self, reply: Reply) -> None:
+        self.send_response(reply.status)
+        self.send_header("Content-Type", reply.content_type)
+        self.send_header("Content-Length", str(len(reply.body)))
+        for name, value in reply.headers.items():
+            self.send_header(name, value)
         if self.server.draining or self.close_connection:
             self.close_connection = True
             self.send_header("Connection", "close")
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(body)
+            self.wfile.write(reply.body)
         self.wfile.flush()
 
     def _read_body(self) -> bytes:
@@ -158,7 +189,7 @@ class _Handler(BaseHTTPRequestHandler):
         """A request line or header that cannot be read; the body is JSON as everywhere."""
         self.close_connection = True
         self.request_version = self.protocol_version  # else an unreadable request line gets no status line
-        self._send(code, _error(message or self.responses[code][0]))
+        self._send(_error(code, message or self.responses[code][0]))
 
     def log_message(self, format: str, *args: object) -> None:
         """No access log."""
@@ -171,8 +202,8 @@ def _length(digits: str, base: int) -> int:
     return size
 
 
-def _error(message: str) -> bytes:
-    return json.dumps({"error": message}).encode()
+def _error(status: int, message: str) -> Reply:
+    return Reply(status, json.dumps({"error": message}).encode())
 
 
 def _shutdown(connection: socket.socket, how: int) -> None:

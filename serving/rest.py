@@ -1,4 +1,4 @@
-"""TF Serving's REST API as a function of method, path and body; sockets are in `http_server`."""
+"""TF Serving's REST API as a function from request to reply; sockets are in `http_server`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 from seqattn_tf.serving import DEFAULT_SIGNATURE
 from seqattn_tf.serving.errors import ServingError, from_exception
+from seqattn_tf.serving.http_server import Reply, Request
 from seqattn_tf.serving.json_codec import (
     decode_inputs,
     encode_document,
@@ -39,16 +40,15 @@ class RestApi:
             ("GET", re.compile(_MODEL + "/metadata", _FLAGS), self._metadata),
         )
 
-    def handle(self, method: str, target: str, body: bytes) -> tuple[int, bytes]:
-        """The HTTP status and the JSON body that answer a request; never raises."""
+    def handle(self, request: Request) -> Reply:
+        """The answer to a request; never raises."""
         try:
-            return 200, self._answer(method, target.partition("?")[0], body)
+            return Reply(200, self._answer(request.method, request.path, request.body))
         except ServingError as error:
-            return error.http_status, error_body(error)
+            return error_reply(error)
         except Exception as error:
             LOG.exception("a request failed for a reason of the server's own")
-            failure = from_exception(error)
-            return failure.http_status, error_body(failure)
+            return error_reply(from_exception(error))
 
     def _answer(self, method: str, path: str, body: bytes) -> bytes:
         if not path.lower().startswith("/v1/"):
@@ -77,9 +77,9 @@ class RestApi:
         return encode_document(to_document(metadata_message(self._repository.get(name, version))))
 
 
-def error_body(error: ServingError) -> bytes:
-    """The JSON that carries an error."""
-    return encode_document({"error": error.message})
+def error_reply(error: ServingError) -> Reply:
+    """The JSON that carries an error, under its status."""
+    return Reply(error.http_status, encode_document({"error": error.message}))
 
 
 def _version(digits: str | None) -> int | None:
