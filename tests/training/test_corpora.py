@@ -29,10 +29,7 @@ def test_characters_are_split_by_position(tmp_path):
     text = "abcdefghij" * 3
     (tmp_path / "plays.txt").write_text(text)
     splits = shakespeare.characters(tmp_path)
-    assert [part[0].target for part in (splits.train, splits.dev, splits.test)] == [text[:26], text[26:27], text[27:]]
-    pieces = shakespeare.characters(tmp_path, length=7)
-    assert [len(pair.target) for pair in pieces.train] == [7, 7, 7, 5]
-    assert "".join(pair.target for pair in pieces.train) == text[:26]
+    assert [part[0].target for part in (splits.dev, splits.train, splits.test)] == [text[:1], text[1:27], text[27:]]
     (tmp_path / "plays.txt").write_text("short")
     with pytest.raises(ValueError, match=r"characters of plays\.txt: expected at least 20\. Received: 5"):
         shakespeare.characters(tmp_path)

@@ -90,7 +90,7 @@ def test_classes_by_their_names():
 
 def test_one_text():
     splits = shakespeare.characters("tfds:made_up_plays")
-    whole = "".join(pair.target for part in (splits.train, splits.dev, splits.test) for pair in part)
+    whole = "".join(pair.target for part in (splits.dev, splits.train, splits.test) for pair in part)
     assert whole == "train text\n\nvalidation text\n\ntest text\n\n"
 
 

@@ -1,7 +1,7 @@
 """Tiny Shakespeare: 1.1 million characters of plays, to be written on character by character, or as a dialogue.
 
-Both are split by position: the last tenth is the test split; before it is development, half a tenth of the characters
-and a tenth of the speeches.
+Both are split by position, and the last tenth is the test split. Development is the first twentieth of the characters,
+so that what is learned from goes on right up to the test split; of the speeches it is the tenth before the last.
 """
 
 from collections.abc import Sequence
@@ -24,23 +24,18 @@ def _text(data: str | Path | None) -> tuple[str, str]:
     return read_text(path), path.name
 
 
-def _cut(items: Sequence, least: int, what: str, dev: float) -> list[Sequence]:
-    """What comes first, the given share before the last tenth, and the last tenth."""
-    if len(items) < least:
-        raise ValueError(f"{what}: expected at least {least}. Received: {len(items)}")
-    second = len(items) * 9 // 10
-    first = second - int(len(items) * dev)
-    return [items[:first], items[first:second], items[second:]]
+def _check(items: Sequence, what: str) -> None:
+    if len(items) < 20:
+        raise ValueError(f"{what}: expected at least 20. Received: {len(items)}")
 
 
-def characters(data: str | Path | None, length: int = 0) -> Splits:
-    """The text itself as targets without a source: each split whole, or in pieces of `length` characters."""
+def characters(data: str | Path | None) -> Splits:
+    """The text itself, each split one target without a source."""
     text, name = _text(data)
-    parts = [
-        [Pair("", part[i : i + length]) for i in range(0, len(part), length)] if length else [Pair("", part)]
-        for part in _cut(text, 20, f"characters of {name}", dev=0.05)
-    ]
-    return Splits(*parts, f"{name} (by position: 85 % train, 5 % dev, the last 10 % test)")
+    _check(text, f"characters of {name}")
+    first, last = len(text) // 20, len(text) * 9 // 10
+    parts = ([Pair("", part)] for part in (text[first:last], text[:first], text[last:]))
+    return Splits(*parts, f"{name} (by position: the first 5 % dev, 85 % train, the last 10 % test)")
 
 
 def speeches(text: str) -> list[str]:
@@ -71,8 +66,10 @@ def dialog(data: str | Path | None, turns: int = 3, words: int = 30) -> Splits:
         raise ValueError(f"turns, words: expected at least 1. Received: {turns}, {words}")
     text, name = _text(data)
     spoken = [" ".join(speech.split()[:words]) for speech in speeches(text)]
-    parts = [
+    _check(spoken, f"speeches (NAME: and lines) of {name}")
+    first, last = (len(spoken) * tenths // 10 for tenths in (8, 9))
+    parts = (
         [Pair(TURN.join(part[max(i - turns, 0) : i]), part[i]) for i in range(1, len(part))]
-        for part in _cut(spoken, 20, f"speeches (NAME: and lines) of {name}", dev=0.1)
-    ]
+        for part in (spoken[:first], spoken[first:last], spoken[last:])
+    )
     return Splits(*parts, f"{name} (speeches by position: 80 % train, 10 % dev, the last 10 % test)")

@@ -23,7 +23,7 @@ class ExecuteSettings(PairSettings):
     curriculum: str = "combined"  # or baseline, naive, mix
     length: int = 3  # digits of a number, at most
     nesting: int = 3  # operations in one another, at most
-    programs: int = 800_000  # for the whole training, each read once
+    programs: int = 3_200_000  # for the whole training, each read once
 
 
 FULL = ExecuteSettings(
