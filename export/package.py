@@ -11,6 +11,7 @@ from seqattn_tf.export import manifest
 from seqattn_tf.export.lite import write_lite
 from seqattn_tf.export.saved_model import versions, write_saved_model
 from seqattn_tf.export.verify import Agreement, fresh_texts, verify
+from seqattn_tf.export.warmup import write_warmup
 from seqattn_tf.models import Model, load
 from seqattn_tf.models.base import read_config
 from seqattn_tf.models.presets import find, presets
@@ -51,12 +52,14 @@ def export_model(model: Model, target: Path, record: dict, version: int | None =
             graph = write_saved_model(model, aside)
             write_lite(model, lite_aside)
             manifest.write(lite_aside, described)  # a LiteRT folder is not usable without one
-            agreement = verify(model, aside, lite_aside, fresh_texts(model.source.rules, FRESH_TEXTS))
+            texts = fresh_texts(model.source.rules, FRESH_TEXTS)
+            agreement = verify(model, aside, lite_aside, texts)
             agreement.check()
             described["verified"] = dataclasses.asdict(agreement)
             manifest.write(lite_aside, described)
             (aside / "assets.extra").mkdir()
             manifest.write(aside / "assets.extra", {**described, **graph})
+            write_warmup(aside / "assets.extra", target.name, texts)
     except OSError as error:
         if place.exists():  # another export was faster
             raise _taken(target, number) from error

@@ -6,12 +6,15 @@ import sys
 import time
 
 import pytest
+import tensorflow as tf
+from tensorflow_serving.apis import prediction_log_pb2
 
 from seqattn_tf.export import manifest, package
 from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.package import export_model, export_presets
 from seqattn_tf.export.saved_model import versions
 from seqattn_tf.export.verify import Agreement, verify
+from seqattn_tf.export.warmup import FILE
 from seqattn_tf.models import EncoderDecoder, Seq2Seq
 from seqattn_tf.text import SymbolRules
 
@@ -30,6 +33,9 @@ def test_versions_count_up_and_are_not_overwritten(tiny, tmp_path):
     with pytest.raises(ValueError, match=r"expected one that .* does not hold\. Received: 1"):
         export_model(tiny, tmp_path / "models/m", {}, version=1)
     assert versions(tmp_path / "models/m") == [1]
+    records = list(tf.data.TFRecordDataset(str(first.saved_model / "assets.extra" / FILE)).as_numpy_iterator())
+    requests = [prediction_log_pb2.PredictionLog.FromString(record).predict_log.request for record in records]
+    assert [tf.make_ndarray(request.inputs["text"]).shape for request in requests] == [(1,), (2,), (8,)]
     verified = manifest.read(first.saved_model / "assets.extra")["verified"]
     assert verified == {"texts": 100, "saved_model": 100, "lite": 100}
 
@@ -62,6 +68,7 @@ def test_of_two_exports_of_one_version_the_second_is_told(tiny, tmp_path, monkey
 SLOW_EXPORT = """
 import sys, time, pathlib
 from seqattn_tf.export import package
+from seqattn_tf.export.warmup import FILE
 from seqattn_tf.models import EncoderDecoder, Seq2Seq
 from seqattn_tf.text import SymbolRules
 a = SymbolRules(("a",))
