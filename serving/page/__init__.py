@@ -1,0 +1,95 @@
+"""The page at `/`: ask a model by hand and see what it looked at. Plain files, no build step, nothing from outside."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from seqattn_tf.serving import DEFAULT_SIGNATURE
+from seqattn_tf.serving.errors import ServingError
+from seqattn_tf.serving.http_server import JSON, Reply, Request
+from seqattn_tf.serving.repository import ModelRepository, VersionStatus
+from seqattn_tf.serving.servable import type_name
+
+MODELS_PATH = "/page/models.json"
+CONTENT_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",  # kept, but asked for again: an upgrade is seen at once
+}
+
+
+class Page:
+    """Answers for the page, its files and the list of models it offers.
+
+    Args:
+        repository: the models to offer.
+    """
+
+    def __init__(self, repository: ModelRepository):
+        self._repository = repository
+        self._files = _read_files(Path(__file__).parent)
+
+    def answer(self, request: Request) -> Reply | None:
+        """The reply to GET or HEAD of `/` and of what lies under `/page/`; None for all else."""
+        if request.method not in ("GET", "HEAD"):
+            return None
+        if request.path == MODELS_PATH:
+            return Reply(200, json.dumps({"models": self._models()}).encode(), JSON, HEADERS)
+        reply = self._files.get(request.path)
+        if reply is not None and reply.headers["ETag"] in request.headers.get("If-None-Match", ""):
+            return Reply(304, b"", reply.content_type, reply.headers)
+        return reply
+
+    def _models(self) -> list[dict[str, Any]]:
+        return [_describe(self._repository, name) for name in self._repository.names()]
+
+
+def _read_files(folder: Path) -> dict[str, Reply]:
+    """Every file of the page by its path on the server: what is not in here cannot be had."""
+    files = {}
+    for path in folder.rglob("*"):
+        if path.suffix in CONTENT_TYPES:
+            body = path.read_bytes()
+            headers = HEADERS | {"ETag": f'"{hashlib.sha256(body).hexdigest()[:32]}"'}
+            name = f"/page/{path.relative_to(folder).as_posix()}"
+            files[name] = Reply(200, body, CONTENT_TYPES[path.suffix], headers)
+    files["/"] = files.pop("/page/index.html")
+    return files
+
+
+def _describe(repository: ModelRepository, name: str) -> dict[str, Any]:
+    """One model: the version that answers, the state of each version seen, the names of what goes in and comes out."""
+    try:
+        statuses = repository.status(name)
+    except ServingError:  # gone since its name was read
+        statuses = []
+    model = {"name": name, "version": None, "inputs": [], "outputs": [], "versions": [*map(_version, statuses)]}
+    try:
+        servable = repository.get(name)
+    except ServingError:
+        return model
+    model["version"] = str(servable.version)
+    signature = servable.signature_defs.get(DEFAULT_SIGNATURE)
+    if signature is not None:
+        model["inputs"] = [{"name": alias, "type": type_name(info.dtype)} for alias, info in signature.inputs.items()]
+        model["outputs"] = sorted(signature.outputs)
+    return model
+
+
+def _version(status: VersionStatus) -> dict[str, str]:
+    # A version is an int64, which a number of JavaScript cannot hold.
+    return {"version": str(status.version), "state": status.state, "error": status.error_message}

@@ -1,0 +1,40 @@
+// One answer: what was said, how sure the model is, its other ideas, and the views that fit.
+
+import { element } from "./dom.js";
+import { draw } from "./views/index.js";
+import { probability } from "./words.js";
+
+/** Elements for the outputs of one text: `spoken`, which a screen reader says at once, and `details`. */
+export function answer(outputs, milliseconds) {
+  const said = outputs.text?.[0];
+  const score = outputs.score?.[0];
+  const facts = [`${milliseconds < 10 ? milliseconds.toFixed(1) : Math.round(milliseconds)} ms there and back`];
+  const spoken = [];
+  if (typeof said === "string") {
+    if (said && typeof score === "number") facts.unshift(score > 0 ? `score ${score}` : `probability ${probability(score)}`);
+    const words = said || "The model gave no answer to this text.";
+    spoken.push(element("p", { class: said ? "said" : "said quiet", dir: "auto" }, words));
+  }
+  spoken.push(element("p", { class: "facts quiet" }, facts.join(" \u00b7 ")));
+  return { spoken, details: [...best(outputs), ...draw(outputs, 0)] };
+}
+
+/** The best answers with bars, where there is more than one. */
+function best(outputs) {
+  const scores = outputs.alternative_scores?.[0] ?? [];
+  const others = (outputs.alternatives?.[0] ?? []).map((other, index) => [other, scores[index]]);
+  const real = others.filter(([, score]) => score > -Infinity); // a place that no answer fills has a score of -Infinity
+  if (!real.length) return [];
+  const all = [[outputs.text[0], outputs.score[0]], ...real];
+  const top = Math.max(...all.map(([, score]) => score));
+  const head = ["Answer", "Probability"].map((name) => element("th", { scope: "col" }, name));
+  const rows = all.map(([text, score]) => {
+    const bar = element("span", { class: "bar", "aria-hidden": true });
+    bar.style.setProperty("--share", Math.exp(score - top));
+    return element("tr", {}, ...[text, probability(score), bar].map((part) => element("td", { dir: "auto" }, part)));
+  });
+  return [
+    element("table", { class: "best" }, element("caption", {}, `The ${all.length} best answers`),
+      element("thead", {}, element("tr", {}, ...head, element("td"))), element("tbody", {}, ...rows)),
+  ];
+}

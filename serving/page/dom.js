@@ -1,0 +1,31 @@
+// Makes elements. Text goes in as text, never as markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+export const element = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
+export const drawn = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+
+export function set(node, attributes) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === false || value == null) node.removeAttribute(name);
+    else node.setAttribute(name, value === true ? "" : value);
+  }
+  return node;
+}
+
+function fill(node, attributes, children) {
+  set(node, attributes).append(...children);
+  return node;
+}
+
+/** Gives `node` the tone of a share from 0 to 1; the ramp itself is in page.css, one for light and one for dark. */
+export function shade(node, share) {
+  node.classList.add("shade");
+  node.classList.toggle("deep", share > 0.6);
+  node.style.setProperty("--first", Math.min(1, 2 * share));
+  node.style.setProperty("--second", Math.max(0, 2 * share - 1));
+}
+
+export function unshade(node) {
+  node.classList.remove("shade", "deep");
+}

@@ -1,0 +1,86 @@
+// What each symbol of the answer looked at: as highlighted text, as a map, and as a table for screen readers.
+
+import { element } from "../dom.js";
+import { legible, weightOf } from "../words.js";
+import { highlight } from "./highlight.js";
+import { map } from "./map.js";
+
+export const alignment = {
+  fits: (outputs) =>
+    ["attention", "tokens_in", "tokens_out"].every((name) => Array.isArray(outputs[name]?.[0])) &&
+    !Array.isArray(outputs.attention[0][0]?.[0]), // one weight for each pair of symbols
+  draw(outputs, row) {
+    const look = read(outputs, row);
+    if (!look.top) return element("p", { class: "quiet" }, nothing(look));
+    const pointed = new Pointed();
+    const reading = element("p", { class: "reading", role: "status" });
+    const say = () => reading.replaceChildren(...sentence(look, pointed));
+    pointed.addEventListener("change", say);
+    say();
+    return element(
+      "figure",
+      { class: "alignment" },
+      element("figcaption", {}, "What it looked at"),
+      highlight(look, pointed),
+      map(look, pointed),
+      element("div", { class: "below" }, legend(look.top), reading),
+      spoken(look),
+    );
+  },
+};
+
+/** Which row and column are pointed at, by mouse or by keyboard; -1: none. Tells whoever listens for "change". */
+class Pointed extends EventTarget {
+  row = -1;
+  column = -1;
+
+  at(row, column) {
+    if (row === this.row && column === this.column) return;
+    Object.assign(this, { row, column });
+    this.dispatchEvent(new Event("change"));
+  }
+}
+
+/** One row of the outputs without its padding; `top` is the end of the scale, 0 where there is nothing to see. */
+function read(outputs, row) {
+  const [into, out] = ["tokens_in", "tokens_out"].map((name) => outputs[name][row].filter((symbol) => symbol !== ""));
+  const weights = out.map((_, i) => into.map((_, j) => outputs.attention[row][i]?.[j] ?? 0));
+  const largest = Math.max(0, ...weights.flat());
+  return { into, out, weights, text: outputs.text?.[row] ?? "", top: Math.ceil(Math.round(largest * 1e4) / 1e3) / 10 };
+}
+
+function nothing({ into, out }) {
+  if (!into.length) return "There was nothing to look at: the text is empty.";
+  return out.length ? "This model does not look back at the text." : "Nothing was said, so nothing was looked at.";
+}
+
+function sentence(look, { row, column }) {
+  const { into, out, weights } = look;
+  if (row < 0 && column < 0) return ["Point at a symbol or a tile, or move over the map with the arrow keys."];
+  if (column < 0) return [apart(out[row]), " looked at ", ...most(into, weights[row])];
+  if (row < 0) return [apart(into[column]), " was looked at by ", ...most(out, weights.map((each) => each[column]))];
+  return [apart(out[row]), " looked at ", apart(into[column]), ` with weight ${weightOf(weights[row][column])}`];
+}
+
+const apart = (symbol) => element("bdi", {}, legible(symbol)); // of either direction, whatever the sentence around it
+
+function most(symbols, weights) {
+  const order = weights.map((weight, index) => [weight, symbols[index]]).sort(([a], [b]) => b - a);
+  return order.slice(0, 3).flatMap(([weight, symbol], index) => [index ? ", " : "", apart(symbol), ` (${weightOf(weight)})`]);
+}
+
+function legend(top) {
+  return element("p", { class: "legend quiet" }, "0", element("span", { class: "ramp" }), String(top));
+}
+
+function spoken({ into, out, weights }) {
+  const head = into.map((symbol) => element("th", { scope: "col" }, legible(symbol)));
+  const rows = out.map((symbol, i) =>
+    element("tr", {}, element("th", { scope: "row" }, legible(symbol)),
+      ...weights[i].map((weight) => element("td", {}, weightOf(weight)))),
+  );
+  return element("div", { class: "unseen" },
+    element("table", {}, element("caption", {}, "Weight of each symbol of the text for each symbol of the answer"),
+      element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "answer"), ...head)),
+      element("tbody", {}, ...rows)));
+}

@@ -1,0 +1,27 @@
+// Numbers and symbols as a person reads them.
+
+const LONGEST = 24; // characters of a label
+
+/** A log-probability as a share in a hundred, or as one chance in so many where it is small. */
+export function probability(score) {
+  const share = Math.exp(score);
+  if (share >= 0.1) return `${Math.round(share * 1000) / 10} %`;
+  if (share >= 0.001) return `${Number((share * 100).toPrecision(2))} %`;
+  return share < 1e-9 ? "less than 1 in a billion" : `1 in ${Number((1 / share).toPrecision(2)).toLocaleString("en")}`;
+}
+
+export const weightOf = (weight) => weight.toFixed(3);
+
+/** A symbol as running text: the mark of a word's beginning is the space it stands for. */
+export const plain = (symbol) => symbol.replaceAll("\u2581", " ");
+
+/** A symbol as a label: every character visible, cut where it is very long. */
+export function legible(symbol) {
+  const text = plain(symbol).replaceAll("\n", "\u21b5").replaceAll("\t", "\u21e5");
+  const shown = [...(text.trim() || "\u2423".repeat(text.length))];
+  return shown.length > LONGEST ? shown.slice(0, LONGEST - 1).join("") + "\u2026" : shown.join("");
+}
+
+/** Whether symbols are pieces of running text, to be set without gaps: letters, or words that carry their space. */
+export const running = (symbols) =>
+  symbols.every((symbol) => [...symbol].length === 1) || symbols.some((symbol) => symbol.startsWith("\u2581"));
