@@ -29,13 +29,18 @@ setup(
     python_requires=">=3.10,<3.14",
     packages=packages,
     package_dir=ROOMS,
-    package_data={"seqattn_tf": ["presets/*/*", "presets/*/assets/*"]},
+    package_data={
+        "seqattn_tf": ["presets/*/*", "presets/*/assets/*"],
+        "seqattn_tf.serving.page": ["*.html", "*.css", "*.js", "*.svg", "views/*.js"],
+    },
     entry_points={"console_scripts": ["seqattn=seqattn_tf.cli:main"]},
     install_requires=[
         "tensorflow==2.21.*",
         "tensorflow-text==2.21.*",
         "keras>=3.15,<3.16",
         "tensorflow-serving-api==2.21.*",
+        "grpcio-health-checking",
+        "grpcio-reflection",
         "ai-edge-litert",
         "tensorflow-datasets",
         "sacrebleu",
@@ -47,7 +52,7 @@ setup(
         "tqdm",
     ],
     extras_require={
-        "dev": ["pytest", "pytest-xdist", "ruff"],
+        "dev": ["pytest", "pytest-xdist", "ruff", "playwright", "ovmsclient", "hypothesis", "trustme"],
         "bench": ["torch==2.13.0", "torch-struct==0.5"],
         "docs": ["pdoc"],
     },

@@ -16,7 +16,7 @@ from typing import Any
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; bad input ends with a message and status 2, a server's refusal with status 1."""
     options = _parser().parse_args(arguments)
-    if not (getattr(options, "url", None) or "").startswith("http://"):  # REST needs no TensorFlow
+    if not (getattr(options, "url", None) or "").startswith(("http://", "https://")):  # REST needs no TensorFlow
         _load_tensorflow_quietly()
     from seqattn_tf.serving.errors import ServingError
 
@@ -67,11 +67,13 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("model", help="the folder of a run, or a preset")
     export.add_argument("target", type=Path, help="models/NAME; LiteRT goes to lite/NAME beside models/")
 
+    from seqattn_tf.serving.config import add_flags
+
     serve = command("serve", _serve, "serve a folder of exported models by TensorFlow Serving's REST and gRPC")
     serve.add_argument("models", type=Path, nargs="?", help="the folder; without it the presets are served")
-    serve.add_argument("--rest_api_port", type=int, default=8501)
-    serve.add_argument("--port", type=int, default=8500, help="of gRPC")
-    serve.add_argument("--host", default="127.0.0.1")
+    serve.add_argument("--embedded", action="store_true", help="our own server, even where TensorFlow Serving is")
+    serve.add_argument("--container_image", default="", help="run TensorFlow Serving from this image, with Docker")
+    add_flags(serve)
 
     query = command("query", _query, "ask a model")
     query.add_argument("model", help="a preset or the folder of a run; with --url, the name on the server")
@@ -156,14 +158,22 @@ def _export(options: argparse.Namespace) -> None:
 
 
 def _serve(options: argparse.Namespace) -> None:
-    from seqattn_tf.serving.server import ServerConfig, serve
+    from seqattn_tf.serving import launcher
+    from seqattn_tf.serving.config import from_flags
 
     models = options.models
-    if models is None:
+    if models is None and options.model_base_path is None and options.model_config_file is None:
         from seqattn_tf.export.package import export_presets
 
         models = export_presets()
-    serve(ServerConfig(models, rest_api_port=options.rest_api_port, port=options.port, host=options.host))
+    config = from_flags(models, options)
+    if options.container_image or (launcher.find() and not options.embedded):
+        launcher.serve(config, options.container_image)
+    else:
+        from seqattn_tf.serving.server import serve
+
+        print("the embedded server: for development, tests and small installations", file=sys.stderr)
+        serve(config)
 
 
 def _query(options: argparse.Namespace) -> None:
@@ -174,13 +184,12 @@ def _query(options: argparse.Namespace) -> None:
         from seqattn_tf.serving.client import connect
 
         with closing(connect(options.url)) as client:
-            found = client.predict(options.model, {"text": texts})
-        rows = [{key: _plain(value[i]) for key, value in found.items()} for i in range(len(texts))]
+            answers = client.answer(options.model, texts)
     else:
         from seqattn_tf.models.presets import open_model
 
         answers = open_model(options.model).answer(texts)
-        rows = [{key: _plain(value) for key, value in vars(answer).items()} for answer in answers]
+    rows = [{key: _plain(value) for key, value in vars(answer).items()} for answer in answers]
     for text, row in zip(texts, rows, strict=True):
         print(json.dumps(row, ensure_ascii=False) if options.json else f"{text}\t{row['text']}\t{row['score']:.3f}")
 

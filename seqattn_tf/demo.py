@@ -116,10 +116,9 @@ def _ask(folder: Path, words: list[str]) -> dict[str, Answer]:
     with Server(ServerConfig(folder / "models", rest_api_port=0, port=0)) as server:
         print(f"   {server.rest_url}  grpc://{server.grpc_address}")
         with closing(connect(server.rest_url)) as rest, closing(connect(f"grpc://{server.grpc_address}")) as grpc:
-            by_rest, found = (client.predict("pronounce", {"text": words}) for client in (rest, grpc))
+            by_rest, answers = (client.answer("pronounce", words) for client in (rest, grpc))
     edge = LiteModel(folder / "lite" / "pronounce").answer(words)
-    said = list(found["text"])
-    for way, texts in (("REST", by_rest["text"]), ("LiteRT", (answer.text for answer in edge))):
-        same = sum(a == b for a, b in zip(said, texts, strict=True))
+    for way, others in (("REST", by_rest), ("LiteRT", edge)):
+        same = sum(a.text == b.text for a, b in zip(answers, others, strict=True))
         print(f"   {way} and gRPC agree on {same} of {len(words)} words")
-    return {word: Answer.from_outputs(found, row) for row, word in enumerate(words)}
+    return dict(zip(words, answers, strict=True))

@@ -1,7 +1,7 @@
 """Clients of a model server: one small interface, by REST or by gRPC, for ours and for TF Serving itself.
 
->>> client = connect("http://127.0.0.1:8501")  # doctest: +SKIP
->>> client.predict("translate", {"text": ["tom is here"]})["text"]  # doctest: +SKIP
+>>> client = connect("http://127.0.0.1:8501", timeout=5.0)  # doctest: +SKIP
+>>> client.answer("pronounce", ["hello"])[0].text  # doctest: +SKIP
 
 `RestClient` needs no TensorFlow; `GrpcClient` (see `grpc_client`) loads it when first used.
 """
@@ -11,130 +11,127 @@ from __future__ import annotations
 import base64
 import http.client
 import json
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import numpy as np
 
-from seqattn_tf.serving import DEFAULT_SIGNATURE
+from seqattn_tf.serving.asking import Asked, Client, Manner
 from seqattn_tf.serving.errors import ServingError, from_http
 from seqattn_tf.serving.json_values import is_base64
 
-if TYPE_CHECKING:
-    from seqattn_tf.serving.grpc_client import GrpcClient
 
-
-class RestClient:
-    """Asks a server by REST, over connections that are kept for the next request. Safe in threads.
+class RestClient(Client):
+    """Asks by REST, over connections that are kept for the next request.
 
     Args:
-        url: `http://host:port`.
-        timeout: seconds that an answer may take.
+        url: `http://host:port` or `https://host:port`.
+        **manner: see `asking.Manner`.
     """
 
-    def __init__(self, url: str, timeout: float = 60.0):
+    def __init__(self, url: str, **manner: Any):
         parts = urlsplit(url)
-        if parts.scheme != "http" or not parts.hostname:
-            raise ValueError(f"url: expected http://host:port. Received: {url!r}")
-        self.address = parts.netloc
-        self._timeout = timeout
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"url: expected http://host:port or https://host:port. Received: {url!r}")
+        super().__init__(parts.netloc, Manner(**manner))
+        self._url = f"{parts.scheme}://{parts.netloc}"
+        self._tls = _trusting(self.manner.ca_file) if parts.scheme == "https" else None
+        self._headers = {"Content-Type": "application/json"}
+        if self.manner.token:
+            self._headers["Authorization"] = f"Bearer {self.manner.token}"
         self._idle: list[http.client.HTTPConnection] = []
-        self._output_names: dict[tuple[str, str], str] = {}
-
-    def predict(
-        self,
-        model: str,
-        inputs: Mapping[str, Sequence[Any] | np.ndarray],
-        version: int | None = None,
-        signature_name: str = DEFAULT_SIGNATURE,
-    ) -> dict[str, np.ndarray]:
-        """Runs a signature on named inputs.
-
-        Returns:
-            One array for each output. Strings are `str`, or `bytes` where the output's name ends in `_bytes`.
-
-        Raises:
-            ServingError: with the server's code and message, or UNAVAILABLE when there is no server.
-        """
-        columns = {alias: _plain(value) for alias, value in inputs.items()}
-        body = {"signature_name": signature_name, "inputs": columns}
-        outputs = self._request("POST", _path(model, version) + ":predict", json.dumps(body).encode())["outputs"]
-        if not isinstance(outputs, dict) or is_base64(outputs):
-            outputs = {self._only_output(model, version, signature_name): outputs}
-        return {alias: _array(value) for alias, value in outputs.items()}
-
-    def status(self, model: str) -> dict[str, Any]:
-        """The versions of a model and their states, as the REST API tells them."""
-        return self._request("GET", _path(model))
-
-    def metadata(self, model: str) -> dict[str, Any]:
-        """The signatures of a model, as the REST API tells them."""
-        return self._request("GET", _path(model) + "/metadata")
+        self._output_names: dict[tuple[Asked, str], str] = {}
 
     def close(self) -> None:
         """Closes the connections that are kept; the client can still be used."""
         while self._idle:
             self._idle.pop().close()
 
-    def _only_output(self, model: str, version: int | None, signature_name: str) -> str:
+    def _predict(self, asked: Asked, inputs: Mapping[str, Any], signature_name: str, timeout: float) -> dict:
+        columns = {alias: _plain(value) for alias, value in inputs.items()}
+        body = json.dumps({"signature_name": signature_name, "inputs": columns}).encode()
+        outputs = self._request("POST", _path(asked) + ":predict", timeout, body)["outputs"]
+        if not isinstance(outputs, dict) or is_base64(outputs):
+            outputs = {self._only_output(asked, signature_name, timeout): outputs}
+        return {alias: _array(value) for alias, value in outputs.items()}
+
+    def _status(self, asked: Asked, timeout: float) -> dict[str, Any]:
+        return self._request("GET", _path(asked), timeout)
+
+    def _metadata(self, asked: Asked, timeout: float) -> dict[str, Any]:
+        return self._request("GET", _path(asked) + "/metadata", timeout)
+
+    def _only_output(self, asked: Asked, signature_name: str, timeout: float) -> str:
         """The name of a single output, which REST leaves out of its answers."""
-        key = (_path(model, version), signature_name)
+        key = (asked, signature_name)
         if key not in self._output_names:
-            metadata = self._request("GET", key[0] + "/metadata")
-            signature = metadata["metadata"]["signature_def"]["signature_def"][signature_name]
-            self._output_names[key] = next(iter(signature["outputs"]))
+            signatures = self._metadata(asked, timeout)["metadata"]["signature_def"]["signature_def"]
+            self._output_names[key] = next(iter(signatures[signature_name]["outputs"]))
         return self._output_names[key]
 
-    def _request(self, method: str, path: str, body: bytes | None = None) -> dict[str, Any]:
+    def _request(self, method: str, path: str, timeout: float, body: bytes | None = None) -> dict[str, Any]:
         try:
-            status, text = self._exchange(method, path, body)
+            status, text = self._exchange(method, path, body, timeout)
         except TimeoutError as error:
             raise ServingError(
-                "DEADLINE_EXCEEDED", f"{self.address}: expected an answer within {self._timeout} s. Received: none"
+                "DEADLINE_EXCEEDED", f"{self.address}: expected an answer within {timeout:.3g} s. Received: none"
             ) from error
         except (OSError, http.client.HTTPException) as error:
-            raise ServingError(
-                "UNAVAILABLE", f"expected a model server at http://{self.address}. Received: {error!r}"
-            ) from error
+            raise ServingError("UNAVAILABLE", f"expected a model server at {self._url}. Received: {error!r}") from error
         try:
             document = json.loads(text)
         except ValueError:
-            document = {"error": f"expected JSON from http://{self.address}{path}. Received: {text[:200]!r}"}
+            document = {"error": f"expected JSON from {self._url}{path}. Received: {text[:200]!r}"}
         if not isinstance(document, dict) or status != 200 or "error" in document:
             message = document.get("error", text) if isinstance(document, dict) else text
             raise from_http(status, str(message))
         return document
 
-    def _exchange(self, method: str, path: str, body: bytes | None) -> tuple[int, str]:
+    def _exchange(self, method: str, path: str, body: bytes | None, timeout: float) -> tuple[int, str]:
         try:
             connection, reused = self._idle.pop(), True
         except IndexError:
-            connection, reused = http.client.HTTPConnection(self.address, timeout=self._timeout), False
+            connection, reused = self._connection(), False
         try:
-            connection.request(method, path, body, {"Content-Type": "application/json"})
+            connection.timeout = timeout
+            if connection.sock is not None:
+                connection.sock.settimeout(timeout)
+            connection.request(method, path, body, self._headers)
             response = connection.getresponse()
             text = response.read().decode("utf-8", "replace")
         except (OSError, http.client.HTTPException) as error:
             connection.close()
             if not reused or isinstance(error, TimeoutError):
                 raise
-            # A server may close an idle connection at any time; requests are pure, so asking again is safe.
-            return self._exchange(method, path, body)
+            # A server may close an idle connection at any time; that is no failed try.
+            return self._exchange(method, path, body, timeout)
         self._idle.append(connection)
         return response.status, text
 
+    def _connection(self) -> http.client.HTTPConnection:
+        if self._tls is None:
+            return http.client.HTTPConnection(self.address)
+        return http.client.HTTPSConnection(self.address, context=self._tls)
 
-def connect(url: str) -> RestClient | GrpcClient:
-    """A client for `http://host:port` (REST) or `grpc://host:port`."""
+
+def connect(url: str, **manner: Any) -> Client:
+    """A client for `http://`, `https://` (REST), `grpc://` or `grpcs://` (gRPC) and `host:port`.
+
+    Args:
+        url: where the server is.
+        **manner: `timeout`, `retries`, `token`, `ca_file`; see `asking.Manner`.
+    """
     scheme, _, address = url.partition("://")
-    if scheme == "http" and address:
-        return RestClient(url)
-    if scheme == "grpc" and address:
+    if scheme in ("http", "https") and address:
+        return RestClient(url, **manner)
+    if scheme in ("grpc", "grpcs") and address:
         from seqattn_tf.serving.grpc_client import GrpcClient
 
-        return GrpcClient(address)
-    raise ValueError(f"url: expected http://host:port or grpc://host:port. Received: {url!r}")
+        return GrpcClient(address, tls=scheme == "grpcs", **manner)
+    raise ValueError(f"url: expected http(s)://host:port or grpc(s)://host:port. Received: {url!r}")
 
 
 def __getattr__(name: str) -> Any:
@@ -146,8 +143,18 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def _path(model: str, version: int | None = None) -> str:
-    return f"/v1/models/{quote(model, safe='')}" + ("" if version is None else f"/versions/{version}")
+def _trusting(ca_file: Path | None) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    if ca_file is not None:
+        context.load_verify_locations(ca_file)
+    return context
+
+
+def _path(asked: Asked) -> str:
+    path = f"/v1/models/{quote(asked.model, safe='')}"
+    if asked.label:
+        return f"{path}/labels/{quote(asked.label, safe='')}"
+    return path if asked.version is None else f"{path}/versions/{asked.version}"
 
 
 def _plain(value: Any) -> Any:

@@ -1,8 +1,8 @@
-"""The gRPC client: the interface of `client.RestClient` over TF Serving's protos."""
+"""The gRPC client, over TF Serving's protos."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import grpc
@@ -16,83 +16,84 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
-from seqattn_tf.serving import DEFAULT_SIGNATURE
+from seqattn_tf.serving.asking import Asked, Client, Manner
 from seqattn_tf.serving.errors import ServingError
 from seqattn_tf.serving.json_values import BYTES_SUFFIX
 from seqattn_tf.serving.messages import SIGNATURE_DEF, to_document
 
 
-class GrpcClient:
-    """Asks a server by gRPC. Safe in threads.
+class GrpcClient(Client):
+    """Asks by gRPC.
 
     Args:
         address: `host:port`.
-        timeout: seconds that an answer may take.
+        tls: whether the server has a certificate.
+        **manner: see `asking.Manner`.
     """
 
-    def __init__(self, address: str, timeout: float = 60.0):
-        self.address = address
-        self._timeout = timeout
+    def __init__(self, address: str, tls: bool = False, **manner: Any):
+        super().__init__(address, Manner(**manner))
         # The default limit of 4 MB is the client's, and an attention map of a batch may be larger.
-        self._channel = grpc.insecure_channel(address, options=(("grpc.max_receive_message_length", -1),))
+        options = (
+            ("grpc.max_receive_message_length", -1),
+            ("grpc.initial_reconnect_backoff_ms", 100),  # else a second: longer than all our tries
+            ("grpc.min_reconnect_backoff_ms", 100),
+        )
+        if tls:
+            trusted = self.manner.ca_file.read_bytes() if self.manner.ca_file else None
+            self._channel = grpc.secure_channel(address, grpc.ssl_channel_credentials(trusted), options)
+        else:
+            self._channel = grpc.insecure_channel(address, options)
+        self._headers = [("authorization", f"Bearer {self.manner.token}")] if self.manner.token else []
         self._predictions = prediction_service_pb2_grpc.PredictionServiceStub(self._channel)
         self._models = model_service_pb2_grpc.ModelServiceStub(self._channel)
-        self._dtypes: dict[tuple[str, int | None, str], dict[str, tf.DType]] = {}
-
-    def predict(
-        self,
-        model: str,
-        inputs: Mapping[str, Sequence[Any] | np.ndarray],
-        version: int | None = None,
-        signature_name: str = DEFAULT_SIGNATURE,
-    ) -> dict[str, np.ndarray]:
-        """Runs a signature on named inputs; see `RestClient.predict`."""
-        key = (model, version, signature_name)
-        dtypes = self._dtypes.get(key) or self._input_dtypes(*key)
-        self._dtypes[key] = dtypes
-        request = predict_pb2.PredictRequest()
-        _fill(request.model_spec, model, version)
-        request.model_spec.signature_name = signature_name
-        for alias, value in inputs.items():
-            request.inputs[alias].CopyFrom(_proto(alias, value, dtypes.get(alias)))
-        try:
-            response = self._call(self._predictions.Predict, request)
-        except ServingError:
-            self._dtypes.pop(key, None)  # a version with other inputs may have come in
-            raise
-        return {alias: _text(alias, tf.make_ndarray(proto)) for alias, proto in response.outputs.items()}
-
-    def status(self, model: str) -> dict[str, Any]:
-        """The versions of a model and their states, in the form of the REST API."""
-        request = get_model_status_pb2.GetModelStatusRequest()
-        _fill(request.model_spec, model)
-        return to_document(self._call(self._models.GetModelStatus, request))
-
-    def metadata(self, model: str) -> dict[str, Any]:
-        """The signatures of a model, in the form of the REST API."""
-        return to_document(self._metadata(model))
+        self._dtypes: dict[tuple[Asked, str], dict[str, tf.DType]] = {}
 
     def close(self) -> None:
         """Closes the channel."""
         self._channel.close()
 
-    def _metadata(self, model: str, version: int | None = None) -> get_model_metadata_pb2.GetModelMetadataResponse:
-        request = get_model_metadata_pb2.GetModelMetadataRequest(metadata_field=[SIGNATURE_DEF])
-        _fill(request.model_spec, model, version)
-        return self._call(self._predictions.GetModelMetadata, request)
+    def _predict(self, asked: Asked, inputs: Mapping[str, Any], signature_name: str, timeout: float) -> dict:
+        key = (asked, signature_name)
+        dtypes = self._dtypes.get(key) or self._input_dtypes(*key, timeout)
+        self._dtypes[key] = dtypes
+        request = predict_pb2.PredictRequest()
+        _fill(request.model_spec, asked)
+        request.model_spec.signature_name = signature_name
+        for alias, value in inputs.items():
+            request.inputs[alias].CopyFrom(_proto(alias, value, dtypes.get(alias)))
+        try:
+            response = self._call(self._predictions.Predict, request, timeout)
+        except ServingError:
+            self._dtypes.pop(key, None)  # a version with other inputs may have come in
+            raise
+        return {alias: _text(alias, tf.make_ndarray(proto)) for alias, proto in response.outputs.items()}
 
-    def _input_dtypes(self, model: str, version: int | None, signature_name: str) -> dict[str, tf.DType]:
+    def _status(self, asked: Asked, timeout: float) -> dict[str, Any]:
+        request = get_model_status_pb2.GetModelStatusRequest()
+        _fill(request.model_spec, asked)
+        return to_document(self._call(self._models.GetModelStatus, request, timeout))
+
+    def _metadata(self, asked: Asked, timeout: float) -> dict[str, Any]:
+        return to_document(self._signatures(asked, timeout))
+
+    def _signatures(self, asked: Asked, timeout: float) -> get_model_metadata_pb2.GetModelMetadataResponse:
+        request = get_model_metadata_pb2.GetModelMetadataRequest(metadata_field=[SIGNATURE_DEF])
+        _fill(request.model_spec, asked)
+        return self._call(self._predictions.GetModelMetadata, request, timeout)
+
+    def _input_dtypes(self, asked: Asked, signature_name: str, timeout: float) -> dict[str, tf.DType]:
         """What each input must be: a list of numbers alone does not say int32 or int64."""
         signatures = get_model_metadata_pb2.SignatureDefMap()
-        self._metadata(model, version).metadata[SIGNATURE_DEF].Unpack(signatures)
+        self._signatures(asked, timeout).metadata[SIGNATURE_DEF].Unpack(signatures)
         if signature_name not in signatures.signature_def:
             return {}  # the server has the right words for this
         inputs = signatures.signature_def[signature_name].inputs
         return {alias: tf.as_dtype(info.dtype) for alias, info in inputs.items()}
 
-    def _call(self, method: Callable[..., Any], request: Any) -> Any:
+    def _call(self, method: Callable[..., Any], request: Any, timeout: float) -> Any:
         try:
-            return method(request, timeout=self._timeout)
+            return method(request, timeout=timeout, metadata=self._headers)
         except grpc.RpcError as error:
             code, details = error.code().name, error.details()
             if code == "UNAVAILABLE":
@@ -100,10 +101,12 @@ class GrpcClient:
             raise ServingError(code, details) from error
 
 
-def _fill(spec: Any, model: str, version: int | None = None) -> None:
-    spec.name = model
-    if version is not None:
-        spec.version.value = version
+def _fill(spec: Any, asked: Asked) -> None:
+    spec.name = asked.model
+    if asked.label:
+        spec.version_label = asked.label
+    elif asked.version is not None:
+        spec.version.value = asked.version
 
 
 def _proto(alias: str, value: Any, dtype: tf.DType | None) -> Any:

@@ -6,61 +6,64 @@ Methods that are not written here answer UNIMPLEMENTED: the generated base class
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import grpc
-import numpy as np
-import tensorflow as tf
-from tensorflow.core.framework import tensor_pb2
 from tensorflow_serving.apis import (
+    classification_pb2,
     get_model_metadata_pb2,
     get_model_status_pb2,
+    inference_pb2,
+    model_management_pb2,
     model_pb2,
     model_service_pb2_grpc,
     predict_pb2,
     prediction_service_pb2_grpc,
+    regression_pb2,
 )
 
-from seqattn_tf.serving import DEFAULT_SIGNATURE
 from seqattn_tf.serving.errors import ServingError, from_exception
+from seqattn_tf.serving.inference import Inference
 from seqattn_tf.serving.messages import SIGNATURE_DEF, metadata_message, status_message
-from seqattn_tf.serving.repository import ModelRepository, VersionStatus
+from seqattn_tf.serving.metrics import Metrics
+from seqattn_tf.serving.repository import ModelRepository
 from seqattn_tf.serving.servable import Servable
+from seqattn_tf.serving.tensor_protos import read_tensor, write_tensor
 
 LOG = logging.getLogger(__name__)
 Response = TypeVar("Response")
-
-# TF Serving writes outputs into the typed field of the proto, and clients read that field by name.
-_VALUE_FIELDS = {
-    tf.float32: "float_val",
-    tf.float64: "double_val",
-    tf.int8: "int_val",
-    tf.int16: "int_val",
-    tf.int32: "int_val",
-    tf.uint8: "int_val",
-    tf.uint16: "int_val",
-    tf.int64: "int64_val",
-    tf.uint32: "uint32_val",
-    tf.uint64: "uint64_val",
-    tf.bool: "bool_val",
-    tf.string: "string_val",
-}
+_NO_DEADLINE = 365 * 86400.0
 
 
 class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
-    """Predict and GetModelMetadata.
+    """Predict, Classify, Regress, MultiInference and GetModelMetadata.
 
     Args:
         repository: where the models are.
+        metrics: where Predict, Classify and Regress are counted; TF Serving does not count the others.
     """
 
-    def __init__(self, repository: ModelRepository):
+    def __init__(self, repository: ModelRepository, metrics: Metrics | None = None):
         self._repository = repository
+        self._metrics = metrics or Metrics()
 
     def Predict(self, request: predict_pb2.PredictRequest, context: grpc.ServicerContext) -> Any:
         """Runs a signature on the tensors of a request."""
-        return _answer(context, self._predict, request)
+        return self._counted("Predict", context, self._predict, request)
+
+    def Classify(self, request: classification_pb2.ClassificationRequest, context: grpc.ServicerContext) -> Any:
+        """Tells the classes and scores of examples."""
+        return self._counted("Classify", context, self._classify, request)
+
+    def Regress(self, request: regression_pb2.RegressionRequest, context: grpc.ServicerContext) -> Any:
+        """Tells a value for each example."""
+        return self._counted("Regress", context, self._regress, request)
+
+    def MultiInference(self, request: inference_pb2.MultiInferenceRequest, context: grpc.ServicerContext) -> Any:
+        """Classifies and regresses the same examples by several signatures of one version."""
+        return _answer(context, self._multi_inference, request)
 
     def GetModelMetadata(
         self, request: get_model_metadata_pb2.GetModelMetadataRequest, context: grpc.ServicerContext
@@ -68,21 +71,59 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         """Tells the signatures of a model."""
         return _answer(context, self._metadata, request)
 
-    def _predict(self, request: predict_pb2.PredictRequest) -> predict_pb2.PredictResponse:
-        servable = _servable(self._repository, request)
-        signature_name = request.model_spec.signature_name or DEFAULT_SIGNATURE
-        inputs = {alias: _array(alias, proto) for alias, proto in request.inputs.items()}
-        outputs = servable.predict(signature_name, inputs, list(request.output_filter))
-        response = predict_pb2.PredictResponse()
-        response.model_spec.name = servable.name
-        response.model_spec.version.value = servable.version
-        response.model_spec.signature_name = signature_name
+    def _counted(
+        self,
+        api: str,
+        context: grpc.ServicerContext,
+        method: Callable[[Any, grpc.ServicerContext], Response],
+        request: Any,
+    ) -> Response:
+        start = time.perf_counter()
+
+        def record(status: str) -> None:
+            self._metrics.answered(request.model_spec.name, api, "GRPC", status, time.perf_counter() - start)
+
+        return _answer(context, method, request, record)
+
+    def _inference(self, spec: model_pb2.ModelSpec, context: grpc.ServicerContext) -> Inference:
+        return Inference(_servable(self._repository, spec), _timeout(context), self._metrics)
+
+    def _predict(
+        self, request: predict_pb2.PredictRequest, context: grpc.ServicerContext
+    ) -> predict_pb2.PredictResponse:
+        _check_spec(request)
+        inference = self._inference(request.model_spec, context)
+        inputs = {alias: read_tensor(alias, proto) for alias, proto in request.inputs.items()}
+        outputs = inference.predict(request.model_spec.signature_name, inputs, list(request.output_filter))
+        response = predict_pb2.PredictResponse(model_spec=inference.model_spec(request.model_spec.signature_name))
         for alias, tensor in outputs.items():
-            _write(tensor, response.outputs[alias])
+            write_tensor(tensor, response.outputs[alias])
         return response
 
+    def _classify(
+        self, request: classification_pb2.ClassificationRequest, context: grpc.ServicerContext
+    ) -> classification_pb2.ClassificationResponse:
+        _check_spec(request)
+        inference, name = self._inference(request.model_spec, context), request.model_spec.signature_name
+        result = inference.classify(name, request.input)
+        return classification_pb2.ClassificationResponse(model_spec=inference.model_spec(name), result=result)
+
+    def _regress(
+        self, request: regression_pb2.RegressionRequest, context: grpc.ServicerContext
+    ) -> regression_pb2.RegressionResponse:
+        _check_spec(request)
+        inference, name = self._inference(request.model_spec, context), request.model_spec.signature_name
+        result = inference.regress(name, request.input)
+        return regression_pb2.RegressionResponse(model_spec=inference.model_spec(name), result=result)
+
+    def _multi_inference(
+        self, request: inference_pb2.MultiInferenceRequest, context: grpc.ServicerContext
+    ) -> inference_pb2.MultiInferenceResponse:
+        spec = request.tasks[0].model_spec if request.tasks else model_pb2.ModelSpec()
+        return self._inference(spec, context).multi(request.tasks, request.input)
+
     def _metadata(
-        self, request: get_model_metadata_pb2.GetModelMetadataRequest
+        self, request: get_model_metadata_pb2.GetModelMetadataRequest, context: grpc.ServicerContext
     ) -> get_model_metadata_pb2.GetModelMetadataResponse:
         _check_spec(request)
         if not request.metadata_field:
@@ -90,39 +131,85 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         for field in request.metadata_field:
             if field != SIGNATURE_DEF:
                 raise ServingError("INVALID_ARGUMENT", f"Metadata field {field} is not supported")
-        return metadata_message(_servable(self._repository, request))
+        return metadata_message(_servable(self._repository, request.model_spec))
 
 
 class ModelService(model_service_pb2_grpc.ModelServiceServicer):
-    """GetModelStatus.
+    """GetModelStatus and HandleReloadConfigRequest.
 
     Args:
         repository: where the models are.
+        metrics: the counters whose growth during a reload a client may ask for.
     """
 
-    def __init__(self, repository: ModelRepository):
+    def __init__(self, repository: ModelRepository, metrics: Metrics | None = None):
         self._repository = repository
+        self._metrics = metrics or Metrics()
 
     def GetModelStatus(self, request: get_model_status_pb2.GetModelStatusRequest, context: grpc.ServicerContext) -> Any:
         """Tells the state of a model's versions."""
-        return _answer(context, lambda request: status_message(self._versions(request)), request)
+        return _answer(context, self._status, request)
 
-    def _versions(self, request: get_model_status_pb2.GetModelStatusRequest) -> list[VersionStatus]:
+    def HandleReloadConfigRequest(
+        self, request: model_management_pb2.ReloadConfigRequest, context: grpc.ServicerContext
+    ) -> Any:
+        """Serves the models of another list. A list that cannot be served is an error of the call."""
+        return _answer(context, self._reload, request)
+
+    def _status(
+        self, request: get_model_status_pb2.GetModelStatusRequest, context: grpc.ServicerContext
+    ) -> get_model_status_pb2.GetModelStatusResponse:
         _check_spec(request)
-        return self._repository.status(request.model_spec.name, _version(request.model_spec))
+        return status_message(self._repository.status(request.model_spec.name, _version(request.model_spec)))
+
+    def _reload(
+        self, request: model_management_pb2.ReloadConfigRequest, context: grpc.ServicerContext
+    ) -> model_management_pb2.ReloadConfigResponse:
+        if request.config.WhichOneof("config") != "model_config_list":
+            raise ServingError(
+                "INVALID_ARGUMENT",
+                "ServerModelConfig type not supported by HandleReloadConfigRequest."
+                " Only ModelConfigList is currently supported",
+            )
+        before = {name: self._metrics.value(name) for name in request.metric_names}
+        self._repository.reload(request.config)
+        response = model_management_pb2.ReloadConfigResponse()
+        response.status.error_message = ""  # a status that says OK, rather than none
+        for name, value in before.items():
+            response.metric.add(name=name, int64_value_increase=self._metrics.value(name) - value)
+        return response
 
 
-def _answer(context: grpc.ServicerContext, method: Callable[[Any], Response], request: Any) -> Response:
-    """Runs a method; its error becomes the status of the call."""
+def _answer(
+    context: grpc.ServicerContext,
+    method: Callable[[Any, grpc.ServicerContext], Response],
+    request: Any,
+    record: Callable[[str], None] = lambda status: None,
+) -> Response:
+    """Runs a method; its error becomes the status of the call. `record` hears how it ended."""
     try:
-        return method(request)
-    except ServingError as error:
-        failure = error
+        response = method(request, context)
     except Exception as error:
+        code, details = _failure(error)
+    else:
+        record("OK")
+        return response
+    record(code)
+    return context.abort(grpc.StatusCode[code], details)  # raises
+
+
+def _failure(error: Exception) -> tuple[str, str]:
+    """Code and details of an error. Not the error itself, which holds on to the servable that raised it."""
+    if not isinstance(error, ServingError):
         LOG.exception("a request failed for a reason of the server's own")
-        failure = from_exception(error)
-    context.abort(grpc.StatusCode[failure.code], failure.grpc_details)
-    raise failure  # abort has raised; this tells the reader so
+    failure = from_exception(error)
+    return failure.code, failure.grpc_details
+
+
+def _timeout(context: grpc.ServicerContext) -> float | None:
+    """Seconds until the client's deadline. A client that gives none has one in some centuries, by gRPC's account."""
+    seconds = context.time_remaining()
+    return seconds if seconds is not None and seconds < _NO_DEADLINE else None
 
 
 def _check_spec(request: Any) -> None:
@@ -130,35 +217,11 @@ def _check_spec(request: Any) -> None:
         raise ServingError("INVALID_ARGUMENT", "Missing ModelSpec")
 
 
-def _servable(repository: ModelRepository, request: Any) -> Servable:
-    _check_spec(request)
-    spec = request.model_spec
+def _servable(repository: ModelRepository, spec: model_pb2.ModelSpec) -> Servable:
     if not spec.name:
         raise ServingError("INVALID_ARGUMENT", "ModelSpec has no name specified.")
-    if spec.version_label:
-        raise ServingError("INVALID_ARGUMENT", f"Unrecognized servable version label: {spec.version_label}")
-    return repository.get(spec.name, _version(spec))
+    return repository.get(spec.name, _version(spec), spec.version_label)
 
 
 def _version(spec: model_pb2.ModelSpec) -> int | None:
     return spec.version.value if spec.HasField("version") else None
-
-
-def _array(alias: str, proto: tensor_pb2.TensorProto) -> np.ndarray:
-    shape = proto.tensor_shape
-    try:
-        if shape.unknown_rank or any(dim.size < 0 for dim in shape.dim):
-            raise ValueError(f"expected known sizes. Received: {shape}")
-        return tf.make_ndarray(proto)
-    except (ValueError, TypeError, MemoryError):
-        raise ServingError("INVALID_ARGUMENT", f"tensor parsing error: {alias}") from None
-
-
-def _write(tensor: tf.Tensor, proto: tensor_pb2.TensorProto) -> None:
-    array = tensor.numpy()
-    if tensor.dtype not in _VALUE_FIELDS:
-        proto.CopyFrom(tf.make_tensor_proto(array, tensor.dtype, tensor.shape))
-        return
-    proto.dtype = tensor.dtype.as_datatype_enum
-    proto.tensor_shape.CopyFrom(tensor.shape.as_proto())
-    getattr(proto, _VALUE_FIELDS[tensor.dtype]).extend(np.ravel(array).tolist())

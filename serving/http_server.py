@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import io
 import json
 import logging
 import select
 import socket
 import socketserver
+import ssl
 import threading
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -55,14 +57,18 @@ class DrainingHttpServer(ThreadingHTTPServer):
         host: the address to listen on.
         port: its port; 0 lets the system choose.
         handle: answers a request; must not raise.
+        tls: speaks HTTPS with these certificates; None speaks HTTP.
+        max_body: the most bytes of a body, unpacked; 0 for any number.
     """
 
     daemon_threads = True
     block_on_close = False  # `drain` waits, for a bounded time
     request_queue_size = 128
 
-    def __init__(self, host: str, port: int, handle: Handle):
+    def __init__(self, host: str, port: int, handle: Handle, tls: ssl.SSLContext | None = None, max_body: int = 0):
         self.answer = handle
+        self.max_body = max_body
+        self._tls = tls
         self.draining = False
         self._changed = threading.Condition()
         self._connections: set[socket.socket] = set()
@@ -104,6 +110,13 @@ class DrainingHttpServer(ThreadingHTTPServer):
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = self.server_address[:2]
 
+    def get_request(self) -> tuple[socket.socket, tuple]:
+        """Accepts a connection; the handshake is left to its own thread, where a slow client holds up nobody."""
+        connection, address = super().get_request()
+        if self._tls is not None:
+            connection = self._tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+        return connection, address
+
     def process_request(self, request: socket.socket, client_address: tuple) -> None:
         """Counts a connection from the moment it is accepted."""
         with self._changed:
@@ -120,6 +133,10 @@ class DrainingHttpServer(ThreadingHTTPServer):
     def handle_error(self, request: socket.socket, client_address: tuple) -> None:
         """Logs instead of printing a trace: nearly always a client that went away."""
         LOG.debug("a connection ended early", exc_info=True)
+
+
+class _TooLarge(ValueError):
+    """A body beyond the limit."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -139,6 +156,9 @@ class _Handler(BaseHTTPRequestHandler):
                 if isinstance(error, (ConnectionError, TimeoutError)):
                     raise
                 self.close_connection = True  # where the next request begins is not known
+                if isinstance(error, _TooLarge):
+                    self._send(_error(413, str(error)))
+                    return
                 self._send(_error(400, f"expected a readable request body. Received: one that is not: {error}"))
                 return
             self._send(self.server.answer(Request(self.command, self.path, body, self.headers)))
@@ -148,8 +168,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, reply: Reply) -> None:
         self.send_response(reply.status)
-        self.send_header("Content-Type", reply.content_type)
-        self.send_header("Content-Length", str(len(reply.body)))
+        if reply.status != 304:  # which stands for a body that the client has
+            self.send_header("Content-Type", reply.content_type)
+            self.send_header("Content-Length", str(len(reply.body)))
         for name, value in reply.headers.items():
             self.send_header(name, value)
         if self.server.draining or self.close_connection:
@@ -165,18 +186,29 @@ class _Handler(BaseHTTPRequestHandler):
             body = b"".join(self._chunks())
         else:
             body = self._read_exactly(_length(self.headers.get("Content-Length", "0"), 10))
-        if self.headers.get("Content-Encoding", "").lower() == "gzip":
-            return gzip.decompress(body)
-        return body
+        if self.headers.get("Content-Encoding", "").lower() != "gzip":
+            return body
+        limit = self.server.max_body
+        unpacked = gzip.GzipFile(fileobj=io.BytesIO(body)).read(limit + 1 if limit else -1)
+        self._check_size(len(unpacked))
+        return unpacked
+
+    def _check_size(self, size: int) -> None:
+        if 0 < self.server.max_body < size:
+            raise _TooLarge(f"expected a body of at most {self.server.max_body} bytes. Received: more")
 
     def _chunks(self) -> Iterator[bytes]:
+        total = 0
         while size := _length(self.rfile.readline(1024).split(b";")[0].decode("ascii").strip(), 16):
+            total += size
+            self._check_size(total)
             yield self._read_exactly(size)
             self.rfile.readline(3)  # the end of line after each chunk
         while self.rfile.readline(65536).strip():  # trailers
             pass
 
     def _read_exactly(self, size: int) -> bytes:
+        self._check_size(size)
         body = bytearray()
         while len(body) < size:  # piece by piece: a length that is only claimed takes no memory
             piece = self.rfile.read(min(size - len(body), PIECE))
@@ -208,4 +240,4 @@ def _error(status: int, message: str) -> Reply:
 
 def _shutdown(connection: socket.socket, how: int) -> None:
     with contextlib.suppress(OSError):  # the other side may have closed it already
-        connection.shutdown(how)
+        socket.socket.shutdown(connection, how)  # of a TLS socket too: it must still answer what it has read

@@ -7,34 +7,24 @@ columnar  {"inputs": {"text": ["a", "b"]}}                ->  {"outputs": {...}}
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from seqattn_tf.serving.errors import ServingError
-from seqattn_tf.serving.json_values import from_array, invalid, is_base64, read_values, shown, to_array
-
-
-def parse_document(body: bytes) -> dict[str, Any]:
-    """The JSON object of a body. What follows the object is ignored, NaN and Infinity are numbers."""
-    try:
-        text = body.decode("utf-8-sig").lstrip(" \t\r\n")
-    except UnicodeDecodeError as error:
-        raise invalid(f"JSON Parse error: Invalid encoding in string. at offset: {error.start}") from None
-    if not text:
-        raise invalid("JSON Parse error: The document is empty")
-    try:
-        document, _ = json.JSONDecoder().raw_decode(text)
-    except json.JSONDecodeError as error:
-        raise invalid(f"JSON Parse error: {error.msg} at offset: {error.pos}") from None
-    except RecursionError:
-        raise invalid("JSON Parse error: lists or objects are nested too deeply") from None
-    except ValueError:  # Python refuses integers of thousands of digits
-        raise invalid("JSON Parse error: Number too big to be stored in double.") from None
-    if not isinstance(document, dict):
-        raise invalid(f"JSON Value: {shown(document)} Is not object")
-    return document
+from seqattn_tf.serving.json_values import (
+    invalid,
+    is_base64,
+    list_text,
+    read_values,
+    shown,
+    to_array,
+    write_array,
+    write_floats,
+    write_rows,
+    write_text,
+)
 
 
 def read_signature_name(document: Mapping[str, Any]) -> str:
@@ -77,16 +67,35 @@ def decode_inputs(document: Mapping[str, Any], dtypes: Mapping[str, str]) -> tup
 
 def encode_outputs(outputs: Mapping[str, np.ndarray], row: bool) -> bytes:
     """The body that answers a predict request; a single output is written without its name."""
-    if row:
-        _check_batch(outputs)
-    columns = {alias: from_array(alias, array) for alias, array in outputs.items()}
-    if len(columns) == 1:
-        (only,) = columns.values()
-        return encode_document({"predictions" if row else "outputs": only})
     if not row:
-        return encode_document({"outputs": columns})
-    cells = zip(*columns.values(), strict=True)
-    return encode_document({"predictions": [dict(zip(columns, row_cells, strict=True)) for row_cells in cells]})
+        columns = {alias: write_array(alias, array) for alias, array in outputs.items()}
+        return _body("outputs", next(iter(columns.values())) if len(columns) == 1 else _object(columns))
+    _check_batch(outputs)
+    rows = [write_rows(alias, array) for alias, array in outputs.items()]
+    if len(rows) == 1:
+        return _body("predictions", list_text(rows[0]))
+    names = list(outputs)
+    cells = [_object(dict(zip(names, texts, strict=True))) for texts in zip(*rows, strict=True)]
+    return _body("predictions", list_text(cells))
+
+
+def encode_classifications(examples: Sequence[Sequence[tuple[str, float]]]) -> bytes:
+    """The body that answers a classify request: for each example its labels and their scores.
+
+    >>> encode_classifications([[("cat", 0.75), ("dog", 0.25)]])
+    b'{"results": [[["cat", 0.75], ["dog", 0.25]]]}'
+    """
+    texts = []
+    for classes in examples:
+        scores = write_floats(np.array([score for _, score in classes], np.float32))
+        pairs = zip((label for label, _ in classes), scores, strict=True)
+        texts.append(list_text([list_text([write_text(label), score]) for label, score in pairs]))
+    return _body("results", list_text(texts))
+
+
+def encode_regressions(values: Sequence[float]) -> bytes:
+    """The body that answers a regress request: for each example its value."""
+    return _body("results", list_text(write_floats(np.array(values, np.float32))))
 
 
 def encode_document(document: Mapping[str, Any]) -> bytes:
@@ -186,3 +195,11 @@ def _is_named(value: Any) -> bool:
 
 def _brackets(shape: tuple[int, ...]) -> str:
     return "[" + ",".join(map(str, shape)) + "]"
+
+
+def _body(key: str, text: str) -> bytes:
+    return f'{{"{key}": {text}}}'.encode()
+
+
+def _object(texts: Mapping[str, str]) -> str:
+    return "{" + ", ".join(f"{write_text(name)}: {text}" for name, text in texts.items()) + "}"

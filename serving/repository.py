@@ -1,6 +1,6 @@
-"""The models of a folder: finds versions, loads the newest, and swaps a new one in while the old one serves.
+"""The versions of the models: finds them, loads those that shall serve, and swaps new ones in while old ones serve.
 
-    root/NAME/VERSION/saved_model.pb      VERSION is a non-negative int64, "00000123" included
+    BASE_PATH/VERSION/saved_model.pb      VERSION is a non-negative int64, "00000123" included
 
 A folder of any other name is not a version, so an export written aside and renamed is seen only when whole.
 """
@@ -10,14 +10,18 @@ from __future__ import annotations
 import logging
 import threading
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tensorflow_serving.config import model_server_config_pb2
+
 from seqattn_tf.serving.errors import ServingError, from_exception
+from seqattn_tf.serving.model_config import MAX_VERSION, ModelConfig, Models, listed_models
 from seqattn_tf.serving.servable import Servable
 
 LOG = logging.getLogger(__name__)
-MAX_VERSION = 2**63 - 1
+Load = Callable[[str, int, Path], Servable]
 
 
 @dataclass(frozen=True)
@@ -32,24 +36,37 @@ class VersionStatus:
 
 @dataclass
 class _Model:
-    serving: Servable | None = None
+    serving: dict[int, Servable] = field(default_factory=dict)
+    labels: dict[str, int] = field(default_factory=dict)
     statuses: dict[int, VersionStatus] = field(default_factory=dict)
     refused: dict[int, tuple] = field(default_factory=dict)  # version -> fingerprint of the files that failed
 
 
 class ModelRepository:
-    """Serves the newest version that loads of every model under a folder.
+    """Serves, of every model, the versions that its policy wants and that load.
 
     Args:
-        root: the folder of models.
-        poll_seconds: how often the folder is looked at again; 0 looks once.
+        models: tells the models, asked before each look; `model_config.folder_of_models(root)`, for example.
+        poll_seconds: how often the folders are looked at again; 0 looks once.
+        load: brings one version into memory, ready to answer.
+        labels_need_a_version: whether a label may only name a version that is available.
     """
 
-    def __init__(self, root: Path, poll_seconds: float = 1.0):
-        self._root = Path(root).absolute()
+    def __init__(
+        self,
+        models: Callable[[], Models],
+        poll_seconds: float = 1.0,
+        load: Load = Servable,
+        labels_need_a_version: bool = True,
+    ):
+        self._wanted = models
         self._poll_seconds = poll_seconds
+        self._load_version = load
+        self._labels_need_a_version = labels_need_a_version
+        self._asked: frozenset[str] = frozenset()  # names of the models, as of the last look
         self._models: dict[str, _Model] = {}
         self._lock = threading.RLock()  # re-entered when dropping a servable runs its finaliser
+        self._looking = threading.RLock()  # one look at a time
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._poll_forever, name="model-poll", daemon=True)
 
@@ -65,15 +82,23 @@ class ModelRepository:
         if self._thread.ident is not None:
             self._thread.join()
 
-    def get(self, name: str, version: int | None = None) -> Servable:
-        """The loaded version of a model, the newest if none is named; NOT_FOUND where there is none."""
+    def get(self, name: str, version: int | None = None, label: str = "") -> Servable:
+        """A loaded version of a model: the one named by number or label, else the newest.
+
+        Raises:
+            ServingError: NOT_FOUND where there is none, INVALID_ARGUMENT for an unknown label.
+        """
         with self._lock:
-            model = self._models.get(name)
-            servable = model.serving if model else None
-        if servable is None or version not in (None, servable.version):
-            wanted = f"Latest({name})" if version is None else f"Specific({name}, {version})"
-            raise ServingError("NOT_FOUND", f"Servable not found for request: {wanted}")
-        return servable
+            model = self._models.get(name) or _Model()
+            if label:
+                if label not in model.labels:
+                    raise ServingError("INVALID_ARGUMENT", f"Unrecognized servable version label: {label}")
+                version = model.labels[label]
+            number = max(model.serving, default=None) if version is None else version
+            if number in model.serving:
+                return model.serving[number]
+        wanted = f"Latest({name})" if version is None else f"Specific({name}, {version})"
+        raise ServingError("NOT_FOUND", f"Servable not found for request: {wanted}")
 
     def status(self, name: str, version: int | None = None) -> list[VersionStatus]:
         """The versions seen of a model, newest first, or the one named; NOT_FOUND where there is none."""
@@ -92,67 +117,115 @@ class ModelRepository:
         with self._lock:
             return sorted(self._models)
 
+    def missing(self) -> list[str]:
+        """The models that should serve and of which no version does."""
+        with self._lock:
+            return sorted(name for name in self._asked if name not in self._models or not self._models[name].serving)
+
     def poll(self) -> None:
-        """Compares the folder with what is loaded, once, and loads or unloads the difference."""
-        found = {folder.name: _versions(folder) for folder in _folders(self._root)}
-        found = {name: versions for name, versions in found.items() if versions}
-        for name, versions in found.items():
+        """Compares the folders with what is loaded, once, and loads or unloads the difference."""
+        with self._looking:
+            wanted = self._wanted()
             with self._lock:
-                model = self._models.setdefault(name, _Model())
-                newest = max(versions)
-                model.statuses.setdefault(newest, VersionStatus(newest, "START"))
-        for name, versions in found.items():
-            self._update(name, versions)
-        for name in set(self.names()) - set(found):
-            self._unload(self._models[name])
+                self._asked = frozenset(wanted)
+            found = {name: _versions(config.base_path) for name, config in wanted.items()}
+            for name, versions in found.items():  # all models have a status before the first of them is loaded
+                newest = wanted[name].policy.candidates(versions or {})[:1]
+                with self._lock:
+                    model = self._models.setdefault(name, _Model()) if newest else None
+                    for version in newest:
+                        model.statuses.setdefault(version, VersionStatus(version, "START"))
+            for name in self.names():
+                if name not in wanted:
+                    self._retain(self._models[name], set())
+                elif found[name] is not None:  # what cannot be read changes nothing
+                    self._update(wanted[name], found[name])
+                    self._label(wanted[name])
 
-    def _update(self, name: str, versions: dict[int, Path]) -> None:
-        """Makes the newest loadable version the serving one: new first, then the old one goes."""
-        model = self._models[name]
-        for version in sorted(versions, reverse=True):
-            if model.serving is not None and model.serving.version == version:
-                return
-            fingerprint = _fingerprint(versions[version])
-            if model.refused.get(version) == fingerprint:
-                continue
-            servable = self._load(name, version, versions[version])
-            if servable is None:
-                model.refused[version] = fingerprint
-                continue
-            model.refused.pop(version, None)
-            with self._lock:
-                old, model.serving = model.serving, servable
-                self._set(model, VersionStatus(version, "AVAILABLE"))
-                if old is not None:
-                    self._retire(model, old)
+    def reload(self, config: model_server_config_pb2.ModelServerConfig) -> None:
+        """Serves the models of a config from now on; those that are there already serve on without a break.
+
+        Raises:
+            ServingError: the config cannot be served (nothing changes), a model has no version that loads (the others
+                serve), or a label names a version that does not serve (its model keeps the labels it had).
+        """
+        if config.WhichOneof("config") is None:  # TF Serving takes no action either
             return
+        models = listed_models(config)
+        with self._looking:
+            self._wanted = lambda: models
+            self.poll()
+            if missing := self.missing():
+                raise ServingError("UNKNOWN", f"Some models did not become available: {{{', '.join(missing)}}}")
+            for config in models.values():
+                self._check_labels(config)
 
-    def _load(self, name: str, version: int, path: Path) -> Servable | None:
-        model = self._models[name]
+    def _update(self, config: ModelConfig, versions: dict[int, Path]) -> None:
+        """Loads what shall serve, then lets go of the rest; an old version stays if nothing takes its place."""
+        model = self._models[config.name]
+        keep: list[int] = []
+        for version in config.policy.candidates(versions):
+            if len(keep) == config.policy.limit:
+                break
+            if version in model.serving or self._bring(config, version, versions[version]):
+                keep.append(version)
+        if keep or not config.policy.candidates(versions):
+            self._retain(model, set(keep))
+
+    def _bring(self, config: ModelConfig, version: int, path: Path) -> bool:
+        """Loads a version unless the same files were refused before; whether it serves now."""
+        model = self._models[config.name]
+        fingerprint = _fingerprint(path)
+        if model.refused.get(version) == fingerprint:
+            return False
         self._set(model, VersionStatus(version, "LOADING"))
         try:
-            return Servable(name, version, path)
+            servable = self._load_version(config.name, version, path)
         except Exception as error:
-            failure = from_exception(error, hide=f"{self._root}/")
-            LOG.warning("model %s version %d was refused: %s", name, version, failure.message)
+            failure = from_exception(error, hide=f"{config.base_path.parent}/")
+            LOG.warning("model %s version %d was refused: %s", config.name, version, failure.message)
             self._set(model, VersionStatus(version, "END", failure.code, failure.message))
-            return None
-
-    def _unload(self, model: _Model) -> None:
+            model.refused[version] = fingerprint
+            return False
+        model.refused.pop(version, None)
         with self._lock:
-            old, model.serving = model.serving, None
-            if old is not None:
-                self._retire(model, old)
+            model.serving[version] = servable
+            self._set(model, VersionStatus(version, "AVAILABLE"))
+        return True
 
-    def _retire(self, model: _Model, old: Servable) -> None:
-        """UNLOADING while requests hold the old version, END when the last one lets go."""
-        self._set(model, VersionStatus(old.version, "UNLOADING"))
-        weakref.finalize(old, self._ended, model, old.version).atexit = False
+    def _retain(self, model: _Model, keep: set[int]) -> None:
+        """Lets go of all other versions: UNLOADING while requests hold one, END when the last lets go."""
+        with self._lock:
+            for version in set(model.serving) - keep:
+                old = model.serving.pop(version)
+                self._set(model, VersionStatus(version, "UNLOADING"))
+                weakref.finalize(old, self._ended, model, version).atexit = False
+                del old
 
     def _ended(self, model: _Model, version: int) -> None:
         with self._lock:
             if model.statuses[version].state == "UNLOADING":
                 self._set(model, VersionStatus(version, "END"))
+
+    def _label(self, config: ModelConfig) -> None:
+        """Gives the labels, once the versions that they name serve."""
+        try:
+            self._check_labels(config)
+        except ServingError as error:
+            LOG.debug("%s", error.message)
+        else:
+            with self._lock:
+                self._models[config.name].labels = dict(config.labels)
+
+    def _check_labels(self, config: ModelConfig) -> None:
+        serving = self._models[config.name].serving
+        for label, version in config.labels.items():
+            if self._labels_need_a_version and version not in serving:
+                raise ServingError(
+                    "FAILED_PRECONDITION",
+                    f"Request to assign label {label} to version {version} of model {config.name}, "
+                    "which is not currently available for inference",
+                )
 
     def _set(self, model: _Model, status: VersionStatus) -> None:
         with self._lock:
@@ -166,14 +239,15 @@ class ModelRepository:
                 LOG.exception("the model folder could not be read")
 
 
-def _folders(parent: Path) -> list[Path]:
-    return sorted(child for child in parent.iterdir() if child.is_dir())
-
-
-def _versions(model: Path) -> dict[int, Path]:
-    """Version number -> folder, for the children that are versions and hold a SavedModel."""
+def _versions(base_path: Path) -> dict[int, Path] | None:
+    """Version number -> folder, for the children that are versions and hold a SavedModel; None without a base path."""
+    try:
+        folders = sorted(child for child in base_path.iterdir() if child.is_dir())
+    except OSError as error:
+        LOG.warning("a model's folder could not be read: %s", error)
+        return None
     versions: dict[int, Path] = {}
-    for folder in _folders(model):
+    for folder in folders:
         numeric = folder.name.isascii() and folder.name.isdigit() and int(folder.name) <= MAX_VERSION
         if numeric and (folder / "saved_model.pb").is_file():
             versions.setdefault(int(folder.name), folder)

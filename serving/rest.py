@@ -1,28 +1,58 @@
-"""TF Serving's REST API as a function from request to reply; sockets are in `http_server`."""
+"""TF Serving's REST API, what is under `/v1/`, as a function from request to reply; sockets are in `http_server`."""
 
 from __future__ import annotations
 
 import logging
 import re
+import time
+from typing import Any, NamedTuple
 from urllib.parse import unquote
+
+from tensorflow_serving.apis import input_pb2
 
 from seqattn_tf.serving import DEFAULT_SIGNATURE
 from seqattn_tf.serving.errors import ServingError, from_exception
+from seqattn_tf.serving.examples import input_from_json
 from seqattn_tf.serving.http_server import Reply, Request
+from seqattn_tf.serving.inference import Inference
 from seqattn_tf.serving.json_codec import (
     decode_inputs,
+    encode_classifications,
     encode_document,
     encode_outputs,
-    parse_document,
+    encode_regressions,
     read_signature_name,
 )
+from seqattn_tf.serving.json_parser import parse_document
 from seqattn_tf.serving.messages import metadata_message, status_message, to_document
-from seqattn_tf.serving.repository import MAX_VERSION, ModelRepository
+from seqattn_tf.serving.metrics import Metrics
+from seqattn_tf.serving.model_config import MAX_VERSION
+from seqattn_tf.serving.repository import ModelRepository
 from seqattn_tf.serving.servable import Servable, type_name
+from seqattn_tf.serving.tensor_protos import to_numpy
 
 LOG = logging.getLogger(__name__)
-_MODEL = r"/v1/models(?:/(?P<name>[^/:]+))?(?:/versions/(?P<version>\d+))?"
-_FLAGS = re.IGNORECASE | re.ASCII
+CORS_HEADERS = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Allow-Methods": "POST, GET",
+    "Access-Control-Allow-Headers": "Content-Type",
+}
+_NAME = r"/(?P<name>[^/:]+)"
+_VERSION = r"(?:/versions/(?P<version>\d+)|/labels/(?P<label>[^/:]+))?"
+_ROUTES = {
+    "POST": re.compile(rf"/v1/models{_NAME}{_VERSION}:(?P<api>predict|classify|regress)", re.IGNORECASE | re.ASCII),
+    "GET": re.compile(rf"/v1/models(?:{_NAME})?{_VERSION}(?P<metadata>/metadata)?", re.IGNORECASE | re.ASCII),
+}
+
+
+class _Asked(NamedTuple):
+    """What a method and a path ask for."""
+
+    name: str = ""
+    version: int | None = None
+    label: str = ""
+    api: str = ""  # predict, classify or regress; empty for a question about a model, as TF Serving counts them
+    metadata: bool = False
 
 
 class RestApi:
@@ -30,64 +60,109 @@ class RestApi:
 
     Args:
         repository: where the models are.
+        metrics: where requests are counted.
+        timeout: seconds that a run of a model may take; 0 for no limit.
+        cors: whether pages of other sites may ask.
     """
 
-    def __init__(self, repository: ModelRepository):
+    def __init__(
+        self,
+        repository: ModelRepository,
+        metrics: Metrics | None = None,
+        timeout: float = 30.0,
+        cors: bool = False,
+    ):
         self._repository = repository
-        self._routes = (
-            ("POST", re.compile(_MODEL + ":predict", _FLAGS), self._predict),
-            ("GET", re.compile(_MODEL, _FLAGS), self._status),
-            ("GET", re.compile(_MODEL + "/metadata", _FLAGS), self._metadata),
-        )
+        self._metrics = metrics or Metrics()
+        self._timeout = timeout if timeout > 0 else None
+        self._headers = CORS_HEADERS if cors else {}
 
     def handle(self, request: Request) -> Reply:
         """The answer to a request; never raises."""
+        start = time.perf_counter()
+        asked, status, code, body = _Asked(), "OK", 200, b""
         try:
-            return Reply(200, self._answer(request.method, request.path, request.body))
-        except ServingError as error:
-            return error_reply(error)
+            if request.method == "OPTIONS":
+                _check_origin(request)
+            else:
+                asked = _read_path(request.method, request.path)
+                body = self._answer(asked, request.body)
         except Exception as error:
-            LOG.exception("a request failed for a reason of the server's own")
-            return error_reply(from_exception(error))
+            status, code, body = _failure(error)
+            body = b"" if request.method == "OPTIONS" else body
+        self._metrics.answered(asked.name, asked.api, "REST", status, time.perf_counter() - start)
+        return Reply(code, body, headers=self._headers)
 
-    def _answer(self, method: str, path: str, body: bytes) -> bytes:
-        if not path.lower().startswith("/v1/"):
-            raise ServingError("NOT_FOUND", f"Not Found: expected a path under /v1/. Received: {path}")
-        for verb, pattern, answer in self._routes:
-            match = pattern.fullmatch(path) if verb == method else None
-            if match:
-                if match["name"] is None:
-                    raise ServingError("INVALID_ARGUMENT", "Missing model name in request.")
-                return answer(unquote(match["name"]), _version(match["version"]), body)
-        raise ServingError("INVALID_ARGUMENT", f"Malformed request: {method} {path}")
+    def _answer(self, asked: _Asked, body: bytes) -> bytes:
+        if asked.api:
+            # The body is read before the model is looked up: bad JSON is 400 even where there is no such model.
+            document = parse_document(body)
+            signature_name = read_signature_name(document)
+            if asked.api == "predict":
+                return self._predict(asked, document, signature_name)
+            return self._infer(asked, input_from_json(document), signature_name)
+        if not asked.name:
+            raise ServingError("INVALID_ARGUMENT", "Missing model name in request.")
+        if asked.metadata:
+            return encode_document(to_document(metadata_message(self._servable(asked))))
+        # A label is no part of this question: every version is told, even where there is no such label.
+        return encode_document(to_document(status_message(self._repository.status(asked.name, asked.version))))
 
-    def _predict(self, name: str, version: int | None, body: bytes) -> bytes:
-        # The body is read before the model is looked up: bad JSON is 400 even where there is no such model.
-        document = parse_document(body)
-        signature_name = read_signature_name(document)
-        servable = self._repository.get(name, version)
+    def _predict(self, asked: _Asked, document: dict[str, Any], signature_name: str) -> bytes:
+        servable = self._servable(asked)
         row, inputs = decode_inputs(document, _input_types(servable, signature_name))
-        outputs = servable.predict(signature_name, inputs)
-        return encode_outputs({alias: tensor.numpy() for alias, tensor in outputs.items()}, row)
+        outputs = self._inference(servable).predict(signature_name, inputs)
+        return encode_outputs({alias: to_numpy(tensor) for alias, tensor in outputs.items()}, row)
 
-    def _status(self, name: str, version: int | None, body: bytes) -> bytes:
-        return encode_document(to_document(status_message(self._repository.status(name, version))))
+    def _infer(self, asked: _Asked, examples: input_pb2.Input, signature_name: str) -> bytes:
+        inference = self._inference(self._servable(asked))
+        if asked.api == "regress":
+            result = inference.regress(signature_name, examples)
+            return encode_regressions([regression.value for regression in result.regressions])
+        classified = inference.classify(signature_name, examples).classifications
+        return encode_classifications([[(entry.label, entry.score) for entry in row.classes] for row in classified])
 
-    def _metadata(self, name: str, version: int | None, body: bytes) -> bytes:
-        return encode_document(to_document(metadata_message(self._repository.get(name, version))))
+    def _servable(self, asked: _Asked) -> Servable:
+        return self._repository.get(asked.name, asked.version, asked.label)
+
+    def _inference(self, servable: Servable) -> Inference:
+        return Inference(servable, self._timeout, self._metrics)
 
 
-def error_reply(error: ServingError) -> Reply:
-    """The JSON that carries an error, under its status."""
-    return Reply(error.http_status, encode_document({"error": error.message}))
+def _failure(error: Exception) -> tuple[str, int, bytes]:
+    """Code, HTTP status and body of an error. Not the error itself, which holds on to the servable that raised it."""
+    if not isinstance(error, ServingError):
+        LOG.exception("a request failed for a reason of the server's own")
+    failure = from_exception(error)
+    return failure.code, failure.http_status, encode_document({"error": failure.message})
 
 
-def _version(digits: str | None) -> int | None:
-    if digits is None:
+def _read_path(method: str, path: str) -> _Asked:
+    match = _ROUTES[method].fullmatch(path) if method in _ROUTES else None
+    if match is None:
+        raise ServingError("INVALID_ARGUMENT", f"Malformed request: {method} {path}")
+    parts = {name: text or "" for name, text in match.groupdict().items()}
+    return _Asked(
+        unquote(parts["name"]),
+        _version(parts["version"]),
+        unquote(parts["label"]),
+        parts.get("api", "").lower(),
+        bool(parts.get("metadata")),
+    )
+
+
+def _version(digits: str) -> int | None:
+    if not digits:
         return None
     if len(digits.lstrip("0")) > len(str(MAX_VERSION)) or int(digits) > MAX_VERSION:
         raise ServingError("INVALID_ARGUMENT", f"Failed to convert version: {digits} to numeric.")
     return int(digits)
+
+
+def _check_origin(request: Request) -> None:
+    """A browser asks with OPTIONS whether it may ask, and says from where."""
+    if not re.search("https?://", request.headers.get("Origin", "")):
+        raise ServingError("FAILED_PRECONDITION", "Origin: expected http:// or https://. Received: neither")
 
 
 def _input_types(servable: Servable, signature_name: str) -> dict[str, str]:

@@ -12,7 +12,9 @@ from tensorflow.core.framework import types_pb2
 from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
 from seqattn_tf.serving import DEFAULT_SIGNATURE
-from seqattn_tf.serving.errors import ServingError, from_exception
+from seqattn_tf.serving.batching import Batcher
+from seqattn_tf.serving.calls import Call
+from seqattn_tf.serving.errors import ServingError
 
 
 class Servable:
@@ -22,19 +24,29 @@ class Servable:
         name: the model's name in the repository.
         version: its version number.
         path: the folder of `saved_model.pb`.
+        batcher: brings requests together; None runs each alone.
     """
 
-    def __init__(self, name: str, version: int, path: Path):
+    def __init__(self, name: str, version: int, path: Path, batcher: Batcher | None = None):
         self.name = name
         self.version = version
         self.signature_defs = _read_signature_defs(path)
         self._loaded = tf.saved_model.load(str(path))  # owns the variables that the functions only refer to
+        # The map of the file also holds entries without a function (the initialiser of Keras exports).
+        self._alone = {
+            key: Call.of_signature(self._loaded.signatures[key])
+            for key in self.signature_defs
+            if key in self._loaded.signatures
+        }
+        self._batcher = batcher
+        self._together = {key: batcher.batched(call) for key, call in self._alone.items()} if batcher else {}
 
     def predict(
         self,
         signature_name: str,
         inputs: Mapping[str, np.ndarray | tf.Tensor],
         output_filter: Sequence[str] = (),
+        timeout: float | None = None,
     ) -> dict[str, tf.Tensor]:
         """Runs one signature on a batch.
 
@@ -43,23 +55,33 @@ class Servable:
             inputs: one tensor for each input of the signature, of its dtype. Shapes are left to the graph,
                 as TF Serving does.
             output_filter: the outputs wanted; empty for all.
+            timeout: seconds after which the answer is of no use; None for any time.
 
         Raises:
             ServingError: with TF Serving's code and message.
         """
         name = signature_name or DEFAULT_SIGNATURE
-        # The map of the file also holds entries without a function (the initialiser of Keras exports).
-        if name not in self.signature_defs or name not in self._loaded.signatures:
+        if name not in self._alone:
             raise ServingError("FAILED_PRECONDITION", f'Serving signature key "{name}" not found.')
         signature = self.signature_defs[name]
         _check_names(signature, inputs)
         _check_filter(signature, output_filter)
         tensors = {alias: _tensor(alias, info, inputs[alias]) for alias, info in signature.inputs.items()}
-        try:
-            outputs = self._loaded.signatures[name](**tensors)
-        except Exception as error:
-            raise from_exception(error) from error
+        outputs = self._run(name, tensors, timeout)
         return {alias: outputs[alias] for alias in output_filter or sorted(signature.outputs)}
+
+    def _run(self, name: str, tensors: dict[str, tf.Tensor], timeout: float | None) -> dict[str, tf.Tensor]:
+        rows = {tensor.shape[0] if tensor.shape.rank else 0 for tensor in tensors.values()}
+        # Nothing to bring together where there are no rows, or not the same number of them everywhere.
+        if self._batcher is None or len(rows) > 1 or 0 in rows:
+            return self._alone[name](tensors, timeout)
+        self._batcher.check(*rows)
+        try:
+            return self._together[name](tensors, timeout)
+        except ServingError as error:
+            if error.code != "INVALID_ARGUMENT":
+                raise
+            return self._alone[name](tensors, timeout)  # the fault may be another request's: only its sender hears it
 
 
 def type_name(dtype: int) -> str:
@@ -108,14 +130,17 @@ def _check_filter(signature: meta_graph_pb2.SignatureDef, output_filter: Sequenc
 
 
 def _tensor(alias: str, info: meta_graph_pb2.TensorInfo, value: np.ndarray | tf.Tensor) -> tf.Tensor:
-    expected, received = tf.as_dtype(info.dtype), tf.as_dtype(value.dtype)
+    expected = tf.dtypes.as_dtype(info.dtype)
+    if isinstance(value, tf.Tensor) and value.dtype == expected:
+        return value
+    received = tf.dtypes.as_dtype(value.dtype)
     if received != expected:
         raise ServingError(
             "INVALID_ARGUMENT",
             f"Expects input {alias} to be {type_name(expected.as_datatype_enum)} "
             f"but {type_name(received.as_datatype_enum)} is provided",
         )
-    return tf.convert_to_tensor(value, expected)
+    return tf.constant(value, expected)
 
 
 def _braces(names: set[str]) -> str:

@@ -1,14 +1,21 @@
 """A tiny SavedModel with a signature for each behaviour, and raw ways to talk to a server."""
 
+import contextlib
 import http.client
 import json
 import os
 import shutil
 import time
+from concurrent import futures
 from pathlib import Path
 
+import grpc
 import tensorflow as tf
+from tensorflow_serving.apis import model_service_pb2_grpc, prediction_service_pb2_grpc
 
+from seqattn_tf.serving.grpc_services import ModelService, PredictionService
+from seqattn_tf.serving.http_server import DrainingHttpServer
+from seqattn_tf.serving.rest import RestApi
 from seqattn_tf.serving.server import ServerConfig
 
 LIMIT = 64
@@ -52,6 +59,10 @@ class Toy(tf.Module):
     def scalar(self, x):
         return {"mean": tf.reduce_mean(x)}
 
+    @tf.function(input_signature=[_spec([None], tf.string, "text")])
+    def joined(self, text):
+        return {"all": tf.strings.reduce_join(text), "count": tf.size(text)}
+
     @tf.function(input_signature=[_spec([None], tf.float32, "x")])
     def uneven(self, x):
         return {"a": x, "b": tf.concat([x, x], 0)}
@@ -69,9 +80,65 @@ class Toy(tf.Module):
 
 def export(version: int, path: Path) -> None:
     toy = Toy(version)
-    names = ("scale", "single", "scalar", "uneven", "half", "wait")
+    names = ("scale", "single", "scalar", "joined", "uneven", "half", "wait")
     signatures = {name: getattr(toy, name) for name in names} | {"serving_default": toy.shout}
     tf.saved_model.save(toy, str(path), signatures=signatures)
+
+
+def export_examples(path: Path) -> None:
+    """A SavedModel with signatures that classify and regress `tf.Example`s, which only TensorFlow 1 can write.
+
+    An example has `x` (two floats), `name` (bytes) and `n` (an int64); what is not given is zero or empty.
+    """
+    v1, utils = tf.compat.v1, tf.compat.v1.saved_model.signature_def_utils
+    with tf.Graph().as_default(), v1.Session() as session:
+        serialized = v1.placeholder(tf.string, [None], name="examples")
+        features = {
+            "x": tf.io.FixedLenFeature([2], tf.float32, [0.0, 0.0]),
+            "name": tf.io.FixedLenFeature([], tf.string, ""),
+            "n": tf.io.FixedLenFeature([], tf.int64, 0),
+        }
+        parsed = tf.io.parse_example(serialized, features)
+        bias = v1.get_variable("bias", initializer=0.5)
+        scores = parsed["x"] + bias  # [batch, 2]
+        name = parsed["name"][:, None]
+        classes = tf.concat([tf.strings.join([name, "-a"]), tf.strings.join([name, "-b"])], 1)
+        total = tf.reduce_sum(scores, 1) + tf.cast(parsed["n"], tf.float32)  # [batch]
+        signatures = {
+            "serving_default": utils.classification_signature_def(serialized, classes, scores),
+            "classes": utils.classification_signature_def(serialized, classes, None),
+            "scores": utils.classification_signature_def(serialized, None, scores),
+            "regress": utils.regression_signature_def(serialized, total),
+            "column": utils.regression_signature_def(serialized, total[:, None]),
+            "predict": utils.predict_signature_def({"examples": serialized}, {"total": total, "scores": scores}),
+        }
+        kept = {
+            "classes_rank": ("classify", "inputs", {"classes": classes[:, 0]}),
+            "classes_type": ("classify", "inputs", {"classes": scores}),
+            "classes_batch": ("classify", "inputs", {"classes": classes[:1]}),
+            "scores_type": ("classify", "inputs", {"scores": classes}),
+            "uneven": ("classify", "inputs", {"classes": classes, "scores": scores[:, :1]}),
+            "three": ("classify", "inputs", {"classes": classes, "scores": scores, "more": total}),
+            "neither": ("classify", "inputs", {"logits": scores}),
+            "classify_input": ("classify", "examples", {"scores": scores}),
+            "regress_rank": ("regress", "inputs", {"outputs": scores}),
+            "regress_batch": ("regress", "inputs", {"outputs": total[:1]}),
+            "regress_type": ("regress", "inputs", {"outputs": parsed["n"]}),
+            "regress_two": ("regress", "inputs", {"outputs": total, "more": total}),
+            "regress_output": ("regress", "inputs", {"total": total}),
+            "regress_input": ("regress", "examples", {"outputs": total}),
+        }
+        info = v1.saved_model.build_tensor_info
+        for key, (method, alias, outputs) in kept.items():
+            signatures[key] = utils.build_signature_def(
+                {alias: info(serialized)},
+                {output: info(tensor) for output, tensor in outputs.items()},
+                f"tensorflow/serving/{method}",
+            )
+        session.run(v1.global_variables_initializer())
+        builder = v1.saved_model.Builder(str(path))
+        builder.add_meta_graph_and_variables(session, ["serve"], signatures)
+        builder.save()
 
 
 def install(source: Path, model: Path, version: int) -> None:
@@ -81,8 +148,27 @@ def install(source: Path, model: Path, version: int) -> None:
     aside.rename(model / str(version))
 
 
-def config(root: Path) -> ServerConfig:
-    return ServerConfig(root, rest_api_port=0, port=0, file_system_poll_wait_seconds=0.05)
+def config(root: Path, **more) -> ServerConfig:
+    return ServerConfig(root, rest_api_port=0, port=0, file_system_poll_wait_seconds=0.05, **more)
+
+
+@contextlib.contextmanager
+def apis(repository, metrics=None, **options):
+    """Both APIs of a repository on sockets, without the rest of a server: the REST URL and the gRPC address."""
+    http_server = DrainingHttpServer("127.0.0.1", 0, RestApi(repository, metrics, **options).handle)
+    grpc_server = grpc.server(futures.ThreadPoolExecutor(4))
+    prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(
+        PredictionService(repository, metrics), grpc_server
+    )
+    model_service_pb2_grpc.add_ModelServiceServicer_to_server(ModelService(repository, metrics), grpc_server)
+    port = grpc_server.add_insecure_port("127.0.0.1:0")
+    grpc_server.start()
+    http_server.start()
+    try:
+        yield f"http://127.0.0.1:{http_server.server_port}", f"127.0.0.1:{port}"
+    finally:
+        http_server.drain(5)
+        grpc_server.stop(5).wait()
 
 
 class Gate:

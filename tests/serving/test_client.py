@@ -1,13 +1,17 @@
 import socket
 import subprocess
 import sys
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import numpy as np
 import pytest
 
 from seqattn_tf.serving.client import GrpcClient, RestClient, connect
 from seqattn_tf.serving.errors import ServingError
+from seqattn_tf.serving.server import Server, ServerConfig
 
 
 def test_both_clients_give_the_same_answers(rest_client, grpc_client):
@@ -79,7 +83,7 @@ def test_no_server_there(scheme):
 def test_a_server_that_never_answers(scheme):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
-        client = RestClient(f"http://{address}", 0.2) if scheme == "http" else GrpcClient(address, 0.2)
+        client = connect(f"{scheme}://{address}", timeout=0.2)
         with pytest.raises(ServingError) as raised:
             client.status("toy")
     assert raised.value.code in ("DEADLINE_EXCEEDED", "UNAVAILABLE")
@@ -88,8 +92,10 @@ def test_a_server_that_never_answers(scheme):
 def test_connect_chooses_by_scheme(server):
     assert isinstance(connect(server.rest_url), RestClient)
     assert isinstance(connect(f"grpc://{server.grpc_address}"), GrpcClient)
-    for url in ("127.0.0.1:8500", "https://a:1", "http://", "ftp://a:1", ""):
-        with pytest.raises(ValueError, match=r"url: expected http://host:port or grpc://host:port\. Received"):
+    for url in ("127.0.0.1:8500", "http://", "ftp://a:1", ""):
+        with pytest.raises(
+            ValueError, match=r"url: expected http\(s\)://host:port or grpc\(s\)://host:port\. Received"
+        ):
             connect(url)
     with pytest.raises(ValueError, match="url: expected http://host:port"):
         RestClient("grpc://a:1")
@@ -108,3 +114,84 @@ def test_the_rest_client_loads_no_tensorflow():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+class Busy(BaseHTTPRequestHandler):
+    """Answers 503 a few times, then properly."""
+
+    def do_GET(self):
+        self.server.asked += 1
+        body = b'{"error": "full"}' if self.server.asked <= self.server.busy else b'{"model_version_status": []}'
+        self.send_response(503 if self.server.asked <= self.server.busy else 200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def busy():
+    with HTTPServer(("127.0.0.1", 0), Busy) as server:
+        server.asked = server.busy = 0
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_an_unavailable_server_is_asked_again(busy):
+    busy.busy = 2
+    client = RestClient(f"http://127.0.0.1:{busy.server_port}", retries=2)
+    assert client.status("toy") == {"model_version_status": []}
+    assert busy.asked == 3
+    busy.asked, busy.busy = 0, 3
+    with pytest.raises(ServingError, match="UNAVAILABLE: full"):
+        client.status("toy")
+    assert busy.asked == 3
+    client.close()
+
+
+def test_tries_end_with_the_deadline(busy):
+    busy.busy = 10**6
+    client = RestClient(f"http://127.0.0.1:{busy.server_port}", retries=10**6, timeout=0.5)
+    start = time.monotonic()
+    with pytest.raises(ServingError, match=r"UNAVAILABLE|DEADLINE_EXCEEDED"):
+        client.status("toy")
+    assert time.monotonic() - start < 5
+    assert busy.asked > 1
+    client.close()
+
+
+def test_other_errors_are_not_tried_again(server, monkeypatch):
+    tries = []
+    client = RestClient(server.rest_url)
+    exchange = client._exchange
+    monkeypatch.setattr(client, "_exchange", lambda *arguments: tries.append(1) or exchange(*arguments))
+    with pytest.raises(ServingError, match="NOT_FOUND"):
+        client.predict("nobody", {"text": ["a"]})
+    assert len(tries) == 1
+    client.close()
+
+
+@pytest.mark.parametrize("scheme", ["http", "grpc"])
+def test_a_client_may_come_before_its_server(repository_root, scheme):
+    with socket.create_server(("127.0.0.1", 0)) as reserved:
+        port = reserved.getsockname()[1]
+    client = connect(f"{scheme}://127.0.0.1:{port}", retries=60, timeout=60)
+    with ThreadPoolExecutor(1) as threads:
+        asking = threads.submit(client.predict, "toy", {"text": ["a"]})
+        ports = {"rest_api_port": port, "port": 0} if scheme == "http" else {"rest_api_port": 0, "port": port}
+        with Server(ServerConfig(repository_root, **ports)):
+            assert asking.result(timeout=60)["upper"].tolist() == ["A"]
+            client.close()
+
+
+def test_what_a_manner_may_not_be(server):
+    for manner in ({"timeout": 0}, {"retries": -1}):
+        with pytest.raises(ValueError, match="timeout, retries: expected"):
+            connect(server.rest_url, **manner)
+    with pytest.raises(ValueError, match="version, label: expected one of them"):
+        connect(server.rest_url).predict("toy", {"text": ["a"]}, version=1, label="stable")

@@ -2,15 +2,20 @@ import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
+from serving_toys import apis, install
 from tensorflow.core.framework import tensor_pb2
 from tensorflow_serving.apis import (
-    classification_pb2,
     get_model_metadata_pb2,
     get_model_status_pb2,
+    model_management_pb2,
     model_service_pb2_grpc,
     predict_pb2,
     prediction_service_pb2_grpc,
 )
+
+from seqattn_tf.serving.metrics import Metrics
+from seqattn_tf.serving.model_config import ModelConfig, VersionPolicy
+from seqattn_tf.serving.repository import ModelRepository
 
 
 @pytest.fixture(scope="module")
@@ -197,5 +202,80 @@ def test_model_status_and_its_errors(models):
     assert refusal(models.GetModelStatus, message) == ("NOT_FOUND", "Could not find version 99 of model toy")
 
 
-def test_what_is_not_written_is_unimplemented(predictions):
-    assert refusal(predictions.Classify, classification_pb2.ClassificationRequest())[0] == "UNIMPLEMENTED"
+def test_what_tf_serving_does_not_register_is_unimplemented(channel):
+    method = channel.unary_unary("/tensorflow.serving.SessionService/SessionRun")
+    with pytest.raises(grpc.RpcError) as raised:
+        method(b"", timeout=20)
+    assert raised.value.code().name == "UNIMPLEMENTED"
+
+
+def test_an_output_that_is_one_string(predictions):
+    response = predictions.Predict(request({"text": ["a\0", "b"]}, signature="joined"))
+    assert list(response.outputs["all"].string_val) == [b"a\0b"]
+    assert len(response.outputs["all"].tensor_shape.dim) == 0
+    assert tf.make_ndarray(response.outputs["count"]).tolist() == 2
+
+
+def test_the_client_s_deadline_reaches_the_model(predictions, server, monkeypatch):
+    servable, seen = server.repository.get("toy"), []
+    run = servable.predict
+    monkeypatch.setattr(servable, "predict", lambda *arguments: seen.append(arguments[3]) or run(*arguments))
+    predictions.Predict(request(), timeout=20)
+    predictions.Predict(request())
+    limit, none = seen
+    assert 10 < limit < 25
+    assert none is None
+
+
+@pytest.fixture
+def managed(exports, tmp_path):
+    """Stubs of a server that starts with version 1 of `toy`, and the repository's folder."""
+    install(exports / "1", tmp_path / "toy", 1)
+    install(exports / "2", tmp_path / "toy", 2)
+    policy = VersionPolicy(specific=frozenset({1}))
+    repository = ModelRepository(lambda: {"toy": ModelConfig("toy", tmp_path / "toy", policy)}, poll_seconds=0)
+    repository.start()
+    with apis(repository, Metrics()) as (_, address), grpc.insecure_channel(address) as channel:
+        predictions = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+        yield predictions, model_service_pb2_grpc.ModelServiceStub(channel), tmp_path
+
+
+def reload_request(*entries, metrics=()):
+    message = model_management_pb2.ReloadConfigRequest(metric_names=metrics)
+    message.config.model_config_list.SetInParent()
+    for name, path, labels in entries:
+        entry = message.config.model_config_list.config.add(
+            name=name, base_path=str(path), model_platform="tensorflow", version_labels=labels
+        )
+        entry.model_version_policy.all.SetInParent()
+    return message
+
+
+def test_a_config_is_reloaded_and_its_labels_serve(managed):
+    predictions, models, folder = managed
+    assert predictions.Predict(request()).model_spec.version.value == 1
+    count = "/tensorflow/serving/request_count"
+    message = reload_request(("toy", folder / "toy", {"stable": 1, "canary": 2}), metrics=[count, "/no/such"])
+    response = models.HandleReloadConfigRequest(message, timeout=60)
+    assert response.HasField("status")
+    assert (response.status.error_code, response.status.error_message) == (0, "")
+    assert {metric.name: metric.int64_value_increase for metric in response.metric} == {count: 0, "/no/such": 0}
+    assert predictions.Predict(request()).model_spec.version.value == 2
+    assert predictions.Predict(request(label="stable")).model_spec.version.value == 1
+    assert predictions.Predict(request(label="canary")).model_spec.version.value == 2
+    assert predictions.GetModelMetadata(metadata_request("signature_def")).model_spec.version.value == 2
+
+
+def test_a_config_that_cannot_be_served_is_an_error_of_the_call(managed):
+    predictions, models, folder = managed
+    assert refusal(models.HandleReloadConfigRequest, model_management_pb2.ReloadConfigRequest()) == (
+        "INVALID_ARGUMENT",
+        "ServerModelConfig type not supported by HandleReloadConfigRequest."
+        " Only ModelConfigList is currently supported",
+    )
+    code, details = refusal(models.HandleReloadConfigRequest, reload_request(("toy", "relative", {})))
+    assert code == "INVALID_ARGUMENT"
+    assert "Expected model toy to have an absolute path or URI; got base_path()=relative" in details
+    code, _ = refusal(models.HandleReloadConfigRequest, reload_request(("toy", folder / "toy", {"next": 9})))
+    assert code == "FAILED_PRECONDITION"
+    assert predictions.Predict(request(), timeout=20).model_spec.name == "toy"

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from seqattn_tf.serving.errors import ServingError
-from seqattn_tf.serving.json_codec import decode_inputs, encode_outputs, parse_document, read_signature_name
+from seqattn_tf.serving.json_codec import (
+    decode_inputs,
+    encode_classifications,
+    encode_outputs,
+    encode_regressions,
+    read_signature_name,
+)
+from seqattn_tf.serving.json_parser import parse_document
 
 ONE = {"x": "float"}
 TWO = {"a": "string", "b": "int32"}
@@ -84,7 +91,6 @@ def test_inputs_are_read(document, dtypes, expected):
         ({"inputs": [{"b64": "_-8="}]}, {"a": "string"}, "Unable to base64 decode"),
         ({"inputs": [{"b64": "A"}]}, {"a": "string"}, "Unable to base64 decode"),
         ({"inputs": [{"b64": 1}]}, {"a": "string"}, "not formatted correctly for base64 data"),
-        ({"inputs": ["\ud800"]}, {"a": "string"}, "The surrogate pair in string is invalid."),
         ({"instances": [1.0]}, {"x": "half"}, "Error: UNIMPLEMENTED: Conversion of JSON Value: 1.0 to type: half"),
     ],
 )
@@ -106,11 +112,20 @@ def test_a_type_that_json_cannot_carry_is_unimplemented_in_columns(values):
     ("body", "message"),
     [
         (b"", "JSON Parse error: The document is empty"),
-        (b" \n", "JSON Parse error: The document is empty"),
-        (b"{", "JSON Parse error: "),
-        (b'{"a" 1}', "at offset: 5"),
+        (b" \n", "JSON Parse error: The document is empty. at offset: 2"),
+        (b"{", "JSON Parse error: Missing a name for object member. at offset: 1"),
+        (b' {"a" 1}', "JSON Parse error: Missing a colon after a name of object member. at offset: 6"),
+        ('{"é": nul}'.encode(), "JSON Parse error: Invalid value. at offset: 7"),
+        (b'{"]a": [1, {"b": 1} "]"', "JSON Parse error: Missing a comma or ] after an array element. at offset: 20"),
+        (b'{"[a": [1, 2] "b"', "JSON Parse error: Missing a comma or } after an object member. at offset: 14"),
+        (b'{"a": "b', "JSON Parse error: Missing a closing quotation mark in string. at offset: 6"),
+        (b'{"a": "\\x"}', "JSON Parse error: Invalid escape character in string. at offset: 7"),
+        (b'{"a": "\\u12x4"}', "JSON Parse error: Incorrect hex digit after \\u escape in string. at offset: "),
+        (b'{"a": "\n"}', "JSON Parse error: Invalid encoding in string. at offset: 7"),
         (b"[1]", "Is not object"),
         (b'{"a": "\xff"}', "JSON Parse error: Invalid encoding in string. at offset: 7"),
+        (b'{"a": "\\ud800"}', "JSON Parse error: The surrogate pair in string is invalid."),
+        (b'{"a": 1, "\\uDC00x": 2}', "JSON Parse error: The surrogate pair in string is invalid."),
         (b"[" * 200_000, "nested too deeply"),
         (b'{"a": ' + b"1" * 5000 + b"}", "Number too big"),
     ],
@@ -122,8 +137,27 @@ def test_bodies_that_are_no_json_object(body, message):
     assert message in raised.value.message
 
 
+def read_and_decode(body):
+    document = parse_document(body)
+    read_signature_name(document)
+    return decode(document, ONE)
+
+
+@pytest.mark.parametrize("depth", [70, 950, 990, 5000, 50_000])
+@pytest.mark.parametrize("key", ["inputs", "instances", "signature_name", "examples"])
+@pytest.mark.parametrize(("opened", "closed"), [("[", "]"), ('{"a": ', "}")])
+def test_deep_bodies_are_refused_whatever_they_say(depth, key, opened, closed):
+    nested = opened * depth + '"\\ud83d\\ude00"' + closed * depth
+    body = f'{{"{key}": {nested}}}'.encode()
+    with pytest.raises(ServingError) as raised:
+        read_and_decode(body)
+    assert raised.value.code == "INVALID_ARGUMENT"
+    assert len(raised.value.message) < 1000
+
+
 def test_documents_may_have_a_mark_before_and_bytes_after():
     assert parse_document(b'\xef\xbb\xbf {"a": [NaN, -Infinity]} trailing')["a"][1] == -np.inf
+    assert parse_document(b'{"a": "\\ud83d\\ude00"}') == {"a": "\N{GRINNING FACE}"}
 
 
 def test_signature_name_must_be_a_string():
@@ -147,7 +181,21 @@ def strings(*values):
     [
         ({"y": np.float32([0.2, 1, 1e30])}, True, '{"predictions": [0.2, 1.0, 1e+30]}'),
         ({"y": np.float32([np.nan, np.inf, -np.inf])}, True, '{"predictions": [NaN, Infinity, -Infinity]}'),
-        ({"y": np.float16([0.1])}, False, '{"outputs": [0.1]}'),
+        (
+            {"y": np.float32([1 / 3, 16777215, 9000000, 1e-5, -0.0])},
+            False,
+            '{"outputs": [0.333333343, 16777215.0, 9e+06, 1e-05, -0.0]}',
+        ),
+        ({"y": np.float64([0.1, 1 / 3, 1e300])}, False, '{"outputs": [0.1, 0.33333333333333331, 1e+300]}'),
+        ({"y": np.float16([0.1, 2])}, False, '{"outputs": [0.0999755859, 2.0]}'),
+        ({"y": np.zeros([2, 0, 3])}, False, '{"outputs": [[], []]}'),
+        ({"y": np.zeros([2, 1, 0])}, True, '{"predictions": [[[]], [[]]]}'),
+        ({"s": np.array(b"a\0", object)}, False, '{"outputs": "a\\u0000"}'),
+        (
+            {'q"': strings(b'"\n'), "n": np.uint64([2**64 - 1])},
+            True,
+            '{"predictions": [{"q\\"": "\\"\\n", "n": 18446744073709551615}]}',
+        ),
         ({"y": np.float32(2)}, False, '{"outputs": 2.0}'),
         ({"a": strings(b"\xc3\xa9", b"\xff")}, False, '{"outputs": ["é", "\ufffd"]}'),
         ({"a_bytes": strings(b"\xff")}, True, '{"predictions": [{"b64": "/w=="}]}'),
@@ -164,6 +212,12 @@ def test_written_floats_read_back_as_the_same_float32():
     values = np.random.default_rng(0).normal(size=1000).astype(np.float32) ** 9
     written = json.loads(encode_outputs({"y": values}, False))["outputs"]
     np.testing.assert_array_equal(np.float32(written), values)
+
+
+def test_results_are_written():
+    body = encode_classifications([[('a"', 1.0), ("é", 1 / 3)], []])
+    assert body.decode() == '{"results": [[["a\\"", 1.0], ["é", 0.333333343]], []]}'
+    assert encode_regressions([0.5, float("-inf"), 3]) == b'{"results": [0.5, -Infinity, 3.0]}'
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,13 @@ from threading import Event
 
 import numpy as np
 import pytest
+from google.protobuf import text_format
 from serving_toys import http_request, install, post, until
+from tensorflow_serving.config import model_server_config_pb2
 
 from seqattn_tf.serving.client import RestClient
 from seqattn_tf.serving.errors import ServingError
+from seqattn_tf.serving.model_config import folder_of_models
 from seqattn_tf.serving.repository import ModelRepository
 
 
@@ -21,7 +24,7 @@ def served(repository):
 
 @pytest.fixture
 def repository(repository_root):
-    repository = ModelRepository(repository_root, poll_seconds=0)  # tests say when it looks
+    repository = ModelRepository(folder_of_models(repository_root), poll_seconds=0)  # tests say when it looks
     repository.start()
     yield repository
     repository.stop()
@@ -94,7 +97,7 @@ def test_missing_variables_are_a_broken_version_too(repository, repository_root,
 def test_a_restart_next_to_a_broken_version_serves_the_one_before(repository_root, exports):
     shutil.copytree(exports / "2", repository_root / "toy" / "2")
     truncate(repository_root / "toy" / "2")
-    repository = ModelRepository(repository_root, poll_seconds=0)
+    repository = ModelRepository(folder_of_models(repository_root), poll_seconds=0)
     repository.start()
     assert states(repository) == {2: "END", 1: "AVAILABLE"}
 
@@ -162,4 +165,107 @@ def test_a_broken_version_shows_in_the_status_while_the_good_one_answers(running
     assert (broken["version"], broken["state"], good["state"]) == ("2", "END", "AVAILABLE")
     assert broken["status"]["error_code"] != "OK"
     assert str(repository_root) not in text
+    assert post(running.rest_url, {"instances": ["a"]})[0] == 200
+
+
+# policies, labels and configs
+
+
+def config_of(root, more="", name="toy"):
+    entry = f'name: "{name}" base_path: "{root}/{name}" model_platform: "tensorflow" {more}'
+    return text_format.Parse(
+        f"model_config_list {{ config {{ {entry} }} }}", model_server_config_pb2.ModelServerConfig()
+    )
+
+
+@pytest.fixture
+def three(repository_root, exports):
+    """Versions 1, 2 and 3 of the model."""
+    install(exports / "2", repository_root / "toy", 2)
+    install(exports / "2", repository_root / "toy", 3)
+    return repository_root
+
+
+@pytest.mark.parametrize(
+    ("policy", "serving"),
+    [
+        ("latest { num_versions: 2 }", [3, 2]),
+        ("all {}", [3, 2, 1]),
+        ("specific { versions: 1 versions: 3 }", [3, 1]),
+        ("specific { versions: 2 versions: 9 }", [2]),
+    ],
+)
+def test_policies_choose_versions(repository, three, policy, serving):
+    repository.reload(config_of(three, f"model_version_policy {{ {policy} }}"))
+    available = [status.version for status in repository.status("toy") if status.state == "AVAILABLE"]
+    assert available == serving
+    assert served(repository) == serving[0]
+    assert [repository.get("toy", version).version for version in serving] == serving
+    for version in {1, 2, 3} - set(serving):
+        with pytest.raises(ServingError, match=rf"Specific\(toy, {version}\)"):
+            repository.get("toy", version)
+
+
+def test_a_broken_version_takes_no_place_among_the_latest(repository, three):
+    truncate(three / "toy" / "3")
+    repository.reload(config_of(three, "model_version_policy { latest { num_versions: 2 } }"))
+    assert states(repository) == {3: "END", 2: "AVAILABLE", 1: "AVAILABLE"}
+
+
+def test_labels_name_versions_that_serve(repository, three):
+    policy = "model_version_policy { all {} }"
+    stable, canary = (f'version_labels {{ key: "{key}" value: {n} }}' for key, n in (("stable", 1), ("canary", 3)))
+    repository.reload(config_of(three, policy + stable + canary))
+    assert [repository.get("toy", label=label).version for label in ("stable", "canary")] == [1, 3]
+    with pytest.raises(ServingError, match="Unrecognized servable version label: beta") as raised:
+        repository.get("toy", label="beta")
+    assert raised.value.code == "INVALID_ARGUMENT"
+    with pytest.raises(ServingError, match="assign label stable to version 9 of model toy, which is not currently"):
+        repository.reload(config_of(three, policy + 'version_labels { key: "stable" value: 9 }'))
+    assert repository.get("toy", label="stable").version == 1  # as it was
+
+
+def test_a_label_may_wait_for_its_version_where_that_is_allowed(repository_root, exports):
+    repository = ModelRepository(folder_of_models(repository_root), poll_seconds=0, labels_need_a_version=False)
+    repository.start()
+    repository.reload(config_of(repository_root, 'version_labels { key: "next" value: 2 }'))
+    with pytest.raises(ServingError, match=r"Servable not found for request: Specific\(toy, 2\)"):
+        repository.get("toy", label="next")
+    install(exports / "2", repository_root / "toy", 2)
+    repository.poll()
+    assert repository.get("toy", label="next").version == 2
+
+
+def test_another_list_of_models(repository, repository_root, exports):
+    install(exports / "2", repository_root / "other", 5)
+    old = repository.get("toy")
+    repository.reload(config_of(repository_root, name="other"))
+    assert repository.get("other").version == 5
+    assert states(repository) == {1: "UNLOADING"}
+    del old
+    assert states(repository) == {1: "END"}
+    repository.reload(model_server_config_pb2.ModelServerConfig())  # nothing said, nothing changed
+    assert repository.get("other").version == 5
+    both = config_of(repository_root, name="other")
+    both.model_config_list.config.add(name="new", base_path=str(repository_root / "new"), model_platform="tensorflow")
+    with pytest.raises(ServingError, match=r"Some models did not become available: \{new\}"):
+        repository.reload(both)
+    assert repository.missing() == ["new"]
+    assert repository.get("other").version == 5
+    repository.reload(config_of(repository_root))
+    assert served(repository) == 1
+
+
+def test_the_folder_of_a_listed_model_may_vanish(repository, repository_root):
+    repository.reload(config_of(repository_root))
+    (repository_root / "toy").rename(repository_root / "gone")
+    repository.poll()
+    assert states(repository) == {1: "AVAILABLE"}  # what cannot be read changes nothing
+    assert served(repository) == 1
+
+
+def test_the_folder_of_all_models_may_vanish(running, repository_root):
+    repository_root.rename(repository_root.with_name("gone"))
+    with pytest.raises(FileNotFoundError):
+        running.repository.poll()
     assert post(running.rest_url, {"instances": ["a"]})[0] == 200

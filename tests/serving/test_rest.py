@@ -4,7 +4,11 @@ import json
 import socket
 
 import pytest
-from serving_toys import http_request, post
+from serving_toys import apis, http_request, post
+
+from seqattn_tf.serving.errors import ServingError
+from seqattn_tf.serving.model_config import ModelConfig, VersionPolicy
+from seqattn_tf.serving.repository import ModelRepository
 
 ROW = {"instances": ["ab", "c"]}
 LONG = "x" * 100_000
@@ -145,6 +149,17 @@ ERRORS = [
     ("POST", "/v1/models/toy:predict", {"signature_name": "uneven", "instances": [1]}, 400, "inconsistent batch size"),
     ("POST", "/v1/models/toy:predict", {"signature_name": "half", "inputs": [1]}, 501, "to type: half"),
     ("POST", "/v1/models/toy:predict", {"signature_name": "half", "instances": [1]}, 400, "UNIMPLEMENTED: "),
+    ("POST", "/v1/models/toy/labels/l:predict", ROW, 400, "Unrecognized servable version label: l"),
+    ("POST", "/v1/models/no/labels/l:predict", ROW, 400, "Unrecognized servable version label: l"),
+    ("POST", "/v1/models/toy/labels/l:predict", b"{", 400, "JSON Parse error: "),
+    ("POST", "/v1/models/toy/versions/1/labels/l:predict", ROW, 400, "Malformed request: POST /v1/models/toy/ver"),
+    ("POST", "/v1/models/toy/versions/x:predict", ROW, 400, "Malformed request: POST /v1/models/toy/versions/x"),
+    ("POST", "/v1/models:predict", ROW, 400, "Malformed request: POST /v1/models:predict"),
+    ("GET", "/v1/models/versions/1", None, 400, "Missing model name in request."),
+    ("GET", "/v1/models/toy/labels/l/metadata", None, 400, "Unrecognized servable version label: l"),
+    ("GET", "/v1/models/toy/versions/99/metadata", None, 404, "Servable not found for request: Specific(toy, 99)"),
+    ("GET", f"/v1/models/toy/versions/{2**63}", None, 400, f"Failed to convert version: {2**63} to numeric."),
+    ("DELETE", "/v1/models/toy", None, 400, "Malformed request: DELETE /v1/models/toy"),
     ("POST", "/v1/models/toy:guess", ROW, 400, "Malformed request: POST /v1/models/toy:guess"),
     ("POST", "/v1/models/toy", ROW, 400, "Malformed request: POST /v1/models/toy"),
     ("PUT", "/v1/models/toy:predict", ROW, 400, "Malformed request: PUT /v1/models/toy:predict"),
@@ -155,7 +170,6 @@ ERRORS = [
     ("GET", "/v1/models/toy/versions/99", None, 404, "Could not find version 99 of model toy"),
     ("GET", "/v1/models/no/metadata", None, 404, "Servable not found for request: Latest(no)"),
     ("GET", "/elsewhere", None, 404, "Not Found"),
-    ("GET", "/", None, 404, "Not Found"),
 ]
 
 
@@ -193,3 +207,76 @@ def test_a_length_that_is_only_claimed_is_refused(server):
         connection.sendall(b"POST /v1/models/toy:predict HTTP/1.1\r\nContent-Length: 9999999999999999\r\n\r\nabc")
         connection.shutdown(socket.SHUT_WR)
         assert connection.recv(4096).startswith(b"HTTP/1.1 400")
+
+
+@pytest.fixture(scope="module")
+def labelled(exports):
+    """A repository of two versions of `toy`, of which the first is also called `old one`."""
+    models = {"toy": ModelConfig("toy", exports, VersionPolicy(latest=0), {"old one": 1, "New": 2})}
+    repository = ModelRepository(lambda: models, poll_seconds=0)
+    repository.start()
+    return repository
+
+
+def test_a_label_stands_for_a_version_but_not_in_the_status(labelled):
+    with apis(labelled) as (url, _):
+        for place, version in (("", 2), ("/labels/old%20one", 1), ("/labels/New", 2), ("/versions/1", 1)):
+            _, answer = post(url, ROW, f"/v1/models/toy{place}:predict")
+            assert answer["predictions"][0]["version"] == version
+            _, answer, _ = http_request(url, "GET", f"/v1/models/toy{place}/metadata")
+            assert answer["model_spec"]["version"] == str(version)
+        assert post(url, ROW, "/v1/models/toy/labels/new:predict")[0] == 400
+        for label in ("New", "no"):
+            status, answer, _ = http_request(url, "GET", f"/v1/models/toy/labels/{label}")
+            versions = [entry["version"] for entry in answer["model_version_status"]]
+            assert (status, versions) == (200, ["2", "1"])
+
+
+def headers_of(url, method, path, headers=None):
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=10)
+    connection.request(method, path, headers=headers or {})
+    response = connection.getresponse()
+    body = response.read()
+    connection.close()
+    allowed = {name: value for name, value in response.getheaders() if name.startswith("Access-Control")}
+    return response.status, allowed, body
+
+
+CORS = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Allow-Methods": "POST, GET",
+    "Access-Control-Allow-Headers": "Content-Type",
+}
+
+
+@pytest.mark.parametrize(("cors", "expected"), [(True, CORS), (False, {})])
+def test_pages_of_other_sites_may_ask_where_that_is_wanted(labelled, cors, expected):
+    with apis(labelled, cors=cors) as (url, _):
+        status, headers, body = headers_of(url, "GET", "/v1/models/toy")
+        assert (status, headers, bool(body)) == (200, expected, True)
+        assert headers_of(url, "GET", "/v1/models/no")[:2] == (404, expected)
+        for origin in ("http://a.example", "https://a.example"):
+            preflight = headers_of(url, "OPTIONS", "/v1/models/toy:predict", {"Origin": origin})
+            assert preflight == (200, expected, b"")
+        for origin in ({}, {"Origin": "null"}, {"Origin": "ftp://a.example"}):
+            assert headers_of(url, "OPTIONS", "/v1/models/toy:predict", origin) == (400, expected, b"")
+
+
+@pytest.mark.parametrize(("timeout", "given"), [(0.25, 0.25), (0, None)])
+def test_the_time_limit_reaches_the_model_and_its_end_is_504(labelled, monkeypatch, timeout, given):
+    seen = []
+
+    def late(name, inputs, outputs, seconds):
+        seen.append(seconds)
+        raise ServingError("DEADLINE_EXCEEDED", "too late")
+
+    monkeypatch.setattr(labelled.get("toy"), "predict", late)
+    with apis(labelled, timeout=timeout) as (url, _):
+        assert post(url, ROW) == (504, {"error": "too late"})
+    assert seen == [given]
+
+
+def test_an_output_that_is_one_string(labelled):
+    with apis(labelled, timeout=0) as (url, _):
+        body = {"signature_name": "joined", "inputs": ["a", "b"]}
+        assert post(url, body) == (200, {"outputs": {"all": "ab", "count": 2}})

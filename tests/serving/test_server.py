@@ -114,11 +114,12 @@ def test_serve_prints_where_and_what_and_drains_on_sigterm(repository_root, gate
         env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
     )
     try:
-        lines = [process.stdout.readline().strip() for _ in range(3)]
+        page, *lines = [process.stdout.readline().strip() for _ in range(4)]
         assert re.fullmatch(r"REST  http://127\.0\.0\.1:\d+", lines[0])
         assert re.fullmatch(r"gRPC  grpc://127\.0\.0\.1:\d+", lines[1])
         assert lines[2] == "model toy version 1"
         url = lines[0].split()[1]
+        assert page == f"page  {url}/"
         with ThreadPoolExecutor(1) as threads:
             asking = threads.submit(post, url, {"signature_name": "wait", "inputs": [gate.path]})
             try:

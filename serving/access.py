@@ -1,0 +1,109 @@
+"""Who may ask: TLS by TF Serving's ssl config, and a bearer token where one is wanted."""
+
+from __future__ import annotations
+
+import hmac
+import ssl
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+
+from seqattn_tf.serving.text_protos import read
+
+OPEN_SERVICES = ("/grpc.health.",)  # a probe has no token
+
+
+@dataclass(frozen=True)
+class Certificates:
+    """What TLS needs, each in PEM form, as in TF Serving's `SSLConfig`."""
+
+    server_key: str
+    server_cert: str
+    custom_ca: str = ""  # who may have signed a client's certificate
+    client_verify: bool = False  # whether a client must have one
+
+    @classmethod
+    def from_file(cls, path: Path) -> Certificates:
+        """Reads TF Serving's `--ssl_config_file`."""
+        config = read(path, "SSLConfig", "ssl_config_file")
+        if not config.server_key or not config.server_cert:
+            raise ValueError(f"ssl_config_file: expected server_key and server_cert. Received: {path} without one")
+        if config.client_verify and not config.custom_ca:
+            raise ValueError(f"ssl_config_file: expected custom_ca with client_verify. Received: {path} without it")
+        return cls(config.server_key, config.server_cert, config.custom_ca, config.client_verify)
+
+    def context(self) -> ssl.SSLContext:
+        """For sockets of the standard library."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        with tempfile.TemporaryDirectory() as folder:  # only its owner can look in; the library reads files alone
+            files = Path(folder, "cert.pem"), Path(folder, "key.pem")
+            files[0].write_text(self.server_cert)
+            files[1].write_text(self.server_key)
+            try:
+                context.load_cert_chain(*files)
+            except ssl.SSLError as error:
+                raise ValueError(
+                    f"ssl_config_file: expected a key and its certificate. Received: {error.reason}"
+                ) from error
+        if self.custom_ca:
+            context.load_verify_locations(cadata=self.custom_ca)
+        if self.client_verify:
+            context.verify_mode = ssl.CERT_REQUIRED
+        return context
+
+    def grpc(self) -> grpc.ServerCredentials:
+        """For gRPC."""
+        pair = (self.server_key.encode(), self.server_cert.encode())
+        return grpc.ssl_server_credentials([pair], self.custom_ca.encode() or None, self.client_verify)
+
+
+class Token:
+    """Knows whether an `Authorization` header carries the token; without a token everyone may ask.
+
+    >>> Token("secret").allows("Bearer secret"), Token("secret").allows(""), Token("").allows("")
+    (True, False, True)
+    """
+
+    def __init__(self, token: str = ""):
+        self._header = f"Bearer {token}".encode() if token else b""
+
+    @classmethod
+    def from_file(cls, path: Path) -> Token:
+        """The token is what the file holds, without the space around it."""
+        try:
+            token = path.read_text(encoding="ascii").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"bearer_token_file: expected a file with a token. Received: {path} ({error})") from error
+        if not token or token.split() != [token]:
+            raise ValueError(f"bearer_token_file: expected one word in {path}. Received: {len(token.split())}")
+        return cls(token)
+
+    def allows(self, header: str) -> bool:
+        """Takes the same time for every wrong header."""
+        return not self._header or hmac.compare_digest(header.encode("utf-8", "replace"), self._header)
+
+    def interceptors(self) -> list[grpc.ServerInterceptor]:
+        """What a gRPC server needs to ask for the token."""
+        return [_Interceptor(self.allows)] if self._header else []
+
+
+class _Interceptor(grpc.ServerInterceptor):
+    def __init__(self, allows: Callable[[str], bool]):
+        self._allows = allows
+
+    def intercept_service(self, continuation: Callable[..., Any], details: grpc.HandlerCallDetails) -> Any:
+        header = dict(details.invocation_metadata).get("authorization", "")
+        if details.method.startswith(OPEN_SERVICES) or self._allows(str(header)):
+            return continuation(details)
+        handler = continuation(details)
+        if handler is None or handler.request_streaming or handler.response_streaming:
+            return handler if handler is None else grpc.stream_stream_rpc_method_handler(_refuse)
+        return grpc.unary_unary_rpc_method_handler(_refuse)
+
+
+def _refuse(_: Any, context: grpc.ServicerContext) -> None:
+    context.abort(grpc.StatusCode.UNAUTHENTICATED, "expected a bearer token that is known here")

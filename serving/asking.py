@@ -1,0 +1,130 @@
+"""What both clients share: one deadline for a whole call, another try where none was answered, answers as `Answer`."""
+
+from __future__ import annotations
+
+import abc
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from seqattn_tf.answer import Answer
+from seqattn_tf.serving import DEFAULT_SIGNATURE
+from seqattn_tf.serving.errors import ServingError
+
+FIRST_WAIT, LONGEST_WAIT = 0.05, 2.0  # seconds between two tries, at most, before and after doubling
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which version of which model is meant: the newest, or one by number or label."""
+
+    model: str
+    version: int | None = None
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        if self.label and self.version is not None:
+            raise ValueError(f"version, label: expected one of them. Received: {self.version}, {self.label!r}")
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How a client asks: how long it waits in all, how often it tries again, and who it is."""
+
+    timeout: float = 60.0  # seconds, of a call with all its tries
+    retries: int = 3  # when the server is UNAVAILABLE: full, restarting, or not there yet
+    token: str = ""  # a bearer token
+    ca_file: Path | None = None  # whose certificates are trusted, beside those that always are
+
+    def __post_init__(self) -> None:
+        if self.timeout <= 0 or self.retries < 0:
+            raise ValueError(
+                f"timeout, retries: expected above 0, at least 0. Received: {self.timeout}, {self.retries}"
+            )
+
+
+class Client(abc.ABC):
+    """Asks a model server: ours or TF Serving itself. Safe in threads.
+
+    Args:
+        address: `host:port`.
+        manner: how it asks.
+    """
+
+    def __init__(self, address: str, manner: Manner):
+        self.address = address
+        self.manner = manner
+
+    def answer(self, model: str, texts: Sequence[str], version: int | None = None, label: str = "") -> list[Answer]:
+        """What a model of ours says to each text, with the attention that led to it.
+
+        Raises:
+            ServingError: with the server's code and message.
+            KeyError: the model answers with something else.
+        """
+        outputs = self.predict(model, {"text": list(texts)}, version, label=label)
+        return [Answer.from_outputs(outputs, row) for row in range(len(texts))]
+
+    def predict(
+        self,
+        model: str,
+        inputs: Mapping[str, Sequence[Any] | np.ndarray],
+        version: int | None = None,
+        signature_name: str = DEFAULT_SIGNATURE,
+        label: str = "",
+    ) -> dict[str, np.ndarray]:
+        """Runs a signature on named inputs.
+
+        Returns:
+            One array for each output. Strings are `str`, or `bytes` where the output's name ends in `_bytes`.
+
+        Raises:
+            ServingError: with the server's code and message, or UNAVAILABLE when there is no server.
+        """
+        asked = Asked(model, version, label)
+        return self._persist(lambda left: self._predict(asked, inputs, signature_name, left))
+
+    def status(self, model: str) -> dict[str, Any]:
+        """The versions of a model and their states, in the form of the REST API."""
+        return self._persist(lambda left: self._status(Asked(model), left))
+
+    def metadata(self, model: str) -> dict[str, Any]:
+        """The signatures of a model, in the form of the REST API."""
+        return self._persist(lambda left: self._metadata(Asked(model), left))
+
+    def _persist(self, attempt: Callable[[float], Result]) -> Result:
+        """Tries until there is an answer or no try or time is left. Requests are pure: asking again is safe."""
+        end = time.monotonic() + self.manner.timeout
+        for failures in range(self.manner.retries + 1):
+            try:
+                return attempt(max(end - time.monotonic(), 0.001))
+            except ServingError as error:
+                longest = min(FIRST_WAIT * 2**failures, LONGEST_WAIT)
+                wait = random.uniform(0, longest)  # clients that failed together do not come back together
+                out_of_time = time.monotonic() + wait >= end
+                if error.code != "UNAVAILABLE" or failures == self.manner.retries or out_of_time:
+                    raise
+            time.sleep(wait)
+        raise AssertionError("the last try returns or raises")
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Closes what is kept open."""
+
+    @abc.abstractmethod
+    def _predict(self, asked: Asked, inputs: Mapping[str, Any], signature_name: str, timeout: float) -> dict:
+        """One try of `predict`."""
+
+    @abc.abstractmethod
+    def _status(self, asked: Asked, timeout: float) -> dict[str, Any]:
+        """One try of `status`."""
+
+    @abc.abstractmethod
+    def _metadata(self, asked: Asked, timeout: float) -> dict[str, Any]:
+        """One try of `metadata`."""

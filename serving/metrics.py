@@ -1,0 +1,168 @@
+"""What the server counts and times, in Prometheus' text format under TF Serving's names.
+
+One label differs: `model_path` of the warmup holds `NAME/VERSION`, because a path of the machine is nobody's business.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+
+CONTENT_TYPE = "text/plain"
+RUNTIME = "TF1"  # TF Serving's word for a model that is a SavedModel
+_PREFIX = "/tensorflow/serving/"
+_LATENCIES = tuple(accumulate([10.0] + [1.8] * 32, lambda limit, growth: limit * growth))  # microseconds
+_EXAMPLES = tuple(2.0**power for power in range(15))
+# A name that no model answers to may be anything, so only so many of them get a label of their own.
+_STRANGERS = 100
+_NAME_CHARACTERS = 256
+
+
+class Metrics:
+    """Counters and histograms of a server. Safe in threads.
+
+    >>> metrics = Metrics()
+    >>> metrics.answered("m", "Predict", "GRPC", "OK", 0.002)
+    >>> [line for line in metrics.render().decode().splitlines() if "request_count{" in line]
+    [':tensorflow:serving:request_count{model_name="m",status="OK"} 1']
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._requests = _Counter("request_count", ("model_name", "status"))
+        self._latency = _Histogram("request_latency", ("model_name", "API", "entrypoint"), _LATENCIES)
+        self._runtime = _Histogram("runtime_latency", ("model_name", "API", "runtime"), _LATENCIES)
+        self._examples = _Histogram("request_example_counts", ("model",), _EXAMPLES)
+        self._examples_total = _Counter("request_example_count_total", ("model",))
+        self._warmup = _Histogram("model_warmup_latency", ("model_path", "status"), _LATENCIES)
+        self._all = (
+            self._warmup,
+            self._requests,
+            self._examples_total,
+            self._examples,
+            self._latency,
+            self._runtime,
+        )
+        self._answering: set[str] = set()  # names of models that have answered
+        self._strangers: set[str] = set()
+
+    def answered(self, model: str, api: str, entrypoint: str, status: str, seconds: float) -> None:
+        """Counts a request by its outcome, and times it when it succeeded.
+
+        Args:
+            model: the name that was asked for.
+            api: `Predict`, or `predict` when over REST: TF Serving writes it as the request did.
+            entrypoint: `GRPC` or `REST`.
+            status: `OK` or the code of the error.
+            seconds: how long the answer took.
+        """
+        with self._lock:
+            name = self._label(model, status)
+            self._requests.add((name, status))
+            if status == "OK":
+                self._latency.add((name, api, entrypoint), _microseconds(seconds))
+
+    def ran(self, model: str, api: str, seconds: float) -> None:
+        """Times one run of a model's graph."""
+        with self._lock:
+            self._runtime.add((model, api, RUNTIME), _microseconds(seconds))
+
+    def examples(self, model: str, count: int) -> None:
+        """Counts the examples of one request to a model."""
+        with self._lock:
+            self._examples.add((model,), count)
+            self._examples_total.add((model,), count)
+
+    def warmed(self, name: str, version: int, seconds: float, status: str) -> None:
+        """Times the warmup of a version."""
+        with self._lock:
+            self._warmup.add((f"{name}/{version}", status), _microseconds(seconds))
+
+    def value(self, name: str) -> int:
+        """The value of a counter's first series, by TF Serving's name with slashes; 0 where there is none."""
+        with self._lock:
+            for metric in (self._requests, self._examples_total):
+                if _PREFIX + metric.name == name and metric.series:
+                    return metric.series[min(metric.series)]
+        return 0
+
+    def render(self) -> bytes:
+        """The page that Prometheus reads."""
+        with self._lock:
+            return "".join(f"{line}\n" for metric in self._all for line in metric.lines()).encode()
+
+    def _label(self, model: str, status: str) -> str:
+        if model in self._answering:
+            return model
+        if status == "OK":
+            self._answering.add(model)
+        elif model not in self._strangers:
+            if len(self._strangers) >= _STRANGERS or len(model) > _NAME_CHARACTERS:
+                return ""
+            self._strangers.add(model)
+        return model
+
+
+class _Counter:
+    """Numbers that grow, one for each set of label values."""
+
+    def __init__(self, name: str, labels: Sequence[str]):
+        self.name = name
+        self.series: dict[tuple[str, ...], int] = {}
+        self._labels = labels
+
+    def add(self, values: tuple[str, ...], amount: int = 1) -> None:
+        self.series[values] = self.series.get(values, 0) + amount
+
+    def lines(self) -> Iterator[str]:
+        name = _page_name(self.name)
+        yield f"# TYPE {name} counter"
+        for values, count in sorted(self.series.items()):
+            yield f"{name}{{{_pairs(self._labels, values)}}} {count}"
+
+
+class _Histogram:
+    """How often a value fell below each limit, one row of counts for each set of label values."""
+
+    def __init__(self, name: str, labels: Sequence[str], limits: Sequence[float]):
+        self._name = name
+        self._labels = labels
+        self._limits = limits
+        self._series: dict[tuple[str, ...], tuple[list[int], list[int]]] = {}  # counts, and the sum in a list of one
+
+    def add(self, values: tuple[str, ...], amount: int) -> None:
+        row = self._series.get(values)
+        if row is None:
+            row = self._series[values] = ([0] * (len(self._limits) + 1), [0])
+        # A value that equals a limit counts above it, as in TensorFlow's histograms.
+        row[0][bisect_right(self._limits, amount)] += 1
+        row[1][0] += amount
+
+    def lines(self) -> Iterator[str]:
+        name = _page_name(self._name)
+        limits = [f"{limit:g}" for limit in self._limits] + ["+Inf"]
+        yield f"# TYPE {name} histogram"
+        for values, (counts, (total,)) in sorted(self._series.items()):
+            pairs = _pairs(self._labels, values)
+            for limit, count in zip(limits, accumulate(counts), strict=True):
+                yield f'{name}_bucket{{{pairs},le="{limit}"}} {count}'
+            yield f"{name}_sum{{{pairs}}} {total}"
+            yield f"{name}_count{{{pairs}}} {sum(counts)}"
+
+
+def _microseconds(seconds: float) -> int:
+    return int(seconds * 1e6)
+
+
+def _page_name(name: str) -> str:
+    return (_PREFIX + name).replace("/", ":")
+
+
+def _pairs(labels: Sequence[str], values: Sequence[str]) -> str:
+    return ",".join(f'{label}="{_escaped(value)}"' for label, value in zip(labels, values, strict=True))
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
