@@ -4,8 +4,8 @@
     seqattn train transliterate --data katakana --preset small
 
 Data: a folder with train, dev and test as TSV, `source<TAB>target`; spaces inside a target are dropped. Encoder:
-bidirectional LSTM over letters. Decoder: LSTM with additive attention. Loss: cross-entropy of the letters. Metric: how
-often the right spelling is the best answer, among the two best, among the three best.
+bidirectional LSTMs over letters. Decoder: LSTM with attention after Luong. Loss: cross-entropy of the letters. Metric:
+how often the right spelling is the best answer, among the two best, among the three best.
 """
 
 import dataclasses
@@ -17,7 +17,19 @@ from seqattn_tf.training.recipes.base import Recipe
 from seqattn_tf.training.tasks import PairSettings, PairTask
 
 FULL = PairSettings(
-    source="0", target="1", fold="case", units=256, epochs=30, beam=5, alternatives=4, max_source=100, max_target=100
+    source="0",
+    target="1",
+    fold="case",
+    decoder="luong",
+    units=384,
+    embedding=128,
+    depth=2,
+    dropout=0.5,
+    epochs=40,
+    beam=5,
+    alternatives=4,
+    max_source=100,
+    max_target=100,
 )
 
 
@@ -37,5 +49,7 @@ recipe = Recipe(
     load=load,
     task=PairTask(metrics=[exact_match], monitor="accuracy", rising=True, nbest=(1, 2, 3)),
     settings=FULL,
-    small=dataclasses.replace(FULL, units=96, embedding=48, dropout=0.1, batch=128, epochs=4, rate=3e-3, warmup=200),
+    small=dataclasses.replace(
+        FULL, units=96, embedding=48, depth=1, dropout=0.1, batch=128, epochs=4, rate=3e-3, warmup=200
+    ),
 )
