@@ -1,0 +1,90 @@
+"""Clients that ask one word after the other, all in one process and one thread: they cost the server little.
+
+    python -m benchmarks._load URL CLIENTS SECONDS QUESTIONS      prints JSON: answers a second, p50 and p99 in ms
+
+QUESTIONS is a file of questions as they go over the wire, a line each in base64: so this needs no TensorFlow.
+"""
+
+import asyncio
+import base64
+import json
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import grpc
+import numpy as np
+
+METHOD = "/tensorflow.serving.PredictionService/Predict"
+MODEL = "pronounce"
+Ask = Callable[[bytes], Awaitable[None]]
+
+
+def grpc_clients(address: str) -> Callable[[], Awaitable[Ask]]:
+    """Clients that share a channel; an answer counts when its bytes are there."""
+    call = grpc.aio.insecure_channel(address).unary_unary(METHOD)
+
+    async def client() -> Ask:
+        async def ask(question: bytes) -> None:
+            await call(question)
+
+        return ask
+
+    return client
+
+
+def rest_clients(address: str) -> Callable[[], Awaitable[Ask]]:
+    """Clients with a connection each, which they keep."""
+    host, port = address.split(":")
+
+    async def client() -> Ask:
+        reader, writer = await asyncio.open_connection(host, int(port))
+
+        async def ask(question: bytes) -> None:
+            path, length = f"/v1/models/{MODEL}:predict", len(question)
+            head = f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}\r\n\r\n"
+            writer.write(head.encode() + question)
+            headers = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+            length = int(headers.split("content-length:")[1].split("\r\n")[0])
+            answer = await reader.readexactly(length)
+            if not headers.startswith("http/1.1 200"):
+                raise RuntimeError(answer.decode())
+
+        return ask
+
+    return client
+
+
+async def measure(
+    make: Callable[[], Awaitable[Ask]], clients: int, seconds: float, asked: list[bytes]
+) -> dict[str, float]:
+    """Every client asks for so long, after a tenth of that which is not counted."""
+    times = []
+    begin = time.perf_counter() + seconds / 10
+    end = begin + seconds
+
+    async def run(number: int) -> None:
+        ask, place = await make(), number
+        while (start := time.perf_counter()) < end:
+            await ask(asked[place % len(asked)])
+            if start >= begin:
+                times.append(time.perf_counter() - start)
+            place += clients
+
+    await asyncio.gather(*(run(number) for number in range(clients)))
+    p50, p99 = np.percentile(times, [50, 99]) * 1e3
+    return {"rate": len(times) / seconds, "p50": p50, "p99": p99}
+
+
+async def main(url: str, clients: int, seconds: float, questions: Path) -> None:
+    """Measures one kind of client and prints what came out."""
+    parts = urlsplit(url)
+    make = (grpc_clients if parts.scheme == "grpc" else rest_clients)(parts.netloc)
+    asked = [base64.b64decode(line) for line in questions.read_text().split()]
+    print(json.dumps(await measure(make, clients, seconds, asked)), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), Path(sys.argv[4])))
