@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from seqattn_tf.serving.calls import Call
 from seqattn_tf.serving.errors import ServingError
+from seqattn_tf.serving.padding import packed, padded
 from seqattn_tf.serving.text_protos import read
 
 _NAMES = itertools.count()
@@ -27,6 +28,7 @@ class BatchingParameters:
     allowed_batch_sizes: tuple[int, ...] = ()  # a batch is filled up to the next of them
     enable_large_batch_splitting: bool = False
     max_execution_batch_size: int = 0  # with splitting, rows that run at once; 0 for `max_batch_size`
+    pad_variable_length_inputs: bool = False  # bring requests of unequal lengths together; see `padding`
 
     def __post_init__(self) -> None:
         sizes = self.allowed_batch_sizes
@@ -50,11 +52,12 @@ class BatchingParameters:
     def from_file(cls, path: Path) -> BatchingParameters:
         """Reads TF Serving's `--batching_parameters_file`."""
         message = read(path, "BatchingParameters", "batching_parameters_file")
-        if message.pad_variable_length_inputs:
-            raise ValueError("pad_variable_length_inputs: expected false, all that this server does. Received: true")
-        values = {"allowed_batch_sizes": tuple(message.allowed_batch_sizes)}
+        values = {
+            "allowed_batch_sizes": tuple(message.allowed_batch_sizes),
+            "pad_variable_length_inputs": message.pad_variable_length_inputs,
+        }
         for field in fields(cls):
-            if field.name != "allowed_batch_sizes" and message.HasField(field.name):
+            if field.name not in values and message.HasField(field.name):
                 values[field.name] = getattr(message, field.name).value
         return cls(**values)
 
@@ -87,15 +90,19 @@ class Batcher:
         sizes = list(parameters.allowed_batch_sizes)
         if not sizes and parameters.max_execution_batch_size:
             sizes = list(range(1, parameters.max_execution_batch_size + 1))  # the op's way to say it
-        specs = [tf.TensorSpec(None, tensor.dtype) for tensor in call.function.inputs[: len(call.inputs)]]
+        function, specs = call.function, [tf.TensorSpec(None, tensor.dtype) for tensor in call.tensors]
+        prepare = list
+        if parameters.pad_variable_length_inputs and all(tensor.shape.rank for tensor in call.tensors):
+            function, specs = padded(call)
+            prepare = packed
 
         @tf.function(input_signature=specs, autograph=False)
         def together(*tensors: tf.Tensor) -> list[tf.Tensor]:
             return tf.raw_ops.BatchFunction(
-                in_tensors=list(tensors),
-                captured_tensors=call.function.captured_inputs,
-                f=call.function,
-                Tout=[tensor.dtype for tensor in call.function.outputs],
+                in_tensors=prepare(tensors),
+                captured_tensors=function.captured_inputs,
+                f=function,
+                Tout=[tensor.dtype for tensor in function.outputs],
                 num_batch_threads=parameters.num_batch_threads or os.cpu_count() or 1,
                 max_batch_size=parameters.max_batch_size,
                 batch_timeout_micros=parameters.batch_timeout_micros,

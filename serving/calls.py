@@ -36,6 +36,11 @@ class Call:
         options = context.context().function_call_options.as_attrs()
         self._attributes = tuple(part for pair in options.items() for part in pair)
 
+    @property
+    def tensors(self) -> list[tf.Tensor]:
+        """The inputs as the graph declares them."""
+        return self.function.inputs[: len(self.inputs)]
+
     @classmethod
     def of_signature(cls, signature: tf.types.experimental.ConcreteFunction) -> Call:
         """A call of a signature of a loaded SavedModel."""

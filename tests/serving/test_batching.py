@@ -104,6 +104,20 @@ def test_requests_of_other_lengths_do_not_harm_each_other(counting):
     assert [answer["sum"].numpy().tolist() for answer in answers] == [[2.0], [3.0]]
 
 
+def test_rows_of_other_lengths_are_padded_with_the_first_element(counting, exports):
+    parameters = BatchingParameters(max_batch_size=3, batch_timeout_micros=FOREVER, pad_variable_length_inputs=True)
+    servable = Servable("count", 1, counting, Batcher(parameters))
+    short, long = np.float32([[5, 1], [2, 2]]), np.float32([[1, 1, 1, 1]])
+    answers = together(*(lambda x=x: servable.predict("", {"x": x}) for x in (short, long)))
+    assert answers[0]["rows"].numpy().tolist() == [3, 3]
+    assert answers[0]["sum"].numpy().tolist() == [5 + 1 + 5 + 5, 2 + 2 + 5 + 5]
+    assert answers[1]["sum"].numpy().tolist() == [4]
+    texts = Servable("toy", 1, exports / "1", Batcher(BatchingParameters(pad_variable_length_inputs=True)))
+    assert texts.predict("", text("a", "bc"))["upper"].numpy().tolist() == [b"A", b"BC"]
+    empty = servable.predict("", {"x": np.ones([3, 0], np.float32)})
+    assert empty["sum"].numpy().tolist() == [0, 0, 0]
+
+
 def test_versions_share_threads_but_never_a_batch(exports):
     batcher = Batcher(BatchingParameters(max_batch_size=8, batch_timeout_micros=20_000, num_batch_threads=1))
     versions = {version: Servable("toy", version, exports / str(version), batcher) for version in (1, 2)}
@@ -145,15 +159,15 @@ def test_the_parameter_file(tmp_path):
         allowed_batch_sizes: 8
         enable_large_batch_splitting { value: true }
         max_execution_batch_size { value: 8 }
+        pad_variable_length_inputs: true
         """
     )
-    assert BatchingParameters.from_file(path) == BatchingParameters(16, 500, 3, 2, (4, 8), True, 8)
+    assert BatchingParameters.from_file(path) == BatchingParameters(16, 500, 3, 2, (4, 8), True, 8, True)
     path.write_text("")
     assert BatchingParameters.from_file(path) == BatchingParameters()
     for wrong, message in (
         ("max_batch_size: 3", "batching_parameters_file: expected a file with BatchingParameters"),
         ("batch_size { value: 3 }", "batching_parameters_file: expected a file with BatchingParameters"),
-        ("pad_variable_length_inputs: true", "pad_variable_length_inputs: expected false"),
         ("allowed_batch_sizes: 8 max_batch_size { value: 4 }", "allowed_batch_sizes: expected .* the last is 4"),
         ("max_batch_size { value: 0 }", "expected at least 1"),
         ("num_batch_threads { value: -1 }", "expected no negative number"),
