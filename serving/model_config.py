@@ -90,9 +90,12 @@ def listed_models(config: model_server_config_pb2.ModelServerConfig) -> Models:
             raise _invalid(f"Illegal to list model {entry.name} multiple times in config list")
         platform = entry.model_platform or (PLATFORM if entry.model_type == model_server_config_pb2.TENSORFLOW else "")
         if not platform:
-            raise _invalid("Illegal setting neither model_type(deprecated) nor model_platform.")
+            raise _invalid(
+                "Illegal setting neither ModelServerConfig::model_type (deprecated) "
+                "nor ModelServerConfig::model_platform."
+            )
         if platform != PLATFORM:
-            raise _invalid(f"model_platform: expected {PLATFORM!r}. Received: {platform!r}")
+            raise _invalid(f"Model {entry.name} requests unsupported platform {platform}")
         if not entry.name:
             raise _invalid("name: expected the name of a model. Received: an empty one")
         path = Path(entry.base_path.removeprefix("file://"))

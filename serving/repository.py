@@ -7,10 +7,11 @@ A folder of any other name is not a version, so an export written aside and rena
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -67,6 +68,7 @@ class ModelRepository:
         self._models: dict[str, _Model] = {}
         self._lock = threading.RLock()  # re-entered when dropping a servable runs its finaliser
         self._looking = threading.RLock()  # one look at a time
+        self._garbage = False  # a version has ended and left something behind
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._poll_forever, name="model-poll", daemon=True)
 
@@ -141,18 +143,23 @@ class ModelRepository:
                 elif found[name] is not None:  # what cannot be read changes nothing
                     self._update(wanted[name], found[name])
                     self._label(wanted[name])
+            if self._garbage:
+                self._garbage = False
+                gc.collect()  # a loaded SavedModel is full of cycles; weights that wait for the collector pile up
 
     def reload(self, config: model_server_config_pb2.ModelServerConfig) -> None:
         """Serves the models of a config from now on; those that are there already serve on without a break.
 
         Raises:
-            ServingError: the config cannot be served (nothing changes), a model has no version that loads (the others
-                serve), or a label names a version that does not serve (its model keeps the labels it had).
+            ServingError: the config cannot be served or a label names a version that is not there (nothing changes);
+                a model has no version that loads, or not the one that a label names (the others serve).
         """
         if config.WhichOneof("config") is None:  # TF Serving takes no action either
             return
         models = listed_models(config)
         with self._looking:
+            for model in models.values():  # what can be seen to be wrong is refused before anything changes
+                self._check_labels(model, model.policy.candidates(_versions(model.base_path) or {}))
             self._wanted = lambda: models
             self.poll()
             if missing := self.missing():
@@ -203,6 +210,7 @@ class ModelRepository:
                 del old
 
     def _ended(self, model: _Model, version: int) -> None:
+        self._garbage = True
         with self._lock:
             if model.statuses[version].state == "UNLOADING":
                 self._set(model, VersionStatus(version, "END"))
@@ -217,13 +225,17 @@ class ModelRepository:
             with self._lock:
                 self._models[config.name].labels = dict(config.labels)
 
-    def _check_labels(self, config: ModelConfig) -> None:
-        serving = self._models[config.name].serving
+    def _check_labels(self, config: ModelConfig, there: Container[int] = ()) -> None:
+        """Refuses a label for a version that neither serves nor is `there`; one that is given is never moved to such."""
+        with self._lock:
+            model = self._models.get(config.name) or _Model()
+            serving, given = set(model.serving), dict(model.labels)
         for label, version in config.labels.items():
-            if self._labels_need_a_version and version not in serving:
+            strict = self._labels_need_a_version or given.get(label, version) != version
+            if strict and version not in serving and version not in there:
                 raise ServingError(
                     "FAILED_PRECONDITION",
-                    f"Request to assign label {label} to version {version} of model {config.name}, "
+                    f"Request to assign label to version {version} of model {config.name}, "
                     "which is not currently available for inference",
                 )
 
@@ -249,12 +261,22 @@ def _versions(base_path: Path) -> dict[int, Path] | None:
     versions: dict[int, Path] = {}
     for folder in folders:
         numeric = folder.name.isascii() and folder.name.isdigit() and int(folder.name) <= MAX_VERSION
-        if numeric and (folder / "saved_model.pb").is_file():
+        if numeric and _holds_model(folder):
             versions.setdefault(int(folder.name), folder)
     return versions
 
 
+def _holds_model(version: Path) -> bool:
+    try:
+        return (version / "saved_model.pb").is_file()
+    except PermissionError:
+        return True  # so that the attempt to load it tells what is wrong
+
+
 def _fingerprint(version: Path) -> tuple:
     """Changes when a file of the version does, so that a copy that was incomplete is tried again."""
-    files = sorted(path for path in version.rglob("*") if path.is_file())
-    return tuple((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files)
+    try:
+        files = sorted(path for path in version.rglob("*") if path.is_file())
+        return tuple((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files)
+    except PermissionError:
+        return (version.stat().st_ctime_ns,)

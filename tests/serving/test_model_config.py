@@ -52,8 +52,8 @@ def test_labels_and_paths():
     [
         ([entry(), entry()], "Illegal to list model a multiple times in config list"),
         ([entry(path="models/a")], r"Expected model a to have an absolute path or URI; got base_path\(\)=models/a"),
-        ([entry(platform="")], r"Illegal setting neither model_type\(deprecated\) nor model_platform"),
-        ([entry(platform='model_platform: "other"')], "model_platform: expected 'tensorflow'. Received: 'other'"),
+        ([entry(platform="")], r"Illegal setting neither ModelServerConfig::model_type \(deprecated\) nor"),
+        ([entry(platform='model_platform: "other"')], "Model a requests unsupported platform other"),
         ([entry(name="")], "name: expected the name of a model"),
         ([entry("model_version_policy { specific {} }")], "specific: expected the versions of model a"),
     ],

@@ -220,7 +220,7 @@ def test_labels_name_versions_that_serve(repository, three):
     with pytest.raises(ServingError, match="Unrecognized servable version label: beta") as raised:
         repository.get("toy", label="beta")
     assert raised.value.code == "INVALID_ARGUMENT"
-    with pytest.raises(ServingError, match="assign label stable to version 9 of model toy, which is not currently"):
+    with pytest.raises(ServingError, match="assign label to version 9 of model toy, which is not currently"):
         repository.reload(config_of(three, policy + 'version_labels { key: "stable" value: 9 }'))
     assert repository.get("toy", label="stable").version == 1  # as it was
 
@@ -233,6 +233,9 @@ def test_a_label_may_wait_for_its_version_where_that_is_allowed(repository_root,
         repository.get("toy", label="next")
     install(exports / "2", repository_root / "toy", 2)
     repository.poll()
+    assert repository.get("toy", label="next").version == 2
+    with pytest.raises(ServingError, match="assign label to version 3"):  # a label that is given does not go astray
+        repository.reload(config_of(repository_root, 'version_labels { key: "next" value: 3 }'))
     assert repository.get("toy", label="next").version == 2
 
 

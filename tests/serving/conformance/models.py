@@ -1,0 +1,122 @@
+"""The models that the suite asks, and the config files of a server that serves them.
+
+model           versions    what it does
+half_plus_two   123         the model of TF Serving's documentation: y = x / 2 + 2, and the same by tf.Example
+readings        1           the three inputs of the documentation's example of row and columnar format
+types           1           one signature for each dtype, which gives back what it gets
+toy             1, 2        text in, several outputs out; signatures that fail in known ways
+examples        1           classify and regress, and signatures that cannot be
+moving          1, 2, 3     y = x / 2 + version; served only by the cases that reload
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import serving_toys
+import tensorflow as tf
+
+# Signature of `types` -> its dtype and the name of its output.
+_TYPES = {name: (tf.as_dtype(name), "y") for name in ("bool", "string", "int8", "uint8", "int16", "int32", "int64")}
+_TYPES |= {"uint32": (tf.uint32, "y"), "uint64": (tf.uint64, "y"), "half": (tf.half, "y")}
+_TYPES |= {"float": (tf.float32, "y"), "double": (tf.double, "y"), "bytes": (tf.string, "y_bytes")}
+
+CONFIG = """\
+model_config_list {
+  config { name: "half_plus_two" base_path: "FOLDER/half_plus_two" model_platform: "tensorflow"
+           version_labels { key: "stable" value: 123 } }
+  config { name: "readings" base_path: "FOLDER/readings" model_platform: "tensorflow" }
+  config { name: "types" base_path: "FOLDER/types" model_platform: "tensorflow" }
+  config { name: "toy" base_path: "FOLDER/toy" model_platform: "tensorflow"
+           model_version_policy { specific { versions: 1 versions: 2 } }
+           version_labels { key: "stable" value: 1 } version_labels { key: "canary" value: 2 } }
+  config { name: "examples" base_path: "FOLDER/examples" model_platform: "tensorflow" }
+}
+"""
+MONITORING = 'prometheus_config { enable: true path: "/monitoring/prometheus/metrics" }\n'
+
+
+def write(folder: Path, seen_as: Path) -> list[str]:
+    """Writes models and config files into an empty folder.
+
+    Args:
+        folder: where.
+        seen_as: the folder as the server sees it, which in a container is another one.
+
+    Returns:
+        The flags of a server that serves them, TF Serving's or ours, without its ports.
+    """
+    _half_plus_two(folder / "half_plus_two" / "00000123")
+    readings = _Readings()
+    tf.saved_model.save(readings, str(folder / "readings" / "1"), signatures=readings.total)
+    types = tf.Module()
+    tf.saved_model.save(types, str(folder / "types" / "1"), signatures={name: _echo(name) for name in _TYPES})
+    for version in (1, 2):
+        serving_toys.export(version, folder / "toy" / str(version))
+    serving_toys.export_examples(folder / "examples" / "1")
+    for version in (1, 2, 3):
+        moving = _Moving(version)
+        tf.saved_model.save(moving, str(folder / "moving" / str(version)), signatures=moving.run)
+    (folder / "models.config").write_text(config(seen_as))
+    (folder / "monitoring.config").write_text(MONITORING)
+    return [
+        f"--model_config_file={seen_as}/models.config",
+        f"--monitoring_config_file={seen_as}/monitoring.config",
+        # TF Serving reads the labels of its first config before any version is there.
+        "--allow_version_labels_for_unavailable_models=true",
+        "--rest_api_enable_cors_support=true",
+        "--enable_grpc_healthcheck_service=true",
+    ]
+
+
+def config(seen_as: Path) -> str:
+    """The ModelServerConfig that the suite starts with, as text."""
+    return CONFIG.replace("FOLDER", str(seen_as))
+
+
+def _half_plus_two(path: Path) -> None:
+    """Only TensorFlow 1 writes signatures that classify and regress."""
+    v1, utils = tf.compat.v1, tf.compat.v1.saved_model.signature_def_utils
+    with tf.Graph().as_default(), v1.Session() as session:
+        half = v1.get_variable("half", initializer=0.5)
+        x = v1.placeholder(tf.float32, [None], name="x")
+        serialized = v1.placeholder(tf.string, [None], name="tf_example")
+        parsed = tf.io.parse_example(serialized, {"x": tf.io.FixedLenFeature([1], tf.float32)})["x"]
+        by_example = half * parsed + 2.0  # [batch, 1]
+        signatures = {
+            "serving_default": utils.predict_signature_def({"x": x}, {"y": half * x + 2.0}),
+            "tensorflow/serving/regress": utils.regression_signature_def(serialized, by_example),
+            "classify_x_to_y": utils.classification_signature_def(serialized, None, by_example),
+        }
+        session.run(v1.global_variables_initializer())
+        builder = v1.saved_model.Builder(str(path))
+        builder.add_meta_graph_and_variables(session, ["serve"], signatures)
+        builder.save()
+
+
+class _Readings(tf.Module):
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([None], tf.string, name="tag"),
+            tf.TensorSpec([None, 5], tf.int32, name="signal"),
+            tf.TensorSpec([None, 2, 2], tf.float32, name="sensor"),
+        ]
+    )
+    def total(self, tag, signal, sensor):
+        sums = tf.cast(tf.reduce_sum(signal, 1), tf.float32) + tf.reduce_sum(sensor, [1, 2])
+        return {"name": tf.strings.upper(tag), "total": sums}
+
+
+class _Moving(tf.Module):
+    def __init__(self, version):
+        super().__init__()
+        self.added = tf.Variable(float(version))
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, name="x")])
+    def run(self, x):
+        return {"y": x / 2 + self.added}
+
+
+def _echo(name):
+    dtype, output = _TYPES[name]
+    return tf.function(lambda x: {output: tf.identity(x)}, input_signature=[tf.TensorSpec(None, dtype, name="x")])
