@@ -96,7 +96,8 @@ class GrpcClient(Client):
             return method(request, timeout=timeout, metadata=self._headers)
         except grpc.RpcError as error:
             code, details = error.code().name, error.details()
-            if code == "UNAVAILABLE":
+            if code in ("UNAVAILABLE", "CANCELLED"):  # we cancel nothing: a server that stops does
+                code = "UNAVAILABLE"
                 details = f"expected a model server at grpc://{self.address}. Received: {details!r}"
             raise ServingError(code, details) from error
 

@@ -11,14 +11,18 @@ import select
 import socket
 import socketserver
 import ssl
+import string
 import threading
+import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from email.errors import MissingHeaderBodySeparatorDefect
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 LOG = logging.getLogger(__name__)
 PIECE = 1 << 20  # bytes read at once
+HEARD_OUT = 2.0  # seconds that a client may go on sending a request that was refused
 JSON = "application/json"
 
 
@@ -155,11 +159,10 @@ class _Handler(BaseHTTPRequestHandler):
             except (ValueError, EOFError, OSError, zlib.error) as error:
                 if isinstance(error, (ConnectionError, TimeoutError)):
                     raise
-                self.close_connection = True  # where the next request begins is not known
                 if isinstance(error, _TooLarge):
-                    self._send(_error(413, str(error)))
+                    self.send_error(413, str(error))
                     return
-                self._send(_error(400, f"expected a readable request body. Received: one that is not: {error}"))
+                self.send_error(400, f"expected a readable request body. Received: one that is not: {error}")
                 return
             self._send(self.server.answer(Request(self.command, self.path, body, self.headers)))
 
@@ -182,10 +185,18 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def _read_body(self) -> bytes:
-        if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
+        if any(isinstance(defect, MissingHeaderBodySeparatorDefect) for defect in self.headers.defects):
+            raise ValueError("a header without a colon")  # what follows it was not read as headers
+        lengths = set(self.headers.get_all("Content-Length", []))
+        chunked = self.headers.get_all("Transfer-Encoding", [])
+        if len(lengths) + len(chunked) > 1:  # where a proxy and we could see two different requests
+            raise ValueError("more than one length")
+        if chunked:
+            if chunked[0].lower() != "chunked":
+                raise ValueError("a transfer encoding other than chunked")
             body = b"".join(self._chunks())
         else:
-            body = self._read_exactly(_length(self.headers.get("Content-Length", "0"), 10))
+            body = self._read_exactly(_length(lengths.pop() if lengths else "0", 10))
         if self.headers.get("Content-Encoding", "").lower() != "gzip":
             return body
         limit = self.server.max_body
@@ -203,7 +214,8 @@ class _Handler(BaseHTTPRequestHandler):
             total += size
             self._check_size(total)
             yield self._read_exactly(size)
-            self.rfile.readline(3)  # the end of line after each chunk
+            if self.rfile.readline(3).strip():
+                raise ValueError("a chunk longer than its size")
         while self.rfile.readline(65536).strip():  # trailers
             pass
 
@@ -218,20 +230,35 @@ class _Handler(BaseHTTPRequestHandler):
         return bytes(body)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """A request line or header that cannot be read; the body is JSON as everywhere."""
+        """A request that cannot be read; the body is JSON as everywhere. Where the next one begins is not known."""
         self.close_connection = True
         self.request_version = self.protocol_version  # else an unreadable request line gets no status line
         self._send(_error(code, message or self.responses[code][0]))
+        self._hear_out()
+
+    def _hear_out(self) -> None:
+        """Reads on for a while: closing on what is still coming would take the answer from the client."""
+        _shutdown(self.connection, socket.SHUT_WR)
+        end = time.monotonic() + HEARD_OUT
+        while (left := end - time.monotonic()) > 0:
+            self.connection.settimeout(left)
+            if not self.connection.recv(PIECE):
+                break
+
+    def handle_expect_100(self) -> bool:
+        """Tells a client that waits for it to send its body."""
+        going_on = super().handle_expect_100()
+        self.wfile.flush()  # the standard library writes to a buffer here
+        return going_on
 
     def log_message(self, format: str, *args: object) -> None:
         """No access log."""
 
 
 def _length(digits: str, base: int) -> int:
-    size = int(digits, base)
-    if size < 0:
-        raise ValueError(f"a length of {size}")
-    return size
+    if not set(digits) <= set(string.hexdigits):  # Python would also read signs, prefixes and underscores
+        raise ValueError(f"a length of {digits[:20]!r}")
+    return int(digits, base)
 
 
 def _error(status: int, message: str) -> Reply:

@@ -28,6 +28,7 @@ from tensorflow_serving.apis import (
 from seqattn_tf.serving.access import Certificates, Token
 from seqattn_tf.serving.batching import Batcher, BatchingParameters
 from seqattn_tf.serving.config import ServerConfig
+from seqattn_tf.serving.door import Door
 from seqattn_tf.serving.errors import ServingError
 from seqattn_tf.serving.grpc_services import ModelService, PredictionService
 from seqattn_tf.serving.http_server import DrainingHttpServer, Reply, Request
@@ -42,6 +43,7 @@ from seqattn_tf.serving.text_protos import read
 from seqattn_tf.serving.warmup import warm
 
 LOG = logging.getLogger(__name__)
+SETTLE_SECONDS = 0.05  # of each step of a stop, for calls on their way through gRPC
 METRICS_PATH = "/monitoring/prometheus/metrics"
 # Names that a probe may ask for; TF Serving has the short ones.
 HEALTH_NAMES = ("", "ModelService", "PredictionService")
@@ -74,6 +76,7 @@ class Server:
             labels_need_a_version=not config.allow_version_labels_for_unavailable_models,
         )
         self._health = health.HealthServicer()
+        self._door = Door()
         self._http: DrainingHttpServer | None = None
         self._grpc: grpc.Server | None = None
         self._grpc_port = 0
@@ -126,7 +129,9 @@ class Server:
             return
         self._draining = True
         self._set_health(health_pb2.HealthCheckResponse.NOT_SERVING)
-        self._stopped.wait(self.config.drain_delay_seconds)
+        self._stopped.wait(self.config.drain_delay_seconds + SETTLE_SECONDS)  # calls that have arrived are handed out
+        self._door.close()
+        self._stopped.wait(SETTLE_SECONDS)  # and those that came since are told so
         grpc_done = self._grpc.stop(self.config.drain_seconds)
         self._http.drain(self.config.drain_seconds)
         grpc_done.wait()
@@ -198,7 +203,7 @@ class Server:
         config = self.config
         server = grpc.server(
             futures.ThreadPoolExecutor(config.grpc_max_threads, thread_name_prefix="grpc"),
-            interceptors=self._token.interceptors(),
+            interceptors=[self._door, *self._token.interceptors()],
             options=(
                 ("grpc.max_receive_message_length", config.max_request_bytes or -1),
                 ("grpc.max_send_message_length", -1),

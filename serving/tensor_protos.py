@@ -45,7 +45,14 @@ def read_tensor(alias: str, proto: tensor_pb2.TensorProto) -> tf.Tensor:
         if proto.dtype == types_pb2.DT_STRING and [len(proto.string_val)] == sizes:
             return tf.constant(list(proto.string_val), tf.string)
         return tf.constant(tf.make_ndarray(proto), proto.dtype)
-    except (ValueError, TypeError, KeyError, MemoryError, tf.errors.OpError):  # make_ndarray has all of them
+    except (
+        ValueError,
+        TypeError,
+        KeyError,
+        OverflowError,
+        MemoryError,
+        tf.errors.OpError,
+    ):  # make_ndarray has all of them
         raise ServingError("INVALID_ARGUMENT", f"tensor parsing error: {alias}") from None
 
 
