@@ -26,11 +26,13 @@ from benchmarks._load import MODEL
 from seqattn_tf.export.package import export_presets
 
 CLIENTS = (1, 8, 64)
+# One thread an operation: the model's operations are small, and other requests can use the cores.
+PARALLELISM = ("--tensorflow_intra_op_parallelism=1", "--tensorflow_inter_op_parallelism=2")
 SECONDS, ROUNDS = 3.0, 3
 ROWS, WORDS = 64, 20_000
 BATCHING = """
-max_batch_size { value: 64 }
-batch_timeout_micros { value: 1000 }
+max_batch_size { value: 16 }
+batch_timeout_micros { value: 20000 }
 max_enqueued_batches { value: 100 }
 num_batch_threads { value: 2 }
 """
@@ -132,7 +134,14 @@ def main() -> None:
         served = {}
         for way, flags in {"alone": [], "batching": batching}.items():
             with running(
-                "seqattn_tf.cli", "serve", str(folder), "--embedded", "--rest_api_port=0", "--port=0", *flags
+                "seqattn_tf.cli",
+                "serve",
+                str(folder),
+                "--embedded",
+                "--rest_api_port=0",
+                "--port=0",
+                *PARALLELISM,
+                *flags,
             ) as server:
                 for protocol, file in asked.items():
                     for clients in CLIENTS:

@@ -96,7 +96,7 @@ def _state_of_package() -> str:
     content = hashlib.sha256()
     for package in ("seqattn-tf", "tensorflow", "keras"):
         content.update(importlib.metadata.version(package).encode())
-    for name in presets():
-        for file in sorted(path for path in find(name).rglob("*") if path.is_file()):
+    for folder in (Path(__file__).parent, *map(find, presets())):
+        for file in sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"):
             content.update(file.read_bytes())
     return content.hexdigest()[:16]

@@ -114,4 +114,5 @@ class Batcher:
                 batching_queue=queue,
             )
 
-        return Call(together.get_concrete_function(), call.inputs, call.outputs)
+        # Whoever runs it first waits for others to come.
+        return Call(together.get_concrete_function(), call.inputs, call.outputs, first_alone=False)

@@ -33,6 +33,8 @@ class ServerConfig:
     rest_api_port: int = _flag(8501, "of REST, the page and the probes; 0: a free one")
     port: int = _flag(8500, "of gRPC; 0: a free one")
     grpc_socket_path: str = _flag("", "a UNIX socket for gRPC besides")
+    tensorflow_intra_op_parallelism: int = _flag(0, "threads for one operation; 0: TensorFlow's choice")
+    tensorflow_inter_op_parallelism: int = _flag(0, "threads for operations at once; 0: TensorFlow's choice")
     grpc_max_threads: int = _flag(64, "requests by gRPC that run at once, and so the most rows of a batch")
     rest_api_timeout_in_ms: int = _flag(30_000, "how long a request by REST may run")
     rest_api_enable_cors_support: bool = _flag(False, "pages of other sites may ask")
@@ -61,6 +63,9 @@ class ServerConfig:
         for name in ("grpc_max_threads", "num_request_iterations_for_warmup", "rest_api_timeout_in_ms"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected at least 1. Received: {getattr(self, name)}")
+        for name in ("tensorflow_intra_op_parallelism", "tensorflow_inter_op_parallelism"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name}: expected at least 0. Received: {getattr(self, name)}")
         for name in ("rest_api_port", "port"):
             if not 0 <= getattr(self, name) < 2**16:
                 raise ValueError(f"{name}: expected a number from 0 to 65535. Received: {getattr(self, name)}")

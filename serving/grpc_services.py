@@ -86,7 +86,7 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         return _answer(context, method, request, record)
 
     def _inference(self, spec: model_pb2.ModelSpec, context: grpc.ServicerContext) -> Inference:
-        return Inference(_servable(self._repository, spec), _timeout(context), self._metrics)
+        return Inference(_servable(self._repository, spec), _timeout(context), self._metrics, context.add_callback)
 
     def _predict(
         self, request: predict_pb2.PredictRequest, context: grpc.ServicerContext

@@ -13,6 +13,7 @@ from tensorflow.core.protobuf import meta_graph_pb2
 from tensorflow_serving.apis import classification_pb2, inference_pb2, input_pb2, model_pb2, regression_pb2
 
 from seqattn_tf.serving import DEFAULT_SIGNATURE
+from seqattn_tf.serving.calls import Gone
 from seqattn_tf.serving.errors import ServingError
 from seqattn_tf.serving.examples import serialized_examples
 from seqattn_tf.serving.metrics import Metrics
@@ -33,11 +34,13 @@ class Inference(NamedTuple):
         servable: the version that answers.
         timeout: seconds that one run may take; None for no limit.
         metrics: where runs and examples are counted.
+        gone: tells when nobody waits for the answer any more.
     """
 
     servable: Servable
     timeout: float | None = None
     metrics: Metrics | None = None
+    gone: Gone | None = None
 
     def predict(
         self, signature_name: str, inputs: Mapping[str, np.ndarray | tf.Tensor], output_filter: Sequence[str] = ()
@@ -107,7 +110,7 @@ class Inference(NamedTuple):
         raise ServingError("UNIMPLEMENTED", f"Unsupported signature method_name: {method_name}")
 
     def _run(self, name: str, inputs: Mapping[str, np.ndarray | tf.Tensor], outputs: Sequence[str]) -> dict:
-        return self.servable.predict(name, inputs, outputs, self.timeout)
+        return self.servable.predict(name, inputs, outputs, self.timeout, self.gone)
 
     def _timed(
         self, api: str, name: str, inputs: Mapping[str, np.ndarray | tf.Tensor], outputs: Sequence[str]

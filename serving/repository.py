@@ -226,7 +226,7 @@ class ModelRepository:
                 self._models[config.name].labels = dict(config.labels)
 
     def _check_labels(self, config: ModelConfig, there: Container[int] = ()) -> None:
-        """Refuses a label for a version that neither serves nor is `there`; one that is given is never moved to such."""
+        """Refuses a label for a version that neither serves nor is `there`, or a given one that moves to such."""
         with self._lock:
             model = self._models.get(config.name) or _Model()
             serving, given = set(model.serving), dict(model.labels)

@@ -13,7 +13,7 @@ from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
 from seqattn_tf.serving import DEFAULT_SIGNATURE
 from seqattn_tf.serving.batching import Batcher
-from seqattn_tf.serving.calls import Call
+from seqattn_tf.serving.calls import Call, Gone
 from seqattn_tf.serving.errors import ServingError
 
 
@@ -47,6 +47,7 @@ class Servable:
         inputs: Mapping[str, np.ndarray | tf.Tensor],
         output_filter: Sequence[str] = (),
         timeout: float | None = None,
+        gone: Gone | None = None,
     ) -> dict[str, tf.Tensor]:
         """Runs one signature on a batch.
 
@@ -56,6 +57,7 @@ class Servable:
                 as TF Serving does.
             output_filter: the outputs wanted; empty for all.
             timeout: seconds after which the answer is of no use; None for any time.
+            gone: tells when nobody waits for the answer any more.
 
         Raises:
             ServingError: with TF Serving's code and message.
@@ -67,21 +69,24 @@ class Servable:
         _check_names(signature, inputs)
         _check_filter(signature, output_filter)
         tensors = {alias: _tensor(alias, info, inputs[alias]) for alias, info in signature.inputs.items()}
-        outputs = self._run(name, tensors, timeout)
+        outputs = self._run(name, tensors, timeout, gone)
         return {alias: outputs[alias] for alias in output_filter or sorted(signature.outputs)}
 
-    def _run(self, name: str, tensors: dict[str, tf.Tensor], timeout: float | None) -> dict[str, tf.Tensor]:
+    def _run(
+        self, name: str, tensors: dict[str, tf.Tensor], timeout: float | None, gone: Gone | None
+    ) -> dict[str, tf.Tensor]:
         rows = {tensor.shape[0] if tensor.shape.rank else 0 for tensor in tensors.values()}
         # Nothing to bring together where there are no rows, or not the same number of them everywhere.
         if self._batcher is None or len(rows) > 1 or 0 in rows:
-            return self._alone[name](tensors, timeout)
+            return self._alone[name](tensors, timeout, gone)
         self._batcher.check(*rows)
         try:
-            return self._together[name](tensors, timeout)
+            return self._together[name](tensors, timeout, gone)
         except ServingError as error:
             if error.code != "INVALID_ARGUMENT":
                 raise
-            return self._alone[name](tensors, timeout)  # the fault may be another request's: only its sender hears it
+            # The fault may be another request's: only its sender shall hear of it.
+            return self._alone[name](tensors, timeout, gone)
 
 
 def type_name(dtype: int) -> str:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import signal
 import threading
@@ -16,6 +17,7 @@ from concurrent import futures
 from pathlib import Path
 
 import grpc
+import tensorflow as tf
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 from tensorflow_serving.apis import (
@@ -254,6 +256,10 @@ def serve(config: ServerConfig) -> None:
 
     Prints one line for each address and for each model.
     """
+    tf.config.threading.set_intra_op_parallelism_threads(config.tensorflow_intra_op_parallelism)
+    tf.config.threading.set_inter_op_parallelism_threads(config.tensorflow_inter_op_parallelism)
+    gc.collect()
+    gc.freeze()  # what the imports made stays; the collector need not look at it for every few hundred requests
     signalled = threading.Event()
     previous = {number: signal.signal(number, lambda *_: signalled.set()) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
