@@ -178,7 +178,7 @@ class _Plan:
 
 def _plan(config: ServerConfig, folder: Path, image: str) -> _Plan:
     """The command that serves what the config says, and the files it needs."""
-    from seqattn_tf.serving.model_config import folder_of_models, listed_models, read_config_file
+    from seqattn_tf.serving.models.model_config import folder_of_models, listed_models, read_config_file
 
     flags = {name: value for name, value in config.changed(ours=False).items() if name != "enable_model_warmup"}
     flags |= {"rest_api_port": config.rest_api_port, "port": config.port}

@@ -27,20 +27,26 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
-from seqattn_tf.serving.access import Certificates, Token
-from seqattn_tf.serving.batching import Batcher, BatchingParameters
+from seqattn_tf.serving.api.grpc_services import ModelService, PredictionService
+from seqattn_tf.serving.api.metrics import CONTENT_TYPE, Metrics
+from seqattn_tf.serving.api.rest import RestApi
 from seqattn_tf.serving.config import ServerConfig
-from seqattn_tf.serving.door import Door
 from seqattn_tf.serving.errors import ServingError
-from seqattn_tf.serving.grpc_services import ModelService, PredictionService
-from seqattn_tf.serving.http_server import DrainingHttpServer, Reply, Request
-from seqattn_tf.serving.metrics import CONTENT_TYPE, Metrics
-from seqattn_tf.serving.model_config import ModelConfig, Models, folder_of_models, listed_models, read_config_file
-from seqattn_tf.serving.page import MODELS_PATH, Page
-from seqattn_tf.serving.repository import ModelRepository
-from seqattn_tf.serving.rest import RestApi
-from seqattn_tf.serving.servable import Servable
-from seqattn_tf.serving.site import Site, probe
+from seqattn_tf.serving.front.access import Certificates, Token
+from seqattn_tf.serving.front.door import Door
+from seqattn_tf.serving.front.http_server import DrainingHttpServer, Reply, Request
+from seqattn_tf.serving.front.page import MODELS_PATH, Page
+from seqattn_tf.serving.front.site import Site, probe
+from seqattn_tf.serving.models.batching import Batcher, BatchingParameters
+from seqattn_tf.serving.models.model_config import (
+    ModelConfig,
+    Models,
+    folder_of_models,
+    listed_models,
+    read_config_file,
+)
+from seqattn_tf.serving.models.repository import ModelRepository
+from seqattn_tf.serving.models.servable import Servable
 from seqattn_tf.serving.text_protos import read
 from seqattn_tf.serving.warmup import warm
 
@@ -256,8 +262,10 @@ def serve(config: ServerConfig) -> None:
 
     Prints one line for each address and for each model.
     """
-    tf.config.threading.set_intra_op_parallelism_threads(config.tensorflow_intra_op_parallelism)
-    tf.config.threading.set_inter_op_parallelism_threads(config.tensorflow_inter_op_parallelism)
+    if config.tensorflow_intra_op_parallelism:
+        tf.config.threading.set_intra_op_parallelism_threads(config.tensorflow_intra_op_parallelism)
+    if config.tensorflow_inter_op_parallelism:
+        tf.config.threading.set_inter_op_parallelism_threads(config.tensorflow_inter_op_parallelism)
     gc.collect()
     gc.freeze()  # what the imports made stays; the collector need not look at it for every few hundred requests
     signalled = threading.Event()

@@ -7,10 +7,10 @@ from pathlib import Path
 import tensorflow as tf
 from tensorflow_serving.apis import prediction_log_pb2
 
+from seqattn_tf.serving.api.inference import Inference
+from seqattn_tf.serving.api.tensor_protos import read_tensor
 from seqattn_tf.serving.errors import ServingError, from_exception
-from seqattn_tf.serving.inference import Inference
-from seqattn_tf.serving.servable import Servable
-from seqattn_tf.serving.tensor_protos import read_tensor
+from seqattn_tf.serving.models.servable import Servable
 
 FILE = Path("assets.extra", "tf_serving_warmup_requests")  # below the folder of a version
 MOST_RECORDS = 1000

@@ -13,9 +13,9 @@ import grpc
 import tensorflow as tf
 from tensorflow_serving.apis import model_service_pb2_grpc, prediction_service_pb2_grpc
 
-from seqattn_tf.serving.grpc_services import ModelService, PredictionService
-from seqattn_tf.serving.http_server import DrainingHttpServer
-from seqattn_tf.serving.rest import RestApi
+from seqattn_tf.serving.api.grpc_services import ModelService, PredictionService
+from seqattn_tf.serving.api.rest import RestApi
+from seqattn_tf.serving.front.http_server import DrainingHttpServer
 from seqattn_tf.serving.server import ServerConfig
 
 LIMIT = 64

@@ -14,9 +14,9 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from serving_toys import config, http_request, post
 from tensorflow_serving.apis import get_model_status_pb2, model_service_pb2_grpc
 
-from seqattn_tf.serving.access import Certificates, Token
 from seqattn_tf.serving.client import RestClient, connect
 from seqattn_tf.serving.errors import ServingError
+from seqattn_tf.serving.front.access import Certificates, Token
 from seqattn_tf.serving.server import Server
 
 TOKEN = "a-token"

@@ -6,9 +6,9 @@ import pytest
 import tensorflow as tf
 from serving_toys import until
 
-from seqattn_tf.serving.batching import Batcher, BatchingParameters
 from seqattn_tf.serving.errors import ServingError
-from seqattn_tf.serving.servable import Servable
+from seqattn_tf.serving.models.batching import Batcher, BatchingParameters
+from seqattn_tf.serving.models.servable import Servable
 
 FOREVER = 60_000_000  # microseconds
 

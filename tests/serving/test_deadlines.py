@@ -1,7 +1,7 @@
 import threading
 import time
 
-from seqattn_tf.serving.deadlines import Deadlines
+from seqattn_tf.serving.models.deadlines import Deadlines
 
 
 def test_what_runs_too_long_is_told_once_and_what_does_not_is_not():

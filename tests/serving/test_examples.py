@@ -2,8 +2,8 @@ import pytest
 from tensorflow.core.example import example_pb2
 from tensorflow_serving.apis import input_pb2
 
+from seqattn_tf.serving.api.examples import input_from_json, serialized_examples
 from seqattn_tf.serving.errors import ServingError
-from seqattn_tf.serving.examples import input_from_json, serialized_examples
 
 
 def features(value):

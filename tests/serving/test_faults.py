@@ -35,8 +35,8 @@ from serving_toys import config, install, post, until
 from tensorflow_serving.apis import prediction_service_pb2_grpc
 
 from seqattn_tf.serving.client import connect
-from seqattn_tf.serving.model_config import folder_of_models
-from seqattn_tf.serving.repository import ModelRepository
+from seqattn_tf.serving.models.model_config import folder_of_models
+from seqattn_tf.serving.models.repository import ModelRepository
 from seqattn_tf.serving.server import Server, ServerConfig
 
 UNAVAILABLE = grpc.StatusCode.UNAVAILABLE

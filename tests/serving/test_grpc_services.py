@@ -13,9 +13,9 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
-from seqattn_tf.serving.metrics import Metrics
-from seqattn_tf.serving.model_config import ModelConfig, VersionPolicy
-from seqattn_tf.serving.repository import ModelRepository
+from seqattn_tf.serving.api.metrics import Metrics
+from seqattn_tf.serving.models.model_config import ModelConfig, VersionPolicy
+from seqattn_tf.serving.models.repository import ModelRepository
 
 
 @pytest.fixture(scope="module")

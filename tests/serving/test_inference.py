@@ -12,10 +12,10 @@ from tensorflow_serving.apis import (
     regression_pb2,
 )
 
-from seqattn_tf.serving.examples import input_from_json
-from seqattn_tf.serving.metrics import Metrics
-from seqattn_tf.serving.model_config import ModelConfig
-from seqattn_tf.serving.repository import ModelRepository
+from seqattn_tf.serving.api.examples import input_from_json
+from seqattn_tf.serving.api.metrics import Metrics
+from seqattn_tf.serving.models.model_config import ModelConfig
+from seqattn_tf.serving.models.repository import ModelRepository
 
 EXAMPLES = {"context": {"name": "c"}, "examples": [{"x": [1.0, 2.0], "n": 3}, {"name": "d", "n": True}]}
 CLASSIFIED = [[["c-a", 1.5], ["c-b", 2.5]], [["d-a", 0.5], ["d-b", 0.5]]]

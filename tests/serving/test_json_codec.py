@@ -3,15 +3,15 @@ import json
 import numpy as np
 import pytest
 
-from seqattn_tf.serving.errors import ServingError
-from seqattn_tf.serving.json_codec import (
+from seqattn_tf.serving.api.json_codec import (
     decode_inputs,
     encode_classifications,
     encode_outputs,
     encode_regressions,
     read_signature_name,
 )
-from seqattn_tf.serving.json_parser import parse_document
+from seqattn_tf.serving.api.json_parser import parse_document
+from seqattn_tf.serving.errors import ServingError
 
 ONE = {"x": "float"}
 TWO = {"a": "string", "b": "int32"}

@@ -8,9 +8,9 @@ import tensorflow as tf
 from serving_toys import http_request, post
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
-from seqattn_tf.serving.metrics import Metrics
-from seqattn_tf.serving.model_config import ModelConfig
-from seqattn_tf.serving.repository import ModelRepository
+from seqattn_tf.serving.api.metrics import Metrics
+from seqattn_tf.serving.models.model_config import ModelConfig
+from seqattn_tf.serving.models.repository import ModelRepository
 
 PREFIX = ":tensorflow:serving:"
 

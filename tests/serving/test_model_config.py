@@ -3,7 +3,7 @@ from google.protobuf import text_format
 from tensorflow_serving.config import model_server_config_pb2
 
 from seqattn_tf.serving.errors import ServingError
-from seqattn_tf.serving.model_config import VersionPolicy, folder_of_models, listed_models, read_config_file
+from seqattn_tf.serving.models.model_config import VersionPolicy, folder_of_models, listed_models, read_config_file
 
 
 def parsed(text):

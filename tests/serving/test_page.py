@@ -11,8 +11,8 @@ import tensorflow as tf
 from serving_toys import config, http_request, install, post, until
 
 from seqattn_tf.export.package import export_presets
-from seqattn_tf.serving.http_server import Request
-from seqattn_tf.serving.page import POLICY, Page
+from seqattn_tf.serving.front.http_server import Request
+from seqattn_tf.serving.front.page import POLICY, Page
 from seqattn_tf.serving.server import Server, ServerConfig
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

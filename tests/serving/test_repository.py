@@ -10,8 +10,8 @@ from tensorflow_serving.config import model_server_config_pb2
 
 from seqattn_tf.serving.client import RestClient
 from seqattn_tf.serving.errors import ServingError
-from seqattn_tf.serving.model_config import folder_of_models
-from seqattn_tf.serving.repository import ModelRepository
+from seqattn_tf.serving.models.model_config import folder_of_models
+from seqattn_tf.serving.models.repository import ModelRepository
 
 
 def states(repository, name="toy"):

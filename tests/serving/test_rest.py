@@ -7,8 +7,8 @@ import pytest
 from serving_toys import apis, http_request, post
 
 from seqattn_tf.serving.errors import ServingError
-from seqattn_tf.serving.model_config import ModelConfig, VersionPolicy
-from seqattn_tf.serving.repository import ModelRepository
+from seqattn_tf.serving.models.model_config import ModelConfig, VersionPolicy
+from seqattn_tf.serving.models.repository import ModelRepository
 
 ROW = {"instances": ["ab", "c"]}
 LONG = "x" * 100_000

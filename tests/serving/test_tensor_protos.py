@@ -3,8 +3,8 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.framework import tensor_pb2
 
+from seqattn_tf.serving.api.tensor_protos import read_tensor, to_numpy, write_tensor
 from seqattn_tf.serving.errors import ServingError
-from seqattn_tf.serving.tensor_protos import read_tensor, to_numpy, write_tensor
 
 SHAPES = [(), (0,), (1,), (3,), (2, 0, 3), (2, 3, 4), (40, 41)]
 DTYPES = ["float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64"]

@@ -5,7 +5,7 @@ from serving_toys import config, http_request, install, until
 from tensorflow_serving.apis import prediction_log_pb2
 
 from seqattn_tf.serving.errors import ServingError
-from seqattn_tf.serving.servable import Servable
+from seqattn_tf.serving.models.servable import Servable
 from seqattn_tf.serving.server import Server
 from seqattn_tf.serving.warmup import FILE, warm
 

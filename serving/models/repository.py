@@ -18,8 +18,8 @@ from pathlib import Path
 from tensorflow_serving.config import model_server_config_pb2
 
 from seqattn_tf.serving.errors import ServingError, from_exception
-from seqattn_tf.serving.model_config import MAX_VERSION, ModelConfig, Models, listed_models
-from seqattn_tf.serving.servable import Servable
+from seqattn_tf.serving.models.model_config import MAX_VERSION, ModelConfig, Models, listed_models
+from seqattn_tf.serving.models.servable import Servable
 
 LOG = logging.getLogger(__name__)
 Load = Callable[[str, int, Path], Servable]

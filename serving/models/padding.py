@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from seqattn_tf.serving.calls import Call
+from seqattn_tf.serving.models.calls import Call
 
 
 def padded(call: Call) -> tuple[tf.types.experimental.ConcreteFunction, list[tf.TensorSpec]]:

@@ -1,4 +1,4 @@
-"""TF Serving's REST API, what is under `/v1/`, as a function from request to reply; sockets are in `http_server`."""
+"""TF Serving's REST API, what is under `/v1/`, as a function from request to reply; sockets are in `front`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from urllib.parse import unquote
 from tensorflow_serving.apis import input_pb2
 
 from seqattn_tf.serving import DEFAULT_SIGNATURE
-from seqattn_tf.serving.errors import ServingError, from_exception
-from seqattn_tf.serving.examples import input_from_json
-from seqattn_tf.serving.http_server import Reply, Request
-from seqattn_tf.serving.inference import Inference
-from seqattn_tf.serving.json_codec import (
+from seqattn_tf.serving.api.examples import input_from_json
+from seqattn_tf.serving.api.inference import Inference
+from seqattn_tf.serving.api.json_codec import (
     decode_inputs,
     encode_classifications,
     encode_document,
@@ -23,13 +21,15 @@ from seqattn_tf.serving.json_codec import (
     encode_regressions,
     read_signature_name,
 )
-from seqattn_tf.serving.json_parser import parse_document
-from seqattn_tf.serving.messages import metadata_message, status_message, to_document
-from seqattn_tf.serving.metrics import Metrics
-from seqattn_tf.serving.model_config import MAX_VERSION
-from seqattn_tf.serving.repository import ModelRepository
-from seqattn_tf.serving.servable import Servable, type_name
-from seqattn_tf.serving.tensor_protos import to_numpy
+from seqattn_tf.serving.api.json_parser import parse_document
+from seqattn_tf.serving.api.messages import metadata_message, status_message, to_document
+from seqattn_tf.serving.api.metrics import Metrics
+from seqattn_tf.serving.api.tensor_protos import to_numpy
+from seqattn_tf.serving.errors import ServingError, from_exception
+from seqattn_tf.serving.front.http_server import Reply, Request
+from seqattn_tf.serving.models.model_config import MAX_VERSION
+from seqattn_tf.serving.models.repository import ModelRepository
+from seqattn_tf.serving.models.servable import Servable, type_name
 
 LOG = logging.getLogger(__name__)
 CORS_HEADERS = {

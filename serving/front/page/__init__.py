@@ -9,9 +9,9 @@ from typing import Any
 
 from seqattn_tf.serving import DEFAULT_SIGNATURE
 from seqattn_tf.serving.errors import ServingError
-from seqattn_tf.serving.http_server import JSON, Reply, Request
-from seqattn_tf.serving.repository import ModelRepository, VersionStatus
-from seqattn_tf.serving.servable import type_name
+from seqattn_tf.serving.front.http_server import JSON, Reply, Request
+from seqattn_tf.serving.models.repository import ModelRepository, VersionStatus
+from seqattn_tf.serving.models.servable import type_name
 
 MODELS_PATH = "/page/models.json"
 CONTENT_TYPES = {

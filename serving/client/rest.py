@@ -1,10 +1,4 @@
-"""Clients of a model server: one small interface, by REST or by gRPC, for ours and for TF Serving itself.
-
->>> client = connect("http://127.0.0.1:8501", timeout=5.0)  # doctest: +SKIP
->>> client.answer("pronounce", ["hello"])[0].text  # doctest: +SKIP
-
-`RestClient` needs no TensorFlow; `GrpcClient` (see `grpc_client`) loads it when first used.
-"""
+"""The REST client. It needs no TensorFlow."""
 
 from __future__ import annotations
 
@@ -19,9 +13,9 @@ from urllib.parse import quote, urlsplit
 
 import numpy as np
 
-from seqattn_tf.serving.asking import Asked, Client, Manner
+from seqattn_tf.serving.api.json_values import is_base64
+from seqattn_tf.serving.client.base import Asked, Client, Manner
 from seqattn_tf.serving.errors import ServingError, from_http
-from seqattn_tf.serving.json_values import is_base64
 
 
 class RestClient(Client):
@@ -29,7 +23,7 @@ class RestClient(Client):
 
     Args:
         url: `http://host:port` or `https://host:port`.
-        **manner: see `asking.Manner`.
+        **manner: see `base.Manner`.
     """
 
     def __init__(self, url: str, **manner: Any):
@@ -115,32 +109,6 @@ class RestClient(Client):
         if self._tls is None:
             return http.client.HTTPConnection(self.address)
         return http.client.HTTPSConnection(self.address, context=self._tls)
-
-
-def connect(url: str, **manner: Any) -> Client:
-    """A client for `http://`, `https://` (REST), `grpc://` or `grpcs://` (gRPC) and `host:port`.
-
-    Args:
-        url: where the server is.
-        **manner: `timeout`, `retries`, `token`, `ca_file`; see `asking.Manner`.
-    """
-    scheme, _, address = url.partition("://")
-    if scheme in ("http", "https") and address:
-        return RestClient(url, **manner)
-    if scheme in ("grpc", "grpcs") and address:
-        from seqattn_tf.serving.grpc_client import GrpcClient
-
-        return GrpcClient(address, tls=scheme == "grpcs", **manner)
-    raise ValueError(f"url: expected http(s)://host:port or grpc(s)://host:port. Received: {url!r}")
-
-
-def __getattr__(name: str) -> Any:
-    """`GrpcClient` lives in a module of its own, because it needs TensorFlow and this one does not."""
-    if name == "GrpcClient":
-        from seqattn_tf.serving.grpc_client import GrpcClient
-
-        return GrpcClient
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _trusting(ca_file: Path | None) -> ssl.SSLContext:

@@ -16,10 +16,10 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
-from seqattn_tf.serving.asking import Asked, Client, Manner
+from seqattn_tf.serving.api.json_values import BYTES_SUFFIX
+from seqattn_tf.serving.api.messages import SIGNATURE_DEF, to_document
+from seqattn_tf.serving.client.base import Asked, Client, Manner
 from seqattn_tf.serving.errors import ServingError
-from seqattn_tf.serving.json_values import BYTES_SUFFIX
-from seqattn_tf.serving.messages import SIGNATURE_DEF, to_document
 
 
 class GrpcClient(Client):
@@ -28,7 +28,7 @@ class GrpcClient(Client):
     Args:
         address: `host:port`.
         tls: whether the server has a certificate.
-        **manner: see `asking.Manner`.
+        **manner: see `base.Manner`.
     """
 
     def __init__(self, address: str, tls: bool = False, **manner: Any):

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 import tensorflow as tf
 from tensorflow.python.eager import cancellation, context, execute  # no public way leads there
 
-from seqattn_tf.serving.deadlines import Deadlines
 from seqattn_tf.serving.errors import ServingError, from_exception
+from seqattn_tf.serving.models.deadlines import Deadlines
 
 _DEADLINES = Deadlines()
 

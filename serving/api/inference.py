@@ -13,11 +13,11 @@ from tensorflow.core.protobuf import meta_graph_pb2
 from tensorflow_serving.apis import classification_pb2, inference_pb2, input_pb2, model_pb2, regression_pb2
 
 from seqattn_tf.serving import DEFAULT_SIGNATURE
-from seqattn_tf.serving.calls import Gone
+from seqattn_tf.serving.api.examples import serialized_examples
+from seqattn_tf.serving.api.metrics import Metrics
 from seqattn_tf.serving.errors import ServingError
-from seqattn_tf.serving.examples import serialized_examples
-from seqattn_tf.serving.metrics import Metrics
-from seqattn_tf.serving.servable import Servable
+from seqattn_tf.serving.models.calls import Gone
+from seqattn_tf.serving.models.servable import Servable
 
 _CLASSIFY = tf.saved_model.CLASSIFY_METHOD_NAME
 _REGRESS = tf.saved_model.REGRESS_METHOD_NAME

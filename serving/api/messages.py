@@ -10,8 +10,8 @@ from google.protobuf.message import Message
 from tensorflow_serving.apis import get_model_metadata_pb2, get_model_status_pb2
 
 from seqattn_tf.serving.errors import CODES
-from seqattn_tf.serving.repository import VersionStatus
-from seqattn_tf.serving.servable import Servable
+from seqattn_tf.serving.models.repository import VersionStatus
+from seqattn_tf.serving.models.servable import Servable
 
 SIGNATURE_DEF = "signature_def"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from seqattn_tf.serving.calls import Call
 from seqattn_tf.serving.errors import ServingError
-from seqattn_tf.serving.padding import packed, padded
+from seqattn_tf.serving.models.calls import Call
+from seqattn_tf.serving.models.padding import packed, padded
 from seqattn_tf.serving.text_protos import read
 
 _NAMES = itertools.count()

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from seqattn_tf.serving.errors import ServingError
-from seqattn_tf.serving.json_values import (
+from seqattn_tf.serving.api.json_values import (
     invalid,
     is_base64,
     list_text,
@@ -25,6 +24,7 @@ from seqattn_tf.serving.json_values import (
     write_rows,
     write_text,
 )
+from seqattn_tf.serving.errors import ServingError
 
 
 def read_signature_name(document: Mapping[str, Any]) -> str:

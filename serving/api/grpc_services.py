@@ -24,13 +24,13 @@ from tensorflow_serving.apis import (
     regression_pb2,
 )
 
+from seqattn_tf.serving.api.inference import Inference
+from seqattn_tf.serving.api.messages import SIGNATURE_DEF, metadata_message, status_message
+from seqattn_tf.serving.api.metrics import Metrics
+from seqattn_tf.serving.api.tensor_protos import read_tensor, write_tensor
 from seqattn_tf.serving.errors import ServingError, from_exception
-from seqattn_tf.serving.inference import Inference
-from seqattn_tf.serving.messages import SIGNATURE_DEF, metadata_message, status_message
-from seqattn_tf.serving.metrics import Metrics
-from seqattn_tf.serving.repository import ModelRepository
-from seqattn_tf.serving.servable import Servable
-from seqattn_tf.serving.tensor_protos import read_tensor, write_tensor
+from seqattn_tf.serving.models.repository import ModelRepository
+from seqattn_tf.serving.models.servable import Servable
 
 LOG = logging.getLogger(__name__)
 Response = TypeVar("Response")

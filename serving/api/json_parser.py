@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from seqattn_tf.serving.json_values import invalid, shown
+from seqattn_tf.serving.api.json_values import invalid, shown
 
 # What Python's parser says -> what TF Serving's says of the same fault.
 _FAULTS = {

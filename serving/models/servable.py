@@ -12,9 +12,9 @@ from tensorflow.core.framework import types_pb2
 from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
 from seqattn_tf.serving import DEFAULT_SIGNATURE
-from seqattn_tf.serving.batching import Batcher
-from seqattn_tf.serving.calls import Call, Gone
 from seqattn_tf.serving.errors import ServingError
+from seqattn_tf.serving.models.batching import Batcher
+from seqattn_tf.serving.models.calls import Call, Gone
 
 
 class Servable:

@@ -1,0 +1,1 @@
+"""What is said over the wire: TF Serving's REST and gRPC, its JSON, its protos, its metrics."""

@@ -1,0 +1,42 @@
+"""Clients of a model server: one small interface, by REST or by gRPC, for ours and for TF Serving itself.
+
+>>> client = connect("http://127.0.0.1:8501", timeout=5.0)  # doctest: +SKIP
+>>> client.answer("pronounce", ["hello"])[0].text  # doctest: +SKIP
+
+`RestClient` needs no TensorFlow; `GrpcClient` loads it when first used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from seqattn_tf.serving.client.base import Client, Manner
+from seqattn_tf.serving.client.rest import RestClient
+
+__all__ = ["Client", "GrpcClient", "Manner", "RestClient", "connect"]
+
+
+def connect(url: str, **manner: Any) -> Client:
+    """A client for `http://`, `https://` (REST), `grpc://` or `grpcs://` (gRPC) and `host:port`.
+
+    Args:
+        url: where the server is.
+        **manner: `timeout`, `retries`, `token`, `ca_file`; see `base.Manner`.
+    """
+    scheme, _, address = url.partition("://")
+    if scheme in ("http", "https") and address:
+        return RestClient(url, **manner)
+    if scheme in ("grpc", "grpcs") and address:
+        from seqattn_tf.serving.client.grpc import GrpcClient
+
+        return GrpcClient(address, tls=scheme == "grpcs", **manner)
+    raise ValueError(f"url: expected http(s)://host:port or grpc(s)://host:port. Received: {url!r}")
+
+
+def __getattr__(name: str) -> Any:
+    """`GrpcClient` lives in a module of its own, because it needs TensorFlow and this one does not."""
+    if name == "GrpcClient":
+        from seqattn_tf.serving.client.grpc import GrpcClient
+
+        return GrpcClient
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
