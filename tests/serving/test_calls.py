@@ -45,7 +45,7 @@ def test_a_run_ends_when_it_is_late_or_nobody_waits(counting):
 
 def test_the_first_run_is_alone(counting):
     call, begun = counting
-    threads = [threading.Thread(target=run, args=(call, 10**6)) for _ in range(4)]
+    threads = [threading.Thread(target=run, args=(call, 10**5)) for _ in range(4)]
     for thread in threads:
         thread.start()
     seen = {begun.numpy().item() for _ in range(200) if call._first is not None}
