@@ -27,6 +27,7 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
+from seqattn_tf.serving.api.exchange import Reply, Request
 from seqattn_tf.serving.api.grpc_services import ModelService, PredictionService
 from seqattn_tf.serving.api.metrics import CONTENT_TYPE, Metrics
 from seqattn_tf.serving.api.rest import RestApi
@@ -34,7 +35,7 @@ from seqattn_tf.serving.config import ServerConfig
 from seqattn_tf.serving.errors import ServingError
 from seqattn_tf.serving.front.access import Certificates, Token
 from seqattn_tf.serving.front.door import Door
-from seqattn_tf.serving.front.http_server import DrainingHttpServer, Reply, Request
+from seqattn_tf.serving.front.http_server import DrainingHttpServer
 from seqattn_tf.serving.front.page import MODELS_PATH, Page
 from seqattn_tf.serving.front.site import Site, probe
 from seqattn_tf.serving.models.batching import Batcher, BatchingParameters

@@ -100,6 +100,21 @@ def test_imports_go_down_only():
     assert not found, "\n".join(found)
 
 
+def test_rooms_of_the_server_import_down_only():
+    floors = (("errors", "text_protos", "config"), ("models",), ("api",), ("front", "client"), ("warmup", "launcher"))
+    floor = {room: level for level, rooms in enumerate(floors) for room in rooms} | {"server": len(floors)}
+    paths = [path.relative_to(ROOT) for path in sorted((ROOT / "serving").rglob("*.py"))]
+    found = []
+    for path in paths:
+        room = path.with_suffix("").parts[1]
+        for line, name in imported(ast.parse((ROOT / path).read_text(encoding="utf-8")), module_name(path)):
+            other = name.split(".")[2:3] if name.startswith("seqattn_tf.serving.") else []
+            if other and other[0] in floor and other[0] != room and floor[other[0]] >= floor.get(room, -1):
+                found.append(f"{path}:{line}: {room} imports {name!r}, which is not below it")
+    assert paths
+    assert not found, "\n".join(found)
+
+
 @pytest.mark.parametrize(
     ("path", "source"),
     [

@@ -12,6 +12,7 @@ from tensorflow_serving.apis import input_pb2
 
 from seqattn_tf.serving import DEFAULT_SIGNATURE
 from seqattn_tf.serving.api.examples import input_from_json
+from seqattn_tf.serving.api.exchange import Reply, Request
 from seqattn_tf.serving.api.inference import Inference
 from seqattn_tf.serving.api.json_codec import (
     decode_inputs,
@@ -26,7 +27,6 @@ from seqattn_tf.serving.api.messages import metadata_message, status_message, to
 from seqattn_tf.serving.api.metrics import Metrics
 from seqattn_tf.serving.api.tensor_protos import to_numpy
 from seqattn_tf.serving.errors import ServingError, from_exception
-from seqattn_tf.serving.front.http_server import Reply, Request
 from seqattn_tf.serving.models.model_config import MAX_VERSION
 from seqattn_tf.serving.models.repository import ModelRepository
 from seqattn_tf.serving.models.servable import Servable, type_name

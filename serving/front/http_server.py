@@ -15,43 +15,15 @@ import string
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from email.errors import MissingHeaderBodySeparatorDefect
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from seqattn_tf.serving.api.exchange import Handle, Reply, Request
 
 LOG = logging.getLogger(__name__)
 PIECE = 1 << 20  # bytes read at once
 HEARD_OUT = 2.0  # seconds that a client may go on sending a request that was refused
-JSON = "application/json"
-
-
-@dataclass(frozen=True)
-class Request:
-    """What a client asks."""
-
-    method: str
-    target: str  # path and query, as sent
-    body: bytes = b""
-    headers: Mapping[str, str] = field(default_factory=dict)  # looked up by name, in any case when from a socket
-
-    @property
-    def path(self) -> str:
-        """The target without its query."""
-        return self.target.partition("?")[0]
-
-
-@dataclass(frozen=True)
-class Reply:
-    """What it is answered."""
-
-    status: int
-    body: bytes
-    content_type: str = JSON
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-
-Handle = Callable[[Request], Reply]
 
 
 class DrainingHttpServer(ThreadingHTTPServer):

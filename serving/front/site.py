@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from seqattn_tf.serving.api.exchange import Handle, Reply, Request
 from seqattn_tf.serving.api.json_codec import encode_document
 from seqattn_tf.serving.front.access import Token
-from seqattn_tf.serving.front.http_server import Handle, Reply, Request
 
 _TEXT = "text/plain; charset=utf-8"
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 from serving_toys import config, http_request, install, post, until
 
 from seqattn_tf.export.package import export_presets
-from seqattn_tf.serving.front.http_server import Request
+from seqattn_tf.serving.api.exchange import Request
 from seqattn_tf.serving.front.page import POLICY, Page
 from seqattn_tf.serving.server import Server, ServerConfig
 

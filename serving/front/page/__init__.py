@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from seqattn_tf.serving import DEFAULT_SIGNATURE
+from seqattn_tf.serving.api.exchange import JSON, Reply, Request
 from seqattn_tf.serving.errors import ServingError
-from seqattn_tf.serving.front.http_server import JSON, Reply, Request
 from seqattn_tf.serving.models.repository import ModelRepository, VersionStatus
 from seqattn_tf.serving.models.servable import type_name
 
