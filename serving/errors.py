@@ -87,6 +87,11 @@ class ServingError(Exception):
         return self.message[:GRPC_MESSAGE_LIMIT] + "...TRUNCATED"
 
 
+def invalid(message: str) -> ServingError:
+    """An INVALID_ARGUMENT: what nearly every fault of a request is."""
+    return ServingError("INVALID_ARGUMENT", message)
+
+
 def from_http(status: int, message: str) -> ServingError:
     """The error behind an HTTP status; statuses outside the map are UNKNOWN."""
     code = next((code for code, known in HTTP_STATUS.items() if known == status), "UNKNOWN")

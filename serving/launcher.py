@@ -9,7 +9,6 @@ from __future__ import annotations
 import collections
 import json
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from pathlib import Path
 from seqattn_tf.serving.client import RestClient
 from seqattn_tf.serving.config import ServerConfig
 from seqattn_tf.serving.errors import ServingError
+from seqattn_tf.serving.signals import told_to_stop
 
 BINARY = "tensorflow_model_server"
 _LAST_LINES = 20  # of its log, shown when it fails
@@ -158,16 +158,10 @@ def serve(config: ServerConfig, container_image: str = "") -> None:
     Raises:
         ServingError: it ended by itself.
     """
-    signalled = threading.Event()
-    previous = {number: signal.signal(number, lambda *_: signalled.set()) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        with TensorFlowServing(config, container_image) as server:
-            print(f"REST  {server.rest_url}\ngRPC  grpc://{server.grpc_address}", flush=True)
-            while not signalled.wait(0.2):
-                server.check()
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
+    with told_to_stop() as told, TensorFlowServing(config, container_image) as server:
+        print(f"REST  {server.rest_url}\ngRPC  grpc://{server.grpc_address}", flush=True)
+        while not told.wait(0.2):
+            server.check()
 
 
 @dataclass(frozen=True)
@@ -180,9 +174,8 @@ def _plan(config: ServerConfig, folder: Path, image: str) -> _Plan:
     """The command that serves what the config says, and the files it needs."""
     from seqattn_tf.serving.models.model_config import folder_of_models, listed_models, read_config_file
 
-    flags = {name: value for name, value in config.changed(ours=False).items() if name != "enable_model_warmup"}
-    flags |= {"rest_api_port": config.rest_api_port, "port": config.port}
-    flags["enable_model_warmup"] = config.enable_model_warmup
+    always = ("rest_api_port", "port", "enable_model_warmup")
+    flags = config.changed(ours=False) | {name: getattr(config, name) for name in always}
     mounts: dict[Path, str] = {}
 
     def seen(path: Path, there: str) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import logging
-import signal
 import threading
 import time
 from collections.abc import Callable
@@ -48,6 +47,7 @@ from seqattn_tf.serving.models.model_config import (
 )
 from seqattn_tf.serving.models.repository import ModelRepository
 from seqattn_tf.serving.models.servable import Servable
+from seqattn_tf.serving.signals import told_to_stop
 from seqattn_tf.serving.text_protos import read
 from seqattn_tf.serving.warmup import warm
 
@@ -269,21 +269,15 @@ def serve(config: ServerConfig) -> None:
         tf.config.threading.set_inter_op_parallelism_threads(config.tensorflow_inter_op_parallelism)
     gc.collect()
     gc.freeze()  # what the imports made stays; the collector need not look at it for every few hundred requests
-    signalled = threading.Event()
-    previous = {number: signal.signal(number, lambda *_: signalled.set()) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        with Server(config) as server:
-            print(f"page  {server.rest_url}/")
-            print(f"REST  {server.rest_url}")
-            print(f"gRPC  grpc://{server.grpc_address}")
-            for name in server.repository.names():
-                print(f"model {name} {_served_version(server.repository, name)}", flush=True)
-            while not signalled.wait(0.2):  # a signal that another thread took does not end the wait of this one
-                pass
-            print("draining", flush=True)
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
+    with told_to_stop() as told, Server(config) as server:
+        print(f"page  {server.rest_url}/")
+        print(f"REST  {server.rest_url}")
+        print(f"gRPC  grpc://{server.grpc_address}")
+        for name in server.repository.names():
+            print(f"model {name} {_served_version(server.repository, name)}", flush=True)
+        while not told.wait(0.2):
+            pass
+        print("draining", flush=True)
 
 
 def _models(config: ServerConfig) -> Callable[[], Models]:

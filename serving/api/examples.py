@@ -8,8 +8,8 @@ from typing import Any
 from tensorflow.core.example import example_pb2, feature_pb2
 from tensorflow_serving.apis import input_pb2
 
-from seqattn_tf.serving.api.json_values import invalid, is_base64, json_type, read_bytes, read_float, shown
-from seqattn_tf.serving.errors import ServingError
+from seqattn_tf.serving.api.json_values import is_base64, json_type, read_bytes, read_float, shown
+from seqattn_tf.serving.errors import ServingError, invalid
 
 _INT64 = range(-(2**63), 2**63)
 _UINT64 = range(2**64)

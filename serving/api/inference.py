@@ -15,7 +15,7 @@ from tensorflow_serving.apis import classification_pb2, inference_pb2, input_pb2
 from seqattn_tf.serving import DEFAULT_SIGNATURE
 from seqattn_tf.serving.api.examples import serialized_examples
 from seqattn_tf.serving.api.metrics import Metrics
-from seqattn_tf.serving.errors import ServingError
+from seqattn_tf.serving.errors import ServingError, invalid
 from seqattn_tf.serving.models.calls import Gone
 from seqattn_tf.serving.models.servable import Servable
 
@@ -72,7 +72,7 @@ class Inference(NamedTuple):
             name = task.model_spec.signature_name or DEFAULT_SIGNATURE
             _check_model(task.model_spec.name, tasks[0].model_spec.name)
             if name in wanted:
-                raise _invalid(f"Duplicate evaluation of signature: {name}")
+                raise invalid(f"Duplicate evaluation of signature: {name}")
             wanted[name] = self._task_outputs(name, task.method_name)
         examples = serialized_examples(request)
         inputs = _as_input(examples)
@@ -96,12 +96,12 @@ class Inference(NamedTuple):
     def _signature(self, signature_name: str, kind: str, method_name: str) -> meta_graph_pb2.SignatureDef:
         name = signature_name or DEFAULT_SIGNATURE
         if name not in self.servable.signature_defs:
-            raise _invalid(f"No signature was found with the name: {name}")
+            raise invalid(f"No signature was found with the name: {name}")
         return _check_method(self.servable.signature_defs[name], kind, method_name)
 
     def _task_outputs(self, name: str, method_name: str) -> list[str]:
         if name not in self.servable.signature_defs:
-            raise _invalid(f"Requested signature not found in model graph: {name}")
+            raise invalid(f"Requested signature not found in model graph: {name}")
         signature = self.servable.signature_defs[name]
         if method_name == _CLASSIFY:
             return _classification_outputs(_check_method(signature, "classification", _CLASSIFY))
@@ -132,28 +132,28 @@ def _as_input(examples: list[bytes]) -> dict[str, tf.Tensor]:
 
 def _check_model(name: str, first: str) -> None:
     if not name:
-        raise _invalid("Found ModelSpec with an empty model name.")
+        raise invalid("Found ModelSpec with an empty model name.")
     if name != first:
-        raise _invalid("All ModelSpecs in a MultiInferenceRequest must access the same model name.")
+        raise invalid("All ModelSpecs in a MultiInferenceRequest must access the same model name.")
 
 
 def _check_method(signature: meta_graph_pb2.SignatureDef, kind: str, method_name: str) -> meta_graph_pb2.SignatureDef:
     if signature.method_name != method_name:
-        raise _invalid(f"Expected {kind} signature method_name to be {method_name}. Was: {signature.method_name}")
+        raise invalid(f"Expected {kind} signature method_name to be {method_name}. Was: {signature.method_name}")
     return signature
 
 
 def _classification_outputs(signature: meta_graph_pb2.SignatureDef) -> list[str]:
     """The outputs to ask for: classes, scores or both."""
     if len(signature.inputs) != 1:
-        raise _invalid("Expected one input Tensor.")
+        raise invalid("Expected one input Tensor.")
     if len(signature.outputs) not in (1, 2):
-        raise _invalid(f"Expected one or two output Tensors, found {len(signature.outputs)}")
+        raise invalid(f"Expected one or two output Tensors, found {len(signature.outputs)}")
     if _INPUTS not in signature.inputs:
-        raise _invalid(f"No classification inputs found in SignatureDef: {signature}")
+        raise invalid(f"No classification inputs found in SignatureDef: {signature}")
     outputs = [alias for alias in (_CLASSES, _SCORES) if alias in signature.outputs]
     if not outputs:
-        raise _invalid(
+        raise invalid(
             "Expected classification signature outputs to contain at least one of "
             f'"{_CLASSES}" or "{_SCORES}". Signature was: {signature}'
         )
@@ -162,13 +162,13 @@ def _classification_outputs(signature: meta_graph_pb2.SignatureDef) -> list[str]
 
 def _regression_outputs(signature: meta_graph_pb2.SignatureDef) -> list[str]:
     if len(signature.inputs) != 1:
-        raise _invalid("Expected one input Tensor.")
+        raise invalid("Expected one input Tensor.")
     if len(signature.outputs) != 1:
-        raise _invalid("Expected one output Tensor.")
+        raise invalid("Expected one output Tensor.")
     if _INPUTS not in signature.inputs:
-        raise _invalid(f"No regression inputs found in SignatureDef: {signature}")
+        raise invalid(f"No regression inputs found in SignatureDef: {signature}")
     if _OUTPUTS not in signature.outputs:
-        raise _invalid(f"No regression outputs found in SignatureDef: {signature}")
+        raise invalid(f"No regression outputs found in SignatureDef: {signature}")
     return [_OUTPUTS]
 
 
@@ -178,7 +178,7 @@ def _classifications(tensors: Mapping[str, tf.Tensor], batch: int) -> classifica
         if tensor is not None:
             _check_table(name, tensor, dtype, batch)
     if classes is not None and scores is not None and classes.shape != scores.shape:
-        raise _invalid(
+        raise invalid(
             f"Tensors class and score should match in dim_size(1). Got {classes.shape[1]} vs. {scores.shape[1]}"
         )
     # labels, values: [batch, classes]
@@ -196,23 +196,23 @@ def _classes(pairs: Iterable[tuple[bytes, float]]) -> list[classification_pb2.Cl
 
 def _check_table(name: str, tensor: tf.Tensor, dtype: tf.DType, batch: int) -> None:
     if tensor.shape.rank != 2:
-        raise _invalid(f"Expected Tensor shape: [batch_size num_classes] but got {_brackets(tensor)}")
+        raise invalid(f"Expected Tensor shape: [batch_size num_classes] but got {_brackets(tensor)}")
     if tensor.dtype != dtype:
-        raise _invalid(f"Expected {name} Tensor of {_dtype_name(dtype)}. Got: {_dtype_name(tensor.dtype)}")
+        raise invalid(f"Expected {name} Tensor of {_dtype_name(dtype)}. Got: {_dtype_name(tensor.dtype)}")
     if tensor.shape[0] != batch:
-        raise _invalid(f"Expected {name} output batch size of {batch}. Got: {tensor.shape[0]}")
+        raise invalid(f"Expected {name} output batch size of {batch}. Got: {tensor.shape[0]}")
 
 
 def _regressions(tensor: tf.Tensor, batch: int) -> regression_pb2.RegressionResult:
     shape = tensor.shape
     if not (shape.rank == 1 or (shape.rank == 2 and shape[1] == 1)):
-        raise _invalid(
+        raise invalid(
             f"Expected output Tensor shape to be either [batch_size] or [batch_size, 1] but got {_brackets(tensor)}"
         )
     if shape[0] != batch:
-        raise _invalid(f"Input batch size did not match output batch size: {batch} vs. {shape[0]}")
+        raise invalid(f"Input batch size did not match output batch size: {batch} vs. {shape[0]}")
     if tensor.dtype != tf.float32:
-        raise _invalid(f"Expected output Tensor of DT_FLOAT.  Got: {_dtype_name(tensor.dtype)}")
+        raise invalid(f"Expected output Tensor of DT_FLOAT.  Got: {_dtype_name(tensor.dtype)}")
     values = tensor.numpy().ravel().tolist()
     return regression_pb2.RegressionResult(regressions=[regression_pb2.Regression(value=value) for value in values])
 
@@ -223,7 +223,3 @@ def _brackets(tensor: tf.Tensor) -> str:
 
 def _dtype_name(dtype: tf.DType) -> str:
     return types_pb2.DataType.Name(dtype.as_datatype_enum)
-
-
-def _invalid(message: str) -> ServingError:
-    return ServingError("INVALID_ARGUMENT", message)

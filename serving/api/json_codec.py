@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from seqattn_tf.serving.api.json_values import (
-    invalid,
     is_base64,
     list_text,
     read_values,
@@ -24,7 +23,7 @@ from seqattn_tf.serving.api.json_values import (
     write_rows,
     write_text,
 )
-from seqattn_tf.serving.errors import ServingError
+from seqattn_tf.serving.errors import ServingError, invalid
 
 
 def read_signature_name(document: Mapping[str, Any]) -> str:

@@ -6,7 +6,8 @@ import json
 import re
 from typing import Any
 
-from seqattn_tf.serving.api.json_values import invalid, shown
+from seqattn_tf.serving.api.json_values import shown
+from seqattn_tf.serving.errors import invalid
 
 # What Python's parser says -> what TF Serving's says of the same fault.
 _FAULTS = {

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from seqattn_tf.serving.errors import ServingError
+from seqattn_tf.serving.errors import ServingError, invalid
 
 # dtypes that JSON can carry, by TF Serving's names. Strings are object arrays of bytes.
 NUMPY_TYPES = {
@@ -34,11 +34,6 @@ _EXACT_INTEGERS = {"float": 2**24 - 1, "double": 2**53 - 1}
 _WRITE = json.JSONEncoder(ensure_ascii=False).encode  # `json.dumps` would make an encoder for every string
 _NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 _JSON_TYPES = {dict: "Object", list: "Array", str: "String", int: "Number", float: "Number"}
-
-
-def invalid(message: str) -> ServingError:
-    """An INVALID_ARGUMENT: what nearly every fault of a body is."""
-    return ServingError("INVALID_ARGUMENT", message)
 
 
 def shown(value: Any) -> str:

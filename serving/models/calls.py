@@ -17,8 +17,6 @@ from seqattn_tf.serving.errors import ServingError, from_exception
 from seqattn_tf.serving.models.deadlines import Deadlines
 
 _DEADLINES = Deadlines()
-
-
 Gone = Callable[[Callable[[], None]], object]  # calls back when the client has left
 
 
@@ -43,6 +41,7 @@ class Call:
         if len(outputs) != len(function.outputs):
             raise ValueError(f"outputs: expected {len(function.outputs)} names. Received: {outputs}")
         self.function = function  # keeps it registered with TensorFlow
+        self._name = function.name.decode()
         self.inputs = inputs
         self.outputs = outputs
         self._first = threading.Lock() if first_alone else None  # None once it has run
@@ -82,7 +81,7 @@ class Call:
     def _run(self, tensors: Mapping[str, tf.Tensor], stop: _Stop) -> dict[str, tf.Tensor]:
         stop.check()
         arguments = [tensors[alias] for alias in self.inputs] + self._captured
-        run = (self.function.name.decode(), len(self.outputs), arguments, self._attributes, context.context())
+        run = (self._name, len(self.outputs), arguments, self._attributes, context.context())
         try:
             found = execute.execute_with_cancellation(*run, stop.manager)
         except Exception as error:

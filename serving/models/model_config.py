@@ -9,7 +9,7 @@ from pathlib import Path
 from google.protobuf import text_format
 from tensorflow_serving.config import model_server_config_pb2
 
-from seqattn_tf.serving.errors import ServingError
+from seqattn_tf.serving.errors import ServingError, invalid
 
 PLATFORM = "tensorflow"
 MAX_VERSION = 2**63 - 1
@@ -87,20 +87,20 @@ def listed_models(config: model_server_config_pb2.ModelServerConfig) -> Models:
     models: dict[str, ModelConfig] = {}
     for entry in config.model_config_list.config:
         if entry.name in models:
-            raise _invalid(f"Illegal to list model {entry.name} multiple times in config list")
+            raise invalid(f"Illegal to list model {entry.name} multiple times in config list")
         platform = entry.model_platform or (PLATFORM if entry.model_type == model_server_config_pb2.TENSORFLOW else "")
         if not platform:
-            raise _invalid(
+            raise invalid(
                 "Illegal setting neither ModelServerConfig::model_type (deprecated) "
                 "nor ModelServerConfig::model_platform."
             )
         if platform != PLATFORM:
-            raise _invalid(f"Model {entry.name} requests unsupported platform {platform}")
+            raise invalid(f"Model {entry.name} requests unsupported platform {platform}")
         if not entry.name:
-            raise _invalid("name: expected the name of a model. Received: an empty one")
+            raise invalid("name: expected the name of a model. Received: an empty one")
         path = Path(entry.base_path.removeprefix("file://"))
         if not path.is_absolute():
-            raise _invalid(
+            raise invalid(
                 f"Expected model {entry.name} to have an absolute path or URI; got base_path()={entry.base_path}"
             )
         models[entry.name] = ModelConfig(entry.name, path, _policy(entry), dict(entry.version_labels))
@@ -114,10 +114,6 @@ def _policy(entry: model_server_config_pb2.ModelConfig) -> VersionPolicy:
         return VersionPolicy(latest=0)
     if kind == "specific":
         if not policy.specific.versions:
-            raise _invalid(f"specific: expected the versions of model {entry.name}. Received: none")
+            raise invalid(f"specific: expected the versions of model {entry.name}. Received: none")
         return VersionPolicy(specific=frozenset(policy.specific.versions))
     return VersionPolicy(latest=policy.latest.num_versions or 1)
-
-
-def _invalid(message: str) -> ServingError:
-    return ServingError("INVALID_ARGUMENT", message)

@@ -164,19 +164,20 @@ class ModelRepository:
             self.poll()
             if missing := self.missing():
                 raise ServingError("UNKNOWN", f"Some models did not become available: {{{', '.join(missing)}}}")
-            for config in models.values():
-                self._check_labels(config)
+            for model in models.values():
+                self._check_labels(model)
 
     def _update(self, config: ModelConfig, versions: dict[int, Path]) -> None:
         """Loads what shall serve, then lets go of the rest; an old version stays if nothing takes its place."""
         model = self._models[config.name]
         keep: list[int] = []
-        for version in config.policy.candidates(versions):
+        candidates = config.policy.candidates(versions)
+        for version in candidates:
             if len(keep) == config.policy.limit:
                 break
             if version in model.serving or self._bring(config, version, versions[version]):
                 keep.append(version)
-        if keep or not config.policy.candidates(versions):
+        if keep or not candidates:
             self._retain(model, set(keep))
 
     def _bring(self, config: ModelConfig, version: int, path: Path) -> bool:
