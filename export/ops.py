@@ -6,7 +6,8 @@ That is TensorFlow's own ops and those of TensorFlow Text; no Python function, n
 from pathlib import Path
 
 import tensorflow as tf
-from tensorflow.core.protobuf import saved_model_pb2
+
+from seqattn_tf.export import meta_graph
 
 PYTHON_OPS = frozenset({"EagerPyFunc", "PyFunc", "PyFuncStateless"})
 TEXT_OPS = frozenset(
@@ -30,15 +31,10 @@ TEXT_OPS = frozenset(
 
 def ops_of(folder: Path) -> set[str]:
     """Every op of a SavedModel, its functions included."""
-    stored = saved_model_pb2.SavedModel.FromString((folder / "saved_model.pb").read_bytes())
-    found = set()
-    for meta_graph in stored.meta_graphs:
-        graph = meta_graph.graph_def
-        found |= {node.op for node in graph.node}
-        functions = {function.signature.name for function in graph.library.function}
-        found |= {node.op for function in graph.library.function for node in function.node_def}
-        found -= functions
-    return found
+    graph = meta_graph.read(folder).graph_def
+    functions = graph.library.function
+    found = {node.op for node in graph.node} | {node.op for function in functions for node in function.node_def}
+    return found - {function.signature.name for function in functions}
 
 
 def unservable(ops: set[str]) -> list[str]:

@@ -55,7 +55,7 @@ def export_model(model: Model, target: Path, record: dict, version: int | None =
             texts = fresh_texts(model.source.rules, FRESH_TEXTS)
             agreement = verify(model, aside, lite_aside, texts)
             agreement.check()
-            described["verified"] = dataclasses.asdict(agreement)
+            described["verified"] = {name: getattr(agreement, name) for name in ("texts", "saved_model", "lite")}
             manifest.write(lite_aside, described)
             (aside / "assets.extra").mkdir()
             manifest.write(aside / "assets.extra", {**described, **graph})

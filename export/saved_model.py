@@ -19,7 +19,7 @@ def versions(folder: Path) -> list[int]:
 def write_saved_model(model: Model, folder: Path) -> dict[str, Any]:
     """Write the graph with its signatures, check its ops, and say what it takes and gives."""
     made = signatures(model)
-    tf.saved_model.save(model, str(folder), signatures=made)
+    tf.saved_model.save(_plain(model, made), str(folder), signatures=made)
     used = ops.check(folder)
     shapes = {
         name: {
@@ -29,6 +29,19 @@ def write_saved_model(model: Model, folder: Path) -> dict[str, Any]:
         for name, function in made.items()
     }
     return {"signatures": shapes, "ops": sorted(used)}
+
+
+def _plain(model: Model, functions: dict[str, Any]) -> tf.Module:
+    """What the signatures read, without the Keras objects around it: the weights, and the tables of the tokenisers.
+
+    TensorFlow saves the variables that it reaches through Keras 3's objects as copies. Its C++ loader restores the
+    copies, and the signatures look for the originals in vain.
+    """
+    module = tf.Module()
+    read = [variable for function in functions.values() for variable in function.variables]
+    module.weights = list({id(variable): variable for variable in read}.values())  # each once
+    module.parts = [part for part in vars(model).values() if isinstance(part, tf.Module)]
+    return module
 
 
 def _spec(spec: tf.TensorSpec) -> dict[str, Any]:

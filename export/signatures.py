@@ -1,5 +1,6 @@
 """The signatures of an exported model, from the methods every model has."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -10,8 +11,8 @@ from seqattn_tf.models import Model
 STRINGS = tf.TensorSpec([None], tf.string)
 
 
-def signatures(model: Model) -> dict[str, Any]:
-    """Concrete functions by signature name: `serving_default`, `tensors` and `log_likelihood`."""
+def forms(model: Model) -> dict[str, Callable[..., dict[str, tf.Tensor]]]:
+    """What a model does under each signature, as Python functions of named tensors."""
 
     def serving_default(text: tf.Tensor) -> dict[str, tf.Tensor]:
         return model.serve(text)
@@ -22,11 +23,16 @@ def signatures(model: Model) -> dict[str, Any]:
     def log_likelihood(text: tf.Tensor, answer: tf.Tensor) -> dict[str, tf.Tensor]:
         return {"log_likelihood": model.log_likelihood(text, answer)}
 
+    return {"serving_default": serving_default, "tensors": tensors, "log_likelihood": log_likelihood}
+
+
+def signatures(model: Model) -> dict[str, Any]:
+    """Concrete functions by signature name: `serving_default`, `tensors` and `log_likelihood`."""
     ids, lengths = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
+    specs = {"serving_default": [STRINGS], "tensors": [ids, lengths], "log_likelihood": [STRINGS, STRINGS]}
     return {
-        "serving_default": tf.function(serving_default, autograph=False).get_concrete_function(STRINGS),
-        "tensors": tf.function(tensors, autograph=False).get_concrete_function(ids, lengths),
-        "log_likelihood": tf.function(log_likelihood, autograph=False).get_concrete_function(STRINGS, STRINGS),
+        name: tf.function(form, autograph=False).get_concrete_function(*specs[name])
+        for name, form in forms(model).items()
     }
 
 

@@ -64,8 +64,14 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("-o", "--output", type=Path, default=Path("alignment.png"), help="png, svg or pdf")
 
     export = command("export", _export, "write SavedModel and LiteRT, verified against the Keras model")
-    export.add_argument("model", help="the folder of a run, or a preset")
-    export.add_argument("target", type=Path, help="models/NAME; LiteRT goes to lite/NAME beside models/")
+    export.add_argument("model", nargs="?", help="the folder of a run, or a preset")
+    export.add_argument("target", type=Path, nargs="?", help="models/NAME; LiteRT goes to lite/NAME beside models/")
+    export.add_argument(
+        "--check",
+        type=Path,
+        metavar="DIR",
+        help="write nothing; tell whether TensorFlow Serving can run a SavedModel",
+    )
 
     from seqattn_tf.serving.config import add_flags
 
@@ -147,7 +153,11 @@ def _explain(options: argparse.Namespace) -> None:
     print(options.output)
 
 
-def _export(options: argparse.Namespace) -> None:
+def _export(options: argparse.Namespace) -> int:
+    if (options.check is None) != (options.target is not None) or (options.check and options.model):
+        raise ValueError("expected either MODEL and TARGET, or --check DIR. Received: neither or both")
+    if options.check is not None:
+        return _check(options.check)
     from seqattn_tf.export.package import export
     from seqattn_tf.models.presets import find
 
@@ -155,6 +165,19 @@ def _export(options: argparse.Namespace) -> None:
     print(f"{done.saved_model}  {done.lite}")
     print(f"agree with the Keras model on {done.agreement.texts} fresh texts: ", end="")
     print(f"SavedModel {done.agreement.saved_model}, LiteRT {done.agreement.lite}")
+    return 0
+
+
+def _check(folder: Path) -> int:
+    """Say of each version what TensorFlow's C++ loader makes of it; status 1 where one cannot be served."""
+    from seqattn_tf.export.check import check
+
+    found = check(folder)
+    for version, findings in found.items():
+        print(version)
+        for finding in findings:
+            print(f"  {finding}")
+    return int(any(finding.fault for findings in found.values() for finding in findings))
 
 
 def _serve(options: argparse.Namespace) -> None:

@@ -1,0 +1,109 @@
+"""`seqattn export --check`: any SavedModel, ours or not, held against what TensorFlow Serving links."""
+
+import shutil
+
+import keras
+import pytest
+import tensorflow as tf
+
+from seqattn_tf import cli
+from seqattn_tf.export.check import check
+
+
+def saved(folder, **functions):
+    module = tf.Module()
+    module.weight = tf.Variable(2.0)
+    made = {
+        name: tf.function(call, autograph=False).get_concrete_function(tf.TensorSpec([None], dtype, name="x"))
+        for name, (call, dtype) in functions.items()
+    }
+    tf.saved_model.save(module, str(folder), signatures=made)
+    return folder
+
+
+def lines(folder):
+    [findings] = check(folder).values()
+    return [str(finding) for finding in findings], any(finding.fault for finding in findings)
+
+
+def test_our_own_answers(exported, capsys):
+    assert cli.main(["export", "--check", str(exported / "models/pronounce")]) == 0
+    version, *rest = capsys.readouterr().out.splitlines()
+    assert version == str(exported / "models/pronounce/1")
+    assert rest == [f"  signature {name}: answers" for name in ("log_likelihood", "serving_default", "tensors")]
+
+
+def test_a_keras_export_answers(tmp_path):
+    model = keras.Sequential([keras.Input([4]), keras.layers.Dense(3)])
+    model.export(tmp_path / "1", verbose=False)
+    assert lines(tmp_path) == (["signature serve: answers", "signature serving_default: answers"], False)
+
+
+def test_a_model_of_tensorflow_1_answers(tmp_path):
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [None], name="x")
+        y = v1.get_variable("half", initializer=0.5) * x
+        session.run(v1.global_variables_initializer())
+        v1.saved_model.simple_save(session, str(tmp_path / "m"), {"x": x}, {"y": y})
+    assert lines(tmp_path / "m") == (["signature serving_default: answers"], False)
+
+
+def test_an_input_that_cannot_be_made_up_is_no_fault(tmp_path):
+    def picky(x):
+        with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(x > 0), ["expected more than 0"])]):
+            return {"y": tf.identity(x)}
+
+    said, fault = lines(saved(tmp_path / "m", picky=(picky, tf.float32), plain=(lambda x: {"y": x + 1}, tf.float32)))
+    assert not fault
+    assert said[0].startswith("signature picky: runs, and refused the made-up input: assertion failed: [expected more")
+    assert said[1] == "signature plain: answers"
+
+
+def test_an_op_that_is_not_linked_is_named(tmp_path):
+    def python(x):
+        return {"y": tf.py_function(lambda value: value, [x], tf.float32)}
+
+    [first, *_], fault = lines(saved(tmp_path / "m", serving_default=(python, tf.float32)))
+    assert fault
+    assert first == "TensorFlow Serving does not link these ops: EagerPyFunc"
+
+
+def test_a_run_time_failure_is_a_fault(tmp_path):
+    def reads(x):
+        return {"y": tf.fill(tf.shape(x), tf.io.read_file(str(tmp_path / "elsewhere.txt")))}
+
+    [said], fault = lines(saved(tmp_path / "m", serving_default=(reads, tf.float32)))
+    assert fault
+    assert said.startswith("signature serving_default:")
+    assert "elsewhere.txt; No such file" in said
+
+
+@pytest.mark.parametrize("lost", ["variables", "saved_model.pb"])
+def test_half_a_folder_is_refused(exported, tmp_path, lost):
+    shutil.copytree(exported / "models/pronounce/1", tmp_path / "m")
+    if lost == "variables":
+        shutil.rmtree(tmp_path / "m/variables")
+        said, fault = lines(tmp_path / "m")
+        assert fault
+        assert said == ["expected weights in variables/. Received: a folder without them"]
+    else:
+        whole = (tmp_path / "m/saved_model.pb").read_bytes()
+        (tmp_path / "m/saved_model.pb").write_bytes(whole[: len(whole) // 2])
+        said, fault = lines(tmp_path / "m")
+        assert fault
+        assert "expected a whole SavedModel" in said[0]
+
+
+def test_bad_calls(tmp_path, capsys):
+    assert cli.main(["export", "--check", str(tmp_path)]) == 2
+    assert "expected a SavedModel, or versions of one. Received: a folder with neither" in capsys.readouterr().err
+    for arguments in (["export"], ["export", "pronounce"], ["export", "pronounce", "a", "--check", "b"]):
+        assert cli.main(arguments) == 2
+        assert "expected either MODEL and TARGET, or --check DIR" in capsys.readouterr().err
+
+
+def test_a_fault_is_told_by_the_exit_status(tmp_path, capsys):
+    saved(tmp_path / "1", serving_default=(lambda x: {"y": tf.py_function(lambda v: v, [x], tf.float32)}, tf.float32))
+    assert cli.main(["export", "--check", str(tmp_path)]) == 1
+    assert "does not link" in capsys.readouterr().out
