@@ -16,9 +16,9 @@ from concurrent import futures
 from pathlib import Path
 
 import grpc
-import tensorflow as tf
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
+from tensorflow.core.protobuf import config_pb2
 from tensorflow_serving.apis import (
     model_service_pb2,
     model_service_pb2_grpc,
@@ -37,7 +37,10 @@ from seqattn_tf.serving.front.door import Door
 from seqattn_tf.serving.front.http_server import DrainingHttpServer
 from seqattn_tf.serving.front.page import MODELS_PATH, Page
 from seqattn_tf.serving.front.site import Site, probe
-from seqattn_tf.serving.models.batching import Batcher, BatchingParameters
+from seqattn_tf.serving.models.batcher import Batcher
+from seqattn_tf.serving.models.batching import BatchingParameters
+from seqattn_tf.serving.models.engine import Engine
+from seqattn_tf.serving.models.lite import LITE_FILE, LiteEngine
 from seqattn_tf.serving.models.model_config import (
     ModelConfig,
     Models,
@@ -47,6 +50,7 @@ from seqattn_tf.serving.models.model_config import (
 )
 from seqattn_tf.serving.models.repository import ModelRepository
 from seqattn_tf.serving.models.servable import Servable
+from seqattn_tf.serving.models.session import SessionEngine
 from seqattn_tf.serving.signals import told_to_stop
 from seqattn_tf.serving.text_protos import read
 from seqattn_tf.serving.warmup import warm
@@ -145,6 +149,8 @@ class Server:
         self._http.drain(self.config.drain_seconds)
         grpc_done.wait()
         self.repository.stop()
+        if self._batcher is not None:
+            self._batcher.close()
         self._stopped.set()
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -159,7 +165,9 @@ class Server:
 
     def _load(self, name: str, version: int, path: Path) -> Servable:
         """Loads a version and runs its warmup requests."""
-        servable = Servable(name, version, path, self._batcher)
+        servable = Servable(
+            name, version, self._engine(path), self._batcher, self.config.enable_signature_method_name_check
+        )
         if self.config.enable_model_warmup:
             start, status = time.perf_counter(), "OK"
             try:
@@ -171,6 +179,12 @@ class Server:
                 if warmed:
                     self.metrics.warmed(name, version, time.perf_counter() - start, status)
         return servable
+
+    def _engine(self, path: Path) -> Engine:
+        """What runs the model of a version folder."""
+        if self.config.prefer_tflite_model and (path / LITE_FILE).is_file():
+            return LiteEngine(path / LITE_FILE)
+        return SessionEngine(path, _session_config(self.config))
 
     def _load_models(self) -> None:
         """One model must serve. Others may fail to load: their status says why."""
@@ -220,7 +234,7 @@ class Server:
             ),
         )
         prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(
-            PredictionService(self.repository, self.metrics), server
+            PredictionService(self.repository, self.metrics, config.enable_serialization_as_tensor_content), server
         )
         model_service_pb2_grpc.add_ModelServiceServicer_to_server(ModelService(self.repository, self.metrics), server)
         services = [*_SERVICES, reflection.SERVICE_NAME]
@@ -263,10 +277,6 @@ def serve(config: ServerConfig) -> None:
 
     Prints one line for each address and for each model.
     """
-    if config.tensorflow_intra_op_parallelism:
-        tf.config.threading.set_intra_op_parallelism_threads(config.tensorflow_intra_op_parallelism)
-    if config.tensorflow_inter_op_parallelism:
-        tf.config.threading.set_inter_op_parallelism_threads(config.tensorflow_inter_op_parallelism)
     gc.collect()
     gc.freeze()  # what the imports made stays; the collector need not look at it for every few hundred requests
     with told_to_stop() as told, Server(config) as server:
@@ -291,6 +301,13 @@ def _models(config: ServerConfig) -> Callable[[], Models]:
     except ServingError as error:
         raise ValueError(f"model_config_file: {error.message}") from error
     return lambda: models
+
+
+def _session_config(config: ServerConfig) -> config_pb2.ConfigProto:
+    return config_pb2.ConfigProto(
+        intra_op_parallelism_threads=config.tensorflow_intra_op_parallelism,
+        inter_op_parallelism_threads=config.tensorflow_inter_op_parallelism,
+    )
 
 
 def _batching(config: ServerConfig) -> BatchingParameters:

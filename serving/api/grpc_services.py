@@ -43,11 +43,13 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
     Args:
         repository: where the models are.
         metrics: where Predict, Classify and Regress are counted; TF Serving does not count the others.
+        as_content: whether outputs of Predict are written as bytes, rather than into the field of their dtype.
     """
 
-    def __init__(self, repository: ModelRepository, metrics: Metrics | None = None):
+    def __init__(self, repository: ModelRepository, metrics: Metrics | None = None, as_content: bool = False):
         self._repository = repository
         self._metrics = metrics or Metrics()
+        self._as_content = as_content
 
     def Predict(self, request: predict_pb2.PredictRequest, context: grpc.ServicerContext) -> Any:
         """Runs a signature on the tensors of a request."""
@@ -86,7 +88,7 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         return _answer(context, method, request, record)
 
     def _inference(self, spec: model_pb2.ModelSpec, context: grpc.ServicerContext) -> Inference:
-        return Inference(_servable(self._repository, spec), _timeout(context), self._metrics, context.add_callback)
+        return Inference(_servable(self._repository, spec), _timeout(context), self._metrics)
 
     def _predict(
         self, request: predict_pb2.PredictRequest, context: grpc.ServicerContext
@@ -96,8 +98,8 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         inputs = {alias: read_tensor(alias, proto) for alias, proto in request.inputs.items()}
         outputs = inference.predict(request.model_spec.signature_name, inputs, list(request.output_filter))
         response = predict_pb2.PredictResponse(model_spec=inference.model_spec(request.model_spec.signature_name))
-        for alias, tensor in outputs.items():
-            write_tensor(tensor, response.outputs[alias])
+        for alias, array in outputs.items():
+            write_tensor(array, response.outputs[alias], self._as_content)
         return response
 
     def _classify(

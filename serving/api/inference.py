@@ -16,7 +16,6 @@ from seqattn_tf.serving import DEFAULT_SIGNATURE
 from seqattn_tf.serving.api.examples import serialized_examples
 from seqattn_tf.serving.api.metrics import Metrics
 from seqattn_tf.serving.errors import ServingError, invalid
-from seqattn_tf.serving.models.calls import Gone
 from seqattn_tf.serving.models.servable import Servable
 
 _CLASSIFY = tf.saved_model.CLASSIFY_METHOD_NAME
@@ -34,17 +33,15 @@ class Inference(NamedTuple):
         servable: the version that answers.
         timeout: seconds that one run may take; None for no limit.
         metrics: where runs and examples are counted.
-        gone: tells when nobody waits for the answer any more.
     """
 
     servable: Servable
     timeout: float | None = None
     metrics: Metrics | None = None
-    gone: Gone | None = None
 
     def predict(
-        self, signature_name: str, inputs: Mapping[str, np.ndarray | tf.Tensor], output_filter: Sequence[str] = ()
-    ) -> dict[str, tf.Tensor]:
+        self, signature_name: str, inputs: Mapping[str, np.ndarray], output_filter: Sequence[str] = ()
+    ) -> dict[str, np.ndarray]:
         """Runs a signature on named tensors; see `Servable.predict`."""
         return self._timed("Predict", signature_name, inputs, output_filter)
 
@@ -97,24 +94,32 @@ class Inference(NamedTuple):
         name = signature_name or DEFAULT_SIGNATURE
         if name not in self.servable.signature_defs:
             raise invalid(f"No signature was found with the name: {name}")
-        return _check_method(self.servable.signature_defs[name], kind, method_name)
+        return self._check_method(self.servable.signature_defs[name], kind, method_name)
 
     def _task_outputs(self, name: str, method_name: str) -> list[str]:
         if name not in self.servable.signature_defs:
             raise invalid(f"Requested signature not found in model graph: {name}")
         signature = self.servable.signature_defs[name]
         if method_name == _CLASSIFY:
-            return _classification_outputs(_check_method(signature, "classification", _CLASSIFY))
+            return _classification_outputs(self._check_method(signature, "classification", _CLASSIFY))
         if method_name == _REGRESS:
-            return _regression_outputs(_check_method(signature, "regression", _REGRESS))
+            return _regression_outputs(self._check_method(signature, "regression", _REGRESS))
         raise ServingError("UNIMPLEMENTED", f"Unsupported signature method_name: {method_name}")
 
-    def _run(self, name: str, inputs: Mapping[str, np.ndarray | tf.Tensor], outputs: Sequence[str]) -> dict:
-        return self.servable.predict(name, inputs, outputs, self.timeout, self.gone)
+    def _check_method(
+        self, signature: meta_graph_pb2.SignatureDef, kind: str, method_name: str
+    ) -> meta_graph_pb2.SignatureDef:
+        """`tf.saved_model.save` calls every signature `predict`, so the name is looked at only where that is wanted."""
+        if self.servable.check_method_names and signature.method_name != method_name:
+            raise invalid(f"Expected {kind} signature method_name to be {method_name}. Was: {signature.method_name}")
+        return signature
+
+    def _run(self, name: str, inputs: Mapping[str, np.ndarray], outputs: Sequence[str]) -> dict:
+        return self.servable.predict(name, inputs, outputs, self.timeout)
 
     def _timed(
-        self, api: str, name: str, inputs: Mapping[str, np.ndarray | tf.Tensor], outputs: Sequence[str]
-    ) -> dict[str, tf.Tensor]:
+        self, api: str, name: str, inputs: Mapping[str, np.ndarray], outputs: Sequence[str]
+    ) -> dict[str, np.ndarray]:
         start = time.perf_counter()
         tensors = self._run(name, inputs, outputs)
         if self.metrics is not None:
@@ -126,8 +131,8 @@ class Inference(NamedTuple):
             self.metrics.examples(self.servable.name, len(examples))
 
 
-def _as_input(examples: list[bytes]) -> dict[str, tf.Tensor]:
-    return {_INPUTS: tf.constant(examples, tf.string)}
+def _as_input(examples: list[bytes]) -> dict[str, np.ndarray]:
+    return {_INPUTS: np.array(examples, np.object_)}
 
 
 def _check_model(name: str, first: str) -> None:
@@ -135,12 +140,6 @@ def _check_model(name: str, first: str) -> None:
         raise invalid("Found ModelSpec with an empty model name.")
     if name != first:
         raise invalid("All ModelSpecs in a MultiInferenceRequest must access the same model name.")
-
-
-def _check_method(signature: meta_graph_pb2.SignatureDef, kind: str, method_name: str) -> meta_graph_pb2.SignatureDef:
-    if signature.method_name != method_name:
-        raise invalid(f"Expected {kind} signature method_name to be {method_name}. Was: {signature.method_name}")
-    return signature
 
 
 def _classification_outputs(signature: meta_graph_pb2.SignatureDef) -> list[str]:
@@ -172,18 +171,18 @@ def _regression_outputs(signature: meta_graph_pb2.SignatureDef) -> list[str]:
     return [_OUTPUTS]
 
 
-def _classifications(tensors: Mapping[str, tf.Tensor], batch: int) -> classification_pb2.ClassificationResult:
-    classes, scores = tensors.get(_CLASSES), tensors.get(_SCORES)
-    for name, tensor, dtype in ((_CLASSES, classes, tf.string), (_SCORES, scores, tf.float32)):
-        if tensor is not None:
-            _check_table(name, tensor, dtype, batch)
+def _classifications(arrays: Mapping[str, np.ndarray], batch: int) -> classification_pb2.ClassificationResult:
+    classes, scores = arrays.get(_CLASSES), arrays.get(_SCORES)
+    for name, array, dtype in ((_CLASSES, classes, np.object_), (_SCORES, scores, np.float32)):
+        if array is not None:
+            _check_table(name, array, np.dtype(dtype), batch)
     if classes is not None and scores is not None and classes.shape != scores.shape:
         raise invalid(
             f"Tensors class and score should match in dim_size(1). Got {classes.shape[1]} vs. {scores.shape[1]}"
         )
     # labels, values: [batch, classes]
-    labels = np.full(scores.shape, b"", np.object_) if classes is None else classes.numpy()
-    values = np.zeros(classes.shape) if scores is None else scores.numpy()
+    labels = np.full(scores.shape, b"", np.object_) if classes is None else classes
+    values = np.zeros(classes.shape) if scores is None else scores
     result = classification_pb2.ClassificationResult()
     for row in zip(labels.tolist(), values.tolist(), strict=True):
         result.classifications.add(classes=_classes(zip(*row, strict=True)))
@@ -194,32 +193,31 @@ def _classes(pairs: Iterable[tuple[bytes, float]]) -> list[classification_pb2.Cl
     return [classification_pb2.Class(label=label.decode("utf-8", "replace"), score=score) for label, score in pairs]
 
 
-def _check_table(name: str, tensor: tf.Tensor, dtype: tf.DType, batch: int) -> None:
-    if tensor.shape.rank != 2:
-        raise invalid(f"Expected Tensor shape: [batch_size num_classes] but got {_brackets(tensor)}")
-    if tensor.dtype != dtype:
-        raise invalid(f"Expected {name} Tensor of {_dtype_name(dtype)}. Got: {_dtype_name(tensor.dtype)}")
-    if tensor.shape[0] != batch:
-        raise invalid(f"Expected {name} output batch size of {batch}. Got: {tensor.shape[0]}")
+def _check_table(name: str, array: np.ndarray, dtype: np.dtype, batch: int) -> None:
+    if array.ndim != 2:
+        raise invalid(f"Expected Tensor shape: [batch_size num_classes] but got {_brackets(array)}")
+    if array.dtype != dtype:
+        raise invalid(f"Expected {name} Tensor of {_dtype_name(dtype)}. Got: {_dtype_name(array.dtype)}")
+    if len(array) != batch:
+        raise invalid(f"Expected {name} output batch size of {batch}. Got: {len(array)}")
 
 
-def _regressions(tensor: tf.Tensor, batch: int) -> regression_pb2.RegressionResult:
-    shape = tensor.shape
-    if not (shape.rank == 1 or (shape.rank == 2 and shape[1] == 1)):
+def _regressions(array: np.ndarray, batch: int) -> regression_pb2.RegressionResult:
+    if not (array.ndim == 1 or (array.ndim == 2 and array.shape[1] == 1)):
         raise invalid(
-            f"Expected output Tensor shape to be either [batch_size] or [batch_size, 1] but got {_brackets(tensor)}"
+            f"Expected output Tensor shape to be either [batch_size] or [batch_size, 1] but got {_brackets(array)}"
         )
-    if shape[0] != batch:
-        raise invalid(f"Input batch size did not match output batch size: {batch} vs. {shape[0]}")
-    if tensor.dtype != tf.float32:
-        raise invalid(f"Expected output Tensor of DT_FLOAT.  Got: {_dtype_name(tensor.dtype)}")
-    values = tensor.numpy().ravel().tolist()
+    if len(array) != batch:
+        raise invalid(f"Input batch size did not match output batch size: {batch} vs. {len(array)}")
+    if array.dtype != np.float32:
+        raise invalid(f"Expected output Tensor of DT_FLOAT.  Got: {_dtype_name(array.dtype)}")
+    values = array.ravel().tolist()
     return regression_pb2.RegressionResult(regressions=[regression_pb2.Regression(value=value) for value in values])
 
 
-def _brackets(tensor: tf.Tensor) -> str:
-    return "[" + ",".join(map(str, tensor.shape)) + "]"
+def _brackets(array: np.ndarray) -> str:
+    return "[" + ",".join(map(str, array.shape)) + "]"
 
 
-def _dtype_name(dtype: tf.DType) -> str:
-    return types_pb2.DataType.Name(dtype.as_datatype_enum)
+def _dtype_name(dtype: np.dtype) -> str:
+    return types_pb2.DataType.Name(tf.as_dtype(dtype).as_datatype_enum)

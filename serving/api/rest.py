@@ -25,7 +25,6 @@ from seqattn_tf.serving.api.json_codec import (
 from seqattn_tf.serving.api.json_parser import parse_document
 from seqattn_tf.serving.api.messages import metadata_message, status_message, to_document
 from seqattn_tf.serving.api.metrics import Metrics
-from seqattn_tf.serving.api.tensor_protos import to_numpy
 from seqattn_tf.serving.errors import ServingError, from_exception
 from seqattn_tf.serving.models.model_config import MAX_VERSION
 from seqattn_tf.serving.models.repository import ModelRepository
@@ -112,7 +111,7 @@ class RestApi:
         servable = self._servable(asked)
         row, inputs = decode_inputs(document, _input_types(servable, signature_name))
         outputs = self._inference(servable).predict(signature_name, inputs)
-        return encode_outputs({alias: to_numpy(tensor) for alias, tensor in outputs.items()}, row)
+        return encode_outputs(outputs, row)
 
     def _infer(self, asked: _Asked, examples: input_pb2.Input, signature_name: str) -> bytes:
         inference = self._inference(self._servable(asked))

@@ -1,18 +1,22 @@
-"""Tensors from and to `TensorProto`, on the path of every gRPC request: as few steps as there can be."""
+"""Arrays from and to `TensorProto`, on the path of every gRPC request: as few steps as there can be."""
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
+import ml_dtypes
 import numpy as np
-import tensorflow as tf
 from tensorflow.core.framework import tensor_pb2, types_pb2
 
-from seqattn_tf.serving.errors import ServingError
+from seqattn_tf.serving.errors import ServingError, invalid
 
 # TF Serving writes outputs into the typed field of the proto, and clients read that field by name.
 _FIELDS = {
+    np.dtype(np.float32): (types_pb2.DT_FLOAT, "float_val"),
+    np.dtype(np.float64): (types_pb2.DT_DOUBLE, "double_val"),
     np.dtype(np.float16): (types_pb2.DT_HALF, "half_val"),
+    np.dtype(ml_dtypes.bfloat16): (types_pb2.DT_BFLOAT16, "half_val"),
     np.dtype(np.int8): (types_pb2.DT_INT8, "int_val"),
     np.dtype(np.int16): (types_pb2.DT_INT16, "int_val"),
     np.dtype(np.int32): (types_pb2.DT_INT32, "int_val"),
@@ -22,76 +26,135 @@ _FIELDS = {
     np.dtype(np.uint32): (types_pb2.DT_UINT32, "uint32_val"),
     np.dtype(np.uint64): (types_pb2.DT_UINT64, "uint64_val"),
     np.dtype(np.bool_): (types_pb2.DT_BOOL, "bool_val"),
+    np.dtype(np.complex64): (types_pb2.DT_COMPLEX64, "scomplex_val"),
+    np.dtype(np.complex128): (types_pb2.DT_COMPLEX128, "dcomplex_val"),
     np.dtype(np.object_): (types_pb2.DT_STRING, "string_val"),
 }
-# On the wire a list of decimals is its length and the array's own bytes: dtype -> enum, tag of the field.
-_PACKED = {
-    np.dtype("<f4"): (types_pb2.DT_FLOAT, b"\x2a"),
-    np.dtype("<f8"): (types_pb2.DT_DOUBLE, b"\x32"),
+_READ = {number: (dtype, field) for dtype, (number, field) in _FIELDS.items()}
+# What a field holds where it is not the dtype itself: bits of short decimals, and both parts of complex numbers.
+_STORED = {
+    np.dtype(np.float16): np.uint16,
+    np.dtype(ml_dtypes.bfloat16): np.uint16,
+    np.dtype(np.complex64): np.float32,
+    np.dtype(np.complex128): np.float64,
 }
+# On the wire a list of decimals is its length and the array's own bytes: the tag of the field.
+_PACKED = {np.dtype("<f4"): b"\x2a", np.dtype("<f8"): b"\x32"}
 
 
-def read_tensor(alias: str, proto: tensor_pb2.TensorProto) -> tf.Tensor:
-    """The tensor that a client sent as the input `alias`.
+def read_tensor(alias: str, proto: tensor_pb2.TensorProto) -> np.ndarray:
+    """The array that a client sent as the input `alias`; strings are an object array of bytes.
+
+    Fewer values than the shape has places are continued by the last one, as TensorFlow does.
 
     Raises:
-        ServingError: the values do not fill the shape, or the dtype is none.
+        ServingError: the values do not fit the shape, or the dtype is none.
     """
-    shape = proto.tensor_shape
-    sizes = [dim.size for dim in shape.dim]
+    shape = tuple(dim.size for dim in proto.tensor_shape.dim)
     try:
-        if shape.unknown_rank or any(size < 0 for size in sizes):
-            raise ValueError(f"expected known sizes. Received: {shape}")
-        if proto.dtype == types_pb2.DT_STRING and [len(proto.string_val)] == sizes:
-            return tf.constant(list(proto.string_val), tf.string)
-        return tf.constant(tf.make_ndarray(proto), proto.dtype)
-    except (
-        ValueError,
-        TypeError,
-        KeyError,
-        OverflowError,
-        MemoryError,
-        tf.errors.OpError,
-    ):  # make_ndarray has all of them
-        raise ServingError("INVALID_ARGUMENT", f"tensor parsing error: {alias}") from None
+        if any(size < 0 for size in shape):
+            raise ValueError(f"expected known sizes. Received: {proto.tensor_shape}")
+        dtype, field = _READ[proto.dtype]
+        places = math.prod(shape)
+        if not proto.tensor_content:
+            return _from_field(getattr(proto, field), dtype, places).reshape(shape)
+        if dtype == np.object_:
+            return _strings(_split_strings(proto.tensor_content, places)).reshape(shape)
+        array = np.frombuffer(proto.tensor_content, dtype)
+        return array.reshape(shape).copy() if array.size == places else _refuse(places)
+    except (ValueError, KeyError, OverflowError, MemoryError):
+        raise invalid(f"tensor parsing error: {alias}") from None
 
 
-def write_tensor(tensor: tf.Tensor, proto: tensor_pb2.TensorProto) -> None:
-    """Writes an output into an empty proto.
+def write_tensor(array: np.ndarray, proto: tensor_pb2.TensorProto, as_content: bool = False) -> None:
+    """Writes an output into an empty proto: into the field of its dtype, or as bytes.
 
     >>> proto = tensor_pb2.TensorProto()
-    >>> write_tensor(tf.constant([[0.5, 2.0]]), proto)
+    >>> write_tensor(np.float32([[0.5, 2.0]]), proto)
     >>> list(proto.float_val), [dim.size for dim in proto.tensor_shape.dim]
     ([0.5, 2.0], [1, 2])
     """
-    array = to_numpy(tensor)
-    if array.dtype in _PACKED:
-        number, tag = _PACKED[array.dtype]
-        proto.MergeFromString(_head(number, array.shape) + tag + _varint(array.nbytes) + array.tobytes())
-    elif array.dtype in _FIELDS:
-        number, field = _FIELDS[array.dtype]
-        proto.MergeFromString(_head(number, array.shape))
-        values = array.view(np.uint16) if array.dtype == np.float16 else array
-        getattr(proto, field).extend(values.ravel().tolist())
+    if array.dtype not in _FIELDS:
+        raise ServingError("UNIMPLEMENTED", f"expected an output of a dtype with a name. Received: {array.dtype}")
+    number, field = _FIELDS[array.dtype]
+    head = _head(number, array.shape)
+    if as_content:
+        proto.MergeFromString(head)
+        proto.tensor_content = _join_strings(array) if array.dtype == np.object_ else array.tobytes()
+    elif array.dtype in _PACKED:
+        proto.MergeFromString(head + _PACKED[array.dtype] + _varint(array.nbytes) + array.tobytes())
     else:
-        proto.CopyFrom(tf.make_tensor_proto(array, tensor.dtype, tensor.shape))
+        proto.MergeFromString(head)
+        flat = np.ravel(array)
+        stored = _STORED.get(array.dtype)
+        getattr(proto, field).extend((flat if stored is None else flat.view(stored)).tolist())
 
 
-def to_numpy(tensor: tf.Tensor) -> np.ndarray:
-    """The values of a tensor; strings are an array of bytes, with or without dimensions."""
-    array = tensor.numpy()
-    return np.array(array, np.object_) if isinstance(array, bytes) else np.asarray(array)
+def _from_field(values: object, dtype: np.dtype, places: int) -> np.ndarray:
+    """So many places, filled by values."""
+    if dtype == np.object_:
+        array = _strings(list(values[:places]))
+    else:
+        array = np.array(values, _STORED.get(dtype, dtype))
+        each = dtype.itemsize // array.itemsize  # two for complex numbers
+        array = array[: array.size // each * each].view(dtype)[:places]
+    if array.size == places:
+        return array
+    filled = np.empty(places, dtype)
+    filled[: array.size] = array
+    filled[array.size :] = array[-1] if array.size else (b"" if dtype == np.object_ else 0)
+    return filled
+
+
+def _strings(texts: list[bytes]) -> np.ndarray:
+    array = np.empty(len(texts), np.object_)
+    array[:] = texts
+    return array
+
+
+def _split_strings(content: bytes, count: int) -> list[bytes]:
+    """Strings as TensorFlow packs them: all lengths as varints, then all bytes."""
+    lengths, place = [], 0
+    for _ in range(count):
+        length, shift = 0, 0
+        while True:
+            if place >= len(content) or shift > 28:
+                _refuse(count)
+            byte = content[place]
+            length |= (byte & 127) << shift
+            place, shift = place + 1, shift + 7
+            if byte < 128:
+                break
+        lengths.append(length)
+    if place + sum(lengths) != len(content):
+        _refuse(count)
+    texts = []
+    for length in lengths:
+        texts.append(content[place : place + length])
+        place += length
+    return texts
+
+
+def _join_strings(array: np.ndarray) -> bytes:
+    texts = [text if isinstance(text, bytes) else text.encode() for text in array.flat]
+    return b"".join([*map(_varint, map(len, texts)), *texts])
+
+
+def _refuse(places: int) -> np.ndarray:
+    raise ValueError(f"expected {places} values. Received: other content")
 
 
 @lru_cache(maxsize=4096)
 def _head(number: int, shape: tuple[int, ...]) -> bytes:
     """Dtype and shape of a proto, as bytes; the same few come again and again."""
     proto = tensor_pb2.TensorProto(dtype=number)
+    proto.tensor_shape.SetInParent()  # a scalar has a shape too, an empty one
     for size in shape:
         proto.tensor_shape.dim.add(size=size)
     return proto.SerializeToString()
 
 
+@lru_cache(maxsize=4096)
 def _varint(number: int) -> bytes:
     digits = bytearray()
     while number > 127:

@@ -1,59 +1,33 @@
-"""Requests of unequal lengths in one batch: each is packed row by row, and padded when the batch is together.
+"""Rows of requests in one batch: put together, padded where their lengths differ, and filled up to an allowed size.
 
-As in TF Serving (`pad_variable_length_inputs`), a row is padded up to the longest of its batch with the first element
-of the tensor it came in, and outputs are not cut again.
+As in TF Serving, a row is padded up to the longest of its batch with the first element of the tensor it came in, and
+outputs are not cut again (`pad_variable_length_inputs`); missing rows are copies of the first one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import tensorflow as tf
-
-from seqattn_tf.serving.models.calls import Call
+import numpy as np
 
 
-def padded(call: Call) -> tuple[tf.types.experimental.ConcreteFunction, list[tf.TensorSpec]]:
-    """A function of packed inputs that does what the call does, and what each input of the call was.
+def joined(parts: Sequence[np.ndarray], fill: int = 0) -> np.ndarray:
+    """The rows of all parts, with so many more.
 
-    An input `[rows, ...]` goes in as `packed` made it: two tensors of `[rows]`.
+    >>> joined([np.array([[1, 2]]), np.array([[3], [4]])], fill=1).tolist()
+    [[1, 2], [3, 3], [4, 3], [1, 2]]
     """
-    inputs = [tf.TensorSpec([None] * tensor.shape.rank, tensor.dtype) for tensor in call.tensors]
-    specs = [spec for one in inputs for spec in (tf.TensorSpec([None], tf.string), tf.TensorSpec([None], one.dtype))]
-
-    @tf.function(input_signature=specs, autograph=False)
-    def run(*tensors: tf.Tensor) -> list[tf.Tensor]:
-        pairs = zip(tensors[::2], tensors[1::2], inputs, strict=True)
-        outputs = call.function(**dict(zip(call.inputs, (_unpack(*pair) for pair in pairs), strict=True)))
-        return [outputs[alias] for alias in call.outputs]
-
-    return run.get_concrete_function(), inputs
+    sizes = np.max([part.shape[1:] for part in parts], axis=0)
+    rows = [_padded(part, tuple(map(int, sizes))) for part in parts]
+    if fill:
+        rows.append(np.repeat(rows[0][:1], fill, axis=0))
+    return rows[0] if len(rows) == 1 else np.concatenate(rows)
 
 
-def packed(tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    """All inputs, packed."""
-    return [part for tensor in tensors for part in _pack(tensor)]
-
-
-def _pack(tensor: tf.Tensor) -> list[tf.Tensor]:
-    """Each row as a string, and with each the first element of the whole."""
-    rows = tf.map_fn(tf.io.serialize_tensor, tensor, fn_output_signature=tf.string)
-    flat = tf.concat([tf.reshape(tensor, [-1]), tf.zeros([1], tensor.dtype)], 0)  # rows may be empty
-    return [rows, tf.fill(tf.shape(rows), flat[0])]
-
-
-def _unpack(rows: tf.Tensor, firsts: tf.Tensor, spec: tf.TensorSpec) -> tf.Tensor:
-    inner = tf.TensorSpec([None] * (spec.shape.rank - 1), spec.dtype)
-
-    def read(row: tf.Tensor) -> tf.Tensor:
-        return tf.ensure_shape(tf.io.parse_tensor(row, spec.dtype), inner.shape)
-
-    sizes = tf.map_fn(lambda row: tf.shape(read(row)), rows, fn_output_signature=tf.int32)
-    longest = tf.reduce_max(sizes, axis=0)
-
-    def pad(pair: tuple[tf.Tensor, tf.Tensor]) -> tf.Tensor:
-        row = read(pair[0])
-        missing = longest - tf.shape(row)
-        return tf.pad(row, tf.stack([tf.zeros_like(missing), missing], axis=1), constant_values=pair[1])
-
-    return tf.map_fn(pad, (rows, firsts), fn_output_signature=inner)
+def _padded(part: np.ndarray, sizes: tuple[int, ...]) -> np.ndarray:
+    if part.shape[1:] == sizes:
+        return part
+    nothing = b"" if part.dtype.kind == "O" else 0
+    padded = np.full((len(part), *sizes), part.flat[0] if part.size else nothing, part.dtype)
+    padded[tuple(map(slice, part.shape))] = part
+    return padded

@@ -18,11 +18,14 @@ from pathlib import Path
 from tensorflow_serving.config import model_server_config_pb2
 
 from seqattn_tf.serving.errors import ServingError, from_exception
+from seqattn_tf.serving.models.lite import LITE_FILE
 from seqattn_tf.serving.models.model_config import MAX_VERSION, ModelConfig, Models, listed_models
 from seqattn_tf.serving.models.servable import Servable
+from seqattn_tf.serving.models.session import SessionEngine
 
 LOG = logging.getLogger(__name__)
 Load = Callable[[str, int, Path], Servable]
+MODEL_FILES = ("saved_model.pb", LITE_FILE)  # a version holds at least one of them
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,11 @@ class _Model:
     refused: dict[int, tuple] = field(default_factory=dict)  # version -> fingerprint of the files that failed
 
 
+def load_saved_model(name: str, version: int, path: Path) -> Servable:
+    """A SavedModel that runs each request alone."""
+    return Servable(name, version, SessionEngine(path))
+
+
 class ModelRepository:
     """Serves, of every model, the versions that its policy wants and that load.
 
@@ -57,7 +65,7 @@ class ModelRepository:
         self,
         models: Callable[[], Models],
         poll_seconds: float = 1.0,
-        load: Load = Servable,
+        load: Load = load_saved_model,
         labels_need_a_version: bool = True,
     ):
         self._wanted = models
@@ -145,7 +153,7 @@ class ModelRepository:
                     self._label(wanted[name])
             if self._garbage:
                 self._garbage = False
-                gc.collect()  # a loaded SavedModel is full of cycles; weights that wait for the collector pile up
+                gc.collect()  # a loaded graph is full of cycles; weights that wait for the collector pile up
 
     def reload(self, config: model_server_config_pb2.ModelServerConfig) -> None:
         """Serves the models of a config from now on; those that are there already serve on without a break.
@@ -253,7 +261,7 @@ class ModelRepository:
 
 
 def _versions(base_path: Path) -> dict[int, Path] | None:
-    """Version number -> folder, for the children that are versions and hold a SavedModel; None without a base path."""
+    """Version number -> folder, for the children that are versions and hold a model; None without a base path."""
     try:
         folders = sorted(child for child in base_path.iterdir() if child.is_dir())
     except OSError as error:
@@ -269,7 +277,7 @@ def _versions(base_path: Path) -> dict[int, Path] | None:
 
 def _holds_model(version: Path) -> bool:
     try:
-        return (version / "saved_model.pb").is_file()
+        return any((version / file).is_file() for file in MODEL_FILES)
     except PermissionError:
         return True  # so that the attempt to load it tells what is wrong
 

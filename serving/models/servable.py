@@ -1,92 +1,95 @@
-"""One loaded version of a model: its signatures, ready to be called."""
+"""One loaded version of a model: its signatures, ready to be asked."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from functools import lru_cache, partial
 
 import numpy as np
 import tensorflow as tf
-import tensorflow_text  # noqa: F401  registers the text ops that exported graphs contain
 from tensorflow.core.framework import types_pb2
-from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
+from tensorflow.core.protobuf import meta_graph_pb2
 
 from seqattn_tf.serving import DEFAULT_SIGNATURE
-from seqattn_tf.serving.errors import ServingError
-from seqattn_tf.serving.models.batching import Batcher
-from seqattn_tf.serving.models.calls import Call, Gone
+from seqattn_tf.serving.errors import ServingError, invalid
+from seqattn_tf.serving.models.batcher import Batcher
+from seqattn_tf.serving.models.engine import Engine
+
+_METHODS = (
+    tf.saved_model.PREDICT_METHOD_NAME,
+    tf.saved_model.CLASSIFY_METHOD_NAME,
+    tf.saved_model.REGRESS_METHOD_NAME,
+)
 
 
 class Servable:
-    """A SavedModel in memory. It lives as long as a request holds it.
+    """A version of a model in memory. It lives as long as a request holds it.
 
     Args:
         name: the model's name in the repository.
         version: its version number.
-        path: the folder of `saved_model.pb`.
+        engine: what runs it.
         batcher: brings requests together; None runs each alone.
+        check_method_names: whether a signature is only asked for what its `method_name` says.
     """
 
-    def __init__(self, name: str, version: int, path: Path, batcher: Batcher | None = None):
+    def __init__(
+        self,
+        name: str,
+        version: int,
+        engine: Engine,
+        batcher: Batcher | None = None,
+        check_method_names: bool = False,
+    ):
         self.name = name
         self.version = version
-        self.signature_defs = _read_signature_defs(path)
-        self._loaded = tf.saved_model.load(str(path))  # owns the variables that the functions only refer to
-        # The map of the file also holds entries without a function (the initialiser of Keras exports).
-        self._alone = {
-            key: Call.of_signature(self._loaded.signatures[key])
-            for key in self.signature_defs
-            if key in self._loaded.signatures
-        }
-        self._batcher = batcher
-        self._together = {key: batcher.batched(call) for key, call in self._alone.items()} if batcher else {}
+        self.check_method_names = check_method_names
+        self.signature_defs = engine.signature_defs
+        self._engine = engine
+        self._queues = {}
+        if batcher is not None:
+            for key, signature in self.signature_defs.items():
+                self._queues[key] = batcher.queue(partial(_run_whole, engine, key, sorted(signature.outputs)))
 
     def predict(
         self,
         signature_name: str,
-        inputs: Mapping[str, np.ndarray | tf.Tensor],
+        inputs: Mapping[str, np.ndarray],
         output_filter: Sequence[str] = (),
         timeout: float | None = None,
-        gone: Gone | None = None,
-    ) -> dict[str, tf.Tensor]:
+    ) -> dict[str, np.ndarray]:
         """Runs one signature on a batch.
 
         Args:
             signature_name: a signature of the model; empty for `serving_default`.
-            inputs: one tensor for each input of the signature, of its dtype. Shapes are left to the graph,
-                as TF Serving does.
+            inputs: one array for each input of the signature, of its dtype; one that has a default may be left out.
+                Shapes are left to the graph, as TF Serving does.
             output_filter: the outputs wanted; empty for all.
             timeout: seconds after which the answer is of no use; None for any time.
-            gone: tells when nobody waits for the answer any more.
 
         Raises:
             ServingError: with TF Serving's code and message.
         """
         name = signature_name or DEFAULT_SIGNATURE
-        if name not in self._alone:
+        if name not in self.signature_defs:
             raise ServingError("FAILED_PRECONDITION", f'Serving signature key "{name}" not found.')
         signature = self.signature_defs[name]
-        _check_names(signature, inputs)
+        if self.check_method_names and signature.method_name not in _METHODS:
+            raise ServingError(
+                "INTERNAL",
+                f"Expected prediction signature method_name to be one of {{{', '.join(_METHODS)}}}. "
+                f"Was: {signature.method_name}",
+            )
+        arrays = _completed(signature, inputs)
         _check_filter(signature, output_filter)
-        tensors = {alias: _tensor(alias, info, inputs[alias]) for alias, info in signature.inputs.items()}
-        outputs = self._run(name, tensors, timeout, gone)
-        return {alias: outputs[alias] for alias in output_filter or sorted(signature.outputs)}
-
-    def _run(
-        self, name: str, tensors: dict[str, tf.Tensor], timeout: float | None, gone: Gone | None
-    ) -> dict[str, tf.Tensor]:
-        rows = {tensor.shape[0] if tensor.shape.rank else 0 for tensor in tensors.values()}
-        # Nothing to bring together where there are no rows, or not the same number of them everywhere.
-        if self._batcher is None or len(rows) > 1 or 0 in rows:
-            return self._alone[name](tensors, timeout, gone)
-        self._batcher.check(*rows)
-        try:
-            return self._together[name](tensors, timeout, gone)
-        except ServingError as error:
-            if error.code != "INVALID_ARGUMENT":
-                raise
-            # The fault may be another request's: only its sender shall hear of it.
-            return self._alone[name](tensors, timeout, gone)
+        for alias, info in signature.inputs.items():
+            _check_dtype(alias, info, arrays[alias])
+        wanted = output_filter or sorted(signature.outputs)
+        if self._queues and _has_rows(arrays):
+            outputs = self._queues[name](arrays, timeout)
+        else:
+            outputs = self._engine.run(name, arrays, wanted, timeout)
+        return {alias: outputs[alias] for alias in wanted}
 
 
 def type_name(dtype: int) -> str:
@@ -94,59 +97,67 @@ def type_name(dtype: int) -> str:
     return types_pb2.DataType.Name(dtype).removeprefix("DT_").lower()
 
 
-def _read_signature_defs(path: Path) -> dict[str, meta_graph_pb2.SignatureDef]:
-    """Reads the signatures from the file itself, so that metadata is what was exported, to the letter."""
-    model = saved_model_pb2.SavedModel()
-    model.ParseFromString((path / "saved_model.pb").read_bytes())
-    for graph in model.meta_graphs:
-        if tf.saved_model.SERVING in graph.meta_info_def.tags:
-            return dict(graph.signature_def)
-    tags = [list(graph.meta_info_def.tags) for graph in model.meta_graphs]
-    raise ServingError("NOT_FOUND", f"expected a graph with the tag {tf.saved_model.SERVING!r}. Received: {tags}")
+def _run_whole(
+    engine: Engine, name: str, outputs: Sequence[str], inputs: Mapping[str, np.ndarray], timeout: float | None
+) -> dict[str, np.ndarray]:
+    return engine.run(name, inputs, outputs, timeout)
 
 
-def _check_names(signature: meta_graph_pb2.SignatureDef, inputs: Mapping[str, object]) -> None:
-    sent, required = set(inputs), set(signature.inputs)
-    if len(sent) != len(required):
-        raise ServingError(
-            "INVALID_ARGUMENT",
-            f"input size does not match signature: {len(sent)}!={len(required)} "
-            f"len({_braces(sent)}) != len({_braces(required)}). "
-            f"Sent extra: {_braces(sent - required)}. Missing but required: {_braces(required - sent)}.",
+def _has_rows(arrays: Mapping[str, np.ndarray]) -> bool:
+    """Whether there is something to bring together: rows, and of every input the same number."""
+    rows = {len(array) if array.ndim else 0 for array in arrays.values()}
+    return len(rows) == 1 and 0 not in rows
+
+
+def _completed(signature: meta_graph_pb2.SignatureDef, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """An array for each input of a signature, its default where none was sent."""
+    sent, known = inputs.keys(), signature.inputs.keys()
+    if sent == known:
+        return dict(inputs)
+    if len(sent) > len(known) or (len(sent) < len(known) and not signature.defaults):
+        raise invalid(
+            f"input size does not match signature: {len(sent)}!={len(known)} "
+            f"len({{{_listed(sent)}}}) != len({{{_listed(known)}}}). "
+            f"Sent extra: {{{_listed(sent - known)}}}. Missing but required: {{{_listed(known - sent)}}}."
         )
-    for alias in sorted(sent - required):
-        raise ServingError(
-            "INVALID_ARGUMENT",
-            f"input tensor alias not found in signature: {alias}. "
-            f"Inputs expected to be in the set {_braces(required)}.",
+    completed = {}
+    for alias, info in signature.inputs.items():
+        if alias not in inputs and alias not in signature.defaults:
+            raise invalid(
+                f"Signature input alias: {alias}(feed name: {info.name}) not found in request and no default value "
+                f"provided. Inputs expected to be in the request {{{_listed(sent)}}}, or default input alias set: "
+                f"{_listed(signature.defaults)}"
+            )
+        completed[alias] = inputs[alias] if alias in inputs else tf.make_ndarray(signature.defaults[alias])
+    if sent - known:
+        raise invalid(
+            f"Inputs contains invalid name. Used request inputs: {_listed(sent & known)}, "
+            f"request input: {_listed(sent)}"
         )
+    return completed
 
 
 def _check_filter(signature: meta_graph_pb2.SignatureDef, output_filter: Sequence[str]) -> None:
     for position, alias in enumerate(output_filter):
         if alias not in signature.outputs:
-            raise ServingError(
-                "INVALID_ARGUMENT",
+            raise invalid(
                 f"output tensor alias not found in signature: {alias} "
-                f"Outputs expected to be in the set {_braces(set(signature.outputs))}.",
+                f"Outputs expected to be in the set {{{_listed(signature.outputs)}}}."
             )
         if alias in output_filter[:position]:
-            raise ServingError("INVALID_ARGUMENT", f"duplicate output tensor alias: {alias}")
+            raise invalid(f"duplicate output tensor alias: {alias}")
 
 
-def _tensor(alias: str, info: meta_graph_pb2.TensorInfo, value: np.ndarray | tf.Tensor) -> tf.Tensor:
-    expected = tf.dtypes.as_dtype(info.dtype)
-    if isinstance(value, tf.Tensor) and value.dtype == expected:
-        return value
-    received = tf.dtypes.as_dtype(value.dtype)
-    if received != expected:
-        raise ServingError(
-            "INVALID_ARGUMENT",
-            f"Expects input {alias} to be {type_name(expected.as_datatype_enum)} "
-            f"but {type_name(received.as_datatype_enum)} is provided",
-        )
-    return tf.constant(value, expected)
+def _check_dtype(alias: str, info: meta_graph_pb2.TensorInfo, array: np.ndarray) -> None:
+    if array.dtype != _numpy_dtype(info.dtype):
+        received = tf.dtypes.as_dtype(array.dtype).as_datatype_enum
+        raise invalid(f"Expects input {alias} to be {type_name(info.dtype)} but {type_name(received)} is provided")
 
 
-def _braces(names: set[str]) -> str:
-    return "{" + ",".join(sorted(names)) + "}"
+@lru_cache
+def _numpy_dtype(number: int) -> np.dtype:
+    return np.dtype(tf.dtypes.as_dtype(number).as_numpy_dtype)
+
+
+def _listed(names: Mapping[str, object] | set[str]) -> str:
+    return ",".join(sorted(names))

@@ -110,7 +110,8 @@ ERRORS = [
     (predict_pb2.PredictRequest(), "INVALID_ARGUMENT", "Missing ModelSpec"),
     (request(name=""), "INVALID_ARGUMENT", "ModelSpec has no name specified."),
     (request(signature="s"), "FAILED_PRECONDITION", 'Serving signature key "s" not found.'),
-    (request(signature="__saved_model_init_op"), "FAILED_PRECONDITION", "not found."),
+    (request(signature="__saved_model_init_op"), "INVALID_ARGUMENT", SIZES + "1!=0 len({text}) != len({})."),
+    (request({}, signature="__saved_model_init_op"), "NOT_FOUND", "FetchOutputs NoOp: not found"),
     (
         request({}),
         "INVALID_ARGUMENT",
@@ -124,11 +125,12 @@ ERRORS = [
     (
         request({"no": ["a"]}),
         "INVALID_ARGUMENT",
-        "input tensor alias not found in signature: no. Inputs expected to be in the set {text}.",
+        "Signature input alias: text(feed name: serving_default_text:0) not found in request and no default value "
+        "provided. Inputs expected to be in the request {no}, or default input alias set: ",
     ),
     (request({"text": [1.0]}), "INVALID_ARGUMENT", "to be string but float is provided"),
     (request({"x": ["a"]}, signature="single"), "INVALID_ARGUMENT", "to be float but string is provided"),
-    (request({"text": broken(dtype=1, tensor_shape=shaped(2), float_val=[1, 2, 3])}), "INVALID_ARGUMENT", "parsing"),
+    (request({"text": broken(dtype=1, tensor_shape=shaped(2), tensor_content=b"1")}), "INVALID_ARGUMENT", "parsing"),
     (request({"text": broken(dtype=7, tensor_shape=negative(), string_val=[b"a"])}), "INVALID_ARGUMENT", "parsing"),
     (request({"text": broken()}), "INVALID_ARGUMENT", "tensor parsing error: text"),
     (

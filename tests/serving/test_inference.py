@@ -16,6 +16,7 @@ from seqattn_tf.serving.api.examples import input_from_json
 from seqattn_tf.serving.api.metrics import Metrics
 from seqattn_tf.serving.models.model_config import ModelConfig
 from seqattn_tf.serving.models.repository import ModelRepository
+from seqattn_tf.serving.server import Server
 
 EXAMPLES = {"context": {"name": "c"}, "examples": [{"x": [1.0, 2.0], "n": 3}, {"name": "d", "n": True}]}
 CLASSIFIED = [[["c-a", 1.5], ["c-b", 2.5]], [["d-a", 0.5], ["d-b", 0.5]]]
@@ -117,9 +118,9 @@ def test_predict_runs_every_kind_of_signature_on_serialized_examples(stub, url):
 BOTH = [
     ("classify", {"signature_name": "no"}, "No signature was found with the name: no"),
     ("regress", {"signature_name": "no"}, "No signature was found with the name: no"),
-    ("classify", {"signature_name": "regress"}, f"signature method_name to be {CLASSIFY}. Was: {REGRESS}"),
-    ("classify", {"signature_name": "predict"}, "Expected classification signature method_name to be tensor"),
-    ("regress", {}, f"Expected regression signature method_name to be {REGRESS}. Was: {CLASSIFY}"),
+    ("classify", {"signature_name": "regress"}, 'to contain at least one of "classes" or "scores". Signature was: '),
+    ("classify", {"signature_name": "predict"}, "No classification inputs found in SignatureDef: inputs {"),
+    ("regress", {}, "Expected one output Tensor."),
     ("classify", {"signature_name": "three"}, "Expected one or two output Tensors, found 3"),
     ("classify", {"signature_name": "classify_input"}, "No classification inputs found in SignatureDef: inputs {"),
     ("classify", {"signature_name": "neither"}, 'to contain at least one of "classes" or "scores". Signature was: '),
@@ -241,11 +242,7 @@ def test_multi_inference_answers_every_task_in_order(stub):
             "UNIMPLEMENTED",
             "Unsupported signature method_name: tensorflow/serving/predict",
         ),
-        (
-            multi((REGRESS, {})),
-            "INVALID_ARGUMENT",
-            f"Expected regression signature method_name to be {REGRESS}. Was: {CLASSIFY}",
-        ),
+        (multi((REGRESS, {})), "INVALID_ARGUMENT", "Expected one output Tensor."),
         (multi((CLASSIFY, {}), document=None), "INVALID_ARGUMENT", "Input is empty."),
     ],
 )
@@ -253,13 +250,53 @@ def test_multi_inference_faults(stub, message, code, details):
     assert refusal(stub.MultiInference, message) == (code, details)
 
 
-def test_an_export_of_today_has_nothing_to_classify_by(server):
-    """TensorFlow 2 writes only predict signatures."""
-    status, answer = post(server.rest_url, {"examples": [{}]}, "/v1/models/toy:classify")
-    assert (status, answer["error"]) == (
-        400,
-        f"Expected classification signature method_name to be {CLASSIFY}. Was: tensorflow/serving/predict",
-    )
+@pytest.fixture(scope="module")
+def of_today(tmp_path_factory):
+    """What `tf.saved_model.save` writes: every signature is called `predict`."""
+
+    def parsed(inputs):
+        return tf.io.parse_example(inputs, {"x": tf.io.FixedLenFeature([2], tf.float32)})["x"]
+
+    spec = tf.TensorSpec([None], tf.string, name="inputs")
+    made = {
+        "serving_default": tf.function(lambda inputs: {"scores": parsed(inputs)}).get_concrete_function(spec),
+        "regress": tf.function(lambda inputs: {"outputs": parsed(inputs)[:, 0]}).get_concrete_function(spec),
+    }
+    folder = tmp_path_factory.mktemp("today")
+    tf.saved_model.save(tf.Module(), str(folder / "ex" / "1"), signatures=made)
+    return folder
+
+
+def test_signatures_that_say_predict_classify_and_regress(of_today):
+    document = {"examples": [{"x": [1.0, 2.0]}]}
+    with Server(serving_toys.config(of_today)) as server, grpc.insecure_channel(server.grpc_address) as channel:
+        assert rest(server.rest_url, "classify", document) == (200, {"results": [[["", 1.0], ["", 2.0]]]})
+        assert rest(server.rest_url, "regress", document | {"signature_name": "regress"}) == (200, {"results": [1.0]})
+        stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+        tasks = multi((CLASSIFY, {}), (REGRESS, {"signature": "regress"}), document=document)
+        classified, regressed = stub.MultiInference(tasks).results
+        assert [one.score for one in classified.classification_result.classifications[0].classes] == [1.0, 2.0]
+        assert regressed.regression_result.regressions[0].value == 1.0
+
+
+def test_method_names_are_looked_at_where_that_is_wanted(of_today):
+    config = serving_toys.config(of_today, enable_signature_method_name_check=True)
+    document, said = {"examples": [{"x": [1.0, 2.0]}]}, "Was: tensorflow/serving/predict"
+    with Server(config) as server, grpc.insecure_channel(server.grpc_address) as channel:
+        for method, kind, name in (("classify", "classification", CLASSIFY), ("regress", "regression", REGRESS)):
+            status, answer = rest(server.rest_url, method, document)
+            assert status == 400
+            assert answer["error"] == f"Expected {kind} signature method_name to be {name}. {said}"
+        stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+        code, details = refusal(stub.MultiInference, multi((CLASSIFY, {}), document=document))
+        assert (code, said in details) == ("INVALID_ARGUMENT", True)
+        instances = post(server.rest_url, {"inputs": {"inputs": []}}, "/v1/models/ex:predict")
+        assert instances == (200, {"outputs": []})  # predict is what they say
+        server.repository.get("ex").signature_defs["serving_default"].method_name = "else"
+        status, answer = post(server.rest_url, {"inputs": {"inputs": []}}, "/v1/models/ex:predict")
+        assert status == 500
+        assert answer["error"].startswith("Expected prediction signature method_name to be one of {")
+        assert answer["error"].endswith("Was: else")
 
 
 def test_metadata_of_such_a_model_keeps_its_methods(url):

@@ -108,7 +108,7 @@ def test_a_servable_in_use_is_unloading_until_it_is_let_go(repository, repositor
     repository.poll()
     assert states(repository) == {2: "AVAILABLE", 1: "UNLOADING"}
     outputs = held.predict("", {"text": np.array([b"a"], object)}, ["version"])
-    assert outputs["version"].numpy().tolist() == [1]
+    assert outputs["version"].tolist() == [1]
     del held
     assert states(repository) == {2: "AVAILABLE", 1: "END"}
 

@@ -266,7 +266,7 @@ def test_pages_of_other_sites_may_ask_where_that_is_wanted(labelled, cors, expec
 def test_the_time_limit_reaches_the_model_and_its_end_is_504(labelled, monkeypatch, timeout, given):
     seen = []
 
-    def late(name, inputs, outputs, seconds, gone):
+    def late(name, inputs, outputs, seconds):
         seen.append(seconds)
         raise ServingError("DEADLINE_EXCEEDED", "too late")
 

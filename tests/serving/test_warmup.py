@@ -6,6 +6,7 @@ from tensorflow_serving.apis import prediction_log_pb2
 
 from seqattn_tf.serving.errors import ServingError
 from seqattn_tf.serving.models.servable import Servable
+from seqattn_tf.serving.models.session import SessionEngine
 from seqattn_tf.serving.server import Server
 from seqattn_tf.serving.warmup import FILE, warm
 
@@ -32,7 +33,7 @@ def version(repository_root):
 
 @pytest.fixture
 def servable(version):
-    servable = Servable("toy", 1, version)
+    servable = Servable("toy", 1, SessionEngine(version))
     servable.calls = []
     predict = servable.predict
     servable.predict = lambda *arguments: servable.calls.append(arguments) or predict(*arguments)

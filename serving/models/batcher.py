@@ -1,0 +1,234 @@
+"""Requests that arrive together run together: one pool of threads, and a queue in it for every signature.
+
+A batch is open until it is full, or until it has waited its time and a thread is free; then it runs. Whoever asked
+waits for the rows that are his, no longer than his deadline.
+"""
+
+from __future__ import annotations
+
+import collections
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
+
+import numpy as np
+
+from seqattn_tf.serving.errors import ServingError, from_exception, invalid
+from seqattn_tf.serving.models.batching import BatchingParameters
+from seqattn_tf.serving.models.engine import Arrays, late
+from seqattn_tf.serving.models.padding import joined
+
+Outputs = dict[str, np.ndarray]
+Run = Callable[[Arrays, "float | None"], Outputs]  # inputs and the seconds that it may take
+
+
+class Batcher:
+    """Threads that run batches: full ones first, then those that have waited long enough.
+
+    Args:
+        parameters: sizes and times.
+    """
+
+    def __init__(self, parameters: BatchingParameters):
+        self.parameters = parameters
+        self._changed = threading.Condition()
+        self._full: collections.deque[_Batch] = collections.deque()
+        self._open: collections.deque[_Batch] = collections.deque()  # all wait equally long: the first is due first
+        self._threads: list[threading.Thread] = []
+        self._closed = False
+
+    def queue(self, run: Run) -> Queue:
+        """A queue of its own for what runs a signature; every input has its rows first, and so has every output."""
+        return Queue(self, run)
+
+    def close(self) -> None:
+        """Ends the threads once no batch is left."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def enter(self, queue: Queue, parts: Sequence[_Part]) -> None:
+        """Puts the parts of a request into the batches of a queue: all of them, or none where it is full."""
+        largest, limit = self.parameters.largest_run, self.parameters.max_enqueued_batches
+        with self._changed:
+            free = largest - queue.batches[-1].rows if queue.batches else 0
+            enqueued = len(queue.batches)
+            if enqueued + len(parts) - (parts[0].rows <= free) > limit:
+                raise ServingError(
+                    "UNAVAILABLE",
+                    "The batch scheduling queue to which this task was submitted is full; currently "
+                    f"{enqueued} batches enqueued and max_enqueued_batches is {limit}",
+                )
+            for part in parts:
+                if not queue.batches or queue.batches[-1].rows + part.rows > largest:
+                    self._begin(queue)
+                batch = queue.batches[-1]
+                batch.add(part)
+                if batch.rows == largest:
+                    self._fill(batch)
+
+    def free_rows(self, queue: Queue) -> int:
+        """How many rows the open batch of a queue would still take."""
+        with self._changed:
+            return self.parameters.largest_run - queue.batches[-1].rows if queue.batches else 0
+
+    def _begin(self, queue: Queue) -> None:
+        if queue.batches:
+            self._fill(queue.batches[-1])
+        batch = _Batch(queue, time.monotonic() + self.parameters.batch_timeout_micros / 1e6)
+        queue.batches.append(batch)
+        self._open.append(batch)
+        if not self._threads:
+            count = self.parameters.num_batch_threads or os.cpu_count() or 1
+            self._threads = [threading.Thread(target=self._work, name="batching", daemon=True) for _ in range(count)]
+            for thread in self._threads:
+                thread.start()
+        self._changed.notify()
+
+    def _fill(self, batch: _Batch) -> None:
+        """A batch that takes no more need not wait."""
+        if batch in self._open:
+            self._open.remove(batch)
+            self._full.append(batch)
+            self._changed.notify()
+
+    def _work(self) -> None:
+        while (batch := self._next()) is not None:
+            batch.run(self.parameters)
+            del batch  # which holds a version of a model
+
+    def _next(self) -> _Batch | None:
+        with self._changed:
+            while True:
+                wait = self._open[0].due - time.monotonic() if self._open else None
+                if self._full:
+                    batch = self._full.popleft()
+                elif wait is not None and wait <= 0:
+                    batch = self._open.popleft()
+                elif self._closed and not self._open:
+                    return None
+                else:
+                    self._changed.wait(wait)
+                    continue
+                batch.queue.batches.remove(batch)
+                return batch
+
+
+class Queue:
+    """Runs one signature, the rows of a request together with those of others."""
+
+    def __init__(self, batcher: Batcher, run: Run):
+        self.run = run
+        self.batches: list[_Batch] = []  # that have not begun; only the last may be open
+        self._batcher = batcher
+
+    def __call__(self, inputs: Arrays, timeout: float | None) -> Outputs:
+        """The outputs for the rows of a request.
+
+        Raises:
+            ServingError: INVALID_ARGUMENT for more rows than a batch may have, UNAVAILABLE when the queue is full,
+                DEADLINE_EXCEEDED, or what the run says.
+        """
+        parameters, rows = self._batcher.parameters, len(next(iter(inputs.values())))
+        if rows > parameters.max_batch_size:
+            raise invalid(f"Task size {rows} is larger than maximum input batch size {parameters.max_batch_size}")
+        end = None if timeout is None else time.monotonic() + timeout
+        parts = self._split(inputs, rows, end) if rows > parameters.largest_run else [_Part(inputs, rows, end)]
+        self._batcher.enter(self, parts)
+        found = [part.wait() for part in parts]
+        if any(outputs is None for outputs in found):
+            # One of the requests that ran together was at fault, perhaps another: only its sender shall hear of it.
+            return self.run(inputs, None if end is None else end - time.monotonic())
+        if len(found) == 1:
+            return found[0]
+        return {alias: np.concatenate([outputs[alias] for outputs in found]) for alias in found[0]}
+
+    def _split(self, inputs: Arrays, rows: int, end: float | None) -> list[_Part]:
+        """A request that is larger than what runs at once: the open batch is filled, and then others."""
+        largest = self._batcher.parameters.largest_run
+        bounds = [0, *range(self._batcher.free_rows(self) or largest, rows, largest), rows]
+        return [
+            _Part({alias: array[start:stop] for alias, array in inputs.items()}, stop - start, end)
+            for start, stop in pairwise(bounds)
+        ]
+
+
+class _Part:
+    """Rows of a request that run at once, and the place where their outputs are waited for."""
+
+    def __init__(self, inputs: Arrays, rows: int, end: float | None):
+        self.inputs, self.rows, self.end = inputs, rows, end
+        self.left = False  # nobody waits any more
+        self._told = threading.Lock()  # held until there is an outcome; lighter than an Event
+        self._told.acquire()
+        self._outcome: Outputs | ServingError | None = None
+
+    def wait(self) -> Outputs | None:
+        """The outputs; None where the batch failed by a fault that may be another request's."""
+        left = -1 if self.end is None else min(max(self.end - time.monotonic(), 0), threading.TIMEOUT_MAX)
+        if not self._told.acquire(timeout=left):
+            self.left = True
+            raise late()
+        if isinstance(self._outcome, ServingError):
+            raise self._outcome
+        return self._outcome
+
+    def tell(self, outcome: Outputs | ServingError | None) -> None:
+        """Ends the wait; to be called once."""
+        self._outcome = outcome
+        self._told.release()
+
+    def kind(self, padded: bool) -> tuple:
+        """What parts must have in common to run together."""
+        return tuple((alias, a.dtype, a.ndim if padded else a.shape[1:]) for alias, a in self.inputs.items())
+
+
+class _Batch:
+    """Parts of requests to one signature."""
+
+    def __init__(self, queue: Queue, due: float):
+        self.queue, self.due = queue, due
+        self.rows = 0
+        self._parts: list[_Part] = []
+
+    def add(self, part: _Part) -> None:
+        self._parts.append(part)
+        self.rows += part.rows
+
+    def run(self, parameters: BatchingParameters) -> None:
+        """Runs what can run together, and tells everyone who waits."""
+        alike: dict[tuple, list[_Part]] = {}
+        for part in self._parts:
+            if not part.left:
+                alike.setdefault(part.kind(parameters.pad_variable_length_inputs), []).append(part)
+        for parts in alike.values():
+            rows = sum(part.rows for part in parts)
+            try:
+                outputs = self._outputs(parts, parameters.run_size(rows))
+            except Exception as error:
+                failure = from_exception(error)
+                together = failure.code == "INVALID_ARGUMENT" and len(parts) > 1
+                for part in parts:  # each has an error of its own: a thread that raises it writes into it
+                    part.tell(None if together else ServingError(failure.code, failure.message))
+                continue
+            stops = accumulate(part.rows for part in parts)
+            for part, stop in zip(parts, stops, strict=True):
+                part.tell({alias: array[stop - part.rows : stop] for alias, array in outputs.items()})
+
+    def _outputs(self, parts: Sequence[_Part], rows: int) -> Outputs:
+        fill = rows - sum(part.rows for part in parts)
+        inputs = {alias: joined([part.inputs[alias] for part in parts], fill) for alias in parts[0].inputs}
+        ends = [part.end for part in parts]
+        outputs = self.queue.run(inputs, None if None in ends else max(ends) - time.monotonic())
+        for array in outputs.values():
+            if not array.ndim:
+                raise ServingError("FAILED_PRECONDITION", "Batched output tensor has 0 dimensions")
+            if len(array) != rows:
+                raise ServingError(
+                    "FAILED_PRECONDITION",
+                    "Batched output tensor's 0th dimension does not equal the sum of the 0th dimension sizes "
+                    "of the input tensors",
+                )
+        return outputs

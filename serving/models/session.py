@@ -1,0 +1,194 @@
+"""A SavedModel in a session: the loader's restore, the graph and the runtime that TensorFlow Serving has.
+
+`tf.saved_model.load` builds a model anew in Python. It answers where TensorFlow Serving fails, refuses shapes that
+TensorFlow Serving takes, and costs a multiple for each call; a session has none of that, and runs TensorFlow 1's
+models too. One thing it cannot do: stop a run whose client has left. Such a run ends by itself or at its deadline.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_text  # noqa: F401  registers the text ops that exported graphs contain
+from tensorflow.core.framework import graph_pb2
+from tensorflow.core.protobuf import config_pb2, meta_graph_pb2
+from tensorflow.python.client import pywrap_tf_session  # a run with named tensors costs a sixth of `Session.run`
+from tensorflow.python.saved_model import loader_impl
+
+from seqattn_tf.serving.errors import ServingError, from_exception
+from seqattn_tf.serving.models.engine import Arrays, late
+
+QUICK_SECONDS = 0.002  # a run in TensorFlow's threads that took less is worth a trial in the caller's
+CHEAP_SECONDS = 0.0005  # of one core; what takes less goes on there
+# A run with one of these may take any time, however small its inputs.
+_LOOPS = frozenset({"While", "StatelessWhile", "For", "LoopCond", "MapDefun"})
+MOST_FILTERS = 64  # sets of outputs for which TensorFlow prepares a graph of its own
+
+
+class SessionEngine:
+    """A SavedModel, restored and ready to run.
+
+    Args:
+        path: the folder of `saved_model.pb`.
+        config: of the session: threads, compilation.
+
+    Raises:
+        tf.errors.OpError, OSError, ValueError: what TensorFlow says of a model that it cannot load.
+    """
+
+    def __init__(self, path: Path, config: config_pb2.ConfigProto | None = None):
+        graph = tf.Graph()
+        session = tf.compat.v1.Session(graph=graph, config=config)
+        weakref.finalize(self, session.close).atexit = False
+        loaded = loader_impl.SavedModelLoader(str(path)).load(session, [tf.saved_model.SERVING])
+        self.signature_defs = dict(loaded.signature_def)
+        self._session = session
+        self._may_run_here = not _ops(loaded.graph_def) & _LOOPS
+        self._runs: dict[tuple[str, tuple[str, ...]], _Run] = {}
+        self._lock = threading.Lock()
+
+    def run(
+        self, signature_name: str, inputs: Arrays, outputs: Sequence[str], timeout: float | None
+    ) -> dict[str, np.ndarray]:
+        """See `Engine.run`."""
+        key = (signature_name, tuple(sorted(outputs)))
+        run = self._runs.get(key) or self._make(*key)
+        return run(inputs, timeout)
+
+    def _make(self, signature_name: str, outputs: tuple[str, ...]) -> _Run:
+        signature = self.signature_defs[signature_name]
+        with self._lock:
+            if len(self._runs) >= MOST_FILTERS:  # run it whole, rather than prepare a graph for every combination
+                outputs = tuple(sorted(signature.outputs))
+            key = (signature_name, outputs)
+            if key not in self._runs:
+                self._runs[key] = _Run(self._session, signature, outputs, self._may_run_here)
+            return self._runs[key]
+
+
+class _Run:
+    """Runs one signature for the same outputs every time.
+
+    TensorFlow's threads honour a deadline, and the thread that calls does not: it runs only what was seen to be quick,
+    that is, requests no larger than one that was, to a model without loops. Nobody else may run before the first run
+    has ended: it prepares the graph, for half a second perhaps, and should do it once, not once for everyone who comes
+    at the same time.
+
+    Args:
+        session: holds the graph.
+        signature: names the tensors.
+        outputs: which of its outputs.
+        may_run_here: whether the calling thread may ever do it.
+    """
+
+    def __init__(
+        self,
+        session: tf.compat.v1.Session,
+        signature: meta_graph_pb2.SignatureDef,
+        outputs: Sequence[str],
+        may_run_here: bool,
+    ):
+        self._session = session
+        self._inputs = list(signature.inputs)
+        self._outputs = list(outputs)
+        self._feed_names = [info.name for info in signature.inputs.values()]
+        names = [signature.outputs[alias].name for alias in outputs]
+        self._fetch_names = list(dict.fromkeys(names))  # two outputs may be the same tensor
+        self._places = [self._fetch_names.index(name) for name in names]
+        self._feeds = [_tensor(session.graph, name, "FeedInputs") for name in self._feed_names]
+        self._fetches = [_tensor(session.graph, name, "FetchOutputs") for name in self._fetch_names]
+        self._first: threading.Lock | None = threading.Lock()  # None once it has run
+        self._callable = None  # the same in the thread that calls it, made when it is worth it
+        self._quick = -1  # the size of the largest request that was seen to be quick
+        self._costly = math.inf if may_run_here else -math.inf  # and of the smallest that was too much
+
+    def __call__(self, inputs: Arrays, timeout: float | None) -> dict[str, np.ndarray]:
+        end = None if timeout is None else time.monotonic() + timeout
+        values = [inputs[alias] for alias in self._inputs]
+        first = self._first
+        if first is not None:
+            if not first.acquire(timeout=-1 if timeout is None else max(min(timeout, threading.TIMEOUT_MAX), 0)):
+                raise late()
+            try:
+                found = self._within(end, values)
+                self._first = None
+            finally:
+                first.release()
+        else:
+            size = sum(_size(value) for value in values)
+            found = self._here(end, values, size) if size <= self._quick else self._timed(end, values, size)
+        return {alias: _array(found[place]) for alias, place in zip(self._outputs, self._places, strict=True)}
+
+    def _timed(self, end: float | None, values: list[np.ndarray], size: int) -> list[np.ndarray]:
+        start = time.perf_counter()
+        found = self._within(end, values)
+        if time.perf_counter() - start < QUICK_SECONDS and self._quick < size < self._costly:
+            self._quick = size
+        return found
+
+    def _here(self, end: float | None, values: list[np.ndarray], size: int) -> list[np.ndarray]:
+        """Runs in this thread, and sees whether that was too much."""
+        if self._callable is None:
+            options = config_pb2.CallableOptions(feed=self._feed_names, fetch=self._fetch_names)
+            options.run_options.inter_op_thread_pool = -1
+            self._callable = self._session._make_callable_from_options(options)
+        start = time.thread_time()
+        try:
+            found = self._callable(*values)
+        except tf.errors.OpError as error:
+            raise from_exception(error) from error
+        if time.thread_time() - start > CHEAP_SECONDS:
+            self._costly = min(self._costly, size)
+            self._quick = min(self._quick, size - 1)
+        if end is not None and time.monotonic() > end:
+            raise late()
+        return found
+
+    def _within(self, end: float | None, values: list[np.ndarray]) -> list[np.ndarray]:
+        """Runs in TensorFlow's threads, which stop at the deadline."""
+        options = None
+        if end is not None:
+            milliseconds = int((end - time.monotonic()) * 1000)
+            if milliseconds < 1:
+                raise late()
+            told = config_pb2.RunOptions(timeout_in_ms=min(milliseconds, 2**62))
+            options = pywrap_tf_session.TF_NewBufferFromString(told.SerializeToString())
+        try:
+            feeds = dict(zip(self._feeds, values, strict=True))
+            return pywrap_tf_session.TF_SessionRun_wrapper(
+                self._session._session, options, feeds, self._fetches, [], None
+            )
+        except tf.errors.OpError as error:
+            raise from_exception(error) from error
+        finally:
+            if options is not None:
+                pywrap_tf_session.TF_DeleteBuffer(options)
+
+
+def _ops(graph: graph_pb2.GraphDef) -> set[str]:
+    functions = graph.library.function
+    return {node.op for node in graph.node} | {node.op for function in functions for node in function.node_def}
+
+
+def _tensor(graph: tf.Graph, name: str, side: str) -> object:
+    """A tensor of the graph, as TensorFlow's C API names it."""
+    try:
+        return graph.get_tensor_by_name(name if ":" in name else f"{name}:0")._as_tf_output()
+    except (KeyError, ValueError):
+        raise ServingError("NOT_FOUND", f"{side} {name}: not found") from None
+
+
+def _array(value: np.ndarray | np.generic | bytes) -> np.ndarray:
+    """What TensorFlow gives for a scalar is no array."""
+    return np.array(value, np.object_) if isinstance(value, bytes) else np.asarray(value)
+
+
+def _size(value: np.ndarray) -> int:
+    return sum(map(len, value.flat)) if value.dtype.kind == "O" else value.nbytes

@@ -1,0 +1,126 @@
+"""`--prefer_tflite_model`: a LiteRT file in a version folder."""
+
+import shutil
+import threading
+
+import numpy as np
+import pytest
+import serving_toys
+import tensorflow as tf
+from serving_toys import post
+
+from seqattn_tf.serving.errors import ServingError
+from seqattn_tf.serving.models.lite import LITE_FILE, LiteEngine
+from seqattn_tf.serving.server import Server
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """A file whose one signature scales rows, and gives their sums too."""
+    module = tf.Module()
+
+    specs = [tf.TensorSpec([None, 2], tf.float32, name="x"), tf.TensorSpec([1], tf.float32, name="k")]
+
+    @tf.function(input_signature=specs)
+    def scale(x, k):
+        return {"y": x * k, "sum": tf.reduce_sum(x, axis=1)}
+
+    folder = tmp_path_factory.mktemp("lite")
+    tf.saved_model.save(module, str(folder / "saved"), signatures={"scale": scale})
+    made = tf.lite.TFLiteConverter.from_saved_model(str(folder / "saved")).convert()
+    (folder / LITE_FILE).write_bytes(made)
+    return folder / LITE_FILE
+
+
+X = {"x": np.float32([[1, 2], [3, 4], [5, 6]]), "k": np.float32([2])}
+
+
+def test_its_signatures_are_told_and_answer(file):
+    engine = LiteEngine(file)
+    signature = engine.signature_defs["scale"]
+    assert sorted(signature.inputs) == ["k", "x"]
+    assert [dim.size for dim in signature.inputs["x"].tensor_shape.dim] == [-1, 2]
+    assert (signature.inputs["x"].dtype, signature.method_name) == (1, "tensorflow/serving/predict")
+    found = engine.run("scale", X, ["sum", "y"], None)
+    assert found["y"].tolist() == [[2, 4], [6, 8], [10, 12]]
+    assert found["sum"].tolist() == [3, 7, 11]
+    assert list(engine.run("scale", {"x": X["x"][:1], "k": X["k"]}, ["sum"], 5.0)) == ["sum"]
+    assert found["y"].tolist() == [[2, 4], [6, 8], [10, 12]]  # not a window on what the next run writes
+
+
+def test_a_file_without_signatures_has_a_default_one(tmp_path):
+    double = tf.function(lambda x: 2 * x, input_signature=[tf.TensorSpec([None, 3], tf.float32, name="x")])
+    made = tf.lite.TFLiteConverter.from_concrete_functions([double.get_concrete_function()]).convert()
+    (tmp_path / LITE_FILE).write_bytes(made)
+    engine = LiteEngine(tmp_path / LITE_FILE)
+    [(name, signature)] = engine.signature_defs.items()
+    [alias], [output] = signature.inputs, signature.outputs
+    assert (name, alias) == ("serving_default", "x")
+    for rows in (1, 4):
+        found = engine.run(name, {alias: np.ones([rows, 3], np.float32)}, [output], None)
+        assert found[output].tolist() == [[2, 2, 2]] * rows
+
+
+def test_faults_are_told(file, tmp_path):
+    engine = LiteEngine(file, interpreters=1)
+    with pytest.raises(ServingError, match=r"^INVALID_ARGUMENT: .*failed to"):
+        engine.run("scale", X | {"x": np.ones([2], np.float32)}, ["y"], None)
+    with pytest.raises(ServingError, match=r"k: expected an array with rows\. Received: a scalar"):
+        engine.run("scale", X | {"k": np.array(2, np.float32)}, ["y"], None)
+    assert engine.run("scale", X, ["y"], None)["y"].shape == (3, 2)  # its interpreter is there again
+    taken = engine._free.get()
+    with pytest.raises(ServingError, match="DEADLINE_EXCEEDED"):
+        engine.run("scale", X, ["y"], 0.05)
+    engine._free.put(taken)
+    with pytest.raises(ServingError, match="DEADLINE_EXCEEDED"):  # it ran, and too long
+        engine.run("scale", X, ["y"], 1e-9)
+    (tmp_path / LITE_FILE).write_bytes(file.read_bytes()[:100])
+    with pytest.raises(ServingError, match="expected a whole LiteRT file"):
+        LiteEngine(tmp_path / LITE_FILE)
+
+
+def test_scalar_inputs_are_refused_by_name(tmp_path):
+    """They crash the interpreter, in version 2.3."""
+    double = tf.function(lambda x: 2 * x, input_signature=[tf.TensorSpec([], tf.float32, name="x")])
+    made = tf.lite.TFLiteConverter.from_concrete_functions([double.get_concrete_function()]).convert()
+    (tmp_path / LITE_FILE).write_bytes(made)
+    with pytest.raises(ServingError, match=r"UNIMPLEMENTED: .* Received: scalars \['x'\]"):
+        LiteEngine(tmp_path / LITE_FILE)
+
+
+def test_threads_share_its_interpreters(file):
+    engine, found = LiteEngine(file, interpreters=2), []
+
+    def run(number):
+        inputs = {"x": np.full([number, 2], number, np.float32), "k": np.float32([3])}
+        found.extend((number, engine.run("scale", inputs, ["y"], None)["y"].tolist()) for _ in range(20))
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(1, 7)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 120
+    assert all(rows == [[3.0 * number] * 2] * number for number, rows in found)
+
+
+def test_the_server_prefers_it_when_told_so(exported, file, exports, tmp_path):
+    serving_toys.install(exports / "1", tmp_path / "toy", 1)  # has no such file: served as ever
+    version = tmp_path / "edge" / "1"
+    version.mkdir(parents=True)
+    shutil.copy(exported / "lite/pronounce/model.tflite", version / LITE_FILE)
+    shutil.copytree(exports / "1", tmp_path / "both" / "1")
+    shutil.copy(file, tmp_path / "both" / "1" / LITE_FILE)
+    with Server(serving_toys.config(tmp_path, prefer_tflite_model=True)) as server:
+        ids = {"signature_name": "tensors", "inputs": {"ids": [[5, 3, 22]]}}
+        status, answer = post(server.rest_url, ids, "/v1/models/edge:predict")
+        assert (status, len(answer["outputs"]["attention"][0][0])) == (200, 3)
+        scaled = {"signature_name": "scale", "inputs": {"x": [[1, 2]], "k": [2]}}
+        assert post(server.rest_url, scaled, "/v1/models/both:predict")[1]["outputs"]["y"] == [[2, 4]]
+        assert post(server.rest_url, {"instances": ["a"]}, "/v1/models/toy:predict")[0] == 200
+        status, answer = post(server.rest_url, scaled | {"signature_name": "no"}, "/v1/models/both:predict")
+        assert (status, answer["error"]) == (400, 'Serving signature name: "no" not found in signature def')
+    with Server(serving_toys.config(tmp_path)) as server:
+        assert post(server.rest_url, {"instances": ["a"]}, "/v1/models/both:predict")[0] == 200
+        [status] = server.repository.status("edge")
+        assert (status.state, "saved_model.pb" in status.error_message) == ("END", True)

@@ -1,0 +1,277 @@
+"""The engine: SavedModels of TensorFlow 1 and 2 in a session."""
+
+import gc
+import threading
+import time
+import weakref
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
+
+from seqattn_tf.serving.errors import ServingError
+from seqattn_tf.serving.models import session as engines
+from seqattn_tf.serving.models.servable import Servable
+from seqattn_tf.serving.models.session import SessionEngine
+
+
+@pytest.fixture(scope="module")
+def counter(tmp_path_factory):
+    """Counts to `n`, and knows how often it was begun."""
+    module = tf.Module()
+    module.begun = tf.Variable(0)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int32, name="n")])
+    def count(n):
+        with tf.control_dependencies([module.begun.assign_add(1)]):
+            counted = tf.while_loop(lambda i: i < tf.reduce_max(n), lambda i: (i + 1,), [tf.constant(0)])[0]
+        return {"counted": tf.fill(tf.shape(n), counted)}
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int32, name="n")])
+    def positive(n):
+        with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(n > 0), ["expected more than", 0])]):
+            return {"n": tf.identity(n)}
+
+    @tf.function(input_signature=[])
+    def begun():
+        return {"begun": module.begun.read_value()}
+
+    folder = tmp_path_factory.mktemp("counter")
+    signatures = {"serving_default": count, "positive": positive, "begun": begun}
+    tf.saved_model.save(module, str(folder), signatures=signatures)
+    return folder
+
+
+def count(engine, n, timeout=None):
+    return engine.run("serving_default", {"n": np.array([n], np.int32)}, ["counted"], timeout)["counted"].tolist()
+
+
+def begun(engine):
+    return int(engine.run("begun", {}, ["begun"], None)["begun"])
+
+
+def test_a_run_ends_at_its_deadline_and_who_comes_too_late_is_not_begun(counter):
+    engine = SessionEngine(counter)
+    assert count(engine, 3) == count(engine, 3, timeout=60.0) == count(engine, 3, timeout=1e30) == [3]
+    start = time.monotonic()
+    with pytest.raises(ServingError, match="DEADLINE_EXCEEDED: Timed out waiting for notification"):
+        count(engine, 2**31 - 1, timeout=0.3)
+    assert 0.25 < time.monotonic() - start < 20
+    so_far = begun(engine)
+    for timeout in (0.0, -1.0):
+        with pytest.raises(ServingError, match="DEADLINE_EXCEEDED"):
+            count(engine, 3, timeout)
+    assert begun(engine) == so_far
+    assert count(engine, 3) == [3]
+
+
+def test_the_first_run_is_alone_and_others_wait_no_longer_than_they_may(counter):
+    engine = SessionEngine(counter)
+    threads = [threading.Thread(target=count, args=(engine, 10**5)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    while not engine._runs:
+        time.sleep(0.001)
+    [run] = engine._runs.values()
+    with pytest.raises(ServingError, match="DEADLINE_EXCEEDED"):
+        count(engine, 3, timeout=0.001)
+    seen = set()
+    while run._first is not None:
+        seen.add(begun(engine))
+    assert seen <= {0, 1}  # while the first has not ended, no other has begun
+    for thread in threads:
+        thread.join()
+    assert begun(engine) == 4
+
+
+def test_a_failed_first_run_is_not_the_last_word(counter):
+    engine = SessionEngine(counter)
+    for _ in range(2):
+        with pytest.raises(ServingError, match=r"^INVALID_ARGUMENT: assertion failed: \[expected more than\] \[0\]$"):
+            engine.run("positive", {"n": np.zeros(1, np.int32)}, ["n"], 5.0)
+    assert engine.run("positive", {"n": np.ones(1, np.int32)}, ["n"], None)["n"].tolist() == [1]
+
+
+@pytest.fixture(scope="module")
+def powers(tmp_path_factory):
+    """Without a loop: what a request takes depends on its size."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.float32, name="x")])
+    def power(x):
+        y = tf.matmul(x, x)
+        for _ in range(4):
+            y = tf.matmul(y, x)
+        return {"y": y}
+
+    folder = tmp_path_factory.mktemp("powers")
+    tf.saved_model.save(tf.Module(), str(folder), signatures=power)
+    return folder
+
+
+def power(engine, size, timeout=60.0):
+    return engine.run("serving_default", {"x": np.eye(size, dtype=np.float32)}, ["y"], timeout)["y"]
+
+
+def watched(run, monkeypatch):
+    """Where each run takes place from now on."""
+    places, within, here = [], run._within, run._here
+    monkeypatch.setattr(run, "_within", lambda *arguments: places.append("pool") or within(*arguments))
+    monkeypatch.setattr(run, "_here", lambda *arguments: places.append("here") or here(*arguments))
+    return places
+
+
+def test_only_what_was_seen_to_be_quick_runs_in_the_thread_that_asks(powers, monkeypatch):
+    """A deadline is not kept there: a request must be no larger than one that was quick."""
+    monkeypatch.setattr(engines, "QUICK_SECONDS", 10.0)
+    engine = SessionEngine(powers)
+    power(engine, 2)  # prepares the graph
+    places = watched(engine._runs["serving_default", ("y",)], monkeypatch)
+    for size in (2, 2, 1, 3, 3, 2):
+        np.testing.assert_array_equal(power(engine, size), np.eye(size))
+    assert places == ["pool", "here", "here", "pool", "here", "here"]
+    places.clear()
+    for size in (512, 512, 512, 3):  # the second shows that it is too much
+        power(engine, size)
+    assert places == ["pool", "here", "pool", "here"]
+    monkeypatch.setattr(engines, "CHEAP_SECONDS", 10.0)
+    with pytest.raises(ServingError, match="DEADLINE_EXCEEDED"):  # late, and told so
+        power(engine, 3, timeout=1e-9)
+
+
+def test_what_is_slow_or_may_take_any_time_never_runs_in_the_thread_that_asks(counter, powers, monkeypatch):
+    monkeypatch.setattr(engines, "QUICK_SECONDS", 10.0)
+    loops = SessionEngine(counter)
+    for _ in range(4):
+        count(loops, 3)
+    assert loops._runs["serving_default", ("counted",)]._callable is None
+    monkeypatch.setattr(engines, "QUICK_SECONDS", 0.0)
+    slow = SessionEngine(powers)
+    for _ in range(4):
+        power(slow, 2)
+    assert slow._runs["serving_default", ("y",)]._callable is None
+
+
+@pytest.fixture(scope="module")
+def of_tensorflow_1(tmp_path_factory):
+    """Variables, a table that is filled at the start, an asset; signatures of which one names nothing."""
+    v1, utils = tf.compat.v1, tf.compat.v1.saved_model.signature_def_utils
+    folder = tmp_path_factory.mktemp("v1")
+    (folder / "words.txt").write_text("zero\none\ntwo\n")
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [None, 2], name="x")
+        word = v1.placeholder(tf.string, [None], name="word")
+        half = v1.get_variable("half", initializer=0.5)
+        table = tf.lookup.StaticHashTable(
+            tf.lookup.TextFileInitializer(
+                str(folder / "words.txt"),
+                tf.string,
+                tf.lookup.TextFileIndex.WHOLE_LINE,
+                tf.int64,
+                tf.lookup.TextFileIndex.LINE_NUMBER,
+            ),
+            -1,
+        )
+        fails = tf.debugging.Assert(tf.constant(False), ["never asked for"])
+        with tf.control_dependencies([fails]):
+            bad = tf.identity(x)
+        y = half * x
+        info = v1.saved_model.build_tensor_info
+        ill = utils.build_signature_def({"x": info(x)}, {"y": info(y)}, "tensorflow/serving/predict")
+        ill.outputs["y"].name = "nowhere:0"
+        ill_input = utils.build_signature_def({"x": info(x)}, {"y": info(y)}, "tensorflow/serving/predict")
+        ill_input.inputs["x"].name = "nowhere:0"
+        signatures = {
+            "serving_default": utils.predict_signature_def({"x": x}, {"y": y, "same": y, "sum": tf.reduce_sum(y)}),
+            "lookup": utils.predict_signature_def({"word": word}, {"number": table.lookup(word), "first": word[0]}),
+            "half_bad": utils.predict_signature_def({"x": x}, {"good": y, "bad": bad}),
+            "ill": ill,
+            "ill_input": ill_input,
+        }
+        session.run([v1.global_variables_initializer(), v1.tables_initializer()])
+        builder = v1.saved_model.Builder(str(folder / "m"))
+        builder.add_meta_graph_and_variables(session, ["serve"], signatures, main_op=v1.tables_initializer())
+        builder.save()
+    return folder / "m"
+
+
+def test_a_model_of_tensorflow_1_answers(of_tensorflow_1):
+    engine = SessionEngine(of_tensorflow_1)
+    x = np.float32([[1, 2], [3, 4]])
+    found = engine.run("serving_default", {"x": x}, ["y", "same", "sum"], None)
+    assert found["y"].tolist() == found["same"].tolist() == [[0.5, 1.0], [1.5, 2.0]]
+    assert (found["sum"].shape, found["sum"].dtype, float(found["sum"])) == ((), np.float32, 5.0)
+    words = np.array([b"two", b"three"], object)
+    for _ in range(3):  # in threads of both kinds
+        found = engine.run("lookup", {"word": words}, ["number", "first"], None)
+        assert found["number"].tolist() == [2, -1]
+        assert (found["first"].shape, found["first"].dtype, found["first"].item()) == ((), object, b"two")
+
+
+def test_one_ill_signature_does_not_keep_the_others_from_serving(of_tensorflow_1):
+    servable = Servable("m", 1, SessionEngine(of_tensorflow_1))
+    x = {"x": np.ones([1, 2], np.float32)}
+    assert servable.predict("", x)["y"].tolist() == [[0.5, 0.5]]
+    for name, side in (("ill", "FetchOutputs"), ("ill_input", "FeedInputs")):
+        with pytest.raises(ServingError, match=f"^NOT_FOUND: {side} nowhere:0: not found$"):
+            servable.predict(name, x)
+
+
+def test_what_is_not_asked_for_does_not_run(of_tensorflow_1):
+    servable = Servable("m", 1, SessionEngine(of_tensorflow_1))
+    x = {"x": np.ones([1, 2], np.float32)}
+    assert list(servable.predict("half_bad", x, ["good"])) == ["good"]
+    with pytest.raises(ServingError, match="never asked for"):
+        servable.predict("half_bad", x)
+
+
+def test_graphs_are_prepared_for_so_many_sets_of_outputs_only(of_tensorflow_1, monkeypatch):
+    monkeypatch.setattr(engines, "MOST_FILTERS", 2)
+    engine = SessionEngine(of_tensorflow_1)
+    x = {"x": np.ones([1, 2], np.float32)}
+    sets = (["y"], ["same"], ["sum"], ["y", "sum"], ["sum", "y"])
+    for outputs in sets:
+        assert set(outputs) <= set(engine.run("serving_default", x, outputs, None))
+    assert set(engine._runs) == {("serving_default", outputs) for outputs in (("y",), ("same",), ("same", "sum", "y"))}
+
+
+def test_shapes_are_left_to_the_graph(of_tensorflow_1):
+    engine = SessionEngine(of_tensorflow_1)
+    assert engine.run("serving_default", {"x": np.ones([3], np.float32)}, ["y"], None)["y"].tolist() == [0.5] * 3
+
+
+def test_inputs_that_are_left_out_have_their_defaults(counter, tmp_path):
+    model = saved_model_pb2.SavedModel.FromString((counter / "saved_model.pb").read_bytes())
+    signature = model.meta_graphs[0].signature_def["positive"]
+    signature.defaults["n"].CopyFrom(tf.make_tensor_proto([7], tf.int32))
+    servable = Servable("m", 1, SessionEngine(counter))
+    with pytest.raises(ServingError, match=r"0!=1 len\(\{\}\) != len\(\{n\}\)\. .*Missing but required: \{n\}\.$"):
+        servable.predict("positive", {})
+    servable.signature_defs["positive"].CopyFrom(signature)
+    assert servable.predict("positive", {})["n"].tolist() == [7]
+    assert servable.predict("positive", {"n": np.array([3], np.int32)})["n"].tolist() == [3]
+    with pytest.raises(ServingError, match=r"Inputs contains invalid name\. Used request inputs: , request input: m$"):
+        servable.predict("positive", {"m": np.array([3], np.int32)})
+
+
+def test_a_model_that_nobody_holds_is_closed(counter):
+    engine = SessionEngine(counter)
+    assert count(engine, 3) == [3]
+    session = engine._session
+    gone = weakref.ref(engine)
+    del engine
+    gc.collect()
+    assert gone() is None
+    with pytest.raises(RuntimeError, match="closed"):
+        session.run([])
+
+
+@pytest.mark.parametrize("fault", ["tag", "variables"])
+def test_a_model_that_cannot_be_loaded_says_why(counter, tmp_path, fault):
+    (tmp_path / "variables").mkdir()
+    model = saved_model_pb2.SavedModel.FromString((counter / "saved_model.pb").read_bytes())
+    if fault == "tag":
+        model.meta_graphs[0].meta_info_def.tags[:] = ["train"]
+    (tmp_path / "saved_model.pb").write_bytes(model.SerializeToString())
+    with pytest.raises(Exception, match="serve" if fault == "tag" else "variables"):
+        SessionEngine(tmp_path)
