@@ -7,6 +7,7 @@ A folder of any other name is not a version, so an export written aside and rena
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import logging
 import threading
@@ -154,6 +155,7 @@ class ModelRepository:
             if self._garbage:
                 self._garbage = False
                 gc.collect()  # a loaded graph is full of cycles; weights that wait for the collector pile up
+                _give_memory_back()
 
     def reload(self, config: model_server_config_pb2.ModelServerConfig) -> None:
         """Serves the models of a config from now on; those that are there already serve on without a break.
@@ -258,6 +260,13 @@ class ModelRepository:
                 self.poll()
             except Exception:  # the folder may be unreadable for a moment; what is loaded serves on
                 LOG.exception("the model folder could not be read")
+
+
+def _give_memory_back() -> None:
+    """Lets the C library return what was freed: it keeps it in the arenas of the many threads that asked for it."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it
+    if trim is not None:
+        trim(0)
 
 
 def _versions(base_path: Path) -> dict[int, Path] | None:

@@ -40,14 +40,18 @@ class SessionEngine:
         config: of the session: threads, compilation.
 
     Raises:
-        tf.errors.OpError, OSError, ValueError: what TensorFlow says of a model that it cannot load.
+        ServingError: it holds no SavedModel, a broken one, or none for serving.
+        tf.errors.OpError: what TensorFlow says of one that it cannot restore.
     """
 
     def __init__(self, path: Path, config: config_pb2.ConfigProto | None = None):
-        graph = tf.Graph()
-        session = tf.compat.v1.Session(graph=graph, config=config)
+        loader = _loader(path)
+        session = tf.compat.v1.Session(graph=tf.Graph(), config=config)
         weakref.finalize(self, session.close).atexit = False
-        loaded = loader_impl.SavedModelLoader(str(path)).load(session, [tf.saved_model.SERVING])
+        try:
+            loaded = loader.load(session, [tf.saved_model.SERVING])
+        except ValueError:  # the C++ loader takes it for a model without weights, and fails when they are read
+            raise ServingError("DATA_LOSS", "expected whole weights in variables/. Received: none") from None
         self.signature_defs = dict(loaded.signature_def)
         self._session = session
         self._may_run_here = not _ops(loaded.graph_def) & _LOOPS
@@ -170,6 +174,23 @@ class _Run:
         finally:
             if options is not None:
                 pywrap_tf_session.TF_DeleteBuffer(options)
+
+
+def _loader(path: Path) -> loader_impl.SavedModelLoader:
+    """What reads the model; its faults in the words of TensorFlow's C++ loader."""
+    if not (path / "saved_model.pb").is_file() and not (path / "saved_model.pbtxt").is_file():
+        raise ServingError("NOT_FOUND", "Could not find SavedModel .pb or .pbtxt at supplied export directory path")
+    try:
+        loader = loader_impl.SavedModelLoader(str(path))
+    except OSError:
+        raise ServingError("DATA_LOSS", "Can't parse saved_model.pb as binary proto") from None
+    try:
+        loader.get_meta_graph_def_from_tags([tf.saved_model.SERVING])
+    except RuntimeError:
+        raise ServingError(
+            "NOT_FOUND", f"Could not find meta graph def matching supplied tags: {{ {tf.saved_model.SERVING} }}"
+        ) from None
+    return loader
 
 
 def _ops(graph: graph_pb2.GraphDef) -> set[str]:

@@ -123,4 +123,5 @@ def test_the_server_prefers_it_when_told_so(exported, file, exports, tmp_path):
     with Server(serving_toys.config(tmp_path)) as server:
         assert post(server.rest_url, {"instances": ["a"]}, "/v1/models/both:predict")[0] == 200
         [status] = server.repository.status("edge")
-        assert (status.state, "saved_model.pb" in status.error_message) == ("END", True)
+        assert (status.state, status.error_code) == ("END", "NOT_FOUND")
+        assert status.error_message.startswith("Could not find SavedModel .pb")

@@ -58,7 +58,8 @@ def test_30_reloads(tmp_path):
         until(lambda: server.descriptors <= descriptors)
     for collect in (True, False):
         print(f"tf.saved_model.load as often, gc.collect() {collect}: {plain_loads(export, collect):.1f} MB more")
-    assert grown < 2 * MEGABYTES
+    # Kept, the old versions would be 30 times as much. The C library holds on to some of what was freed.
+    assert grown < 5 * MEGABYTES
 
 
 def plain_loads(export, collect):

@@ -266,12 +266,22 @@ def test_a_model_that_nobody_holds_is_closed(counter):
         session.run([])
 
 
-@pytest.mark.parametrize("fault", ["tag", "variables"])
-def test_a_model_that_cannot_be_loaded_says_why(counter, tmp_path, fault):
-    (tmp_path / "variables").mkdir()
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("none", "NOT_FOUND: Could not find SavedModel .pb or .pbtxt"),
+        ("half", "DATA_LOSS: Can't parse saved_model.pb as binary proto"),
+        ("tag", "NOT_FOUND: Could not find meta graph def matching supplied tags: { serve }"),
+        ("variables", "DATA_LOSS: expected whole weights in variables/"),
+    ],
+)
+def test_a_model_that_cannot_be_loaded_says_why(counter, tmp_path, fault, message):
     model = saved_model_pb2.SavedModel.FromString((counter / "saved_model.pb").read_bytes())
     if fault == "tag":
         model.meta_graphs[0].meta_info_def.tags[:] = ["train"]
-    (tmp_path / "saved_model.pb").write_bytes(model.SerializeToString())
-    with pytest.raises(Exception, match="serve" if fault == "tag" else "variables"):
+    whole = model.SerializeToString()
+    if fault != "none":
+        (tmp_path / "saved_model.pb").write_bytes(whole[: len(whole) // 2] if fault == "half" else whole)
+    with pytest.raises((ServingError, tf.errors.OpError)) as raised:
         SessionEngine(tmp_path)
+    assert message in str(raised.value)
