@@ -190,7 +190,7 @@ BODIES = [  # what | body | message, by REST, whether classify or regress
         '{"examples": [{"x": ["a", 1]}]}',
         "Unexpected element type in feature: x expecting type: bytes",
     ),
-    ("too large", f'{{"examples": [{{"x": {2**63}}}]}}', "Feature: x has uint64 element. Only int64 is supported."),
+    ("too large", f'{{"examples": [{{"x": {2**63}}}]}}', "Feature: x has uint64_t element. Only int64_t is supported."),
     ("no base64", '{"examples": [{"x": {"b64": "!"}}]}', "Unable to base64 decode"),
 ]
 

@@ -26,6 +26,11 @@ PATHS = [  # method | path | status | message
         "Malformed request: POST /v1/models/toy/versions/1/labels/a:predict",
     ),
     ("POST", "toy:guess", 400, "Malformed request: POST /v1/models/toy:guess"),
+    ("POST", "toy:Predict", 400, "Malformed request: POST /v1/models/toy:Predict"),
+    ("POST", "toy/metadata", 400, "Malformed request: POST /v1/models/toy/metadata"),
+    ("POST", "toy/version/1:regress", 400, "Malformed request: POST /v1/models/toy/version/1:regress"),
+    ("POST", "toy/label/stable:regress", 400, "Malformed request: POST /v1/models/toy/label/stable:regress"),
+    ("GET", "debug/toy", 400, "Malformed request: GET /v1/models/debug/toy"),
     ("POST", "toy", 400, "Malformed request: POST /v1/models/toy"),
     ("POST", "/v1/models:predict", 400, "Malformed request: POST /v1/models:predict"),
     ("POST", "/v1/other", 400, "Malformed request: POST /v1/other"),
@@ -73,7 +78,7 @@ BODIES = [  # what | body | message, to half_plus_two:predict with its one input
         '{"instances": [1.0], "inputs": [1.0]}',
         "JSON Value: ... Not formatted correctly expecting only one of 'inputs' or 'instances' keys to exist ",
     ),
-    ("rows that are no list", '{"instances": 1.0}', "JSON Value: ... Excepting 'instances' to be an list/array"),
+    ("rows that are no list", '{"instances": 1.0}', "JSON Value: ... Expecting 'instances' to be an list/array"),
     ("no rows", '{"instances": []}', "JSON Value: ... No values in 'instances' array"),
     (
         "a signature that is no string",
@@ -143,11 +148,6 @@ BODIES = [  # what | body | message, to half_plus_two:predict with its one input
         "JSON Value: 2.0 found at incorrect level: 2 in the JSON DOM. Expected at level: 2",
     ),
     ("a list beside values", '{"inputs": [1.0, [2.0]]}', "Encountered list at unexpected level: 1 expected < 1"),
-    (
-        "an integer that a float cannot hold",
-        '{"inputs": [16777217]}',
-        "Cannot convert JSON value: 16777217 to float without loss of precision.",
-    ),
 ]
 
 
