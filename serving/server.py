@@ -217,6 +217,7 @@ class Server:
                 ("grpc.max_receive_message_length", config.max_request_bytes or -1),
                 ("grpc.max_send_message_length", -1),
                 ("grpc.so_reuseport", 0),  # a port in use is an error, not a port shared with a stranger
+                *config.grpc_options,
             ),
         )
         prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(
