@@ -8,6 +8,7 @@ toy             1, 2        text in, several outputs out; signatures that fail i
 examples        1           classify and regress, and signatures that cannot be
 native          1           half_plus_two as TensorFlow 2 writes it: every signature is for predict; one has a default
 counter         1           signatures without inputs, whose outputs have no shape
+lite            1           y = x / 2 + 3 as a SavedModel and y = x / 2 + 2 as a LiteRT file
 moving          1, 2, 3     y = x / 2 + version; served only by the cases that reload
 """
 
@@ -38,10 +39,12 @@ model_config_list {
   config { name: "examples" base_path: "FOLDER/examples" model_platform: "tensorflow" }
   config { name: "native" base_path: "FOLDER/native" model_platform: "tensorflow" }
   config { name: "counter" base_path: "FOLDER/counter" model_platform: "tensorflow" }
+  config { name: "lite" base_path: "FOLDER/lite" model_platform: "tensorflow" }
 }
 """
-# Of a second server, for the cases that need them: what it serves is `native`, `counter`, `types` and `examples`.
+# Of a second server of the same models, for the cases that need them.
 FLAGGED = [
+    "--prefer_tflite_model",
     "--enable_batching",
     "--enable_signature_method_name_check",
     "--enable_serialization_as_tensor_content=true",
@@ -77,6 +80,9 @@ def write(folder: Path, seen_as: Path) -> list[str]:
     for version in (1, 2, 3):
         moving = _Moving(version)
         tf.saved_model.save(moving, str(folder / "moving" / str(version)), signatures=moving.run)
+    tf.saved_model.save(moving, str(folder / "lite" / "1"), signatures=moving.run)
+    lite = tf.lite.TFLiteConverter.from_saved_model(str(folder / "moving" / "2")).convert()
+    (folder / "lite" / "1" / "model.tflite").write_bytes(lite)
     (folder / "models.config").write_text(config(seen_as))
     (folder / "monitoring.config").write_text(MONITORING)
     return [

@@ -85,17 +85,17 @@ def test_outputs_of_small_types(stubs, signature, dtype, field, stands):
     assert (proto.dtype, list(getattr(proto, field)), proto.tensor_content) == (dtype, stands, b"")
 
 
-CONTENT = [  # with --enable_serialization_as_tensor_content: signature | sent | the bytes that come back
-    ("float", tf.make_tensor_proto([1.0, 2.0]), b"\0\0\x80?\0\0\0@"),
-    ("int64", tf.make_tensor_proto([1], tf.int64), b"\1\0\0\0\0\0\0\0"),
-    ("bool", tf.make_tensor_proto([True, False]), b"\1\0"),
-    ("string", tf.make_tensor_proto(["ab", "c"]), packed(b"ab", b"c")),
-    ("to_bfloat16", tf.make_tensor_proto([1.5]), b"\xc0?"),
-    ("to_half", tf.make_tensor_proto([1.5]), b"\0>"),
+CONTENT = [  # with --enable_serialization_as_tensor_content: what, and signature | sent | the bytes that come back
+    ("floats", "float", tf.make_tensor_proto([1.0, 2.0]), b"\0\0\x80?\0\0\0@"),
+    ("integers", "int64", tf.make_tensor_proto([1], tf.int64), b"\1\0\0\0\0\0\0\0"),
+    ("truths", "bool", tf.make_tensor_proto([True, False]), b"\1\0"),
+    ("strings", "string", tf.make_tensor_proto(["ab", "c"]), packed(b"ab", b"c")),
+    ("bfloat16", "to_bfloat16", tf.make_tensor_proto([1.5]), b"\xc0?"),
+    ("half", "to_half", tf.make_tensor_proto([1.5]), b"\0>"),
 ]
 
 
-@pytest.mark.parametrize(("signature", "sent", "content"), CONTENT)
+@pytest.mark.parametrize(("signature", "sent", "content"), named(CONTENT))
 def test_outputs_as_content_where_that_is_wanted(flagged_stubs, signature, sent, content):
     response = flagged_stubs.predictions.Predict(predict("types", {"x": sent}, signature=signature), timeout=30)
     assert response.outputs["y"].tensor_content == content

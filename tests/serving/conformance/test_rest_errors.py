@@ -3,10 +3,14 @@
 "In case of error, all APIs will return a JSON object in the response body with `error` as key" (api_rest.md).
 """
 
+from urllib.parse import quote
+
 import pytest
 from conformance.calls import error, http_answer, like, named
 
 BIG = 2**63  # one more than a version can be
+RESERVED = "!#$%&'()*+,/:;=?@[]"  # in a URL; a name or a label may have them all the same
+ESCAPED = quote(RESERVED, safe="")
 ROW = '{"instances": [1.0]}'
 
 PATHS = [  # method | path | status | message
@@ -17,6 +21,10 @@ PATHS = [  # method | path | status | message
     ("POST", "toy/labels/no:predict", 400, "Unrecognized servable version label: no"),
     ("POST", "toy/labels/STABLE:predict", 400, "Unrecognized servable version label: STABLE"),
     ("POST", "half/labels/stable:predict", 400, "Unrecognized servable version label: stable"),
+    ("POST", f"m{ESCAPED}:predict", 404, f"Servable not found for request: Latest(m{RESERVED})"),
+    ("POST", f"toy/labels/l{ESCAPED}:predict", 400, f"Unrecognized servable version label: l{RESERVED}"),
+    ("GET", f"m{ESCAPED}", 404, f"Could not find any versions of model m{RESERVED}"),
+    ("GET", f"toy/labels/l{ESCAPED}/metadata", 400, f"Unrecognized servable version label: l{RESERVED}"),
     ("POST", f"toy/versions/{BIG}:predict", 400, f"Failed to convert version: {BIG} to numeric."),
     ("POST", "toy/versions/one:predict", 400, "Malformed request: POST /v1/models/toy/versions/one:predict"),
     (

@@ -72,6 +72,21 @@ def test_strings(target, string, told):
     assert (status, spelled(raw.decode())) == (200, {"outputs": {"b64": told}})
 
 
+BINARY = [  # what | instances | predictions of the signature `bytes`
+    ("scalars", '[{"b64": "aGk="}, {"b64": "eW8="}]', '[{"b64": "aGk="}, {"b64": "eW8="}]'),
+    ("lists", '[[{"b64": "aGk="}], [{"b64": "eW8="}]]', '[[{"b64": "aGk="}], [{"b64": "eW8="}]]'),
+    ("by name", '[{"x": [[{"b64": "aGk="}], [{"b64": "eW8="}]]}]', '[[[{"b64": "aGk="}], [{"b64": "eW8="}]]]'),
+    ("beside text", '["hi", {"b64": "eW8="}]', '[{"b64": "aGk="}, {"b64": "eW8="}]'),
+]
+
+
+@pytest.mark.parametrize(("instances", "predictions"), named(BINARY))
+def test_binary_values_in_rows(target, instances, predictions):
+    body = f'{{"signature_name": "bytes", "instances": {instances}}}'.encode()
+    status, _, raw = http_answer(target, "POST", "types:predict", body)
+    assert (status, spelled(raw.decode())) == (200, spelled(f'{{"predictions": {predictions}}}'))
+
+
 @pytest.mark.parametrize("dtype", ["half", "uint16", "bfloat16"])
 @pytest.mark.parametrize("body", ['"inputs": [1.5]', '"instances": [1.5]'])
 def test_outputs_that_json_does_not_carry(target, dtype, body):

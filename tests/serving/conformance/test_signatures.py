@@ -75,6 +75,30 @@ def test_what_has_other_names_is_refused(target, stubs, method, model, signature
     assert (code, like(message, received)) == ("INVALID_ARGUMENT", True), received
 
 
+LABELLED = [  # asked of /v1/models/half_plus_two/... | signature | results for x = 1 and x = 2
+    ("labels/stable:regress", "tensorflow/serving/regress", "[2.5, 3.0]"),
+    ("versions/123:regress", "tensorflow/serving/regress", "[2.5, 3.0]"),
+    ("labels/stable:classify", "classify_x_to_y", '[[["", 2.5]], [["", 3.0]]]'),
+]
+
+
+@pytest.mark.parametrize(("place", "signature", "results"), LABELLED)
+def test_by_label_and_by_version(target, place, signature, results):
+    answer = rest(target, "POST", f"half_plus_two/{place}", BODY.format(signature))
+    assert answer == (200, spelled(f'{{"results": {results}}}'))
+
+
+@pytest.mark.parametrize(
+    ("signature", "output"), [("tensorflow/serving/regress", "outputs"), ("classify_x_to_y", "scores")]
+)
+def test_predict_asks_any_signature(stubs, signature, output):
+    serialized = [example.SerializeToString() for example in examples().example_list.examples]
+    request = predict("half_plus_two", {"inputs": serialized}, signature=signature)
+    response = stubs.predictions.Predict(request, timeout=30)
+    assert values(response.outputs[output]) == [[2.5], [3.0]]
+    assert response.model_spec.signature_name == signature
+
+
 def multi(*tasks):
     request = inference_pb2.MultiInferenceRequest(input=examples())
     for method, signature in tasks:
@@ -89,6 +113,12 @@ def test_multi_inference_of_what_tensorflow_2_wrote(stubs):
     assert told(first.regression_result) == [2.5, 3.0]
     assert told(second.classification_result) == [[["", 2.5]], [["", 3.0]]]
     assert [entry.model_spec.signature_name for entry in response.results] == [signature for _, signature in tasks]
+
+
+def test_multi_inference_of_two_values(stubs):
+    request = multi((REGRESS, "regress_x_to_y"), (REGRESS, "regress_x_to_y2"))
+    results = stubs.predictions.MultiInference(request, timeout=30).results
+    assert [told(result.regression_result) for result in results] == [[2.5, 3.0], [3.5, 4.0]]
 
 
 def test_multi_inference_by_a_name_that_does_not_fit(stubs):
@@ -195,6 +225,13 @@ CHECKED = [  # with --enable_signature_method_name_check: method | model | signa
 def test_method_names_are_checked_where_that_is_wanted(flagged, flagged_stubs, method, model, signature, message):
     assert error(flagged, "POST", f"{model}:{method}", BODY.format(signature)) == (400, message)
     assert refusal(*asked(flagged_stubs, method, model, signature)) == ("INVALID_ARGUMENT", message)
+
+
+def test_a_lite_model_is_preferred_where_that_is_wanted(target, flagged):
+    """--prefer_tflite_model: the file adds 2, the SavedModel beside it 3."""
+    asked = ("POST", "lite:predict", '{"inputs": {"x": [1.0]}}')
+    assert rest(target, *asked) == (200, spelled('{"outputs": [3.5]}'))
+    assert rest(flagged, *asked) == (200, spelled('{"outputs": [2.5]}'))
 
 
 def test_the_right_name_is_answered_where_names_are_checked(flagged):
