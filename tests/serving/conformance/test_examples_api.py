@@ -47,6 +47,18 @@ ANSWERED = [  # what | asked of /v1/models/... | body | results
         '[[["c-a", 1.5], ["c-b", 2.5]], [["c-a", 0.5], ["c-b", 0.5]]]',
     ),
     (
+        "an example that differs from the context",
+        "examples:classify",
+        '{"context": {"name": "c", "x": [1.0, 2.0]}, "examples": [{}, {"name": "d", "x": [3.0, 4.0]}]}',
+        '[[["c-a", 1.5], ["c-b", 2.5]], [["d-a", 3.5], ["d-b", 4.5]]]',
+    ),
+    (
+        "scores of zero",
+        "examples:classify",
+        '{"signature_name": "scores", "examples": [{"x": [-0.5, 0.5]}]}',
+        '[[["", 0.0], ["", 1.0]]]',
+    ),
+    (
         "binary values",
         "examples:classify",
         '{"examples": [{"name": {"b64": "aW1hZ2U="}}]}',
@@ -141,6 +153,8 @@ SIGNATURES = [  # method | signature of `examples` | message, the same in both A
     ("classify", "classes_rank", "Expected Tensor shape: [batch_size num_classes] but got ..."),
     ("classify", "classes_type", "Expected classes Tensor of DT_STRING. Got: DT_FLOAT"),
     ("classify", "classes_batch", "Expected classes output batch size of 2. Got: 1"),
+    ("classify", "scores_rank", "Expected Tensor shape: [batch_size num_classes] but got ..."),
+    ("classify", "scores_batch", "Expected scores output batch size of 2. Got: 1"),
     ("classify", "scores_type", "Expected scores Tensor of DT_FLOAT. Got: DT_STRING"),
     ("classify", "uneven", "Tensors class and score should match in dim_size(1). Got 2 vs. 1"),
     ("regress", "regress_two", "Expected one output Tensor."),

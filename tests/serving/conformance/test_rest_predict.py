@@ -125,7 +125,9 @@ MAPPED = [  # "JSON mapping" and "JSON conformance": dtype | input | output
     ("float", "[0.2, 9000000.0, 0.00003]", "[0.2, 9e+06, 3e-05]"),  # six digits where they say it exactly
     ("float", "[9000001.0, 0.123456789]", "[9000001.0, 0.123456791]"),  # else all nine
     ("float", "[16777215, 16777217]", "[16777215.0, 16777216.0]"),  # an integer may be too long for it
-    ("float", "[1e39, -1e39]", "[Infinity, -Infinity]"),
+    ("float", "[1435774380, 1435774380.0]", "[1.43577434e+09, 1.43577434e+09]"),
+    ("float", "[1e39, -1e39, 1.7976931348623157e308]", "[Infinity, -Infinity, Infinity]"),
+    ("float", "[2.2250738585072014e-308, -2.2250738585072014e-308]", "[0.0, -0.0]"),
     ("float", "[Inf, -Inf, -NaN]", "[Infinity, -Infinity, NaN]"),
     ("uint8", "[-1, 256, 300]", "[255, 0, 44]"),  # the small types lose what is beyond them
     ("int8", "[128, -129]", "[-128, 127]"),
