@@ -17,8 +17,8 @@ from seqattn_tf.serving.errors import invalid
 
 _SCAN = json.JSONDecoder(object_pairs_hook=as_object).scan_once
 _SPACE = " \t\r\n"
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-_PAIR = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]", re.DOTALL)
+# Every escape; a group for half of a surrogate pair that has no other half.
+_ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]|u[dD]([89a-fA-F])|.)", re.DOTALL)
 _BIG = re.compile(rb"[0-9][eE][+]?[0-9]{3}|[0-9]{64}")
 _SMALL_BODY = 1024  # bytes; up to here one regular expression is faster than arrays
 # Eight bytes at a time: all of them are digits, or signs that no number has a run of, if their upper halves are 3.
@@ -40,14 +40,14 @@ def parse_document(body: bytes) -> dict[str, Any]:
         document = read_document(body) if _differs(body) else _SCAN(text, len(text) - len(text.lstrip(_SPACE)))[0]
     except (ValueError, StopIteration, RecursionError):  # no JSON, or not for Python: no UTF-8, `Inf`, deep lists
         document = read_document(body)
-    if not isinstance(document, dict):
-        raise invalid(f"JSON Value: {shown(document)} Is not object")
+    if not isinstance(document, dict):  # read again: of "1e" Python reads the 1
+        raise invalid(f"JSON Value: {shown(read_document(body))} Is not object")
     return document
 
 
 def _differs(body: bytes) -> bool:
     """Whether Python's parser might take as fine what TF Serving's refuses or reads otherwise."""
-    if b"\\" in body and len(_SURROGATE.findall(body)) != 2 * len(_PAIR.findall(body)):
+    if b"\\" in body and any(_ESCAPE.findall(body)):
         return True
     return _BIG.search(body) is not None if len(body) < _SMALL_BODY else _has_big_number(body)
 

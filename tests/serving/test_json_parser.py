@@ -2,10 +2,12 @@
 
 import json
 import math
+import random
 
 import pytest
 
 from seqattn_tf.serving.api.json_parser import parse_document
+from seqattn_tf.serving.api.json_reader import read_document
 from seqattn_tf.serving.errors import ServingError
 
 BIG = "Number too big to be stored in double."
@@ -60,6 +62,8 @@ REFUSED = [  # body | message | offset
     (b'{"a": "\\ud800"}', NO_PAIR, 7),
     (b'{"a": "\\ud800\\n"}', NO_PAIR, 7),
     (b'{"a": "\\ud800\\u0041"}', NO_PAIR, 7),
+    (b'{"a": "\\\\ud83d", "b": "\\ud83d"}', NO_PAIR, 23),
+    (b"1e", "Miss exponent in number.", 2),
     (b'{"a": 1e400}', BIG, 6),
     (b'{"a": -1E+0000309}', BIG, 6),
     (b'{"a": 0.25e311}', BIG, 6),
@@ -96,6 +100,7 @@ READ = [  # body | the value of "a"
     (b'{"a": "\\\\ud800"}', "\\ud800"),
     (b'{"a": "\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9", "b": Inf}', '"\\/\b\f\n\r\té'),
     (b'{"a": "\\uDC00"}', "\udced\udcb0\udc80"),  # three bytes, which are no UTF-8
+    (b'{"a": "\\\\ud83d\\udc00"}', "\\ud83d\udced\udcb0\udc80"),
     (b'{"a": "1e400 9' + b"9" * 400 + b'"}', "1e400 9" + "9" * 400),
     (b'{"a": ' + b"9" * 308 + b"}", float("9" * 308)),
     (b'{"a": 0.' + b"0" * 500 + b"1}", 0.0),
@@ -126,3 +131,21 @@ def test_large_bodies_are_read_by_the_quick_parser(monkeypatch):
         "hex": "7e123456",
     }
     assert parse_document(json.dumps(document).encode()) == document
+
+
+def some_value(draw, depth=0):
+    """A value of any kind; lists and objects end after a few levels."""
+    kinds = [None, True, draw.randrange(-(10**18), 10**18), draw.uniform(-1, 1) * 10.0 ** draw.randrange(-300, 300)]
+    kinds.append("".join(draw.choice('ae1"\\\n/é\N{GRINNING FACE}{}[],: ') for _ in range(draw.randrange(9))))
+    if depth < 4:
+        kinds.append([some_value(draw, depth + 1) for _ in range(draw.randrange(4))])
+        kinds.append({draw.choice("abc") * 2: some_value(draw, depth + 1) for _ in range(draw.randrange(4))})
+    return draw.choice(kinds)
+
+
+def test_the_quick_parser_and_the_careful_one_agree():
+    draw = random.Random(0)
+    for number in range(500):
+        document = {"a": [some_value(draw) for _ in range(3)]}
+        body = json.dumps(document, ensure_ascii=bool(number % 2), indent=number % 3 or None).encode()
+        assert parse_document(body) == read_document(body) == document
