@@ -15,7 +15,9 @@ from typing import Any
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; bad input ends with a message and status 2, a server's refusal with status 1."""
-    options = _parser().parse_args(arguments)
+    from seqattn_tf.serving.config import spelled_out
+
+    options = _parser().parse_args(spelled_out(sys.argv[1:] if arguments is None else arguments))
     if not (getattr(options, "url", None) or "").startswith(("http://", "https://")):  # REST needs no TensorFlow
         _load_tensorflow_quietly()
     from seqattn_tf.serving.errors import ServingError
@@ -79,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("models", type=Path, nargs="?", help="the folder; without it the presets are served")
     serve.add_argument("--embedded", action="store_true", help="our own server, even where TensorFlow Serving is")
     serve.add_argument("--container_image", default="", help="run TensorFlow Serving from this image, with Docker")
+    serve.add_argument("--version", action="store_true", help="print the versions of server and TensorFlow, and end")
     add_flags(serve)
 
     query = command("query", _query, "ask a model")
@@ -184,6 +187,8 @@ def _serve(options: argparse.Namespace) -> None:
     from seqattn_tf.serving import launcher
     from seqattn_tf.serving.config import from_flags
 
+    if options.version:
+        return _print_versions()
     models = options.models
     if models is None and options.model_base_path is None and options.model_config_file is None:
         from seqattn_tf.export.package import export_presets
@@ -195,8 +200,17 @@ def _serve(options: argparse.Namespace) -> None:
     else:
         from seqattn_tf.serving.server import serve
 
-        print("the embedded server: for development, tests and small installations", file=sys.stderr)
+        for line in ("the embedded server: for development, tests and small installations", *config.idle()):
+            print(line, file=sys.stderr)
         serve(config)
+
+
+def _print_versions() -> None:
+    import tensorflow as tf
+
+    from seqattn_tf import __version__
+
+    print(f"seqattn_tf: {__version__}\nTensorFlow Library: {tf.__version__}")
 
 
 def _query(options: argparse.Namespace) -> None:

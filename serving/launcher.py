@@ -211,14 +211,19 @@ def _plan(config: ServerConfig, folder: Path, image: str) -> _Plan:
     for name, value in flags.items():
         if name.endswith("_file"):
             flags[name] = seen(Path(value), f"/config/{name}")
-    arguments = [
-        f"--{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in flags.items()
-    ]
+    arguments = [f"--{name}={_spelled(value)}" for name, value in flags.items()]
     if not image:
         return _Plan([find() or BINARY, *arguments], names)
     ports = [f"--publish={config.host}:{number}:{number}" for number in (config.port, config.rest_api_port)]
     volumes = [f"--volume={path}:{there}:ro" for path, there in mounts.items()]
     return _Plan(["docker", "run", "--rm", *ports, *volumes, f"--entrypoint={BINARY}", image, *arguments], names)
+
+
+def _spelled(value: object) -> str:
+    """A value as TensorFlow Serving reads it: `true`, and 2 where it counts whole seconds, not 2.0."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _serves(client: RestClient, name: str) -> bool:

@@ -228,6 +228,7 @@ class Server:
             futures.ThreadPoolExecutor(config.grpc_max_threads, thread_name_prefix="grpc"),
             interceptors=[self._door, *self._token.interceptors()],
             options=(
+                *config.grpc_options,  # of two that are the same the first one counts
                 ("grpc.max_receive_message_length", config.max_request_bytes or -1),
                 ("grpc.max_send_message_length", -1),
                 ("grpc.so_reuseport", 0),  # a port in use is an error, not a port shared with a stranger

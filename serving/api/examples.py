@@ -56,8 +56,8 @@ def _example(value: Any) -> example_pb2.Example:
     if not isinstance(value, dict):
         raise invalid(f"Example must be JSON object but got JSON {json_type(value)}")
     example = example_pb2.Example()
-    for name, content in value.items():
-        feature = example.features.feature[name]
+    for name, content in getattr(value, "last", value).items():
+        feature = example.features.feature[name.encode("utf-8", "replace").decode()]  # protobuf takes UTF-8 only
         for element in content if isinstance(content, list) else [content]:
             _add(element, name, feature)
     return example
@@ -76,7 +76,7 @@ def _add(value: Any, name: str, feature: feature_pb2.Feature) -> None:
     elif kind == "float_list":
         feature.float_list.value.append(read_float(value, "float"))
     elif value not in _INT64:
-        raise invalid(f"Feature: {name} has uint64 element. Only int64 is supported.")
+        raise invalid(f"Feature: {name} has uint64_t element. Only int64_t is supported.")
     else:
         feature.int64_list.value.append(int(value))
 

@@ -12,17 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from seqattn_tf.serving.api.json_values import (
-    is_base64,
-    list_text,
-    read_values,
-    shown,
-    to_array,
-    write_array,
-    write_floats,
-    write_rows,
-    write_text,
-)
+from seqattn_tf.serving.api.json_text import list_text, write_array, write_floats, write_rows, write_text
+from seqattn_tf.serving.api.json_values import is_base64, read_array, read_regular, read_values, shown, to_array
 from seqattn_tf.serving.errors import ServingError, invalid
 
 
@@ -58,7 +49,7 @@ def decode_inputs(document: Mapping[str, Any], dtypes: Mapping[str, str]) -> tup
         raise invalid("Missing 'inputs' or 'instances' key")
     instances = document["instances"]
     if not isinstance(instances, list):
-        raise invalid(f"JSON Value: {shown(document)} Excepting 'instances' to be an list/array")
+        raise invalid(f"JSON Value: {shown(document)} Expecting 'instances' to be an list/array")
     if not instances:
         raise invalid(f"JSON Value: {shown(document)} No values in 'instances' array")
     return True, _decode_rows(instances, dtypes)
@@ -66,6 +57,8 @@ def decode_inputs(document: Mapping[str, Any], dtypes: Mapping[str, str]) -> tup
 
 def encode_outputs(outputs: Mapping[str, np.ndarray], row: bool) -> bytes:
     """The body that answers a predict request; a single output is written without its name."""
+    if not outputs:
+        raise invalid("Cannot convert empty tensor map to JSON")
     if not row:
         columns = {alias: write_array(alias, array) for alias, array in outputs.items()}
         return _body("outputs", next(iter(columns.values())) if len(columns) == 1 else _object(columns))
@@ -123,7 +116,7 @@ class _Column:
         self.values += values
 
     def array(self) -> np.ndarray:
-        return to_array(self.values, (self.rows, *self.shape), self.dtype)
+        return to_array((self.rows, *self.shape), self.values, self.dtype)
 
 
 def _decode_rows(instances: list, dtypes: Mapping[str, str]) -> dict[str, np.ndarray]:
@@ -132,8 +125,11 @@ def _decode_rows(instances: list, dtypes: Mapping[str, str]) -> dict[str, np.nda
             "instances is a plain list, but expecting list of objects as multiple "
             "input tensors required as per tensorinfo_map"
         )
-    columns = {alias: _Column(dtype) for alias, dtype in dtypes.items()}
     named = _is_named(instances[0])
+    regular = _regular_rows(instances, dtypes, named)
+    if regular is not None:
+        return regular
+    columns = {alias: _Column(dtype) for alias, dtype in dtypes.items()}
     for index, element in enumerate(instances):
         if named != _is_named(element):
             kinds = "object but got list" if named else "value/list but got object"
@@ -146,7 +142,20 @@ def _decode_rows(instances: list, dtypes: Mapping[str, str]) -> dict[str, np.nda
                 f"Failed to process element: {index} of 'instances' list. JSON object: {shown(element)} "
                 f"keys must be equal to: {','.join(sorted(dtypes))}"
             )
-    return {alias: column.array() for alias, column in columns.items()}
+    return {alias: column.array() for alias, column in columns.items() if column.rows}
+
+
+def _regular_rows(instances: list, dtypes: Mapping[str, str], named: bool) -> dict[str, np.ndarray] | None:
+    """The tensors of rows that are all alike, read column by column; None where a row needs a look of its own."""
+    if named:
+        names = dtypes.keys()
+        if not all(type(element) is dict and element.keys() == names for element in instances):
+            return None
+        columns = {alias: [element[alias] for element in instances] for alias in dtypes}
+    else:
+        columns = {next(iter(dtypes)): instances}
+    arrays = {alias: read_regular(columns[alias], dtypes[alias]) for alias in columns}
+    return None if any(array is None for array in arrays.values()) else arrays
 
 
 def _add_field(columns: Mapping[str, _Column], alias: str, value: Any, place: str) -> None:
@@ -173,8 +182,7 @@ def _decode_columns(inputs: Any, dtypes: Mapping[str, str]) -> dict[str, np.ndar
     for alias, dtype in dtypes.items():
         if alias not in inputs:
             raise invalid(f"Missing named input: {alias} in 'inputs' object.")
-        shape, values = read_values(inputs[alias], dtype)
-        arrays[alias] = to_array(values, shape, dtype)
+        arrays[alias] = read_array(inputs[alias], dtype)
     return arrays
 
 

@@ -1,16 +1,16 @@
-"""JSON values as numpy arrays and back, by the rules of TF Serving's REST API. Knows no TensorFlow."""
+"""JSON values as numpy arrays, by the rules of TF Serving's REST API. Knows no TensorFlow."""
 
 from __future__ import annotations
 
 import base64
-import binascii
+import itertools
 import json
-import math
-from collections.abc import Sequence
+import re
 from typing import Any
 
 import numpy as np
 
+from seqattn_tf.serving.api.json_text import write_floats
 from seqattn_tf.serving.errors import ServingError, invalid
 
 # dtypes that JSON can carry, by TF Serving's names. Strings are object arrays of bytes.
@@ -27,17 +27,22 @@ NUMPY_TYPES = {
     "uint32": np.uint32,
     "uint64": np.uint64,
 }
-BYTES_SUFFIX = "_bytes"
+# What an integer may be. The small types are read as int32 and lose what does not fit, as in TF Serving.
+_RANGES = {name: range(-(2**31), 2**31) for name in ("int8", "uint8", "int16", "int32")}
+_RANGES |= {"int64": range(-(2**63), 2**63), "uint32": range(2**32), "uint64": range(2**64)}
+_DECIMALS = ("float", "double")
 _MOST_AXES = 64  # of a numpy array
 _SHOWN_CHARACTERS = 512
-_EXACT_INTEGERS = {"float": 2**24 - 1, "double": 2**53 - 1}
-_WRITE = json.JSONEncoder(ensure_ascii=False).encode  # `json.dumps` would make an encoder for every string
-_NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+_BASE64 = re.compile(r"([A-Za-z0-9+/]*)([=.]*)")
+_PADDING = {0: (0,), 2: (0, 2), 3: (0, 1)}  # symbols after the last four -> how many signs may fill them up
 _JSON_TYPES = {dict: "Object", list: "Array", str: "String", int: "Number", float: "Number"}
 
 
 def shown(value: Any) -> str:
     """A JSON value for an error message, cut when long."""
+    if type(value) is float or (type(value) is int and value not in range(-(2**63), 2**64)):
+        kind = np.float32 if abs(value) < float(np.finfo(np.float32).max) else np.float64
+        return write_floats(np.array([float(value)], kind))[0]
     try:
         text = json.dumps(value, indent=4, ensure_ascii=False)
     except RecursionError:
@@ -49,12 +54,43 @@ def json_type(value: Any) -> str:
     """The name of a JSON value's type: `Null`, `True`, `False`, `Object`, `Array`, `String` or `Number`."""
     if value is None:
         return "Null"
-    return str(value) if type(value) is bool else _JSON_TYPES[type(value)]
+    if type(value) is bool:
+        return str(value)
+    return "Object" if isinstance(value, dict) else _JSON_TYPES[type(value)]
 
 
 def is_base64(value: Any) -> bool:
     """Whether a value is `{"b64": "..."}`: bytes, not an object with fields."""
-    return isinstance(value, dict) and value.keys() == {"b64"} and isinstance(value["b64"], str)
+    return type(value) is dict and value.keys() == {"b64"} and isinstance(value["b64"], str)
+
+
+def read_array(value: Any, dtype: str) -> np.ndarray:
+    """A scalar or a nested list as an array.
+
+    Raises:
+        ServingError: with TF Serving's words for the first fault in the order of the text.
+    """
+    array = read_regular(value, dtype)
+    return to_array(*read_values(value, dtype), dtype) if array is None else array
+
+
+def read_regular(value: Any, dtype: str) -> np.ndarray | None:
+    """The array of a value in which nothing needs a second look; None where something might, and a fault would."""
+    shape: list[int] = []
+    level = [value]
+    kinds = {type(value)}
+    while kinds == {list}:
+        sizes = set(map(len, level))
+        if len(sizes) != 1 or len(shape) == _MOST_AXES - 1:
+            return None
+        shape += sizes
+        level = list(itertools.chain.from_iterable(level))
+        kinds = set(map(type, level))
+    try:
+        array = _as_array(level, kinds, dtype)
+    except (OverflowError, UnicodeEncodeError):
+        return None
+    return None if array is None else array.reshape(shape)
 
 
 def read_values(value: Any, dtype: str) -> tuple[tuple[int, ...], list]:
@@ -62,12 +98,12 @@ def read_values(value: Any, dtype: str) -> tuple[tuple[int, ...], list]:
     shape = _shape(value)
     if len(shape) >= _MOST_AXES:  # one is left for the rows
         raise invalid(f"Expecting lists nested less than {_MOST_AXES} deep but got: {len(shape)}")
-    leaves: list = []
-    _collect(value, shape, 0, leaves)
-    return shape, [_convert(leaf, dtype) for leaf in leaves]
+    values: list = []
+    _collect(value, shape, 0, dtype, values)
+    return shape, values
 
 
-def to_array(values: list, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+def to_array(shape: tuple[int, ...], values: list, dtype: str) -> np.ndarray:
     """Converted values as an array. Numbers too large for a float become infinite."""
     if dtype not in NUMPY_TYPES:  # an empty list reaches this without a value that could be refused
         raise _not_convertible([], dtype)
@@ -75,50 +111,47 @@ def to_array(values: list, shape: tuple[int, ...], dtype: str) -> np.ndarray:
         array = np.empty(len(values), np.object_)
         array[:] = values
         return array.reshape(shape)
+    read_as = np.int32 if _RANGES.get(dtype) == _RANGES["int32"] else NUMPY_TYPES[dtype]
     with np.errstate(over="ignore"):
-        return np.array(values, NUMPY_TYPES[dtype]).reshape(shape)
+        return np.array(values, read_as).astype(NUMPY_TYPES[dtype]).reshape(shape)
 
 
-def write_array(alias: str, array: np.ndarray) -> str:
-    """An output as JSON text, the way `write_rows` writes its parts.
-
-    >>> write_array("y", np.float32([[0.2, 3], [1e9, 16777217]]))
-    '[[0.2, 3.0], [1e+09, 16777216.0]]'
-    """
-    return list_text(write_rows(alias, array)) if array.ndim else _write_values(alias, array)[0]
+def read_float(value: Any, dtype: str) -> float:
+    """A JSON number as a decimal."""
+    if type(value) not in (int, float):
+        raise _wrong_type(value, dtype)
+    return float(value)
 
 
-def write_rows(alias: str, array: np.ndarray) -> list[str]:
-    """One JSON text for each element of the first axis: `*_bytes` strings in base64, other strings as text, decimals
-    as TF Serving prints them."""
-    texts = _write_values(alias, array)
-    for axis in range(array.ndim - 1, 0, -1):
-        size = array.shape[axis]
-        texts = [list_text(texts[start * size : (start + 1) * size]) for start in range(math.prod(array.shape[:axis]))]
-    return texts
+def read_bytes(value: Any) -> bytes:
+    """A JSON string, or an object with base64, as bytes."""
+    if isinstance(value, dict):
+        if not is_base64(value):
+            raise invalid(f"JSON Value: {shown(value)} not formatted correctly for base64 data")
+        symbols = _BASE64.fullmatch("".join(value["b64"].split()))
+        if symbols is None or len(symbols[2]) not in _PADDING.get(len(symbols[1]) % 4, ()):
+            raise invalid("Unable to base64 decode")
+        return base64.b64decode(symbols[1] + "=" * (-len(symbols[1]) % 4))
+    if not isinstance(value, str):
+        raise _wrong_type(value, "string")
+    return value.encode("utf-8", "surrogateescape")
 
 
-def list_text(texts: Sequence[str]) -> str:
-    """Texts of JSON values as the text of their list."""
-    return "[" + ", ".join(texts) + "]"
-
-
-def write_floats(array: np.ndarray) -> list[str]:
-    """Each number in six digits where they say it exactly, else in full; a whole one with `.0`, so that it stays a
-    decimal."""
-    if array.dtype == np.float16:
-        array = array.astype(np.float32)
-    flat = array.ravel()
-    values, full = flat.tolist(), "%.9g" if array.dtype == np.float32 else "%.17g"
-    texts = ["%g" % value for value in values]  # noqa: UP031  half the time of format
-    exact = (np.array(list(map(float, texts)), array.dtype) == flat).tolist()
-    texts = [text if same else full % value for text, same, value in zip(texts, exact, values, strict=True)]
-    return [text if "." in text or "e" in text else _NOT_FINITE.get(text) or text + ".0" for text in texts]
-
-
-def write_text(value: bytes | str) -> str:
-    """A string as JSON; bytes that are no UTF-8 are replaced."""
-    return _WRITE(value if isinstance(value, str) else value.decode("utf-8", "replace"))
+def _as_array(level: list, kinds: set[type], dtype: str) -> np.ndarray | None:
+    if dtype in _DECIMALS and kinds <= {int, float}:
+        with np.errstate(over="ignore"):
+            return np.array(level, NUMPY_TYPES[dtype])
+    if dtype == "string" and kinds <= {str}:
+        array = np.empty(len(level), np.object_)
+        array[:] = list(map(str.encode, level))
+        return array
+    if dtype == "bool" and kinds <= {bool}:
+        return np.array(level, np.bool_)
+    if dtype in _RANGES and kinds <= {int}:
+        wide = np.array(level, np.uint64 if dtype == "uint64" else np.int64)
+        fits = not level or (int(wide.min()) in _RANGES[dtype] and int(wide.max()) in _RANGES[dtype])
+        return wide.astype(NUMPY_TYPES[dtype]) if fits else None
+    return None
 
 
 def _shape(value: Any) -> tuple[int, ...]:
@@ -132,14 +165,14 @@ def _shape(value: Any) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def _collect(value: Any, shape: tuple[int, ...], level: int, leaves: list) -> None:
+def _collect(value: Any, shape: tuple[int, ...], level: int, dtype: str, values: list) -> None:
     if not isinstance(value, list):
         if level != len(shape):
             raise invalid(
                 f"JSON Value: {shown(value)} found at incorrect level: {level + 1} "
                 f"in the JSON DOM. Expected at level: {len(shape)}"
             )
-        leaves.append(value)
+        values.append(_convert(value, dtype))
         return
     if level >= len(shape):
         raise invalid(f"Encountered list at unexpected level: {level} expected < {len(shape)}")
@@ -148,54 +181,23 @@ def _collect(value: Any, shape: tuple[int, ...], level: int, leaves: list) -> No
             f"Encountered list at unexpected size: {len(value)} at level: {level} expected size: {shape[level]}"
         )
     for item in value:
-        _collect(item, shape, level + 1, leaves)
+        _collect(item, shape, level + 1, dtype, values)
 
 
 def _convert(value: Any, dtype: str) -> Any:
     """One JSON value as one element of the dtype; the JSON type must be the right one (1.0 is no integer)."""
     if dtype == "string":
         return read_bytes(value)
+    if isinstance(value, dict):
+        raise _wrong_type(value, dtype)
     if dtype not in NUMPY_TYPES:
         raise _not_convertible(value, dtype)
-    if dtype in _EXACT_INTEGERS:
+    if dtype in _DECIMALS:
         return read_float(value, dtype)
-    fits = type(value) is bool if dtype == "bool" else type(value) is int and _in_range(value, dtype)
+    fits = type(value) is bool if dtype == "bool" else type(value) is int and value in _RANGES[dtype]
     if not fits:
         raise _wrong_type(value, dtype)
     return value
-
-
-def read_float(value: Any, dtype: str) -> float:
-    """A JSON number as a decimal of the dtype; an integer that it cannot hold exactly is refused."""
-    if type(value) not in (int, float):
-        raise _wrong_type(value, dtype)
-    # Integers beyond 64 bits are read as decimals, and decimals are rounded: only integers must be exact.
-    if type(value) is int and _EXACT_INTEGERS[dtype] < abs(value) < 2**64:
-        raise invalid(f"Cannot convert JSON value: {shown(value)} to {dtype} without loss of precision.")
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-
-
-def read_bytes(value: Any) -> bytes:
-    """A JSON string, or an object with base64, as bytes."""
-    if isinstance(value, dict):
-        if not is_base64(value):
-            raise invalid(f"JSON Value: {shown(value)} not formatted correctly for base64 data")
-        text = "".join(value["b64"].split()).rstrip("=")
-        try:
-            return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
-        except (binascii.Error, ValueError):
-            raise invalid("Unable to base64 decode") from None
-    if not isinstance(value, str):
-        raise _wrong_type(value, "string")
-    return value.encode()
-
-
-def _in_range(value: int, dtype: str) -> bool:
-    limits = np.iinfo(NUMPY_TYPES[dtype])
-    return int(limits.min) <= value <= int(limits.max)
 
 
 def _wrong_type(value: Any, dtype: str) -> ServingError:
@@ -204,20 +206,3 @@ def _wrong_type(value: Any, dtype: str) -> ServingError:
 
 def _not_convertible(value: Any, dtype: str) -> ServingError:
     return ServingError("UNIMPLEMENTED", f"Conversion of JSON Value: {shown(value)} to type: {dtype}")
-
-
-def _write_values(alias: str, array: np.ndarray) -> list[str]:
-    kind = array.dtype.kind
-    if kind == "O":
-        return [_write_base64(value) if alias.endswith(BYTES_SUFFIX) else write_text(value) for value in array.ravel()]
-    if kind == "f":
-        return write_floats(array)
-    if kind == "b":
-        return ["true" if value else "false" for value in array.ravel()]
-    if kind in "iu":
-        return [str(value) for value in array.ravel().tolist()]
-    raise invalid(f"Failed to write JSON value for tensor type: {array.dtype.name}")
-
-
-def _write_base64(value: bytes) -> str:
-    return f'{{"b64": "{base64.b64encode(value).decode("ascii")}"}}'

@@ -38,8 +38,10 @@ CORS_HEADERS = {
 }
 _NAME = r"/(?P<name>[^/:]+)"
 _VERSION = r"(?:/versions/(?P<version>\d+)|/labels/(?P<label>[^/:]+))?"
+# Upper and lower case are the same, but not in the word that says what to do.
+_API = r":(?P<api>(?-i:predict|classify|regress))"
 _ROUTES = {
-    "POST": re.compile(rf"/v1/models{_NAME}{_VERSION}:(?P<api>predict|classify|regress)", re.IGNORECASE | re.ASCII),
+    "POST": re.compile(rf"/v1/models{_NAME}{_VERSION}{_API}", re.IGNORECASE | re.ASCII),
     "GET": re.compile(rf"/v1/models(?:{_NAME})?{_VERSION}(?P<metadata>/metadata)?", re.IGNORECASE | re.ASCII),
 }
 
@@ -145,8 +147,8 @@ def _read_path(method: str, path: str) -> _Asked:
         unquote(parts["name"]),
         _version(parts["version"]),
         unquote(parts["label"]),
-        parts.get("api", "").lower(),
-        bool(parts.get("metadata")),
+        parts.get("api", ""),
+        parts.get("metadata") == "/metadata",
     )
 
 

@@ -16,7 +16,7 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
-from seqattn_tf.serving.api.json_values import BYTES_SUFFIX
+from seqattn_tf.serving.api.json_text import BYTES_SUFFIX
 from seqattn_tf.serving.api.messages import SIGNATURE_DEF, to_document
 from seqattn_tf.serving.client.base import Asked, Client, Manner
 from seqattn_tf.serving.errors import ServingError

@@ -117,6 +117,8 @@ def export_examples(path: Path) -> None:
             "classes_type": ("classify", "inputs", {"classes": scores}),
             "classes_batch": ("classify", "inputs", {"classes": classes[:1]}),
             "scores_type": ("classify", "inputs", {"scores": classes}),
+            "scores_rank": ("classify", "inputs", {"classes": classes, "scores": scores[:, :, None]}),
+            "scores_batch": ("classify", "inputs", {"classes": classes, "scores": scores[:1]}),
             "uneven": ("classify", "inputs", {"classes": classes, "scores": scores[:, :1]}),
             "three": ("classify", "inputs", {"classes": classes, "scores": scores, "more": total}),
             "neither": ("classify", "inputs", {"logits": scores}),

@@ -3,6 +3,7 @@ from tensorflow.core.example import example_pb2
 from tensorflow_serving.apis import input_pb2
 
 from seqattn_tf.serving.api.examples import input_from_json, serialized_examples
+from seqattn_tf.serving.api.json_parser import parse_document
 from seqattn_tf.serving.errors import ServingError
 
 
@@ -36,6 +37,13 @@ def test_the_kind_of_a_feature_is_that_of_its_values(value, expected):
     assert features({"f": value}) == {"f": expected}
 
 
+def test_the_last_of_two_features_of_one_name_counts_and_names_may_be_no_utf8():
+    body = b'{"examples": [{"f": 1, "f": [2.5]}], "examples": [{}], "signature_name": "\\udc00"}'
+    (example,) = input_from_json(parse_document(body)).example_list.examples
+    assert list(example.features.feature["f"].float_list.value) == [2.5]
+    assert list(features({"\udcff": 1})) == ["?"]
+
+
 @pytest.mark.parametrize(
     ("document", "message"),
     [
@@ -55,7 +63,7 @@ def test_the_kind_of_a_feature_is_that_of_its_values(value, expected):
         ({"examples": [{"f": [2.0, True]}]}, "Unexpected element type in feature: f expecting type: float"),
         ({"examples": [{"f": ["a", 1]}]}, "Unexpected element type in feature: f expecting type: bytes"),
         ({"examples": [{"f": [1, "a"]}]}, "Unexpected element type in feature: f expecting type: int64"),
-        ({"examples": [{"f": 2**63}]}, "Feature: f has uint64 element. Only int64 is supported."),
+        ({"examples": [{"f": 2**63}]}, "Feature: f has uint64_t element. Only int64_t is supported."),
     ],
 )
 def test_bad_examples_are_refused_with_the_contract_s_words(document, message):

@@ -1,7 +1,10 @@
+import copy
 import json
+import random
 
 import numpy as np
 import pytest
+from ml_dtypes import bfloat16
 
 from seqattn_tf.serving.api.json_codec import (
     decode_inputs,
@@ -11,10 +14,12 @@ from seqattn_tf.serving.api.json_codec import (
     read_signature_name,
 )
 from seqattn_tf.serving.api.json_parser import parse_document
+from seqattn_tf.serving.api.json_values import NUMPY_TYPES, read_regular, read_values, to_array
 from seqattn_tf.serving.errors import ServingError
 
 ONE = {"x": "float"}
 TWO = {"a": "string", "b": "int32"}
+INTEGERS = np.int32([1, 2])
 
 
 def decode(document, dtypes):
@@ -37,7 +42,19 @@ def decode(document, dtypes):
         ({"inputs": {"x": []}}, ONE, {"x": np.zeros([0], np.float32)}),
         ({"inputs": []}, {"a": "string"}, {"a": np.empty([0], object)}),
         ({"inputs": [[], []]}, ONE, {"x": np.zeros([2, 0], np.float32)}),
-        ({"inputs": [1e39, -1e39, 10**400]}, ONE, {"x": np.float32([np.inf, -np.inf, np.inf])}),
+        ({"inputs": [1e39, -1e39, 10**300]}, ONE, {"x": np.float32([np.inf, -np.inf, np.inf])}),
+        ({"inputs": [2**24 + 1, 2**64]}, ONE, {"x": np.float32([2**24, 2**64])}),
+        ({"inputs": [2**53 + 1]}, {"x": "double"}, {"x": np.float64([2**53])}),
+        ({"inputs": [-1, 300]}, {"x": "uint8"}, {"x": np.uint8([255, 44])}),
+        ({"inputs": [128, -129]}, {"x": "int8"}, {"x": np.int8([-128, 127])}),
+        ({"instances": [2**31 - 1, 32768]}, {"x": "int16"}, {"x": np.int16([-1, -32768])}),
+        ({"inputs": ["\udcff"]}, {"a": "string"}, {"a": [b"\xff"]}),
+        ({"inputs": {"b64": "aGk."}}, {"a": "string"}, {"a": b"hi"}),
+        (
+            {"instances": [{"a": "t", "b": 1}, {"b": 2, "a": {"b64": "dQ"}}]},
+            TWO,
+            {"a": [b"t", b"u"], "b": np.int32([1, 2])},
+        ),
         ({"inputs": [True]}, {"x": "bool"}, {"x": np.array([True])}),
         ({"inputs": [2**64 - 1]}, {"x": "uint64"}, {"x": np.uint64([2**64 - 1])}),
         ({"inputs": [-(2**63)]}, {"x": "int64"}, {"x": np.int64([-(2**63)])}),
@@ -58,7 +75,7 @@ def test_inputs_are_read(document, dtypes, expected):
     [
         ({}, ONE, "Missing 'inputs' or 'instances' key"),
         ({"inputs": 1, "instances": [1]}, ONE, "Not formatted correctly expecting only one of"),
-        ({"instances": 1}, ONE, "Excepting 'instances' to be an list/array"),
+        ({"instances": 1}, ONE, "Expecting 'instances' to be an list/array"),
         ({"instances": []}, ONE, "No values in 'instances' array"),
         ({"instances": [1.0]}, {"k": "int32"}, "Error: INVALID_ARGUMENT: JSON Value: 1.0 Type: Number is not of"),
         ({"inputs": ["x"]}, ONE, 'JSON Value: "x" Type: String is not of expected type: float'),
@@ -67,9 +84,16 @@ def test_inputs_are_read(document, dtypes, expected):
         ({"inputs": [1]}, {"a": "string"}, "JSON Value: 1 Type: Number is not of expected type: string"),
         ({"inputs": [0]}, {"b": "bool"}, "JSON Value: 0 Type: Number is not of expected type: bool"),
         ({"inputs": [2**31]}, {"k": "int32"}, "Type: Number is not of expected type: int32"),
-        ({"inputs": [-1]}, {"k": "uint8"}, "Type: Number is not of expected type: uint8"),
+        ({"inputs": [2**31]}, {"k": "uint8"}, "Type: Number is not of expected type: uint8"),
+        ({"inputs": [2**32]}, {"k": "uint32"}, "Type: Number is not of expected type: uint32"),
+        (
+            {"inputs": [2**64]},
+            {"k": "uint64"},
+            "JSON Value: 1.84467441e+19 Type: Number is not of",
+        ),
+        ({"inputs": [0.1234567891]}, {"k": "int64"}, "JSON Value: 0.123456791 Type: Number is not of"),
+        ({"inputs": [[1, "x"], [2]]}, ONE, 'JSON Value: "x" Type: String is not of expected type: float'),
         ({"inputs": [{"y": 1}]}, ONE, "Type: Object is not of expected type: float"),
-        ({"inputs": [2**24]}, ONE, "Cannot convert JSON value: 16777216 to float without loss of precision."),
         ({"inputs": [[1, 2], [3]]}, ONE, "Encountered list at unexpected size: 1 at level: 1 expected size: 2"),
         ({"inputs": [[1], 2]}, ONE, "found at incorrect level: 2 in the JSON DOM. Expected at level: 2"),
         ({"inputs": [1, [2]]}, ONE, "Encountered list at unexpected level: 1 expected < 1"),
@@ -90,6 +114,8 @@ def test_inputs_are_read(document, dtypes, expected):
         ({"inputs": ["t"]}, TWO, "inputs is a plain value/list, but expecting an object"),
         ({"inputs": [{"b64": "_-8="}]}, {"a": "string"}, "Unable to base64 decode"),
         ({"inputs": [{"b64": "A"}]}, {"a": "string"}, "Unable to base64 decode"),
+        ({"inputs": [{"b64": "aGVsbG8=="}]}, {"a": "string"}, "Unable to base64 decode"),
+        ({"inputs": [{"b64": "é"}]}, {"a": "string"}, "Unable to base64 decode"),
         ({"inputs": [{"b64": 1}]}, {"a": "string"}, "not formatted correctly for base64 data"),
         ({"instances": [1.0]}, {"x": "half"}, "Error: UNIMPLEMENTED: Conversion of JSON Value: 1.0 to type: half"),
     ],
@@ -101,40 +127,23 @@ def test_bad_inputs_are_refused_with_the_contract_s_words(document, dtypes, mess
     assert message in raised.value.message
 
 
+@pytest.mark.parametrize("dtype", NUMPY_TYPES)
+def test_the_quick_way_and_the_careful_way_read_the_same(dtype):
+    draw = random.Random(dtype)
+    leaves = {"string": ["a", "é", ""], "bool": [True, False], "float": [1, 0.1, -3.5e38]}.get(dtype, [0, 1, 127, 255])
+    for _ in range(50):
+        value = draw.choice(leaves)
+        for _ in range(draw.randrange(4)):
+            value = [copy.deepcopy(value) for _ in range(draw.randrange(3))]
+        quick, careful = read_regular(value, dtype), to_array(*read_values(value, dtype), dtype)
+        assert (quick.dtype, quick.shape, quick.tolist()) == (careful.dtype, careful.shape, careful.tolist())
+
+
 @pytest.mark.parametrize("values", [[1.0], []])
 def test_a_type_that_json_cannot_carry_is_unimplemented_in_columns(values):
     with pytest.raises(ServingError, match=r"Conversion of JSON Value: .* to type: bfloat16") as raised:
         decode({"inputs": values}, {"x": "bfloat16"})
     assert raised.value.http_status == 501
-
-
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        (b"", "JSON Parse error: The document is empty"),
-        (b" \n", "JSON Parse error: The document is empty. at offset: 2"),
-        (b"{", "JSON Parse error: Missing a name for object member. at offset: 1"),
-        (b' {"a" 1}', "JSON Parse error: Missing a colon after a name of object member. at offset: 6"),
-        ('{"é": nul}'.encode(), "JSON Parse error: Invalid value. at offset: 7"),
-        (b'{"]a": [1, {"b": 1} "]"', "JSON Parse error: Missing a comma or ] after an array element. at offset: 20"),
-        (b'{"[a": [1, 2] "b"', "JSON Parse error: Missing a comma or } after an object member. at offset: 14"),
-        (b'{"a": "b', "JSON Parse error: Missing a closing quotation mark in string. at offset: 6"),
-        (b'{"a": "\\x"}', "JSON Parse error: Invalid escape character in string. at offset: 7"),
-        (b'{"a": "\\u12x4"}', "JSON Parse error: Incorrect hex digit after \\u escape in string. at offset: "),
-        (b'{"a": "\n"}', "JSON Parse error: Invalid encoding in string. at offset: 7"),
-        (b"[1]", "Is not object"),
-        (b'{"a": "\xff"}', "JSON Parse error: Invalid encoding in string. at offset: 7"),
-        (b'{"a": "\\ud800"}', "JSON Parse error: The surrogate pair in string is invalid."),
-        (b'{"a": 1, "\\uDC00x": 2}', "JSON Parse error: The surrogate pair in string is invalid."),
-        (b"[" * 200_000, "nested too deeply"),
-        (b'{"a": ' + b"1" * 5000 + b"}", "Number too big"),
-    ],
-)
-def test_bodies_that_are_no_json_object(body, message):
-    with pytest.raises(ServingError) as raised:
-        parse_document(body)
-    assert raised.value.code == "INVALID_ARGUMENT"
-    assert message in raised.value.message
 
 
 def read_and_decode(body):
@@ -153,11 +162,6 @@ def test_deep_bodies_are_refused_whatever_they_say(depth, key, opened, closed):
         read_and_decode(body)
     assert raised.value.code == "INVALID_ARGUMENT"
     assert len(raised.value.message) < 1000
-
-
-def test_documents_may_have_a_mark_before_and_bytes_after():
-    assert parse_document(b'\xef\xbb\xbf {"a": [NaN, -Infinity]} trailing')["a"][1] == -np.inf
-    assert parse_document(b'{"a": "\\ud83d\\ude00"}') == {"a": "\N{GRINNING FACE}"}
 
 
 def test_signature_name_must_be_a_string():
@@ -187,7 +191,7 @@ def strings(*values):
             '{"outputs": [0.333333343, 16777215.0, 9e+06, 1e-05, -0.0]}',
         ),
         ({"y": np.float64([0.1, 1 / 3, 1e300])}, False, '{"outputs": [0.1, 0.33333333333333331, 1e+300]}'),
-        ({"y": np.float16([0.1, 2])}, False, '{"outputs": [0.0999755859, 2.0]}'),
+        ({"y": np.zeros([0], np.float16)}, False, '{"outputs": []}'),
         ({"y": np.zeros([2, 0, 3])}, False, '{"outputs": [[], []]}'),
         ({"y": np.zeros([2, 1, 0])}, True, '{"predictions": [[[]], [[]]]}'),
         ({"s": np.array(b"a\0", object)}, False, '{"outputs": "a\\u0000"}'),
@@ -226,6 +230,10 @@ def test_results_are_written():
         ({"y": np.float32(2)}, "Tensor name: y has no shape information"),
         ({"a": np.zeros(2), "b": np.zeros(3)}, "Tensor name: b has inconsistent batch size: 3 expecting: 2"),
         ({"y": np.zeros(1, complex)}, "Failed to write JSON value for tensor type: complex128"),
+        ({"y": np.zeros(1, np.float16)}, "Failed to write JSON value for tensor type: half"),
+        ({"y": np.zeros(1, np.uint16)}, "Failed to write JSON value for tensor type: uint16"),
+        ({"y": np.zeros(1, bfloat16)}, "Failed to write JSON value for tensor type: bfloat16"),
+        ({}, "Cannot convert empty tensor map to JSON"),
     ],
 )
 def test_outputs_that_have_no_rows(outputs, message):

@@ -138,7 +138,7 @@ def test_rest_requests_are_counted_by_outcome(repository):
             post(url, {"instances": ["a"]})
         post(url, b"{")
         post(url, {"instances": ["a"]}, "/v1/models/toy/versions/99:predict")
-        post(url, {"instances": ["a"]}, "/v1/models/no:PREDICT")
+        post(url, {"instances": ["a"]}, "/v1/models/no:predict")
         post(url, {"examples": [{}, {}]}, "/v1/models/ex:classify")
         post(url, {"signature_name": "regress", "examples": [{}, {}]}, "/v1/models/ex:regress")
         http_request(url, "GET", "/v1/models/toy")

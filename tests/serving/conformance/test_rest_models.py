@@ -20,6 +20,7 @@ STATUS = [  # asked of /v1/models/... | the versions in the answer
     ("toy/labels/stable", ["2", "1"]),  # a label is no part of this question
     ("toy/labels/no", ["2", "1"]),
     ("/V1/MODELS/examples", ["1"]),
+    ("examples/METADATA", ["1"]),  # the word counts only as it is spelled
 ]
 
 

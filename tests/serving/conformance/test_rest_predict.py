@@ -25,7 +25,7 @@ NOTED = [  # what | asked of /v1/models/... | body | answer
     ("by version", "half_plus_two/versions/123:predict", '{"instances": [1.0]}', '{"predictions": [2.5]}'),
     ("zeros in front", "half_plus_two/versions/00123:predict", '{"instances": [1.0]}', '{"predictions": [2.5]}'),
     ("by label", "half_plus_two/labels/stable:predict", '{"instances": [1.0]}', '{"predictions": [2.5]}'),
-    ("any case", "/V1/Models/half_plus_two:PREDICT", '{"instances": [1.0]}', '{"predictions": [2.5]}'),
+    ("any case in the path", "/V1/Models/half_plus_two:predict", '{"instances": [1.0]}', '{"predictions": [2.5]}'),
     ("escaped", "half%5Fplus%5Ftwo:predict", '{"instances": [1.0]}', '{"predictions": [2.5]}'),
     ("one value", "half_plus_two:predict", '{"inputs": 1.0}', '{"outputs": 2.5}'),
     ("no rows", "half_plus_two:predict", '{"inputs": []}', '{"outputs": []}'),
@@ -124,8 +124,15 @@ MAPPED = [  # "JSON mapping" and "JSON conformance": dtype | input | output
     ("float", "[1e3, 1.5e-7, 2E2]", "[1000.0, 1.5e-07, 200.0]"),
     ("float", "[0.2, 9000000.0, 0.00003]", "[0.2, 9e+06, 3e-05]"),  # six digits where they say it exactly
     ("float", "[9000001.0, 0.123456789]", "[9000001.0, 0.123456791]"),  # else all nine
-    ("float", "[16777215]", "[16777215.0]"),
-    ("double", "[0.1, 1e300, 9007199254740991]", "[0.1, 1e+300, 9007199254740991.0]"),
+    ("float", "[16777215, 16777217]", "[16777215.0, 16777216.0]"),  # an integer may be too long for it
+    ("float", "[1435774380, 1435774380.0]", "[1.43577434e+09, 1.43577434e+09]"),
+    ("float", "[1e39, -1e39, 1.7976931348623157e308]", "[Infinity, -Infinity, Infinity]"),
+    ("float", "[2.2250738585072014e-308, -2.2250738585072014e-308]", "[0.0, -0.0]"),
+    ("float", "[Inf, -Inf, -NaN]", "[Infinity, -Infinity, NaN]"),
+    ("uint8", "[-1, 256, 300]", "[255, 0, 44]"),  # the small types lose what is beyond them
+    ("int8", "[128, -129]", "[-128, 127]"),
+    ("int16", "[32768, 2147483647]", "[-32768, -1]"),
+    ("double", "[0.1, 1e300, 9007199254740993]", "[0.1, 1e+300, 9007199254740992.0]"),
     ("double", "[0.123456789012345678]", "[0.12345678901234568]"),
     ("float", "1.5", "1.5"),  # no list, no dimension
     ("int32", "[[[1, 2]], [[3, 4]]]", "[[[1, 2]], [[3, 4]]]"),

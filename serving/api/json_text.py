@@ -1,0 +1,75 @@
+"""Numpy arrays as JSON text, by the rules of TF Serving's REST API. Knows no TensorFlow."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from seqattn_tf.serving.errors import invalid
+
+BYTES_SUFFIX = "_bytes"
+_WRITE = json.JSONEncoder(ensure_ascii=False).encode  # `json.dumps` would make an encoder for every string
+_NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+_NOT_WRITTEN = {"float16": "half", "uint16": "uint16"}  # numpy's name -> TF Serving's, which writes neither
+
+
+def write_array(alias: str, array: np.ndarray) -> str:
+    """An output as JSON text, the way `write_rows` writes its parts.
+
+    >>> write_array("y", np.float32([[0.2, 3], [1e9, 16777217]]))
+    '[[0.2, 3.0], [1e+09, 16777216.0]]'
+    """
+    return list_text(write_rows(alias, array)) if array.ndim else _write_values(alias, array)[0]
+
+
+def write_rows(alias: str, array: np.ndarray) -> list[str]:
+    """One JSON text for each element of the first axis: `*_bytes` strings in base64, other strings as text, decimals
+    as TF Serving prints them."""
+    texts = _write_values(alias, array)
+    for axis in range(array.ndim - 1, 0, -1):
+        size = array.shape[axis]
+        texts = [list_text(texts[start * size : (start + 1) * size]) for start in range(math.prod(array.shape[:axis]))]
+    return texts
+
+
+def list_text(texts: Sequence[str]) -> str:
+    """Texts of JSON values as the text of their list."""
+    return "[" + ", ".join(texts) + "]"
+
+
+def write_floats(array: np.ndarray) -> list[str]:
+    """Each number in six digits where they say it exactly, else in full; a whole one with `.0`, so that it stays a
+    decimal."""
+    flat = array.ravel()
+    values, full = flat.tolist(), "%.9g" if array.dtype == np.float32 else "%.17g"
+    texts = ["%g" % value for value in values]  # noqa: UP031  half the time of format
+    exact = (np.array(list(map(float, texts)), array.dtype) == flat).tolist()
+    texts = [text if same else full % value for text, same, value in zip(texts, exact, values, strict=True)]
+    return [text if "." in text or "e" in text else _NOT_FINITE.get(text) or text + ".0" for text in texts]
+
+
+def write_text(value: bytes | str) -> str:
+    """A string as JSON; bytes that are no UTF-8 are replaced."""
+    return _WRITE(value if isinstance(value, str) else value.decode("utf-8", "replace"))
+
+
+def _write_values(alias: str, array: np.ndarray) -> list[str]:
+    kind = array.dtype.kind
+    if not array.size:
+        return []
+    if kind == "O":
+        return [_write_base64(value) if alias.endswith(BYTES_SUFFIX) else write_text(value) for value in array.ravel()]
+    if kind == "b":
+        return ["true" if value else "false" for value in array.ravel()]
+    if kind in "fiu" and array.dtype.name not in _NOT_WRITTEN:
+        return write_floats(array) if kind == "f" else [str(value) for value in array.ravel().tolist()]
+    name = _NOT_WRITTEN.get(array.dtype.name, array.dtype.name)
+    raise invalid(f"Failed to write JSON value for tensor type: {name}")
+
+
+def _write_base64(value: bytes) -> str:
+    return f'{{"b64": "{base64.b64encode(value).decode("ascii")}"}}'
