@@ -79,6 +79,7 @@ class Server:
     def __init__(self, config: ServerConfig):
         self.config = config
         self.metrics = Metrics()
+        self._session_config = _session_config(config)
         self._batcher = Batcher(_batching(config)) if config.enable_batching else None
         self._certificates = Certificates.from_file(config.ssl_config_file) if config.ssl_config_file else None
         self._token = Token.from_file(config.bearer_token_file) if config.bearer_token_file else Token()
@@ -183,8 +184,9 @@ class Server:
     def _engine(self, path: Path) -> Engine:
         """What runs the model of a version folder."""
         if self.config.prefer_tflite_model and (path / LITE_FILE).is_file():
-            return LiteEngine(path / LITE_FILE)
-        return SessionEngine(path, _session_config(self.config))
+            interpreters = self.config.num_tflite_pools * self.config.num_tflite_interpreters_per_pool
+            return LiteEngine(path / LITE_FILE, interpreters)
+        return SessionEngine(path, self._session_config, self.config.saved_model_tags.split(","))
 
     def _load_models(self) -> None:
         """One model must serve. Others may fail to load: their status says why."""
@@ -305,10 +307,15 @@ def _models(config: ServerConfig) -> Callable[[], Models]:
 
 
 def _session_config(config: ServerConfig) -> config_pb2.ConfigProto:
-    return config_pb2.ConfigProto(
+    """How sessions run: what the flags say, or the file, which replaces them all."""
+    if config.tensorflow_session_config_file is not None:
+        return read(config.tensorflow_session_config_file, config_pb2.ConfigProto(), "tensorflow_session_config_file")
+    wanted = config_pb2.ConfigProto(
         intra_op_parallelism_threads=config.tensorflow_intra_op_parallelism,
         inter_op_parallelism_threads=config.tensorflow_inter_op_parallelism,
     )
+    wanted.gpu_options.per_process_gpu_memory_fraction = config.per_process_gpu_memory_fraction
+    return wanted
 
 
 def _batching(config: ServerConfig) -> BatchingParameters:

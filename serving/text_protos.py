@@ -41,7 +41,7 @@ _MESSAGES = {
 def _build() -> dict[str, type[Message]]:
     file = descriptor_pb2.FileDescriptorProto(
         name="seqattn_tf/serving/text_protos.proto",
-        package="seqattn_tf.serving",
+        package="tensorflow.serving",
         syntax="proto3",
         dependency=[wrappers_pb2.DESCRIPTOR.name],
     )
@@ -50,13 +50,13 @@ def _build() -> dict[str, type[Message]]:
         for number, (name, kind) in enumerate(fields.items(), 1):
             label = _FIELD.LABEL_REPEATED if kind.startswith("repeated ") else _FIELD.LABEL_OPTIONAL
             kind = kind.removeprefix("repeated ")
-            number_of_type, type_name = _TYPES.get(kind, (_FIELD.TYPE_MESSAGE, f".seqattn_tf.serving.{kind}"))
+            number_of_type, type_name = _TYPES.get(kind, (_FIELD.TYPE_MESSAGE, f".tensorflow.serving.{kind}"))
             entry.field.add(name=name, number=number, label=label, type=number_of_type, type_name=type_name)
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(wrappers_pb2.DESCRIPTOR.serialized_pb)
     pool.Add(file)
     return {
-        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"seqattn_tf.serving.{name}"))
+        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"tensorflow.serving.{name}"))
         for name in _MESSAGES
     }
 
@@ -64,18 +64,23 @@ def _build() -> dict[str, type[Message]]:
 _CLASSES = _build()
 
 
-def read(path: Path, message: str, flag: str) -> Message:
+def read(path: Path, message: str | Message, flag: str) -> Message:
     """The message in a file.
 
     Args:
         path: the file.
-        message: which message it holds: BatchingParameters, MonitoringConfig or SSLConfig.
+        message: an empty one to read into, or a name: BatchingParameters, MonitoringConfig or SSLConfig.
         flag: the flag that named the file, for the error.
 
     Raises:
         ValueError: the file is not there or does not hold such a message.
     """
+    wanted = _CLASSES[message]() if isinstance(message, str) else message
     try:
-        return text_format.Parse(path.read_text(encoding="utf-8"), _CLASSES[message]())
-    except (OSError, UnicodeDecodeError, text_format.ParseError) as error:
-        raise ValueError(f"{flag}: expected a file with {message} in text form. Received: {path} ({error})") from error
+        return text_format.Parse(path.read_text(encoding="utf-8"), wanted)
+    except OSError as error:
+        name = wanted.DESCRIPTOR.name
+        raise ValueError(f"{flag}: expected a file with {name} in text form. Received: {path} ({error})") from error
+    except (UnicodeDecodeError, text_format.ParseError) as error:  # in the words by which TF Serving's users know it
+        name = wanted.DESCRIPTOR.full_name
+        raise ValueError(f"{flag}: Error parsing text-format {name}: {error}. Received: {path}") from error

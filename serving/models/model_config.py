@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from google.protobuf import text_format
 from tensorflow_serving.config import model_server_config_pb2
 
 from seqattn_tf.serving.errors import ServingError, invalid
+from seqattn_tf.serving.text_protos import read
 
 PLATFORM = "tensorflow"
 MAX_VERSION = 2**63 - 1
@@ -64,12 +64,7 @@ def read_config_file(path: Path) -> model_server_config_pb2.ModelServerConfig:
     Raises:
         ValueError: the file is not there or not such a text.
     """
-    try:
-        return text_format.Parse(path.read_text(encoding="utf-8"), model_server_config_pb2.ModelServerConfig())
-    except (OSError, UnicodeDecodeError, text_format.ParseError) as error:
-        raise ValueError(
-            f"model_config_file: expected a ModelServerConfig in text form. Received: {path} ({error})"
-        ) from error
+    return read(path, model_server_config_pb2.ModelServerConfig(), "model_config_file")
 
 
 def listed_models(config: model_server_config_pb2.ModelServerConfig) -> Models:

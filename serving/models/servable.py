@@ -85,7 +85,7 @@ class Servable:
         for alias, info in signature.inputs.items():
             _check_dtype(alias, info, arrays[alias])
         wanted = output_filter or sorted(signature.outputs)
-        if self._queues and _has_rows(arrays):
+        if self._queues and _rows(arrays):
             outputs = self._queues[name](arrays, timeout)
         else:
             outputs = self._engine.run(name, arrays, wanted, timeout)
@@ -103,10 +103,16 @@ def _run_whole(
     return engine.run(name, inputs, outputs, timeout)
 
 
-def _has_rows(arrays: Mapping[str, np.ndarray]) -> bool:
-    """Whether there is something to bring together: rows, and of every input the same number."""
-    rows = {len(array) if array.ndim else 0 for array in arrays.values()}
-    return len(rows) == 1 and 0 not in rows
+def _rows(arrays: Mapping[str, np.ndarray]) -> int:
+    """How many rows there are to bring together; refuses what has none that could be, as TF Serving does."""
+    if not arrays:
+        raise invalid("Batching Run() must have at least one input tensor")
+    if not all(array.ndim for array in arrays.values()):
+        raise invalid("Batching Run() input tensors must have at least one dimension")
+    rows = {len(array) for array in arrays.values()}
+    if len(rows) > 1:
+        raise invalid("Batching Run() input tensors must have equal 0th-dimension size")
+    return rows.pop()
 
 
 def _completed(signature: meta_graph_pb2.SignatureDef, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

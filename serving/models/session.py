@@ -37,19 +37,25 @@ class SessionEngine:
 
     Args:
         path: the folder of `saved_model.pb`.
-        config: of the session: threads, compilation.
+        config: of the session: threads, memory.
+        tags: of the graph in it.
 
     Raises:
         ServingError: it holds no SavedModel, a broken one, or none for serving.
         tf.errors.OpError: what TensorFlow says of one that it cannot restore.
     """
 
-    def __init__(self, path: Path, config: config_pb2.ConfigProto | None = None):
-        loader = _loader(path)
+    def __init__(
+        self,
+        path: Path,
+        config: config_pb2.ConfigProto | None = None,
+        tags: Sequence[str] = (tf.saved_model.SERVING,),
+    ):
+        loader = _loader(path, tags)
         session = tf.compat.v1.Session(graph=tf.Graph(), config=config)
         weakref.finalize(self, session.close).atexit = False
         try:
-            loaded = loader.load(session, [tf.saved_model.SERVING])
+            loaded = loader.load(session, tags)
         except ValueError:  # the C++ loader takes it for a model without weights, and fails when they are read
             raise ServingError("DATA_LOSS", "expected whole weights in variables/. Received: none") from None
         self.signature_defs = dict(loaded.signature_def)
@@ -176,7 +182,7 @@ class _Run:
                 pywrap_tf_session.TF_DeleteBuffer(options)
 
 
-def _loader(path: Path) -> loader_impl.SavedModelLoader:
+def _loader(path: Path, tags: Sequence[str]) -> loader_impl.SavedModelLoader:
     """What reads the model; its faults in the words of TensorFlow's C++ loader."""
     if not (path / "saved_model.pb").is_file() and not (path / "saved_model.pbtxt").is_file():
         raise ServingError("NOT_FOUND", "Could not find SavedModel .pb or .pbtxt at supplied export directory path")
@@ -185,10 +191,10 @@ def _loader(path: Path) -> loader_impl.SavedModelLoader:
     except OSError:
         raise ServingError("DATA_LOSS", "Can't parse saved_model.pb as binary proto") from None
     try:
-        loader.get_meta_graph_def_from_tags([tf.saved_model.SERVING])
+        loader.get_meta_graph_def_from_tags(tags)
     except RuntimeError:
         raise ServingError(
-            "NOT_FOUND", f"Could not find meta graph def matching supplied tags: {{ {tf.saved_model.SERVING} }}"
+            "NOT_FOUND", f"Could not find meta graph def matching supplied tags: {{ {' '.join(tags)} }}"
         ) from None
     return loader
 

@@ -154,7 +154,7 @@ def test_certificates_that_cannot_be_used(tmp_path, ssl_config, authority):
     for text, message in (
         ("server_key: 'x'", "expected server_key and server_cert"),
         ("server_key: 'x' server_cert: 'y' client_verify: true", "expected custom_ca with client_verify"),
-        ("key: 'x'", "ssl_config_file: expected a file with SSLConfig in text form"),
+        ("key: 'x'", "ssl_config_file: Error parsing text-format tensorflow.serving.SSLConfig: 1:1"),
     ):
         path.write_text(text)
         with pytest.raises(ValueError, match=message):

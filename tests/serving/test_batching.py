@@ -172,8 +172,14 @@ def test_the_parameter_file(tmp_path):
     path.write_text("")
     assert BatchingParameters.from_file(path) == BatchingParameters()
     for wrong, message in (
-        ("max_batch_size: 3", "batching_parameters_file: expected a file with BatchingParameters"),
-        ("batch_size { value: 3 }", "batching_parameters_file: expected a file with BatchingParameters"),
+        (
+            "max_batch_size: 3",
+            r"Error parsing text-format tensorflow\.serving\.BatchingParameters: 1:",
+        ),
+        (
+            "batch_size { value: 3 }",
+            r"Error parsing text-format tensorflow\.serving\.BatchingParameters: 1:",
+        ),
         ("allowed_batch_sizes: 8 max_batch_size { value: 4 }", "allowed_batch_sizes: expected .* the last is 4"),
         ("max_batch_size { value: 0 }", "expected at least 1"),
         ("num_batch_threads { value: -1 }", "expected no negative number"),

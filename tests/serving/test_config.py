@@ -175,4 +175,5 @@ def test_a_bad_config_file_is_told_in_one_line_and_by_us_alone(text, tmp_path, c
     first, second, told = capfd.readouterr().err.splitlines()
     assert first.startswith("the embedded server")
     assert second == "--num_load_threads has no effect in the embedded server: versions are loaded one after the other"
-    assert told.startswith("seqattn serve: model_config_file: expected a ModelServerConfig in text form. Received: ")
+    expected = "seqattn serve: model_config_file: Error parsing text-format tensorflow.serving.ModelServerConfig: 1:"
+    assert told.startswith(expected)

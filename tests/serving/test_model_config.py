@@ -71,7 +71,7 @@ def test_a_custom_config_is_refused():
 
 def test_a_config_file(tmp_path):
     path = tmp_path / "models.config"
-    with pytest.raises(ValueError, match="model_config_file: expected a ModelServerConfig in text form"):
+    with pytest.raises(ValueError, match="model_config_file: expected a file with ModelServerConfig in text form"):
         read_config_file(path)
     path.write_text("# two models\nmodel_config_list { " + entry() + entry(name="b") + " }")
     assert sorted(listed_models(read_config_file(path))) == ["a", "b"]

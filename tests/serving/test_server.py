@@ -145,3 +145,20 @@ def test_a_client_outlives_a_restart_of_its_server(repository_root):
     with Server(ServerConfig(repository_root, rest_api_port=port, port=0)):
         assert client.predict("toy", {"text": ["a"]})["upper"].tolist() == ["A"]
         client.close()
+
+
+def test_flags_of_the_session_reach_it(repository_root, exports, tmp_path):
+    flags = {"tensorflow_intra_op_parallelism": 3, "tensorflow_inter_op_parallelism": 2}
+    wanted = Server(config(repository_root, **flags, per_process_gpu_memory_fraction=0.5))._session_config
+    assert (wanted.intra_op_parallelism_threads, wanted.inter_op_parallelism_threads) == (3, 2)
+    assert wanted.gpu_options.per_process_gpu_memory_fraction == 0.5
+    file = tmp_path / "session.txt"
+    file.write_text("intra_op_parallelism_threads: 1  # one is enough")
+    with Server(config(repository_root, tensorflow_session_config_file=file)) as server:
+        engine = server.repository.get("toy")._engine
+        assert engine._session._config.intra_op_parallelism_threads == 1
+    file.write_text("threads: 1")
+    with pytest.raises(ValueError, match=r"Error parsing text-format tensorflow\.ConfigProto: 1:1"):
+        Server(config(repository_root, tensorflow_session_config_file=file))
+    with pytest.raises(ValueError, match=r"matching supplied tags: \{ serve gpu \}"):
+        Server(config(repository_root, saved_model_tags="serve,gpu")).start()
