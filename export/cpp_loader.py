@@ -44,6 +44,7 @@ DTYPES = {
 _NUMBERS = {np.dtype(dtype): number for number, dtype in DTYPES.items()}
 _STRING, _STRING_BYTES = 7, 24  # a TF_TString
 _POINTER = ctypes.c_void_p
+_START = "import runpy, sys; sys.argv.pop(0); runpy.run_path(sys.argv[0], run_name='__main__')"
 
 
 class Ask(NamedTuple):
@@ -61,18 +62,23 @@ class Told(NamedTuple):
     message: str = ""
 
 
-def ask(folder: Path, asks: Sequence[Ask], timeout: float = 600.0) -> list[Told]:
+def ask(folder: Path, asks: Sequence[Ask], timeout: float = 600.0, python: str = sys.executable) -> list[Told]:
     """Loads a SavedModel in a clean process and runs each ask.
+
+    Args:
+        folder: holds `saved_model.pb`.
+        asks: what to run, one after the other.
+        timeout: seconds for all of it.
+        python: an interpreter with TensorFlow and TensorFlow Text, of whichever release; this file is all it needs.
 
     Raises:
         ValueError: it does not load, or the library crashed or was too slow; with its own words.
     """
-    command = [sys.executable, "-m", "seqattn_tf.export.cpp_loader", str(Path(folder).resolve())]
+    command = [python, "-c", _START, __file__, str(Path(folder).resolve())]
     environment = {"TF_CPP_MIN_LOG_LEVEL": "3", **os.environ}
+    plain = pickle.dumps([tuple(one) for one in asks])  # so that it can be read where this package is not installed
     try:
-        done = subprocess.run(
-            command, input=pickle.dumps(list(asks)), capture_output=True, env=environment, timeout=timeout, check=False
-        )
+        done = subprocess.run(command, input=plain, capture_output=True, env=environment, timeout=timeout, check=False)
     except subprocess.TimeoutExpired:
         raise ValueError(
             f"{folder}: expected answers of TensorFlow's C++ loader within {timeout:g} s. Received: none"
@@ -81,10 +87,10 @@ def ask(folder: Path, asks: Sequence[Ask], timeout: float = 600.0) -> list[Told]
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
         how = signal.Signals(-done.returncode).name if done.returncode < 0 else said[-1] if said else done.returncode
         raise ValueError(f"{folder}: expected that TensorFlow's C++ loader survives it. Received: {how}")
-    told = pickle.loads(done.stdout)
-    if isinstance(told, Told):
-        raise ValueError(f"{folder}: expected a model that TensorFlow's C++ loader loads. Received: {told.message}")
-    return told
+    refusal, told = pickle.loads(done.stdout)
+    if refusal:
+        raise ValueError(f"{folder}: expected a model that TensorFlow's C++ loader loads. Received: {refusal}")
+    return [Told(*one) for one in told]
 
 
 class CppError(Exception):
@@ -236,21 +242,20 @@ def _folder(package: str) -> Path:
     return Path(found.submodule_search_locations[0])
 
 
-def _answer(folder: str, asks: Sequence[Ask]) -> Told | list[Told]:
+def _answer(folder: str, asks: Sequence[tuple]) -> tuple[str, list[tuple]]:
+    """Why the model does not load, or what each ask gave, as the fields of `Told`."""
     try:
         session = CppSession(folder)
     except CppError as error:
-        return Told(code=error.code, message=str(error))
-    told = []
-    for one in asks:
+        return str(error), []
+    told: list[tuple] = []
+    for feeds, fetches in asks:
         try:
-            told.append(Told(session.run(*one)))
+            told.append((session.run(feeds, fetches),))
         except CppError as error:
-            told.append(Told(code=error.code, message=str(error)))
-    return told
+            told.append(((), error.code, str(error)))
+    return "", told
 
 
 if __name__ == "__main__":
-    from seqattn_tf.export import cpp_loader  # so that what is pickled has the module's name, not __main__
-
-    pickle.dump(cpp_loader._answer(sys.argv[1], pickle.load(sys.stdin.buffer)), sys.stdout.buffer)
+    pickle.dump(_answer(sys.argv[1], pickle.load(sys.stdin.buffer)), sys.stdout.buffer)

@@ -14,7 +14,7 @@ from seqattn_tf.serving.errors import invalid
 BYTES_SUFFIX = "_bytes"
 _WRITE = json.JSONEncoder(ensure_ascii=False).encode  # `json.dumps` would make an encoder for every string
 _NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
-_NOT_WRITTEN = {"float16": "half", "uint16": "uint16"}  # numpy's name -> TF Serving's, which writes neither
+_NOT_WRITTEN = {np.dtype(np.float16): "half", np.dtype(np.uint16): "uint16"}  # by TF Serving, in its words
 
 
 def write_array(alias: str, array: np.ndarray) -> str:
@@ -65,9 +65,9 @@ def _write_values(alias: str, array: np.ndarray) -> list[str]:
         return [_write_base64(value) if alias.endswith(BYTES_SUFFIX) else write_text(value) for value in array.ravel()]
     if kind == "b":
         return ["true" if value else "false" for value in array.ravel()]
-    if kind in "fiu" and array.dtype.name not in _NOT_WRITTEN:
+    if kind in "fiu" and array.dtype not in _NOT_WRITTEN:
         return write_floats(array) if kind == "f" else [str(value) for value in array.ravel().tolist()]
-    name = _NOT_WRITTEN.get(array.dtype.name, array.dtype.name)
+    name = _NOT_WRITTEN.get(array.dtype, array.dtype.name)
     raise invalid(f"Failed to write JSON value for tensor type: {name}")
 
 

@@ -92,6 +92,7 @@ class Servable:
         return {alias: outputs[alias] for alias in wanted}
 
 
+@lru_cache
 def type_name(dtype: int) -> str:
     """TF Serving's spelling of a `DataType`: `DT_FLOAT` is `float`, `DT_STRING` is `string`."""
     return types_pb2.DataType.Name(dtype).removeprefix("DT_").lower()

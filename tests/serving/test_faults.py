@@ -438,6 +438,18 @@ def test_a_deadline_stops_the_computation(served, tmp_path, versions):
     assert 0.2 <= took < 2
 
 
+def test_a_run_whose_client_has_left_goes_on_to_its_end(served):
+    """A session cannot be told to stop; it harms nobody else, and a deadline would have ended it."""
+    with faults.channel(served) as channel:
+        call = stub(channel).Predict.future(predict_request("steady", {"seconds": [2.0]}, "spin"))
+        until(lambda: not rests(lambda: served.cpu_seconds), 5)
+        call.cancel()
+        assert not rests(lambda: served.cpu_seconds)
+        answer = stub(channel).Predict(predict_request("steady", {"text": [b"a"]}), timeout=20)
+        assert list(answer.outputs["text"].string_val) == [b"a"]
+        until(lambda: rests(lambda: served.cpu_seconds), 10)
+
+
 def rests(cpu_seconds):
     """Whether a process uses next to no processor for a while."""
     before = cpu_seconds()

@@ -8,6 +8,7 @@ import weakref
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow_text as tf_text
 from tensorflow.core.protobuf import saved_model_pb2
 
 from seqattn_tf.serving.errors import ServingError
@@ -233,6 +234,14 @@ def test_graphs_are_prepared_for_so_many_sets_of_outputs_only(of_tensorflow_1, m
     for outputs in sets:
         assert set(outputs) <= set(engine.run("serving_default", x, outputs, None))
     assert set(engine._runs) == {("serving_default", outputs) for outputs in (("y",), ("same",), ("same", "sum", "y"))}
+
+
+def test_ops_of_tensorflow_text_are_there(tmp_path):
+    spec = tf.TensorSpec([None], tf.string, name="text")
+    lower = tf.function(lambda text: {"lower": tf_text.case_fold_utf8(text)}, input_signature=[spec])
+    tf.saved_model.save(tf.Module(), str(tmp_path), signatures=lower)
+    found = SessionEngine(tmp_path).run("serving_default", {"text": np.array(["ÄB".encode()], object)}, ["lower"], None)
+    assert found["lower"].tolist() == ["äb".encode()]
 
 
 def test_shapes_are_left_to_the_graph(of_tensorflow_1):

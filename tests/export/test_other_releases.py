@@ -1,0 +1,45 @@
+"""The same folder in the releases of TensorFlow that TensorFlow Serving's own releases link, each installed anew."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from seqattn_tf.export import cpp_loader, meta_graph
+from seqattn_tf.export.verify import ask_signatures, questions_about
+
+pytestmark = pytest.mark.slow
+WORDS = ["hello", "attention", "tensorflow", "", "naïve"]
+VERSION = "import importlib.metadata as m; print(m.version('tensorflow'), m.version('tensorflow-text'))"
+
+
+@pytest.mark.parametrize("release", ["2.18", "2.20"])
+def test_an_export_answers_as_it_does_here(preset, exported, tmp_path, release):
+    """Runs in the C++ loader of that release, with the ops of its TensorFlow Text."""
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
+    python = str(tmp_path / "venv/bin/python")
+    wanted = [f"tensorflow=={release}.*", f"tensorflow-text=={release}.*"]
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted], check=True)
+    installed = subprocess.run([python, "-c", VERSION], capture_output=True, text=True, check=True).stdout.split()
+    assert [version.rpartition(".")[0] for version in installed] == [release, release]
+    folder = exported / "models/pronounce/1"
+    signatures = meta_graph.read(folder).signature_def
+    questions = questions_about(preset, WORDS)
+    here = ask_signatures(folder, questions)
+    asks = [
+        cpp_loader.Ask(
+            {signatures[name].inputs[alias].name: value for alias, value in inputs.items()},
+            [signatures[name].outputs[alias].name for alias in here[name]],
+        )
+        for name, inputs in questions.items()
+    ]
+    for name, told in zip(questions, cpp_loader.ask(folder, asks, python=python), strict=True):
+        assert not told.code, told.message
+        for (alias, expected), found in zip(here[name].items(), told.arrays, strict=True):
+            if expected.dtype.kind == "f":
+                np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5, err_msg=f"{name} {alias}")
+            else:
+                assert found.tolist() == expected.tolist(), f"{name} {alias}"
+    print(f"TensorFlow {installed[0]}, TensorFlow Text {installed[1]}: as in {tf.__version__}")
