@@ -9,9 +9,15 @@ import numpy as np
 from tensorflow.core.protobuf import meta_graph_pb2
 
 from seqattn_tf.export import cpp_loader, meta_graph, ops
-from seqattn_tf.export.saved_model import versions
+from seqattn_tf.export.saved_model import version_folders
 
 _INVALID_ARGUMENT = 3
+_INITIALISER = "__saved_model_init_op"  # which TensorFlow runs, and no client
+# What the session says before anything has run: no input helps.
+_NEVER_RUNS = re.compile(
+    "must feed a value for placeholder|fed and fetched|fed more than once|at least one target to fetch"
+    "|Cannot assign a device|No OpKernel was registered"
+)
 _UNRESTORED = re.compile(r"Could not find variable \S+(?=\.)")
 _COPIES = (
     "its weights are saved as copies that TensorFlow's C++ loader restores, while its signatures read the originals: "
@@ -35,18 +41,21 @@ class Finding:
 
 
 def check(folder: Path) -> dict[Path, list[Finding]]:
-    """What was found of each version: of the folder itself, or of the versions in it.
+    """What was found of each version: of the folder itself, of the versions in it, or of those of the models in it.
 
     Raises:
         ValueError: there is no SavedModel.
     """
     folder = Path(folder)
-    if (folder / meta_graph.FILE).is_file():
-        return {folder: list(_findings(folder))}
-    found = {folder / str(number): list(_findings(folder / str(number))) for number in versions(folder)}
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: expected a folder. Received: {'a file' if folder.exists() else 'nothing there'}")
+    found = [folder] if meta_graph.is_saved_model(folder) else version_folders(folder).values()
+    if not found:
+        models = sorted(child for child in folder.iterdir() if child.is_dir())
+        found = [version for model in models for version in version_folders(model).values()]
     if not found:
         raise ValueError(f"{folder}: expected a SavedModel, or versions of one. Received: a folder with neither")
-    return found
+    return {version: list(_findings(version)) for version in found}
 
 
 def _findings(folder: Path) -> Iterator[Finding]:
@@ -59,8 +68,10 @@ def _findings(folder: Path) -> Iterator[Finding]:
         signatures = _askable(graph)
         told = cpp_loader.ask(folder, [_ask(signature) for signature in signatures.values()])
     except ValueError as error:
-        yield Finding("", str(error))
+        yield Finding("", " ".join(str(error).removeprefix(f"{folder}: ").split()))
         return
+    for name in sorted(set(graph.signature_def) - set(signatures) - {_INITIALISER}):
+        yield Finding(name, note="not asked: it takes or gives something that is no plain tensor")
     if not signatures:
         yield Finding("", "it has no signature that could be asked")
     for name, answer in zip(signatures, told, strict=True):
@@ -86,7 +97,7 @@ def _askable(graph: meta_graph_pb2.MetaGraphDef) -> dict[str, meta_graph_pb2.Sig
 
 
 def _ask(signature: meta_graph_pb2.SignatureDef) -> cpp_loader.Ask:
-    feeds = {info.name: _made_up(info) for info in signature.inputs.values()}
+    feeds = [(info.name, _made_up(info)) for info in signature.inputs.values()]
     return cpp_loader.Ask(feeds, [info.name for info in signature.outputs.values()])
 
 
@@ -96,7 +107,9 @@ def _judged(name: str, told: cpp_loader.Told) -> Finding:
     if unrestored := _UNRESTORED.search(told.message):
         return Finding(name, unrestored.group())
     words = told.message.partition("\n")[0]
-    if told.code == _INVALID_ARGUMENT:  # zeros and empty strings may be no input for it
+    if told.code == _INVALID_ARGUMENT and not _NEVER_RUNS.search(
+        told.message
+    ):  # zeros and empty strings may be no input for it
         return Finding(name, note=f"runs, and refused the made-up input: {words}")
     return Finding(name, words)
 

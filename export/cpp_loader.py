@@ -16,7 +16,7 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,10 +33,12 @@ DTYPES = {
     5: np.int16,
     6: np.int8,
     7: np.object_,
+    8: np.complex64,
     9: np.int64,
     10: np.bool_,
     14: ml_dtypes.bfloat16,
     17: np.uint16,
+    18: np.complex128,
     19: np.float16,
     22: np.uint32,
     23: np.uint64,
@@ -44,13 +46,14 @@ DTYPES = {
 _NUMBERS = {np.dtype(dtype): number for number, dtype in DTYPES.items()}
 _STRING, _STRING_BYTES = 7, 24  # a TF_TString
 _POINTER = ctypes.c_void_p
-_START = "import runpy, sys; sys.argv.pop(0); runpy.run_path(sys.argv[0], run_name='__main__')"
+# Python looks for modules in the current folder first, where a folder `tensorflow` may be anything.
+_START = "import sys; del sys.path[0], sys.argv[0]; import runpy; runpy.run_path(sys.argv[0], run_name='__main__')"
 
 
 class Ask(NamedTuple):
     """What to run: a value for each tensor that is fed, by its name in the graph, and the tensors wanted."""
 
-    feeds: Mapping[str, np.ndarray]
+    feeds: Sequence[tuple[str, np.ndarray]]
     fetches: Sequence[str]
 
 
@@ -87,7 +90,7 @@ def ask(folder: Path, asks: Sequence[Ask], timeout: float = 600.0, python: str =
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
         how = signal.Signals(-done.returncode).name if done.returncode < 0 else said[-1] if said else done.returncode
         raise ValueError(f"{folder}: expected that TensorFlow's C++ loader survives it. Received: {how}")
-    refusal, told = pickle.loads(done.stdout)
+    refusal, told = pickle.loads(done.stdout)  # of our own process
     if refusal:
         raise ValueError(f"{folder}: expected a model that TensorFlow's C++ loader loads. Received: {refusal}")
     return [Told(*one) for one in told]
@@ -119,10 +122,10 @@ class CppSession:
         where = os.fsencode(folder)
         self._session = self._checked("TF_LoadSessionFromSavedModel", options, None, where, tags, 1, self._graph, None)
 
-    def run(self, feeds: Mapping[str, np.ndarray], fetches: Sequence[str]) -> list[np.ndarray]:
+    def run(self, feeds: Sequence[tuple[str, np.ndarray]], fetches: Sequence[str]) -> list[np.ndarray]:
         """The tensors `fetches`, by their names in the graph (`StatefulPartitionedCall:0`)."""
-        inputs = (_Output * len(feeds))(*map(self._output, feeds))
-        given = (_POINTER * len(feeds))(*map(self._tensor, feeds.values()))
+        inputs = (_Output * len(feeds))(*(self._output(name) for name, _ in feeds))
+        given = (_POINTER * len(feeds))(*(self._tensor(value) for _, value in feeds))
         outputs = (_Output * len(fetches))(*map(self._output, fetches))
         found = (_POINTER * len(fetches))()
         try:
@@ -171,6 +174,8 @@ class CppSession:
     def _array(self, tensor: int) -> np.ndarray:
         library = self._library
         number = library.TF_TensorType(tensor)
+        if number not in DTYPES:
+            raise CppError(12, f"an output of TensorFlow's dtype {number} cannot be read here")
         shape = [library.TF_Dim(tensor, axis) for axis in range(library.TF_NumDims(tensor))]
         array = np.empty(shape, DTYPES[number])
         place = library.TF_TensorData(tensor)
@@ -223,7 +228,8 @@ _SIGNATURES = {  # function: result, arguments
 
 def _library() -> ctypes.CDLL:
     """TensorFlow's library with TensorFlow Text's ops, as TensorFlow Serving's binary has both."""
-    library = ctypes.CDLL(str(_folder("tensorflow") / "libtensorflow_cc.so.2"), ctypes.RTLD_GLOBAL)
+    [file] = _folder("tensorflow").glob("libtensorflow_cc.*")  # .so.2, or .2.dylib
+    library = ctypes.CDLL(str(file), ctypes.RTLD_GLOBAL)
     for name, (result, arguments) in _SIGNATURES.items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
@@ -258,4 +264,7 @@ def _answer(folder: str, asks: Sequence[tuple]) -> tuple[str, list[tuple]]:
 
 
 if __name__ == "__main__":
-    pickle.dump(_answer(sys.argv[1], pickle.load(sys.stdin.buffer)), sys.stdout.buffer)
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # a model may print
+    pickle.dump(_answer(sys.argv[1], pickle.load(sys.stdin.buffer)), answers)
+    answers.close()

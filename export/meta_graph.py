@@ -2,11 +2,17 @@
 
 from pathlib import Path
 
+from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
-FILE = "saved_model.pb"
+FILES = ("saved_model.pb", "saved_model.pbtxt")  # a SavedModel is in one of them
 SERVE = "serve"  # the tag of a graph that is for serving
+
+
+def is_saved_model(folder: Path) -> bool:
+    """Whether a folder holds the file of a SavedModel."""
+    return any((folder / file).is_file() for file in FILES)
 
 
 def read(folder: Path) -> meta_graph_pb2.MetaGraphDef:
@@ -15,15 +21,19 @@ def read(folder: Path) -> meta_graph_pb2.MetaGraphDef:
     Raises:
         ValueError: the folder holds no whole SavedModel, or none with a graph for serving.
     """
-    path = Path(folder) / FILE
+    path = next((Path(folder) / file for file in FILES if (Path(folder) / file).is_file()), None)
+    if path is None:
+        raise ValueError(f"{folder}: expected a folder with {FILES[0]}. Received: one without")
+    model = saved_model_pb2.SavedModel()
     try:
-        model = saved_model_pb2.SavedModel.FromString(path.read_bytes())
-    except FileNotFoundError:
-        raise ValueError(f"{folder}: expected a folder with {FILE}. Received: one without") from None
-    except DecodeError as error:
+        if path.name == FILES[0]:
+            model.ParseFromString(path.read_bytes())
+        else:
+            text_format.Parse(path.read_bytes(), model)
+    except (DecodeError, text_format.ParseError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: expected a whole SavedModel. Received: {error}") from None
     for graph in model.meta_graphs:
-        if SERVE in graph.meta_info_def.tags:
+        if set(graph.meta_info_def.tags) == {SERVE}:  # as the loader has it: these tags and no others
             return graph
     tags = [list(graph.meta_info_def.tags) for graph in model.meta_graphs]
-    raise ValueError(f"{path}: expected a graph with the tag {SERVE!r}. Received: {tags}")
+    raise ValueError(f"{path}: expected a graph with the tag {SERVE!r} alone. Received: {tags}")

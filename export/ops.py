@@ -5,28 +5,12 @@ That is TensorFlow's own ops and those of TensorFlow Text; no Python function, n
 
 from pathlib import Path
 
-import tensorflow as tf
+import tensorflow_text  # noqa: F401  registers its ops
+from tensorflow.python.framework import op_def_registry  # what this process has: TensorFlow and TensorFlow Text
 
 from seqattn_tf.export import meta_graph
 
 PYTHON_OPS = frozenset({"EagerPyFunc", "PyFunc", "PyFuncStateless"})
-TEXT_OPS = frozenset(
-    {
-        "CaseFoldUTF8",
-        "FastWordpieceDetokenize",
-        "FastWordpieceTokenizeWithOffsets",
-        "NormalizeUTF8",
-        "NormalizeUTF8WithOffsetsMap",
-        "RegexSplitWithOffsets",
-        "SentencepieceDetokenizeOp",
-        "SentencepieceOp",
-        "SentencepieceTokenizeOp",
-        "SentencepieceTokenizeWithOffsetsOp",
-        "WhitespaceTokenizeWithOffsets",
-        "WhitespaceTokenizeWithOffsetsV2",
-        "WordpieceTokenizeWithOffsets",
-    }
-)
 
 
 def ops_of(folder: Path) -> set[str]:
@@ -43,8 +27,7 @@ def unservable(ops: set[str]) -> list[str]:
     >>> unservable({"MatMul", "NormalizeUTF8", "EagerPyFunc", "Addons>GatherTree"})
     ['Addons>GatherTree', 'EagerPyFunc']
     """
-    core = {op for op in ops if hasattr(tf.raw_ops, op)}
-    return sorted(ops - TEXT_OPS - (core - PYTHON_OPS))
+    return sorted(op for op in ops if op in PYTHON_OPS or op_def_registry.get(op) is None)
 
 
 def check(folder: Path) -> set[str]:

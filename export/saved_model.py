@@ -12,8 +12,13 @@ from seqattn_tf.models import Model
 
 def versions(folder: Path) -> list[int]:
     """The versions a model folder holds, in order."""
-    names = (child.name for child in Path(folder).glob("*") if child.is_dir())
-    return sorted(int(name) for name in names if name.isascii() and name.isdecimal())
+    return list(version_folders(folder))
+
+
+def version_folders(folder: Path) -> dict[int, Path]:
+    """The folders of a model's versions, in their order; TF Serving takes `001` for one too."""
+    named = [child for child in Path(folder).glob("*") if child.name.isascii() and child.name.isdecimal()]
+    return {int(child.name): child for child in sorted(named, key=lambda child: int(child.name)) if child.is_dir()}
 
 
 def write_saved_model(model: Model, folder: Path) -> dict[str, Any]:

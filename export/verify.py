@@ -101,7 +101,7 @@ def ask_signatures(folder: Path, questions: Mapping[str, Tensors]) -> dict[str, 
     signatures = meta_graph.read(folder).signature_def
     asks = []
     for name, inputs in questions.items():
-        feeds = {signatures[name].inputs[alias].name: value for alias, value in inputs.items()}
+        feeds = [(signatures[name].inputs[alias].name, value) for alias, value in inputs.items()]
         asks.append(cpp_loader.Ask(feeds, [info.name for info in signatures[name].outputs.values()]))
     answers = {}
     for name, told in zip(questions, cpp_loader.ask(folder, asks), strict=True):

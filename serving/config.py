@@ -94,7 +94,8 @@ class ServerConfig:
             )
         if self.batching_parameters_file is not None and not self.enable_batching:
             raise ValueError("batching_parameters_file: expected enable_batching with it. Received: false")
-        for name in ("grpc_max_threads", "num_request_iterations_for_warmup", "rest_api_timeout_in_ms"):
+        at_least_one = ("grpc_max_threads", "num_request_iterations_for_warmup", "rest_api_timeout_in_ms")
+        for name in (*at_least_one, "num_tflite_interpreters_per_pool"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected at least 1. Received: {getattr(self, name)}")
         for name in ("intra_op", "inter_op", "session"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -184,8 +185,8 @@ class Server:
     def _engine(self, path: Path) -> Engine:
         """What runs the model of a version folder."""
         if self.config.prefer_tflite_model and (path / LITE_FILE).is_file():
-            interpreters = self.config.num_tflite_pools * self.config.num_tflite_interpreters_per_pool
-            return LiteEngine(path / LITE_FILE, interpreters)
+            pools = self.config.num_tflite_pools or os.cpu_count() or 1
+            return LiteEngine(path / LITE_FILE, pools * self.config.num_tflite_interpreters_per_pool)
         return SessionEngine(path, self._session_config, self.config.saved_model_tags.split(","))
 
     def _load_models(self) -> None:

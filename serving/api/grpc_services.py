@@ -95,6 +95,7 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
     ) -> predict_pb2.PredictResponse:
         _check_spec(request)
         inference = self._inference(request.model_spec, context)
+        inference.servable.check(request.model_spec.signature_name, request.inputs.keys())
         inputs = {alias: read_tensor(alias, proto) for alias, proto in request.inputs.items()}
         outputs = inference.predict(request.model_spec.signature_name, inputs, list(request.output_filter))
         response = predict_pb2.PredictResponse(model_spec=inference.model_spec(request.model_spec.signature_name))

@@ -33,6 +33,7 @@ _RANGES |= {"int64": range(-(2**63), 2**63), "uint32": range(2**32), "uint64": r
 _DECIMALS = ("float", "double")
 _MOST_AXES = 64  # of a numpy array
 _SHOWN_CHARACTERS = 512
+_SHOW = json.JSONEncoder(indent=4, ensure_ascii=False)
 _BASE64 = re.compile(r"([A-Za-z0-9+/]*)([=.]*)")
 _PADDING = {0: (0,), 2: (0, 2), 3: (0, 1)}  # symbols after the last four -> how many signs may fill them up
 _JSON_TYPES = {dict: "Object", list: "Array", str: "String", int: "Number", float: "Number"}
@@ -43,11 +44,15 @@ def shown(value: Any) -> str:
     if type(value) is float or (type(value) is int and value not in range(-(2**63), 2**64)):
         kind = np.float32 if abs(value) < float(np.finfo(np.float32).max) else np.float64
         return write_floats(np.array([float(value)], kind))[0]
+    text = ""
     try:
-        text = json.dumps(value, indent=4, ensure_ascii=False)
+        for piece in _SHOW.iterencode(value):  # no more of it than is shown: the value may be a whole body
+            text += piece
+            if len(text) > _SHOWN_CHARACTERS:
+                return text[:_SHOWN_CHARACTERS] + "..."
     except RecursionError:
         return "(nested too deeply to be shown)"
-    return text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "..."
+    return text
 
 
 def json_type(value: Any) -> str:

@@ -60,6 +60,8 @@ def read_tensor(alias: str, proto: tensor_pb2.TensorProto) -> np.ndarray:
             return _from_field(getattr(proto, field), dtype, places).reshape(shape)
         if dtype == np.object_:
             return _strings(_split_strings(proto.tensor_content, places)).reshape(shape)
+        if dtype == np.bool_ and max(proto.tensor_content) > 1:
+            _refuse(places)
         array = np.frombuffer(proto.tensor_content, dtype)
         return array.reshape(shape).copy() if array.size == places else _refuse(places)
     except (ValueError, KeyError, OverflowError, MemoryError):

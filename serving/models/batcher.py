@@ -20,6 +20,8 @@ from seqattn_tf.serving.models.batching import BatchingParameters
 from seqattn_tf.serving.models.engine import Arrays, late
 from seqattn_tf.serving.models.padding import joined
 
+# How a run ends whose fault is that of no request in it; any other fault may be that of one, and is looked for.
+_NOBODYS_FAULT = frozenset({"CANCELLED", "DEADLINE_EXCEEDED", "INTERNAL", "UNAVAILABLE"})
 Outputs = dict[str, np.ndarray]
 Run = Callable[[Arrays, "float | None"], Outputs]  # inputs and the seconds that it may take
 
@@ -53,6 +55,8 @@ class Batcher:
         """Puts the parts of a request into the batches of a queue: all of them, or none where it is full."""
         largest, limit = self.parameters.largest_run, self.parameters.max_enqueued_batches
         with self._changed:
+            if self._closed:
+                raise ServingError("UNAVAILABLE", "the server is shutting down")
             free = largest - queue.batches[-1].rows if queue.batches else 0
             enqueued = len(queue.batches)
             if enqueued + len(parts) - (parts[0].rows <= free) > limit:
@@ -137,13 +141,23 @@ class Queue:
         end = None if timeout is None else time.monotonic() + timeout
         parts = self._split(inputs, rows, end) if rows > parameters.largest_run else [_Part(inputs, rows, end)]
         self._batcher.enter(self, parts)
-        found = [part.wait() for part in parts]
-        if any(outputs is None for outputs in found):
-            # One of the requests that ran together was at fault, perhaps another: only its sender shall hear of it.
-            return self.run(inputs, None if end is None else end - time.monotonic())
+        try:
+            found = [self._rest(part) for part in parts]
+        except ServingError:
+            for part in parts:
+                part.left = True  # nobody waits for the others
+            raise
         if len(found) == 1:
             return found[0]
+        if any(array.shape[1:] != found[0][alias].shape[1:] for outputs in found for alias, array in outputs.items()):
+            # As wide as the widest row of a run: only a run of all rows has one width.
+            return self.run(inputs, None if end is None else end - time.monotonic())
         return {alias: np.concatenate([outputs[alias] for outputs in found]) for alias in found[0]}
+
+    def _rest(self, part: _Part) -> Outputs:
+        """The outputs of a part, which runs alone where one of those that it ran with was at fault."""
+        outputs = part.wait()
+        return run_together(self.run, [part], self._batcher.parameters) if outputs is None else outputs
 
     def _split(self, inputs: Arrays, rows: int, end: float | None) -> list[_Part]:
         """A request that is larger than what runs at once: the open batch is filled, and then others."""
@@ -204,31 +218,33 @@ class _Batch:
             if not part.left:
                 alike.setdefault(part.kind(parameters.pad_variable_length_inputs), []).append(part)
         for parts in alike.values():
-            rows = sum(part.rows for part in parts)
             try:
-                outputs = self._outputs(parts, parameters.run_size(rows))
+                outputs = run_together(self.queue.run, parts, parameters)
             except Exception as error:
                 failure = from_exception(error)
-                together = failure.code == "INVALID_ARGUMENT" and len(parts) > 1
+                alone = len(parts) > 1 and failure.code not in _NOBODYS_FAULT
                 for part in parts:  # each has an error of its own: a thread that raises it writes into it
-                    part.tell(None if together else ServingError(failure.code, failure.message))
+                    part.tell(None if alone else ServingError(failure.code, failure.message))
                 continue
             stops = accumulate(part.rows for part in parts)
             for part, stop in zip(parts, stops, strict=True):
                 part.tell({alias: array[stop - part.rows : stop] for alias, array in outputs.items()})
 
-    def _outputs(self, parts: Sequence[_Part], rows: int) -> Outputs:
-        fill = rows - sum(part.rows for part in parts)
-        inputs = {alias: joined([part.inputs[alias] for part in parts], fill) for alias in parts[0].inputs}
-        ends = [part.end for part in parts]
-        outputs = self.queue.run(inputs, None if None in ends else max(ends) - time.monotonic())
-        for array in outputs.values():
-            if not array.ndim:
-                raise ServingError("FAILED_PRECONDITION", "Batched output tensor has 0 dimensions")
-            if len(array) != rows:
-                raise ServingError(
-                    "FAILED_PRECONDITION",
-                    "Batched output tensor's 0th dimension does not equal the sum of the 0th dimension sizes "
-                    "of the input tensors",
-                )
-        return outputs
+
+def run_together(run: Run, parts: Sequence[_Part], parameters: BatchingParameters) -> Outputs:
+    """The outputs for the rows of parts of one kind, one after the other."""
+    rows = sum(part.rows for part in parts)
+    size = parameters.run_size(rows)
+    inputs = {alias: joined([part.inputs[alias] for part in parts], size - rows) for alias in parts[0].inputs}
+    ends = [part.end for part in parts]
+    outputs = run(inputs, None if None in ends else max(ends) - time.monotonic())
+    for array in outputs.values():
+        if not array.ndim:
+            raise ServingError("FAILED_PRECONDITION", "Batched output tensor has 0 dimensions")
+        if len(array) != size:
+            raise ServingError(
+                "FAILED_PRECONDITION",
+                "Batched output tensor's 0th dimension does not equal the sum of the 0th dimension sizes "
+                "of the input tensors",
+            )
+    return {alias: array[:rows] for alias, array in outputs.items()}

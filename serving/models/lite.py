@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import queue
 import time
 from collections.abc import Sequence
@@ -28,13 +27,13 @@ class LiteEngine:
 
     Args:
         path: the file.
-        interpreters: that answer at once; 0 for one a core.
+        interpreters: that answer at once.
 
     Raises:
         ServingError: the file is not a whole one, or needs ops that LiteRT does not have.
     """
 
-    def __init__(self, path: Path, interpreters: int = 0):
+    def __init__(self, path: Path, interpreters: int = 1):
         self._model = path.read_bytes()
         first = self._interpreter()
         listed = first.get_signature_list()
@@ -42,7 +41,7 @@ class LiteEngine:
         names = listed or {DEFAULT_SIGNATURE: None}
         self.signature_defs = {name: self._signature(first, name) for name in names}
         self._free: queue.LifoQueue[Interpreter | None] = queue.LifoQueue()
-        for interpreter in [None] * ((interpreters or os.cpu_count() or 1) - 1) + [first]:
+        for interpreter in [None] * (interpreters - 1) + [first]:
             self._free.put(interpreter)  # the others are made when they are needed
 
     def run(
@@ -50,9 +49,8 @@ class LiteEngine:
     ) -> dict[str, np.ndarray]:
         """See `Engine.run`."""
         end = None if timeout is None else time.monotonic() + timeout
-        for alias, array in inputs.items():
-            if not array.ndim:  # the interpreter would crash
-                raise invalid(f"{alias}: expected an array with rows. Received: a scalar")
+        for alias, info in self.signature_defs[signature_name].inputs.items():
+            _check_shape(alias, info, inputs[alias].shape)  # the interpreter would crash, or guess
         try:
             interpreter = self._free.get(timeout=None if timeout is None else max(timeout, 0))
         except queue.Empty:
@@ -63,13 +61,17 @@ class LiteEngine:
                 found = interpreter.get_signature_runner(signature_name)(**inputs)
             else:
                 found = _invoke(interpreter, inputs)
+        except MemoryError:
+            raise ServingError(
+                "RESOURCE_EXHAUSTED", "expected a request that fits into memory. Received: more"
+            ) from None
         except (ValueError, RuntimeError) as error:
-            raise invalid(str(error).partition("\n")[0]) from None
+            raise invalid(str(error).partition("\n")[0] or "LiteRT failed, for want of memory perhaps") from None
         finally:
             self._free.put(interpreter)
         if end is not None and time.monotonic() > end:
             raise late()
-        return {alias: np.array(found[alias]) for alias in outputs}
+        return {alias: np.asarray(found[alias]) for alias in outputs}
 
     def _interpreter(self) -> Interpreter:
         try:
@@ -97,6 +99,12 @@ class LiteEngine:
                 "UNIMPLEMENTED", f"expected a LiteRT file whose inputs have dimensions. Received: scalars {scalars}"
             )
         return signature
+
+
+def _check_shape(alias: str, info: meta_graph_pb2.TensorInfo, shape: tuple[int, ...]) -> None:
+    declared = [dim.size for dim in info.tensor_shape.dim]
+    if len(shape) != len(declared) or any(size not in (-1, given) for size, given in zip(declared, shape, strict=True)):
+        raise invalid(f"{alias}: expected the shape {declared}, -1 for any size. Received: {list(shape)}")
 
 
 def _describe(info: meta_graph_pb2.TensorInfo, detail: dict[str, Any]) -> None:

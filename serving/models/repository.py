@@ -26,7 +26,7 @@ from seqattn_tf.serving.models.session import SessionEngine
 
 LOG = logging.getLogger(__name__)
 Load = Callable[[str, int, Path], Servable]
-MODEL_FILES = ("saved_model.pb", LITE_FILE)  # a version holds at least one of them
+MODEL_FILES = ("saved_model.pb", "saved_model.pbtxt", LITE_FILE)  # a version holds at least one of them
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import lru_cache, partial
 
 import numpy as np
@@ -62,13 +62,31 @@ class Servable:
 
         Args:
             signature_name: a signature of the model; empty for `serving_default`.
-            inputs: one array for each input of the signature, of its dtype; one that has a default may be left out.
-                Shapes are left to the graph, as TF Serving does.
+            inputs: one array for each input of the signature; one that has a default may be left out. Dtypes and
+                shapes are left to the engine, as TF Serving does.
             output_filter: the outputs wanted; empty for all.
             timeout: seconds after which the answer is of no use; None for any time.
 
         Raises:
             ServingError: with TF Serving's code and message.
+        """
+        self.check(signature_name, inputs.keys())
+        name = signature_name or DEFAULT_SIGNATURE
+        signature = self.signature_defs[name]
+        arrays = _completed(signature, inputs)
+        _check_filter(signature, output_filter)
+        wanted = list(output_filter) or sorted(signature.outputs)
+        if self._queues and len(wanted) == len(signature.outputs) and _rows(arrays):
+            outputs = self._queues[name](arrays, timeout)
+        else:  # a batch runs all outputs, and may be refused for one that was not asked for
+            outputs = self._engine.run(name, arrays, wanted, timeout)
+        return {alias: outputs[alias] for alias in wanted}
+
+    def check(self, signature_name: str, sent: Set[str]) -> None:
+        """Refuses a request by the names of its inputs, before they are read.
+
+        Raises:
+            ServingError: there is no such signature, or it has not these inputs.
         """
         name = signature_name or DEFAULT_SIGNATURE
         if name not in self.signature_defs:
@@ -80,16 +98,8 @@ class Servable:
                 f"Expected prediction signature method_name to be one of {{{', '.join(_METHODS)}}}. "
                 f"Was: {signature.method_name}",
             )
-        arrays = _completed(signature, inputs)
-        _check_filter(signature, output_filter)
-        for alias, info in signature.inputs.items():
-            _check_dtype(alias, info, arrays[alias])
-        wanted = output_filter or sorted(signature.outputs)
-        if self._queues and _rows(arrays):
-            outputs = self._queues[name](arrays, timeout)
-        else:
-            outputs = self._engine.run(name, arrays, wanted, timeout)
-        return {alias: outputs[alias] for alias in wanted}
+        if sent != signature.inputs.keys():
+            _check_names(signature, sent)
 
 
 @lru_cache
@@ -116,32 +126,31 @@ def _rows(arrays: Mapping[str, np.ndarray]) -> int:
     return rows.pop()
 
 
-def _completed(signature: meta_graph_pb2.SignatureDef, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """An array for each input of a signature, its default where none was sent."""
-    sent, known = inputs.keys(), signature.inputs.keys()
-    if sent == known:
-        return dict(inputs)
-    if len(sent) > len(known) or (len(sent) < len(known) and not signature.defaults):
+def _check_names(signature: meta_graph_pb2.SignatureDef, sent: Set[str]) -> None:
+    known, defaults = signature.inputs.keys(), signature.defaults.keys()
+    if len(sent) > len(known) or (len(sent) < len(known) and not defaults):
         raise invalid(
             f"input size does not match signature: {len(sent)}!={len(known)} "
             f"len({{{_listed(sent)}}}) != len({{{_listed(known)}}}). "
             f"Sent extra: {{{_listed(sent - known)}}}. Missing but required: {{{_listed(known - sent)}}}."
         )
-    completed = {}
-    for alias, info in signature.inputs.items():
-        if alias not in inputs and alias not in signature.defaults:
-            raise invalid(
-                f"Signature input alias: {alias}(feed name: {info.name}) not found in request and no default value "
-                f"provided. Inputs expected to be in the request {{{_listed(sent)}}}, or default input alias set: "
-                f"{_listed(signature.defaults)}"
-            )
-        completed[alias] = inputs[alias] if alias in inputs else tf.make_ndarray(signature.defaults[alias])
+    for alias in sorted(known - sent - defaults):
+        raise invalid(
+            f"Signature input alias: {alias}(feed name: {signature.inputs[alias].name}) not found in request and no "
+            f"default value provided. Inputs expected to be in the request {{{_listed(sent)}}}, or default input alias "
+            f"set: {_listed(defaults)}"
+        )
     if sent - known:
         raise invalid(
             f"Inputs contains invalid name. Used request inputs: {_listed(sent & known)}, "
             f"request input: {_listed(sent)}"
         )
-    return completed
+
+
+def _completed(signature: meta_graph_pb2.SignatureDef, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """An array for each input of a signature, its default where none was sent."""
+    missing = signature.inputs.keys() - inputs.keys()
+    return {**inputs, **{alias: tf.make_ndarray(signature.defaults[alias]) for alias in missing}}
 
 
 def _check_filter(signature: meta_graph_pb2.SignatureDef, output_filter: Sequence[str]) -> None:
@@ -155,16 +164,5 @@ def _check_filter(signature: meta_graph_pb2.SignatureDef, output_filter: Sequenc
             raise invalid(f"duplicate output tensor alias: {alias}")
 
 
-def _check_dtype(alias: str, info: meta_graph_pb2.TensorInfo, array: np.ndarray) -> None:
-    if array.dtype != _numpy_dtype(info.dtype):
-        received = tf.dtypes.as_dtype(array.dtype).as_datatype_enum
-        raise invalid(f"Expects input {alias} to be {type_name(info.dtype)} but {type_name(received)} is provided")
-
-
-@lru_cache
-def _numpy_dtype(number: int) -> np.dtype:
-    return np.dtype(tf.dtypes.as_dtype(number).as_numpy_dtype)
-
-
-def _listed(names: Mapping[str, object] | set[str]) -> str:
+def _listed(names: Iterable[str]) -> str:
     return ",".join(sorted(names))

@@ -22,14 +22,14 @@ from tensorflow.core.protobuf import config_pb2, meta_graph_pb2
 from tensorflow.python.client import pywrap_tf_session  # a run with named tensors costs a sixth of `Session.run`
 from tensorflow.python.saved_model import loader_impl
 
-from seqattn_tf.serving.errors import ServingError, from_exception
+from seqattn_tf.serving.errors import ServingError, from_exception, invalid
 from seqattn_tf.serving.models.engine import Arrays, late
 
 QUICK_SECONDS = 0.002  # a run in TensorFlow's threads that took less is worth a trial in the caller's
 CHEAP_SECONDS = 0.0005  # of one core; what takes less goes on there
+FIRST_SECONDS = 1.0  # that others wait for the first run to prepare the graph
 # A run with one of these may take any time, however small its inputs.
 _LOOPS = frozenset({"While", "StatelessWhile", "For", "LoopCond", "MapDefun"})
-MOST_FILTERS = 64  # sets of outputs for which TensorFlow prepares a graph of its own
 
 
 class SessionEngine:
@@ -52,7 +52,8 @@ class SessionEngine:
         tags: Sequence[str] = (tf.saved_model.SERVING,),
     ):
         loader = _loader(path, tags)
-        session = tf.compat.v1.Session(graph=tf.Graph(), config=config)
+        # Without a config the session would move to a CPU what is pinned to another device; TF Serving's does not.
+        session = tf.compat.v1.Session(graph=tf.Graph(), config=config or config_pb2.ConfigProto())
         weakref.finalize(self, session.close).atexit = False
         try:
             loaded = loader.load(session, tags)
@@ -74,9 +75,7 @@ class SessionEngine:
 
     def _make(self, signature_name: str, outputs: tuple[str, ...]) -> _Run:
         signature = self.signature_defs[signature_name]
-        with self._lock:
-            if len(self._runs) >= MOST_FILTERS:  # run it whole, rather than prepare a graph for every combination
-                outputs = tuple(sorted(signature.outputs))
+        with self._lock:  # so that all who come together wait for the same first run
             key = (signature_name, outputs)
             if key not in self._runs:
                 self._runs[key] = _Run(self._session, signature, outputs, self._may_run_here)
@@ -87,9 +86,9 @@ class _Run:
     """Runs one signature for the same outputs every time.
 
     TensorFlow's threads honour a deadline, and the thread that calls does not: it runs only what was seen to be quick,
-    that is, requests no larger than one that was, to a model without loops. Nobody else may run before the first run
-    has ended: it prepares the graph, for half a second perhaps, and should do it once, not once for everyone who comes
-    at the same time.
+    that is, requests no larger than one that was, to a model without loops. Others wait a while for the first run to
+    end: it prepares the graph, for half a second perhaps, and should do it once, not once for everyone who comes at the
+    same time.
 
     Args:
         session: holds the graph.
@@ -109,12 +108,17 @@ class _Run:
         self._inputs = list(signature.inputs)
         self._outputs = list(outputs)
         self._feed_names = [info.name for info in signature.inputs.values()]
+        for place, name in enumerate(self._feed_names):
+            if name in self._feed_names[:place]:
+                raise invalid(f'Endpoint "{name}" fed more than once.')
         names = [signature.outputs[alias].name for alias in outputs]
         self._fetch_names = list(dict.fromkeys(names))  # two outputs may be the same tensor
         self._places = [self._fetch_names.index(name) for name in names]
         self._feeds = [_tensor(session.graph, name, "FeedInputs") for name in self._feed_names]
         self._fetches = [_tensor(session.graph, name, "FetchOutputs") for name in self._fetch_names]
-        self._first: threading.Lock | None = threading.Lock()  # None once it has run
+        self._dtypes = [np.dtype(tf.as_dtype(info.dtype).as_numpy_dtype) for info in signature.inputs.values()]
+        self._unprepared = True
+        self._preparing = threading.Lock()  # held by the first run
         self._callable = None  # the same in the thread that calls it, made when it is worth it
         self._quick = -1  # the size of the largest request that was seen to be quick
         self._costly = math.inf if may_run_here else -math.inf  # and of the smallest that was too much
@@ -122,19 +126,26 @@ class _Run:
     def __call__(self, inputs: Arrays, timeout: float | None) -> dict[str, np.ndarray]:
         end = None if timeout is None else time.monotonic() + timeout
         values = [inputs[alias] for alias in self._inputs]
-        first = self._first
-        if first is not None:
-            if not first.acquire(timeout=-1 if timeout is None else max(min(timeout, threading.TIMEOUT_MAX), 0)):
-                raise late()
+        if self._unprepared and self._begins(end):
             try:
                 found = self._within(end, values)
-                self._first = None
+                self._unprepared = False
             finally:
-                first.release()
+                self._preparing.release()
         else:
             size = sum(_size(value) for value in values)
-            found = self._here(end, values, size) if size <= self._quick else self._timed(end, values, size)
+            known = size <= self._quick and [value.dtype for value in values] == self._dtypes
+            found = self._here(end, values, size) if known else self._timed(end, values, size)
         return {alias: _array(found[place]) for alias, place in zip(self._outputs, self._places, strict=True)}
+
+    def _begins(self, end: float | None) -> bool:
+        """Whether this is the first run; if it is not, after the first one has ended or has had its time."""
+        wait = FIRST_SECONDS if end is None else min(FIRST_SECONDS, end - time.monotonic())
+        if not self._preparing.acquire(timeout=max(wait, 0)):
+            return False  # it takes long for another reason
+        if not self._unprepared:
+            self._preparing.release()
+        return self._unprepared
 
     def _timed(self, end: float | None, values: list[np.ndarray], size: int) -> list[np.ndarray]:
         start = time.perf_counter()
@@ -145,12 +156,12 @@ class _Run:
 
     def _here(self, end: float | None, values: list[np.ndarray], size: int) -> list[np.ndarray]:
         """Runs in this thread, and sees whether that was too much."""
-        if self._callable is None:
-            options = config_pb2.CallableOptions(feed=self._feed_names, fetch=self._fetch_names)
-            options.run_options.inter_op_thread_pool = -1
-            self._callable = self._session._make_callable_from_options(options)
-        start = time.thread_time()
         try:
+            if self._callable is None:
+                options = config_pb2.CallableOptions(feed=self._feed_names, fetch=self._fetch_names)
+                options.run_options.inter_op_thread_pool = -1
+                self._callable = self._session._make_callable_from_options(options)
+            start = time.thread_time()
             found = self._callable(*values)
         except tf.errors.OpError as error:
             raise from_exception(error) from error
@@ -218,4 +229,4 @@ def _array(value: np.ndarray | np.generic | bytes) -> np.ndarray:
 
 
 def _size(value: np.ndarray) -> int:
-    return sum(map(len, value.flat)) if value.dtype.kind == "O" else value.nbytes
+    return value.size + sum(map(len, value.flat)) if value.dtype.kind == "O" else value.nbytes

@@ -1,10 +1,14 @@
 """`seqattn export --check`: any SavedModel, ours or not, held against what TensorFlow Serving links."""
 
 import shutil
+import sys
 
 import keras
 import pytest
 import tensorflow as tf
+import tensorflow_text as tf_text
+from google.protobuf import text_format
+from tensorflow.core.protobuf import saved_model_pb2
 
 from seqattn_tf import cli
 from seqattn_tf.export.check import check
@@ -60,6 +64,82 @@ def test_an_input_that_cannot_be_made_up_is_no_fault(tmp_path):
     assert said[1] == "signature plain: answers"
 
 
+def of_tensorflow_1(folder, tags=("serve",), **signatures):
+    """A model with the placeholders `a` and `b`; signatures name inputs and outputs among `a`, `b` and `sum`."""
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        tensors = {name: v1.placeholder(tf.float32, [None], name=name) for name in ("a", "b")}
+        tensors["sum"] = tf.add(tensors["a"], tensors["b"], name="sum")
+        info = {name: v1.saved_model.build_tensor_info(tensor) for name, tensor in tensors.items()}
+        made = {
+            name: v1.saved_model.build_signature_def(
+                {f"in{place}": info[one] for place, one in enumerate(inputs)}, {one: info[one] for one in outputs}
+            )
+            for name, (inputs, outputs) in signatures.items()
+        }
+        builder = v1.saved_model.Builder(str(folder))
+        builder.add_meta_graph_and_variables(session, list(tags), made)
+        builder.save()
+    return folder
+
+
+def test_what_no_input_can_help_is_a_fault(tmp_path):
+    folder = of_tensorflow_1(
+        tmp_path / "m",
+        good=(["a", "b"], ["sum"]),
+        lacking=(["a"], ["sum"]),
+        same=(["a"], ["a"]),
+        silent=(["a", "b"], []),
+        twice=(["a", "a", "b"], ["sum"]),
+    )
+    [findings] = check(folder).values()
+    assert {finding.signature for finding in findings if finding.fault} == {"lacking", "same", "silent", "twice"}
+    assert {finding.signature: str(finding) for finding in findings}["good"] == "signature good: answers"
+
+
+def test_the_graph_is_the_one_that_the_loader_takes(tmp_path):
+    [findings] = check(of_tensorflow_1(tmp_path / "m", ["serve", "gpu"], good=(["a", "b"], ["sum"]))).values()
+    assert "expected a graph with the tag 'serve' alone" in str(findings[0])
+
+
+def test_a_text_form_and_versions_with_zeros_and_a_folder_of_models(tmp_path):
+    folder = of_tensorflow_1(tmp_path / "models/m/001", good=(["a", "b"], ["sum"]))
+    model = saved_model_pb2.SavedModel.FromString((folder / "saved_model.pb").read_bytes())
+    (folder / "saved_model.pb").unlink()
+    (folder / "saved_model.pbtxt").write_text(text_format.MessageToString(model))
+    for place in (folder, folder.parent, folder.parent.parent):
+        [(version, findings)] = check(place).items()
+        assert (version, [str(finding) for finding in findings]) == (folder, ["signature good: answers"])
+
+
+def test_a_model_that_prints_and_a_folder_called_tensorflow(tmp_path, monkeypatch):
+    def prints(x):
+        with tf.control_dependencies([tf.print("much", output_stream=sys.stdout)]):
+            return {"y": tf.identity(x)}
+
+    saved(tmp_path / "m", serving_default=(prints, tf.float32))
+    (tmp_path / "tensorflow").mkdir()
+    (tmp_path / "tensorflow/__init__.py").touch()
+    monkeypatch.chdir(tmp_path)
+    assert lines(tmp_path / "m") == (["signature serving_default: answers"], False)
+
+
+def test_ops_of_tensorflow_text_are_linked(tmp_path):
+    def cut(x):
+        return {"y": tf_text.WhitespaceTokenizer().tokenize(x).to_tensor()}
+
+    assert lines(saved(tmp_path / "m", serving_default=(cut, tf.string)))[0] == ["signature serving_default: answers"]
+
+
+def test_complex_numbers_are_asked_and_what_is_no_tensor_is_told(tmp_path):
+    folder = saved(tmp_path / "m", twice=(lambda x: {"y": 2 * x}, tf.complex64), plain=(lambda x: {"y": x}, tf.float32))
+    model = saved_model_pb2.SavedModel.FromString((folder / "saved_model.pb").read_bytes())
+    model.meta_graphs[0].signature_def["plain"].inputs["x"].dtype = 20  # a resource
+    (folder / "saved_model.pb").write_bytes(model.SerializeToString())
+    told = "signature plain: not asked: it takes or gives something that is no plain tensor"
+    assert lines(folder) == ([told, "signature twice: answers"], False)
+
+
 def test_an_op_that_is_not_linked_is_named(tmp_path):
     def python(x):
         return {"y": tf.py_function(lambda value: value, [x], tf.float32)}
@@ -98,6 +178,10 @@ def test_half_a_folder_is_refused(exported, tmp_path, lost):
 def test_bad_calls(tmp_path, capsys):
     assert cli.main(["export", "--check", str(tmp_path)]) == 2
     assert "expected a SavedModel, or versions of one. Received: a folder with neither" in capsys.readouterr().err
+    for where, told in ((tmp_path / "no", "nothing there"), (tmp_path / "file", "a file")):
+        (tmp_path / "file").touch()
+        assert cli.main(["export", "--check", str(where)]) == 2
+        assert f"expected a folder. Received: {told}" in capsys.readouterr().err
     for arguments in (["export"], ["export", "pronounce"], ["export", "pronounce", "a", "--check", "b"]):
         assert cli.main(arguments) == 2
         assert "expected either MODEL and TARGET, or --check DIR" in capsys.readouterr().err

@@ -120,7 +120,7 @@ def test_that_process_holds_neither_tensorflow_in_python_nor_keras(exported):
 import sys
 import numpy as np
 from seqattn_tf.export.cpp_loader import CppSession
-found = CppSession(sys.argv[1]).run({"serving_default_text": np.array([b"cat"], object)}, [sys.argv[2]])
+found = CppSession(sys.argv[1]).run([("serving_default_text", np.array([b"cat"], object))], [sys.argv[2]])
 print(found[0].tolist(), {"tensorflow", "keras"} & set(sys.modules))
 """
     folder = exported / "models/pronounce/1"
@@ -202,7 +202,7 @@ def test_values_of_every_dtype_and_shape_come_back(tmp_path):
             some = np.arange(int(np.prod(shape))) % 2 + 1
             texts = np.array(([long, b"", b"a"] * 2)[: some.size], object).reshape(shape)
             values[alias] = texts if dtype is object else some.astype(dtype).reshape(shape)
-        feeds = {signature.inputs[alias].name: value for alias, value in values.items()}
+        feeds = [(signature.inputs[alias].name, value) for alias, value in values.items()]
         found = session.run(feeds, [signature.outputs[f"{alias}_out"].name for alias in values])
         for (alias, value), back in zip(values.items(), found, strict=True):
             assert back.dtype == value.dtype, alias
@@ -212,13 +212,13 @@ def test_values_of_every_dtype_and_shape_come_back(tmp_path):
 
 def test_what_is_wrong_is_said(tmp_path, exported):
     with pytest.raises(CppError, match="is not in the graph"):
-        CppSession(exported / "models/pronounce/1").run({"nobody": np.zeros(1)}, [])
+        CppSession(exported / "models/pronounce/1").run([("nobody", np.zeros(1))], [])
     with pytest.raises(
         ValueError, match=r"expected a model that TensorFlow's C\+\+ loader loads\. Received: .*not find"
     ):
         cpp_loader.ask(tmp_path, [])
     with pytest.raises(ValueError, match=r"survives it\. Received: SIGSEGV"):
-        cpp_loader.ask(exported / "models/pronounce/1", [Ask({}, _Crash())])
+        cpp_loader.ask(exported / "models/pronounce/1", [Ask([], _Crash())])
     with pytest.raises(ValueError, match=r"within 0\.01 s\. Received: none"):
         cpp_loader.ask(exported / "models/pronounce/1", [], timeout=0.01)
 

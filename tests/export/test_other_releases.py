@@ -30,7 +30,7 @@ def test_an_export_answers_as_it_does_here(preset, exported, tmp_path, release):
     here = ask_signatures(folder, questions)
     asks = [
         cpp_loader.Ask(
-            {signatures[name].inputs[alias].name: value for alias, value in inputs.items()},
+            [(signatures[name].inputs[alias].name, value) for alias, value in inputs.items()],
             [signatures[name].outputs[alias].name for alias in here[name]],
         )
         for name, inputs in questions.items()

@@ -163,6 +163,51 @@ def test_a_fault_reaches_only_its_sender_where_it_can_be_known_who_that_is(make)
     assert ask(queue, 1, 2, 3) == [2, 4, 6]  # its threads live
 
 
+def test_who_runs_again_runs_alone_within_the_limits(make):
+    run = Doubles()
+    sizes = {"max_batch_size": 12, "enable_large_batch_splitting": True, "max_execution_batch_size": 4}
+    queue = make(run, batch_timeout_micros=FOREVER, num_batch_threads=1, allowed_batch_sizes=(2, 4), **sizes)
+    with ThreadPoolExecutor(2) as threads:
+        bad = threads.submit(outcome, ask, queue, -1)
+        until(lambda: queue.batches)
+        assert ask(queue, 1, 2, 3, 4, 5, 6, 7) == [2, 4, 6, 8, 10, 12, 14]
+        assert bad.result(20) == "INVALID_ARGUMENT: negative"
+    assert run.batches[:2] == [[-1, 1, 2, 3], [4, 5, 6, 7]]
+    assert sorted(run.batches[2:]) == [[-1, -1], [1, 2, 3, 1]]  # the part that was not at fault has its answer
+
+
+@pytest.mark.parametrize("code", ["OUT_OF_RANGE", "NOT_FOUND", "FAILED_PRECONDITION", "UNIMPLEMENTED"])
+def test_any_fault_of_a_request_is_its_own(make, code):
+    def fussy(inputs, timeout):
+        if (inputs["x"] < 0).any():
+            raise ServingError(code, "negative")
+        return {"y": inputs["x"]}
+
+    queue = make(fussy, max_batch_size=2, batch_timeout_micros=FOREVER)
+    with ThreadPoolExecutor(2) as threads:
+        found = list(threads.map(lambda value: outcome(ask, queue, value), (1, -1)))
+    assert found == [[1], f"{code}: negative"]
+
+
+def test_outputs_as_wide_as_their_run_are_not_torn(make):
+    """A split request whose parts have answers of unequal width runs whole."""
+
+    def widest(inputs, timeout):
+        x = inputs["x"]
+        return {"y": np.broadcast_to(x, [len(x), int(x.max())])}
+
+    queue = make(widest, max_batch_size=8, enable_large_batch_splitting=True, max_execution_batch_size=2)
+    found = queue({"x": np.array([[1], [2], [3]])}, None)["y"]
+    assert found.tolist() == [[1, 1, 1], [2, 2, 2], [3, 3, 3]]
+
+
+def test_a_closed_batcher_takes_nothing(make):
+    queue = make(Doubles())
+    assert ask(queue, 1) == [2]
+    queue._batcher.close()
+    assert outcome(ask, queue, 1) == "UNAVAILABLE: the server is shutting down"
+
+
 def test_a_single_request_is_not_run_twice_for_its_fault(make):
     run = Doubles()
     queue = make(run, max_batch_size=3)
@@ -197,7 +242,7 @@ def test_rows_are_filled_up_and_lengths_padded(make):
     queue = make(run, max_batch_size=4, allowed_batch_sizes=(2, 4))
     assert queue({"x": np.ones([3, 1])}, None)["rows"].tolist() == [4, 4, 4]
     assert ask(queue, 7, 8, 9) == [14, 16, 18]
-    assert run.batches[-1] == [7, 8, 9, 7]
+    assert run.batches[-1] == [7, 8, 9, 7]  # the first row of the last request
     apart = make(run, max_batch_size=2, batch_timeout_micros=FOREVER)
     inputs = [{"x": np.full([1, width], 2.0)} for width in (2, 3)]
     with ThreadPoolExecutor(2) as threads:

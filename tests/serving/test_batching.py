@@ -152,6 +152,19 @@ def test_no_rows_and_scalar_outputs(exports):
     assert raised.value.code == "FAILED_PRECONDITION"
 
 
+def test_outputs_that_were_not_asked_for_keep_nobody_from_an_answer(exports):
+    """A signature of which one output has no rows can be asked for the other."""
+    servable = loaded(exports)
+    assert servable.predict("joined", text("a", "b"), ["count"])["count"].tolist() == 2
+    with pytest.raises(ServingError, match="Batched output tensor has 0 dimensions"):
+        servable.predict("joined", text("a", "b"))
+
+
+def test_inputs_must_have_the_same_number_of_rows(exports):
+    with pytest.raises(ServingError, match=r"^INVALID_ARGUMENT: .*must have equal 0th-dimension size$"):
+        loaded(exports).predict("scale", {"x": np.ones([2, 2], np.float32), "k": np.ones(3, np.int32)})
+
+
 def test_the_parameter_file(tmp_path):
     path = tmp_path / "batching.txt"
     path.write_text(

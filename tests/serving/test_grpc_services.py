@@ -128,6 +128,11 @@ ERRORS = [
         "Signature input alias: text(feed name: serving_default_text:0) not found in request and no default value "
         "provided. Inputs expected to be in the request {no}, or default input alias set: ",
     ),
+    (  # refused by its name, before the values fill such a shape
+        request({"no": broken(dtype=1, tensor_shape=shaped(10**13), float_val=[1])}),
+        "INVALID_ARGUMENT",
+        "Signature input alias: text(feed name: serving_default_text:0) not found in request",
+    ),
     (request({"text": [1.0]}), "INVALID_ARGUMENT", "to be string but float is provided"),
     (request({"x": ["a"]}, signature="single"), "INVALID_ARGUMENT", "to be float but string is provided"),
     (request({"text": broken(dtype=1, tensor_shape=shaped(2), tensor_content=b"1")}), "INVALID_ARGUMENT", "parsing"),

@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import tensorflow_text as tf_text
+from google.protobuf import text_format
 from tensorflow.core.protobuf import saved_model_pb2
 
 from seqattn_tf.serving.errors import ServingError
 from seqattn_tf.serving.models import session as engines
+from seqattn_tf.serving.models.model_config import folder_of_models
+from seqattn_tf.serving.models.repository import ModelRepository
 from seqattn_tf.serving.models.servable import Servable
 from seqattn_tf.serving.models.session import SessionEngine
 
@@ -67,7 +70,8 @@ def test_a_run_ends_at_its_deadline_and_who_comes_too_late_is_not_begun(counter)
     assert count(engine, 3) == [3]
 
 
-def test_the_first_run_is_alone_and_others_wait_no_longer_than_they_may(counter):
+def test_the_first_run_is_alone_and_others_wait_no_longer_than_they_may(counter, monkeypatch):
+    monkeypatch.setattr(engines, "FIRST_SECONDS", 60.0)
     engine = SessionEngine(counter)
     threads = [threading.Thread(target=count, args=(engine, 10**5)) for _ in range(4)]
     for thread in threads:
@@ -78,12 +82,53 @@ def test_the_first_run_is_alone_and_others_wait_no_longer_than_they_may(counter)
     with pytest.raises(ServingError, match="DEADLINE_EXCEEDED"):
         count(engine, 3, timeout=0.001)
     seen = set()
-    while run._first is not None:
+    while run._unprepared:
         seen.add(begun(engine))
     assert seen <= {0, 1}  # while the first has not ended, no other has begun
     for thread in threads:
         thread.join()
     assert begun(engine) == 4
+
+
+def test_who_waited_for_the_first_run_does_not_wait_for_the_others(counter, monkeypatch):
+    engine = SessionEngine(counter)
+    run = engine._make("serving_default", ("counted",))
+    within, at_once, most = run._within, [], []
+
+    def watched(end, values):
+        at_once.append(1)
+        most.append(len(at_once))
+        time.sleep(0.2)
+        at_once.pop()
+        return within(end, values)
+
+    monkeypatch.setattr(run, "_within", watched)
+    threads = [threading.Thread(target=count, args=(engine, 3)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most[0] == 1
+    assert max(most[1:]) > 1
+
+
+def test_a_first_run_that_takes_long_does_not_stop_the_others(counter, monkeypatch):
+    monkeypatch.setattr(engines, "FIRST_SECONDS", 0.2)
+    engine = SessionEngine(counter)
+
+    def never_ends():
+        with pytest.raises(ServingError, match="DEADLINE_EXCEEDED"):
+            count(engine, 2**31 - 1, timeout=4.0)
+
+    slow = threading.Thread(target=never_ends)
+    slow.start()
+    while not engine._runs:
+        time.sleep(0.01)
+    time.sleep(0.05)
+    start = time.monotonic()
+    assert count(engine, 3, timeout=3.0) == [3]
+    assert time.monotonic() - start < 3.0
+    slow.join()
 
 
 def test_a_failed_first_run_is_not_the_last_word(counter):
@@ -226,14 +271,24 @@ def test_what_is_not_asked_for_does_not_run(of_tensorflow_1):
         servable.predict("half_bad", x)
 
 
-def test_graphs_are_prepared_for_so_many_sets_of_outputs_only(of_tensorflow_1, monkeypatch):
-    monkeypatch.setattr(engines, "MOST_FILTERS", 2)
+def test_two_inputs_that_are_one_tensor_are_refused(of_tensorflow_1):
     engine = SessionEngine(of_tensorflow_1)
-    x = {"x": np.ones([1, 2], np.float32)}
-    sets = (["y"], ["same"], ["sum"], ["y", "sum"], ["sum", "y"])
-    for outputs in sets:
-        assert set(outputs) <= set(engine.run("serving_default", x, outputs, None))
-    assert set(engine._runs) == {("serving_default", outputs) for outputs in (("y",), ("same",), ("same", "sum", "y"))}
+    signature = engine.signature_defs["serving_default"]
+    signature.inputs["again"].CopyFrom(signature.inputs["x"])
+    x = np.ones([1, 2], np.float32)
+    for _ in range(4):  # in the thread that asks too
+        with pytest.raises(ServingError, match=r'^INVALID_ARGUMENT: Endpoint "x:0" fed more than once\.$'):
+            engine.run("serving_default", {"x": x, "again": x}, ["y"], None)
+
+
+@pytest.mark.parametrize("times", [1, 4])
+def test_another_dtype_is_refused_in_tensorflow_s_words(of_tensorflow_1, times):
+    engine = SessionEngine(of_tensorflow_1)
+    for _ in range(times):
+        engine.run("serving_default", {"x": np.ones([1, 2], np.float32)}, ["y"], None)
+    for wrong, name in ((np.ones([1, 2]), "double"), (np.full([1, 2], b"a", object), "string")):
+        with pytest.raises(ServingError, match=f"^INVALID_ARGUMENT: .*to be float but {name} is provided"):
+            engine.run("serving_default", {"x": wrong}, ["y"], None)
 
 
 def test_ops_of_tensorflow_text_are_there(tmp_path):
@@ -242,6 +297,16 @@ def test_ops_of_tensorflow_text_are_there(tmp_path):
     tf.saved_model.save(tf.Module(), str(tmp_path), signatures=lower)
     found = SessionEngine(tmp_path).run("serving_default", {"text": np.array(["ÄB".encode()], object)}, ["lower"], None)
     assert found["lower"].tolist() == ["äb".encode()]
+
+
+def test_a_model_in_text_form_is_served(powers, tmp_path):
+    model = saved_model_pb2.SavedModel.FromString((powers / "saved_model.pb").read_bytes())
+    (tmp_path / "m" / "1").mkdir(parents=True)
+    (tmp_path / "m" / "1" / "saved_model.pbtxt").write_text(text_format.MessageToString(model))
+    repository = ModelRepository(folder_of_models(tmp_path), poll_seconds=0)
+    repository.start()
+    found = repository.get("m").predict("", {"x": np.eye(2, dtype=np.float32)})
+    assert found["y"].tolist() == [[1, 0], [0, 1]]
 
 
 def test_shapes_are_left_to_the_graph(of_tensorflow_1):
@@ -261,6 +326,17 @@ def test_inputs_that_are_left_out_have_their_defaults(counter, tmp_path):
     assert servable.predict("positive", {"n": np.array([3], np.int32)})["n"].tolist() == [3]
     with pytest.raises(ServingError, match=r"Inputs contains invalid name\. Used request inputs: , request input: m$"):
         servable.predict("positive", {"m": np.array([3], np.int32)})
+
+
+def test_what_is_sent_goes_before_a_default(tmp_path):
+    specs = [tf.TensorSpec([None], tf.int32, name=name) for name in ("a", "b")]
+    tf.saved_model.save(tf.Module(), str(tmp_path), signatures=tf.function(lambda a, b: {"y": 10 * a + b}, specs))
+    servable = Servable("m", 1, SessionEngine(tmp_path))
+    signature = servable.signature_defs["serving_default"]
+    for alias, value in (("a", 1), ("b", 2)):
+        signature.defaults[alias].CopyFrom(tf.make_tensor_proto([value], tf.int32))
+    assert servable.predict("", {})["y"].tolist() == [12]
+    assert servable.predict("", {"a": np.array([5], np.int32)})["y"].tolist() == [52]
 
 
 def test_a_model_that_nobody_holds_is_closed(counter):

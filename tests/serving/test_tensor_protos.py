@@ -121,6 +121,7 @@ def test_values_fill_a_shape_as_tensorflow_has_it(proto, expected):
         broken([2], dtype=7, tensor_content=b"\x01\x02ab"),
         broken([2], dtype=7, tensor_content=b"\x01\x02abcd"),
         broken([2], dtype=7, tensor_content=b"\xff\xff\xff\xff\xff\xff"),
+        broken([3], dtype=10, tensor_content=b"\x02\x01\x00"),
         broken([-1], dtype=7, string_val=[b"a"]),
         broken([2**40], dtype=1, tensor_content=b"\0\0\0\0"),
         broken([1], string_val=[b"a"]),
