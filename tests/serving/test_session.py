@@ -1,6 +1,7 @@
 """The engine: SavedModels of TensorFlow 1 and 2 in a session."""
 
 import gc
+import shutil
 import threading
 import time
 import weakref
@@ -301,7 +302,8 @@ def test_ops_of_tensorflow_text_are_there(tmp_path):
 
 def test_a_model_in_text_form_is_served(powers, tmp_path):
     model = saved_model_pb2.SavedModel.FromString((powers / "saved_model.pb").read_bytes())
-    (tmp_path / "m" / "1").mkdir(parents=True)
+    shutil.copytree(powers, tmp_path / "m" / "1")
+    (tmp_path / "m" / "1" / "saved_model.pb").unlink()
     (tmp_path / "m" / "1" / "saved_model.pbtxt").write_text(text_format.MessageToString(model))
     repository = ModelRepository(folder_of_models(tmp_path), poll_seconds=0)
     repository.start()
