@@ -107,9 +107,8 @@ def _judged(name: str, told: cpp_loader.Told) -> Finding:
     if unrestored := _UNRESTORED.search(told.message):
         return Finding(name, unrestored.group())
     words = told.message.partition("\n")[0]
-    if told.code == _INVALID_ARGUMENT and not _NEVER_RUNS.search(
-        told.message
-    ):  # zeros and empty strings may be no input for it
+    refused = told.code == _INVALID_ARGUMENT and not _NEVER_RUNS.search(told.message)
+    if refused:  # zeros and empty strings may be no input for it
         return Finding(name, note=f"runs, and refused the made-up input: {words}")
     return Finding(name, words)
 

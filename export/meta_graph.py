@@ -4,6 +4,7 @@ from pathlib import Path
 
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
+from tensorflow.core.framework import graph_pb2
 from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
 FILES = ("saved_model.pb", "saved_model.pbtxt")  # a SavedModel is in one of them
@@ -37,3 +38,10 @@ def read(folder: Path) -> meta_graph_pb2.MetaGraphDef:
             return graph
     tags = [list(graph.meta_info_def.tags) for graph in model.meta_graphs]
     raise ValueError(f"{path}: expected a graph with the tag {SERVE!r} alone. Received: {tags}")
+
+
+def ops_of(graph: graph_pb2.GraphDef) -> set[str]:
+    """Every op of a graph, its functions included, the functions themselves not."""
+    functions = graph.library.function
+    found = {node.op for node in graph.node} | {node.op for function in functions for node in function.node_def}
+    return found - {function.signature.name for function in functions}

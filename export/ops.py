@@ -15,10 +15,7 @@ PYTHON_OPS = frozenset({"EagerPyFunc", "PyFunc", "PyFuncStateless"})
 
 def ops_of(folder: Path) -> set[str]:
     """Every op of a SavedModel, its functions included."""
-    graph = meta_graph.read(folder).graph_def
-    functions = graph.library.function
-    found = {node.op for node in graph.node} | {node.op for function in functions for node in function.node_def}
-    return found - {function.signature.name for function in functions}
+    return meta_graph.ops_of(meta_graph.read(folder).graph_def)
 
 
 def unservable(ops: set[str]) -> list[str]:

@@ -25,7 +25,7 @@ class Engine(Protocol):
 
         Args:
             signature_name: a name of `signature_defs`.
-            inputs: of the right names and dtypes; the engine looks at their shapes.
+            inputs: one of each name; the engine looks at their dtypes and shapes.
             outputs: names of outputs of the signature, none twice.
             timeout: seconds after which the answer is of no use; None for any time.
 

@@ -17,11 +17,11 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  registers the text ops that exported graphs contain
-from tensorflow.core.framework import graph_pb2
 from tensorflow.core.protobuf import config_pb2, meta_graph_pb2
 from tensorflow.python.client import pywrap_tf_session  # a run with named tensors costs a sixth of `Session.run`
 from tensorflow.python.saved_model import loader_impl
 
+from seqattn_tf.export.meta_graph import ops_of
 from seqattn_tf.serving.errors import ServingError, from_exception, invalid
 from seqattn_tf.serving.models.engine import Arrays, late
 
@@ -61,7 +61,7 @@ class SessionEngine:
             raise ServingError("DATA_LOSS", "expected whole weights in variables/. Received: none") from None
         self.signature_defs = dict(loaded.signature_def)
         self._session = session
-        self._may_run_here = not _ops(loaded.graph_def) & _LOOPS
+        self._may_run_here = not ops_of(loaded.graph_def) & _LOOPS
         self._runs: dict[tuple[str, tuple[str, ...]], _Run] = {}
         self._lock = threading.Lock()
 
@@ -208,11 +208,6 @@ def _loader(path: Path, tags: Sequence[str]) -> loader_impl.SavedModelLoader:
             "NOT_FOUND", f"Could not find meta graph def matching supplied tags: {{ {' '.join(tags)} }}"
         ) from None
     return loader
-
-
-def _ops(graph: graph_pb2.GraphDef) -> set[str]:
-    functions = graph.library.function
-    return {node.op for node in graph.node} | {node.op for function in functions for node in function.node_def}
 
 
 def _tensor(graph: tf.Graph, name: str, side: str) -> object:
