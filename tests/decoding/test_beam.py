@@ -104,11 +104,11 @@ def test_the_best_never_gets_worse_as_the_beam_grows():
 
     With more symbols it is not, until the beam is wide enough for all there is.
     """
-    automaton = Automaton(rows=6, seed=3)
+    automaton = Automaton(rows=6, seed=1)
     rules = {"max_length": 2, "never": (END,)}
     best = [automaton.decode(beam, compiled=False, width=width, **rules).scores.numpy() for width in (1, 2, 3, 4, 99)]
-    assert all((wide >= narrow).all() for narrow, wide in itertools.pairwise(best))
-    assert (best[-1] > best[0]).any()
+    assert all((wide >= narrow - 1e-6).all() for narrow, wide in itertools.pairwise(best))  # sums round by their order
+    assert (best[-1] > best[0] + 0.1).any()
     expected = [exhaustive(automaton, row, limit=2, never=(END,))[0].score for row in range(6)]
     np.testing.assert_allclose(best[-1][:, 0], expected, rtol=1e-4)
 

@@ -24,15 +24,16 @@ def with_gradient(build, *scores, xla=False):
     return [result.numpy() for result in function(*map(tf.constant, scores))]
 
 
-def compare(build, *scores, xla=False, atol=1e-5):
-    """In float32 the same as in float64."""
+def compare(build, *scores, xla=False, atol=1e-5, summed=None):
+    """In float32 the same as in float64; the last gradient, a sum over all positions, within `summed`."""
     wide = with_gradient(build, *(s.astype("float64") for s in scores))
     narrow = with_gradient(build, *(s.astype("float32") for s in scores), xla=xla)
     np.testing.assert_allclose(narrow[0], wide[0], rtol=2e-6)
     np.testing.assert_allclose(narrow[1], wide[1], atol=atol)
-    for ours, theirs in zip(narrow[2:], wide[2:], strict=True):
+    bounds = [atol] * (len(scores) - 1) + [summed or atol]
+    for ours, theirs, bound in zip(narrow[2:], wide[2:], bounds, strict=True):
         assert np.all(np.isfinite(theirs))
-        np.testing.assert_allclose(ours, theirs, atol=atol * max(1.0, np.abs(theirs).max()))
+        np.testing.assert_allclose(ours, theirs, atol=bound * max(1.0, np.abs(theirs).max()))
     return wide
 
 
@@ -44,7 +45,10 @@ def test_ten_thousand_positions(method, xla):
 
 
 def test_ten_thousand_positions_in_segments():
-    compare(lambda s, t: SemiMarkov(s, t), random(1, 10_000, 3, 2), random(2, 2, seed=1), xla=True, atol=1e-4)
+    """Each position may be off by a rounding, on some processors all in the same direction."""
+    summed = 10_000 * np.finfo("float32").eps
+    spans, transitions = random(1, 10_000, 3, 2), random(2, 2, seed=1)
+    compare(lambda s, t: SemiMarkov(s, t), spans, transitions, xla=True, atol=1e-4, summed=summed)
 
 
 @pytest.mark.parametrize("method", ["scan", "prefix"])
