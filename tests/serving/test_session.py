@@ -127,7 +127,7 @@ def test_a_first_run_that_takes_long_does_not_stop_the_others(counter, monkeypat
         time.sleep(0.01)
     time.sleep(0.05)
     start = time.monotonic()
-    assert count(engine, 3, timeout=3.0) == [3]
+    assert count(engine, 3, timeout=3.0) == count(engine, 3) == [3]
     assert time.monotonic() - start < 3.0
     slow.join()
 
