@@ -180,6 +180,13 @@ def test_an_export_that_this_loader_cannot_run_is_not_published(tmp_path, monkey
     assert not list((tmp_path / "lite").iterdir())
 
 
+def test_an_op_that_tensorflow_serving_lacks_is_refused_by_name(tmp_path, monkeypatch):
+    model = KINDS["labels"]()
+    monkeypatch.setattr(model, "serve", lambda texts: {"text": tf.py_function(lambda v: v, [texts], tf.string)})
+    with pytest.raises(ValueError, match=r"expected ops that TensorFlow Serving links\. Received: \['EagerPyFunc'\]"):
+        write_saved_model(model, tmp_path / "m")
+
+
 def echo(folder):
     """One signature that gives back every dtype."""
     specs = {}
