@@ -60,10 +60,9 @@ def check(folder: Path) -> dict[Path, list[Finding]]:
 
 def _findings(folder: Path) -> Iterator[Finding]:
     try:
-        refused = ops.unservable(ops.ops_of(folder))
-        if refused:
-            yield Finding("", f"TensorFlow Serving does not link these ops: {', '.join(refused)}")
         graph = meta_graph.read(folder)
+        if refused := ops.unservable(meta_graph.ops_of(graph.graph_def)):
+            yield Finding("", f"TensorFlow Serving does not link these ops: {', '.join(refused)}")
         _check_weights(folder, graph)
         signatures = _askable(graph)
         told = cpp_loader.ask(folder, [_ask(signature) for signature in signatures.values()])

@@ -5,6 +5,7 @@ The SavedModel is asked in TensorFlow's C++ loader (`cpp_loader`), in a process 
 
 import dataclasses
 import random
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -92,8 +93,13 @@ def questions_about(model: Model, texts: Sequence[str]) -> dict[str, Tensors]:
     return {name: {alias: value.numpy() for alias, value in inputs.items()} for name, inputs in asked.items()}
 
 
-def ask_signatures(folder: Path, questions: Mapping[str, Tensors]) -> dict[str, Tensors]:
+def ask_signatures(folder: Path, questions: Mapping[str, Tensors], python: str = sys.executable) -> dict[str, Tensors]:
     """What a SavedModel answers under each signature, in TensorFlow's C++ loader and a process of its own.
+
+    Args:
+        folder: holds `saved_model.pb`.
+        questions: inputs by signature.
+        python: the interpreter of that process; see `cpp_loader.ask`.
 
     Raises:
         ValueError: it does not load, or a signature fails; with TensorFlow's words.
@@ -104,7 +110,7 @@ def ask_signatures(folder: Path, questions: Mapping[str, Tensors]) -> dict[str, 
         feeds = [(signatures[name].inputs[alias].name, value) for alias, value in inputs.items()]
         asks.append(cpp_loader.Ask(feeds, [info.name for info in signatures[name].outputs.values()]))
     answers = {}
-    for name, told in zip(questions, cpp_loader.ask(folder, asks), strict=True):
+    for name, told in zip(questions, cpp_loader.ask(folder, asks, python=python), strict=True):
         if told.code:
             raise ValueError(f"SavedModel: expected an answer of signature {name}. Received: {told.message}")
         answers[name] = dict(zip(signatures[name].outputs, told.arrays, strict=True))

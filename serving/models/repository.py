@@ -18,6 +18,7 @@ from pathlib import Path
 
 from tensorflow_serving.config import model_server_config_pb2
 
+from seqattn_tf.export import meta_graph
 from seqattn_tf.serving.errors import ServingError, from_exception
 from seqattn_tf.serving.models.lite import LITE_FILE
 from seqattn_tf.serving.models.model_config import MAX_VERSION, ModelConfig, Models, listed_models
@@ -26,7 +27,7 @@ from seqattn_tf.serving.models.session import SessionEngine
 
 LOG = logging.getLogger(__name__)
 Load = Callable[[str, int, Path], Servable]
-MODEL_FILES = ("saved_model.pb", "saved_model.pbtxt", LITE_FILE)  # a version holds at least one of them
+MODEL_FILES = (*meta_graph.FILES, LITE_FILE)  # a version holds at least one of them
 
 
 @dataclass(frozen=True)

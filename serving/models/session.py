@@ -21,7 +21,7 @@ from tensorflow.core.protobuf import config_pb2, meta_graph_pb2
 from tensorflow.python.client import pywrap_tf_session  # a run with named tensors costs a sixth of `Session.run`
 from tensorflow.python.saved_model import loader_impl
 
-from seqattn_tf.export.meta_graph import ops_of
+from seqattn_tf.export.meta_graph import is_saved_model, ops_of
 from seqattn_tf.serving.errors import ServingError, from_exception, invalid
 from seqattn_tf.serving.models.engine import Arrays, late
 
@@ -195,7 +195,7 @@ class _Run:
 
 def _loader(path: Path, tags: Sequence[str]) -> loader_impl.SavedModelLoader:
     """What reads the model; its faults in the words of TensorFlow's C++ loader."""
-    if not (path / "saved_model.pb").is_file() and not (path / "saved_model.pbtxt").is_file():
+    if not is_saved_model(path):
         raise ServingError("NOT_FOUND", "Could not find SavedModel .pb or .pbtxt at supplied export directory path")
     try:
         loader = loader_impl.SavedModelLoader(str(path))
