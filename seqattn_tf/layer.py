@@ -1,5 +1,6 @@
-"""What the layers of the house share: found by name, made of parts, masks passed explicitly."""
+"""What the layers of the house share: found by name, made of parts, masks that travel."""
 
+import inspect
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -50,8 +51,50 @@ class Named:
         return cls.registry[choice](**arguments)
 
 
-class Composed(keras.layers.Layer):
-    """A layer that is made of other layers and takes its masks as arguments: none travels with its results.
+def _dense(tensor: Any) -> Any:
+    """Keras says of `x * 2.0`, in a functional model, that it might be sparse; what comes then is dense."""
+    if isinstance(tensor, keras.KerasTensor) and tensor.sparse:
+        return keras.KerasTensor(tensor.shape, tensor.dtype, name=tensor.name)
+    return tensor
+
+
+class Masked(keras.layers.Layer):
+    """A layer whose masks come and go as those of Keras's own layers.
+
+    `call` has an argument `mask`; where none is given, it takes the one that travels with what is masked
+    (`masking.mask_of`). `compute_mask` says which masks travel on, by default none: of a pooled vector there is none.
+    """
+
+    _names: ClassVar[tuple[str, ...]] = ()  # of the arguments of `call`
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._names = tuple(inspect.signature(cls.call).parameters)[1:]
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """As of any layer; a mask given by its place is one given by name, which Keras lets travel on."""
+        place = self._names.index("mask") if "mask" in self._names else len(arguments)
+        moved = dict(zip(self._names[place:], arguments[place:], strict=False))
+        if moved and len(arguments) <= len(self._names) and not moved.keys() & named.keys():
+            arguments, named = arguments[:place], {**named, **moved}
+        return super().__call__(*arguments, **named)
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+        """No mask travels on."""
+        return None
+
+    def compute_output_spec(self, *arguments: Any, **named: Any) -> Any:
+        """The shapes and types of `call` itself, which also sees to it that the arguments fit."""
+        arguments, named = keras.tree.map_structure(_dense, (arguments, named))
+        return super(keras.layers.Layer, self).compute_output_spec(*arguments, **named)
+
+
+class Composed(Masked):
+    """A layer that is made of other layers.
 
     A subclass names in `parts` the constructor arguments that are layers; they are saved and rebuilt with it.
 
@@ -65,12 +108,7 @@ class Composed(keras.layers.Layer):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.supports_masking = True
         self.supports_jit = any(device.device_type != "CPU" for device in tf.config.list_physical_devices())
-
-    def compute_mask(self, *arguments: Any, **keywords: Any) -> None:
-        """No mask travels."""
-        return None
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments, parts included."""

@@ -1,4 +1,4 @@
-"""The mask rule of the house: boolean, True = keep, passed explicitly.
+"""The mask rule of the house: boolean, True = keep; given, or else the one that Keras sends along.
 
 A row with nothing to keep gives zero weights, a zero mean and a log-sum of the most negative finite number; it never
 gives NaN, neither in the value nor in the gradient.
@@ -69,13 +69,27 @@ def blank(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     return tf.where(mask[..., None], values, tf.zeros_like(values))
 
 
+def mask_of(values: tf.Tensor, mask: tf.Tensor | None = None) -> tf.Tensor | None:
+    """The given mask; without one, that which travels with the values in a Keras model; None without either.
+
+    >>> import keras
+    >>> mask_of(keras.layers.Embedding(5, 2, mask_zero=True)(tf.constant([[3, 0]]))).numpy().tolist()
+    [[True, False]]
+    """
+    return getattr(values, "_keras_mask", None) if mask is None else mask
+
+
 def checked_mask(mask: tf.Tensor, values: tf.Tensor | None = None) -> tf.Tensor:
     """The mask as a boolean tensor, one for each vector of the values; anything else is refused.
 
-    >>> checked_mask([[True, False]], tf.zeros([1, 2, 4])).shape.as_list()
-    [1, 2]
+    Integers count as Keras counts them, 0 for what is not kept. Floats are refused: elsewhere a zero keeps.
+
+    >>> checked_mask([[1, 0]], tf.zeros([1, 2, 4])).numpy().tolist()
+    [[True, False]]
     """
     mask = tf.convert_to_tensor(mask)
+    if mask.dtype.is_integer:
+        mask = tf.cast(mask, tf.bool)
     if mask.dtype != tf.bool:
         raise ValueError(f"mask: expected booleans, True = keep. Received: {mask.dtype.name}")
     if values is not None and not mask.shape.is_compatible_with(values.shape[:-1]):
@@ -84,11 +98,12 @@ def checked_mask(mask: tf.Tensor, values: tf.Tensor | None = None) -> tf.Tensor:
 
 
 def masked_values(values: tf.Tensor, mask: tf.Tensor | None) -> tuple[tf.Tensor, tf.Tensor]:
-    """Values with zeros where nothing is kept, and the mask: all True where none is given.
+    """Values with zeros where nothing is kept, and the mask: all True where none is given and none travels with them.
 
     >>> masked_values(tf.ones([1, 2, 3]), None)[1].numpy().tolist()
     [[True, True]]
     """
+    mask = mask_of(values, mask)
     if mask is None:
         return values, tf.ones(tf.shape(values)[:-1], tf.bool)
     mask = checked_mask(mask, values)

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from seqattn_tf.layer import Composed, Named
 from seqattn_tf.linear import linear
-from seqattn_tf.masking import masked_values
+from seqattn_tf.masking import blank, checked_mask, mask_of, masked_values
 from seqattn_tf.replay import product
 from seqattn_tf.scan import scan, to_time_major
 
@@ -133,9 +133,11 @@ class Attention(Composed):
     Call arguments:
         query: `[batch, units]`, or several, `[batch, queries, units]`.
         values: `[batch, source, units]`.
-        mask: `[batch, source]`, True = keep. A row with nothing to keep reads zeros.
+        mask: of the values, `[batch, source]`, True = keep. A row with nothing to keep reads zeros.
+        query_mask: of several queries, `[batch, queries]`. One that is not kept reads zeros and is not remembered.
 
-    Returns `(context, weights)`. Where something is remembered, several queries are taken in their order.
+    Returns `(context, weights)`. Where something is remembered, several queries are taken in their order. The mask of
+    the queries goes on with both.
 
     >>> context, weights = Attention(units=8)(tf.ones([2, 3]), tf.ones([2, 5, 4]))
     >>> context.shape.as_list(), weights.shape.as_list()
@@ -214,7 +216,12 @@ class Attention(Composed):
         return context * tf.sigmoid(linear(query, self.gate_kernel, self.gate_bias))
 
     def attend(
-        self, query: tf.Tensor, memory: Memory, state: AttentionState | None = None, training: bool = False
+        self,
+        query: tf.Tensor,
+        memory: Memory,
+        state: AttentionState | None = None,
+        training: bool = False,
+        query_mask: tf.Tensor | None = None,
     ) -> tuple[tf.Tensor, tf.Tensor, AttentionState]:
         """One look, or several: `(context, weights, state)`, with as many axes as the query has."""
         if query.shape.rank not in (2, 3):
@@ -223,19 +230,28 @@ class Attention(Composed):
             )
         state = self.initial_state(memory) if state is None else state
         single = query.shape.rank == 2
+        if query_mask is not None:
+            query_mask = checked_mask(query_mask, query)
+            query = blank(query, query_mask)
         if not single and self.stateful:
-            return self._in_order(query, memory, state, training)
+            return self._in_order(query, memory, state, training, query_mask)
         query = query[:, None] if single else query
         # The parts are called without Keras's ceremony: it would cast what they remember to half precision.
         logits = self.score.call(query, memory.keys, state.score)
         weights, aligned = self.align.call(logits, memory.mask[:, None], state.align, training)
+        weights = weights if query_mask is None else blank(weights, query_mask)
         context = self.read(weights, memory.values, query)
         if single:
             context, weights = tf.squeeze(context, 1), tf.squeeze(weights, 1)
         return context, weights, AttentionState(self.score.remember(state.score, weights), aligned)
 
     def _in_order(
-        self, query: tf.Tensor, memory: Memory, state: AttentionState, training: bool
+        self,
+        query: tf.Tensor,
+        memory: Memory,
+        state: AttentionState,
+        training: bool,
+        query_mask: tf.Tensor | None,
     ) -> tuple[tf.Tensor, tf.Tensor, AttentionState]:
         """Every query after the one before it; only what they remember needs the loop, so the reading is done after."""
 
@@ -243,16 +259,34 @@ class Attention(Composed):
             return self.attend(one, memory, carry[1], training)[1:]
 
         nothing = tf.zeros_like(memory.mask, memory.keys.dtype)
-        (weights, _), (_, state) = scan(step, to_time_major(query), (nothing, state))
+        keep = None if query_mask is None else to_time_major(query_mask)
+        (weights, _), (_, state) = scan(step, to_time_major(query), (nothing, state), keep)
         weights = to_time_major(weights)
+        weights = weights if query_mask is None else blank(weights, query_mask)
         return self.read(weights, memory.values, query), weights, state
 
     def call(
-        self, query: tf.Tensor, values: tf.Tensor, mask: tf.Tensor | None = None, training: bool = False
+        self,
+        query: tf.Tensor,
+        values: tf.Tensor,
+        mask: tf.Tensor | None = None,
+        query_mask: tf.Tensor | None = None,
+        training: bool = False,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Prepare and attend at once."""
-        context, weights, _ = self.attend(query, self.prepare(values, mask), training=training)
+        query_mask = query_mask if len(query.shape) == 3 else None
+        memory = self.prepare(values, mask)
+        context, weights, _ = self.attend(query, memory, training=training, query_mask=query_mask)
         return context, weights
+
+    def compute_output_shape(self, query_shape: Any, values_shape: Any) -> tuple[tuple, tuple]:
+        """Of the context and of the weights."""
+        return (*query_shape[:-1], values_shape[-1]), (*query_shape[:-1], values_shape[1])
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+        """That of several queries goes on."""
+        mask = mask_of(inputs) if len(inputs.shape) == 3 else None
+        return mask, mask
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""

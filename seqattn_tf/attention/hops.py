@@ -103,6 +103,10 @@ class MemoryHops(Composed):
             looks.append(weights)
         return query, tf.stack(looks, axis=1)
 
+    def compute_output_shape(self, query_shape: Any, facts_shape: Any) -> tuple[tuple, tuple]:
+        """Of the last query and of the weights."""
+        return tuple(query_shape), (query_shape[0], self.hops, facts_shape[1])
+
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""
         return {**super().get_config(), "hops": self.hops, "tying": self.tying, "temporal": self.temporal}

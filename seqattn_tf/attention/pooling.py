@@ -61,6 +61,11 @@ class AttentionPooling(Composed):
         weights, _ = self.align.call(logits, mask[:, None], state, training)
         return tf.squeeze(tf.matmul(weights, values), 1), tf.squeeze(weights, 1)
 
+    def compute_output_shape(self, values_shape: Any) -> tuple[tuple, tuple]:
+        """Of the context and of the weights."""
+        batch, source, units = values_shape
+        return (batch, units), (batch, source)
+
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""
         return {**super().get_config(), "units": self.units}

@@ -1,6 +1,6 @@
 """What all decoders share: a cell, an attention, and the state before the first step.
 
-    s_0 = tanh(W summary + b)        one map for each state of the cell
+    s_0 = tanh(W summary + b)        one map for each state of the cell; or the states given, as an encoder's
 
 A decoder runs over time (`call`, the inputs of all steps given) or one step at a time (`begin`, then `step`): what
 generation uses. Both give the same numbers.
@@ -14,7 +14,9 @@ from seqattn_tf.attention import Attention, Memory
 from seqattn_tf.cells import Cell
 from seqattn_tf.layer import Composed
 from seqattn_tf.linear import linear
+from seqattn_tf.masking import blank, checked_mask, mask_of
 from seqattn_tf.recurrence import compiles, recur
+from seqattn_tf.recurrent.base import checked_states
 from seqattn_tf.scan import size_of, to_time_major
 
 
@@ -76,7 +78,9 @@ class Decoder(Composed):
             self.cell.build((None, inputs))
 
     def _build_first(self, summary_shape: Any) -> None:
-        """Create the maps from the summary to the first states."""
+        """Create the maps from the summary to the first states, where there is one."""
+        if summary_shape is None:
+            return
         sizes = list(enumerate(self.cell.state_size))
         width = summary_shape[-1]
         self.first_kernels = [self.add_weight(name=f"first_kernel_{i}", shape=(width, size)) for i, size in sizes]
@@ -85,14 +89,43 @@ class Decoder(Composed):
         ]
 
     def begin(
-        self, values: tf.Tensor, mask: tf.Tensor | None, summary: tf.Tensor
+        self,
+        values: tf.Tensor,
+        mask: tf.Tensor | None = None,
+        summary: tf.Tensor | None = None,
+        initial_state: Any = None,
     ) -> tuple[DecoderMemory, DecoderState]:
-        """The memory, prepared once, and the state before the first step."""
+        """The memory, prepared once, and the state before the first step; arguments as of `call`."""
         raw = self.attention.prepare(values, mask)
         memory = DecoderMemory(raw._replace(values=self.projected(raw.values)), self.values_said(raw.values))
-        pairs = zip(self.first_kernels, self.first_biases, strict=True)
-        states = [tf.tanh(linear(summary, kernel, bias)) for kernel, bias in pairs]
+        states = self._first_states(raw.values, summary, initial_state)
         return memory, DecoderState(states, self.attention.initial_state(memory.look), self.first_fed(states[0]))
+
+    def _first_states(self, values: tf.Tensor, summary: tf.Tensor | None, initial_state: Any) -> list[tf.Tensor]:
+        """From the summary; those given; or, without either, the cell's own."""
+        if summary is not None and initial_state is not None:
+            raise ValueError("initial_state: expected none beside a summary. Received: both")
+        if isinstance(summary, (list, tuple)):
+            raise ValueError(f"summary: expected [batch, units]; states are initial_state=. Received: {summary!r}")
+        if initial_state is not None:
+            states = checked_states(initial_state, self.cell.state_size)
+            return [tf.cast(state, values.dtype) for state in states]
+        if (summary is not None) != hasattr(self, "first_kernels"):
+            built, given = ("with", "without") if summary is None else ("without", "with")
+            raise ValueError(f"summary: expected a call {built} one, as when it was built. Received: one {given}")
+        if summary is None:
+            return self.cell.get_initial_state(size_of(values, 0))
+        pairs = zip(self.first_kernels, self.first_biases, strict=True)
+        return [tf.tanh(linear(tf.cast(summary, values.dtype), kernel, bias)) for kernel, bias in pairs]
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+        """That of the steps goes on, with what is said and with where was looked."""
+        mask = self.steps_kept(inputs)
+        return mask, mask
+
+    def steps_kept(self, inputs: Any, mask: Any = None) -> Any:
+        """Which steps are kept: by the given mask, or that of what is given before each of them."""
+        return mask_of(inputs, mask)
 
     def projected(self, values: tf.Tensor) -> tf.Tensor:
         """The values as the loop reads them."""
@@ -124,17 +157,29 @@ class Decoder(Composed):
         return _together(read)[:, None]
 
     def _cell_over_time(
-        self, projected: Any, states: list[tf.Tensor], training: bool
+        self, projected: Any, states: list[tf.Tensor], keep: tf.Tensor | None, training: bool
     ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
         """The cell alone, where nothing read goes into a step: states `[batch, target, units]`, and the last."""
         compiled = compiles(self.jit_compile, projected, training)
         weights = self.cell.weights if compiled else ()
-        stacked, last = recur(lambda x, s, _: self.cell.step(x, s), projected, states, (), weights, compiled=compiled)
+        stacked, last = recur(
+            lambda x, s, _: self.cell.step(x, s), projected, states, (), weights, keep, compiled=compiled
+        )
         return [to_time_major(state) for state in stacked], last
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""
         return {**super().get_config(), "jit_compile": self.jit_compile}
+
+
+def time_mask(mask: tf.Tensor | None, steps: tf.Tensor) -> tf.Tensor | None:
+    """The mask of the steps `[batch, target]` as a loop takes it, `[target, batch]`."""
+    return None if mask is None else to_time_major(checked_mask(mask, steps[..., None]))
+
+
+def kept_steps(mask: tf.Tensor | None, *found: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    """What was found at every step, zeros at those that are not kept."""
+    return found if mask is None else tuple(blank(one, tf.cast(mask, tf.bool)) for one in found)
 
 
 def _apart(rows: tf.Tensor, beams: int) -> tf.Tensor:

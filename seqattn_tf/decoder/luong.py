@@ -16,6 +16,7 @@ from seqattn_tf.cells import Cell
 from seqattn_tf.decoder.base import DecoderMemory, DecoderState
 from seqattn_tf.decoder.symbols import SymbolDecoder
 from seqattn_tf.linear import linear
+from seqattn_tf.scan import to_time_major
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
@@ -64,12 +65,13 @@ class LuongDecoder(SymbolDecoder):
         return tf.tanh(linear(states, self.state_kernel, self.readout_bias) + read)
 
     def _over_time(
-        self, projected: Any, memory: DecoderMemory, first: DecoderState, training: bool
+        self, projected: Any, memory: DecoderMemory, first: DecoderState, keep: tf.Tensor | None, training: bool
     ) -> tuple[DecoderState, tf.Tensor, DecoderState]:
         if self.input_feeding:
-            return super()._over_time(projected, memory, first, training)
-        states, last = self._cell_over_time(projected, first.cell, training)
-        _, weights, remembered = self.attention.attend(states[0], memory.look, first.attention, training)
+            return super()._over_time(projected, memory, first, keep, training)
+        states, last = self._cell_over_time(projected, first.cell, keep, training)
+        kept = None if keep is None else to_time_major(keep)
+        _, weights, remembered = self.attention.attend(states[0], memory.look, first.attention, training, kept)
         return DecoderState(states, ()), weights, DecoderState(last, remembered)
 
     def _advance(

@@ -12,7 +12,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.decoder.base import Decoder, DecoderMemory, DecoderState
+from seqattn_tf.decoder.base import Decoder, DecoderMemory, DecoderState, kept_steps, time_mask
 from seqattn_tf.scan import scan, to_time_major
 
 
@@ -28,11 +28,14 @@ class PointerDecoder(Decoder):
     Call arguments:
         positions: `[batch, target]`, the places pointed at before each step (shifted right); -1 at first.
         values: `[batch, source, units]` to point at.
-        summary: `[batch, units]`, from which the first state is made.
-        mask: `[batch, source]`, True = keep.
+        summary: `[batch, units]`, from which the first states are made.
+        mask: of the values, `[batch, source]`, True = keep.
+        initial_state: the first states themselves, such as an encoder returned, in place of a summary. Without either,
+            the cell's own.
+        positions_mask: of the steps, `[batch, target]`. One that is not kept leaves the state as it is and gives zeros.
 
     Returns `(logits, weights)`, both `[batch, target, source]`: logits for a loss (very small where nothing is kept),
-    and the weights of the alignment.
+    and the weights of the alignment. The mask of the steps goes on with both.
 
     >>> from seqattn_tf.attention import Attention
     >>> from seqattn_tf.cells import GRUCell
@@ -42,7 +45,7 @@ class PointerDecoder(Decoder):
     ([1, 3, 2], [0.5, 0.5])
     """
 
-    def build(self, positions_shape: Any, values_shape: Any, summary_shape: Any) -> None:
+    def build(self, positions_shape: Any, values_shape: Any, summary_shape: Any = None) -> None:
         """Build the parts, and create the first input."""
         self._build_parts(values_shape[-1], values_shape)
         self._build_first(summary_shape)
@@ -68,23 +71,30 @@ class PointerDecoder(Decoder):
         self,
         positions: tf.Tensor,
         values: tf.Tensor,
-        summary: tf.Tensor,
+        summary: tf.Tensor | None = None,
         mask: tf.Tensor | None = None,
+        initial_state: Any = None,
+        positions_mask: tf.Tensor | None = None,
         training: bool = False,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """All steps, the given position before each."""
-        memory, first = self.begin(values, mask, summary)
+        memory, first = self.begin(values, mask, summary, initial_state)
+        keep = time_mask(positions_mask, positions)
         inputs = to_time_major(self._pointed(positions, memory.values))
-        states, _ = self._cell_over_time(self.cell.project(inputs, training=training), first.cell, training)
+        states, _ = self._cell_over_time(self.cell.project(inputs, training=training), first.cell, keep, training)
         if not self.attention.stateful:
-            return self._point(states[0], memory, first.attention, training)[:2]
+            return kept_steps(positions_mask, *self._point(states[0], memory, first.attention, training)[:2])
 
         def step(state: tf.Tensor, carry: tuple) -> tuple:
             return self._point(state, memory, carry[2], training)
 
-        nothing = tf.zeros_like(memory.mask, values.dtype)
-        (logits, weights, _), _ = scan(step, to_time_major(states[0]), (nothing, nothing, first.attention))
-        return to_time_major(logits), to_time_major(weights)
+        nothing = tf.zeros_like(memory.mask, memory.values.dtype)
+        (logits, weights, _), _ = scan(step, to_time_major(states[0]), (nothing, nothing, first.attention), keep)
+        return kept_steps(positions_mask, to_time_major(logits), to_time_major(weights))
+
+    def compute_output_shape(self, positions_shape: Any, values_shape: Any, **others: Any) -> tuple[tuple, tuple]:
+        """Of the logits and of the weights."""
+        return (*positions_shape, values_shape[1]), (*positions_shape, values_shape[1])
 
     def step(
         self, tokens: tf.Tensor, state: DecoderState, memory: DecoderMemory

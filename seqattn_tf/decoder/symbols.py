@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from seqattn_tf.attention import Attention
 from seqattn_tf.cells import Cell
-from seqattn_tf.decoder.base import Decoder, DecoderMemory, DecoderState, SharedMemory
+from seqattn_tf.decoder.base import Decoder, DecoderMemory, DecoderState, SharedMemory, kept_steps, time_mask
 from seqattn_tf.layer import Named
 from seqattn_tf.linear import linear
 from seqattn_tf.recurrence import compiles, recur
@@ -32,15 +32,21 @@ class SymbolDecoder(Named, Decoder):
         sampling: scheduled sampling: how often, in training, a step sees the symbol the decoder would have said itself
             and not the given one. The number is kept in the weight `sampling_rate`, which a schedule may assign. Cells
             draw anew at every step then, `DropoutCell` too.
+        mask_zero: whether the symbol 0 is padding: a step before which it stands is not kept, and Keras's losses and
+            metrics leave it out.
         jit_compile: whether XLA compiles the loop over time; None: in training, if the length is known.
 
     Call arguments:
         tokens: `[batch, target]`, the symbols before each step (shifted right).
         values: `[batch, source, units]` to look at.
-        summary: `[batch, units]`, from which the first state is made.
-        mask: `[batch, source]`, True = keep.
+        summary: `[batch, units]`, from which the first states are made.
+        mask: of the values, `[batch, source]`, True = keep.
+        initial_state: the first states themselves, such as an encoder returned, in place of a summary. Without either,
+            the cell's own.
+        tokens_mask: of the steps, `[batch, target]`. One that is not kept leaves the state as it is and gives zeros.
 
-    Returns `(logits [batch, target, vocabulary], weights [batch, target, source])`.
+    Returns `(logits [batch, target, vocabulary], weights [batch, target, source])`; the mask of the steps goes on with
+    both.
     """
 
     registry: ClassVar[dict[str, type]] = {}
@@ -54,19 +60,21 @@ class SymbolDecoder(Named, Decoder):
         readout: int = 128,
         dropout: float = 0.0,
         sampling: float = 0.0,
+        mask_zero: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(cell, attention, **kwargs)
         if not 0 <= sampling <= 1:
             raise ValueError(f"sampling: expected a number from 0 to 1. Received: {sampling}")
         self.vocabulary, self.readout, self.dropout, self.sampling = vocabulary, readout, dropout, sampling
+        self.mask_zero = mask_zero
         self.embedding = keras.layers.Embedding(
             vocabulary, embedding, embeddings_initializer="glorot_uniform", dtype=self.dtype_policy
         )
         self.drop = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
         self.coins = keras.random.SeedGenerator()
 
-    def build(self, tokens_shape: Any, values_shape: Any, summary_shape: Any) -> None:
+    def build(self, tokens_shape: Any, values_shape: Any, summary_shape: Any = None) -> None:
         """Build the parts, and create the weights of the step and of the head."""
         self.embedding.build(tokens_shape)
         self._build_parts(self.embedding.output_dim, values_shape)
@@ -119,27 +127,38 @@ class SymbolDecoder(Named, Decoder):
         """What `_logits` takes of the embedded symbols."""
         return ()
 
+    def steps_kept(self, inputs: Any, mask: Any = None) -> Any:
+        """By the mask of the symbols; without one, with `mask_zero`, all but those of 0."""
+        mask = super().steps_kept(inputs, mask)
+        return keras.ops.not_equal(inputs, 0) if mask is None and self.mask_zero else mask
+
     def run(
         self,
         tokens: tf.Tensor,
         values: tf.Tensor,
-        summary: tf.Tensor,
+        summary: tf.Tensor | None = None,
         mask: tf.Tensor | None = None,
+        initial_state: Any = None,
+        tokens_mask: tf.Tensor | None = None,
         training: bool = False,
     ) -> tuple[tf.Tensor, tf.Tensor, DecoderState]:
         """As `call`, with the state after the last step: there sampled attention keeps its log-probabilities."""
         if not self.built:
-            self.build(tokens.shape, values.shape, summary.shape)
-        memory, first = self.begin(values, mask, summary)
+            self.build(tokens.shape, values.shape, None if summary is None else summary.shape)
+        memory, first = self.begin(values, mask, summary, initial_state)
+        tokens_mask = self.steps_kept(tokens, tokens_mask)
+        keep = time_mask(tokens_mask, tokens)
         if training and self.sampling:
-            return self._sampled(tokens, memory, first)
-        embedded = self.drop(self.embedding(tokens), training=training)
-        projected = self.cell.project(to_time_major(embedded), training=training)
-        states, weights, last = self._over_time(projected, memory, first, training)
-        return self._logits(first, states, weights, memory, self._shown(embedded), training), weights, last
+            logits, weights, last = self._sampled(tokens, memory, first, keep)
+        else:
+            embedded = self.drop(self.embedding(tokens), training=training)
+            projected = self.cell.project(to_time_major(embedded), training=training)
+            states, weights, last = self._over_time(projected, memory, first, keep, training)
+            logits = self._logits(first, states, weights, memory, self._shown(embedded), training)
+        return *kept_steps(tokens_mask, logits, weights), last
 
     def _over_time(
-        self, projected: Any, memory: DecoderMemory, first: DecoderState, training: bool
+        self, projected: Any, memory: DecoderMemory, first: DecoderState, keep: tf.Tensor | None, training: bool
     ) -> tuple[DecoderState, tf.Tensor, DecoderState]:
         """States after every step and weights, batch first, and the last state."""
 
@@ -149,11 +168,11 @@ class SymbolDecoder(Named, Decoder):
         start = (first, tf.zeros_like(memory.mask, memory.values.dtype))
         compiled = not (training and self.attention.random) and compiles(self.jit_compile, projected, training)
         weights = self._loop_weights() if compiled else ()
-        (states, looks), (last, _) = recur(step, projected, start, memory, weights, compiled=compiled)
+        (states, looks), (last, _) = recur(step, projected, start, memory, weights, keep, compiled=compiled)
         return tf.nest.map_structure(to_time_major, states), to_time_major(looks), last
 
     def _sampled(
-        self, tokens: tf.Tensor, memory: DecoderMemory, first: DecoderState
+        self, tokens: tf.Tensor, memory: DecoderMemory, first: DecoderState, keep: tf.Tensor | None
     ) -> tuple[tf.Tensor, tf.Tensor, DecoderState]:
         """Scheduled sampling: what is said becomes, by the toss of a coin, what is seen next."""
         tokens = to_time_major(tokens)  # [target, batch]
@@ -168,20 +187,25 @@ class SymbolDecoder(Named, Decoder):
 
         nothing = tf.zeros([tf.shape(tokens)[1], self.vocabulary], memory.values.dtype)
         start = (nothing, tf.zeros_like(memory.mask, memory.values.dtype), first)
-        (logits, weights, _), (_, _, last) = scan(step, (tokens, own), start)
+        (logits, weights, _), (_, _, last) = scan(step, (tokens, own), start, keep)
         return to_time_major(logits), to_time_major(weights), last
 
     def call(
         self,
         tokens: tf.Tensor,
         values: tf.Tensor,
-        summary: tf.Tensor,
+        summary: tf.Tensor | None = None,
         mask: tf.Tensor | None = None,
+        initial_state: Any = None,
+        tokens_mask: tf.Tensor | None = None,
         training: bool = False,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Teacher forcing: all steps, the given symbol before each."""
-        logits, weights, _ = self.run(tokens, values, summary, mask=mask, training=training)
-        return logits, weights
+        return self.run(tokens, values, summary, mask, initial_state, tokens_mask, training)[:2]
+
+    def compute_output_shape(self, tokens_shape: Any, values_shape: Any, **others: Any) -> tuple[tuple, tuple]:
+        """Of the logits and of the weights."""
+        return (*tokens_shape, self.vocabulary), (*tokens_shape, values_shape[1])
 
     def step(
         self, tokens: tf.Tensor, state: DecoderState, memory: DecoderMemory
@@ -219,6 +243,7 @@ class SymbolDecoder(Named, Decoder):
             "readout": self.readout,
             "dropout": self.dropout,
             "sampling": self.sampling,
+            "mask_zero": self.mask_zero,
         }
 
 

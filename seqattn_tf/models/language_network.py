@@ -99,7 +99,8 @@ class LanguageNetwork(keras.Model):
 
     def _over_time(self, tokens: tf.Tensor, mask: tf.Tensor | None, training: bool) -> tuple[tf.Tensor, States]:
         def run(layer: Recurrent, inputs: tf.Tensor, states: list[tf.Tensor]) -> tuple[tf.Tensor, list[tf.Tensor]]:
-            return layer(inputs, mask=mask, initial_state=states, training=training)
+            found = layer.read(inputs, states, mask, training=training)
+            return found.outputs, found.states
 
         _, states = self.begin(tf.shape(tokens)[0])
         return self._through(self.embedding(tokens), states, training, run)

@@ -11,7 +11,7 @@ from seqattn_tf.decoder import DecoderMemory, DecoderState
 from seqattn_tf.decoder.symbols import SymbolDecoder
 from seqattn_tf.layer import checked_count
 from seqattn_tf.models.turns import Turns, fold, unfold
-from seqattn_tf.recurrent import Bidirectional, HierarchicalEncoder, Recurrent, Stack, final_output
+from seqattn_tf.recurrent import Bidirectional, HierarchicalEncoder, Recurrent, Stack
 
 ENCODERS = ("bidirectional", "forward", "hierarchical")
 CONTEXTS = ("attention", "input", "state")
@@ -145,8 +145,8 @@ class EncoderDecoder(keras.Model):
         mask = tf.not_equal(ids, 0)
         embedded = self.drop(self.embedding(ids), training=training)
         if self.hierarchical:
-            found = self.encoder(embedded, mask=mask, training=training)
-            summary = found.states[0]
+            found = self.encoder.read(embedded, mask, training)
+            summary = self.encoder.outer.final_output(found.states)
             around = tf.broadcast_to(
                 found.outputs[:, :, None], tf.concat([tf.shape(ids), tf.shape(found.outputs)[2:]], axis=0)
             )
@@ -155,8 +155,8 @@ class EncoderDecoder(keras.Model):
             values = tf.reshape(values, [tf.shape(values)[0], flat, values.shape[-1]])
             mask = tf.reshape(mask, [tf.shape(mask)[0], flat])
         else:
-            values, states = self.encoder(embedded, mask=mask, training=training)
-            summary = final_output(states)
+            found = self.encoder.read(embedded, mask=mask, training=training)
+            values, summary = found.outputs, self.encoder.final_output(found.states)
         if self.context != "attention":  # one place to look at, the summary; or nothing at all
             values = summary[:, None]
             mask = tf.reduce_any(mask, axis=1, keepdims=True) & (self.context == "input")

@@ -87,8 +87,9 @@ class ReaderNetwork(keras.Model):
     def call(self, source: tf.Tensor, training: bool = False) -> tf.Tensor:
         """One answer for each row."""
         embedded = self.drop(self.embedding(source), training=training)
-        _, states = self.encoder(embedded, mask=source != PAD, training=training)
-        return linear(self.drop(states[-1][0], training=training), self.kernel, self.bias)
+        states = self.encoder.read(embedded, mask=source != PAD, training=training).states
+        last = self.encoder.final_output(states)
+        return linear(self.drop(last, training=training), self.kernel, self.bias)
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""

@@ -6,19 +6,20 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.cells import Cell, cell_of
-from seqattn_tf.layer import Composed
+from seqattn_tf.recurrent.base import Network, Reading, at_end, checked_states
 from seqattn_tf.recurrent.recurrent import Recurrent
 
 MERGES = {
     "concat": lambda ahead, back: tf.concat([ahead, back], axis=-1),
     "sum": lambda ahead, back: ahead + back,
-    "mean": lambda ahead, back: (ahead + back) / 2,
+    "ave": lambda ahead, back: (ahead + back) / 2,
+    "mul": lambda ahead, back: ahead * back,
 }
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
-class Bidirectional(Composed):
-    """Two `Recurrent` networks, one in each direction, their outputs and states merged.
+class Bidirectional(Network):
+    """Two `Recurrent` networks, one in each direction, their outputs merged.
 
     A masked sequence is read backwards inside its own length: the steps after it are not kept, so the backward
     network enters it with its initial state.
@@ -26,14 +27,21 @@ class Bidirectional(Composed):
     Args:
         cell: the name of a cell, or a `Cell`; the backward direction gets a twin of it.
         units: size of each direction's state when the cell is given by name.
-        merge: `"concat"`, `"sum"` or `"mean"` of the two directions, for outputs and for states.
+        merge_mode: `"concat"`, `"sum"`, `"ave"` or `"mul"` of the two directions' outputs, as in Keras.
         initial, context, truncate, jit_compile: of each direction, as in `Recurrent`.
+        return_sequences, return_state: as in `Recurrent`.
 
-    Call arguments: as of `Recurrent`, without `initial_state`.
+    Call arguments: as of `Recurrent`; `initial_state` holds the states of the forward, then of the backward direction.
 
-    >>> outputs, states = Bidirectional("lstm", units=4)(tf.ones([2, 5, 3]))
-    >>> outputs.shape.as_list(), len(states), states[0].shape.as_list()
-    ([2, 5, 8], 2, [2, 8])
+    Returns as Keras's `Bidirectional`: the last outputs of both directions, merged (the backward one has read the
+    first step then); with `return_sequences`, those at every step, in the order of the inputs; with `return_state`,
+    also the states of the forward, then of the backward direction.
+
+    >>> Bidirectional("lstm", units=4)(tf.ones([2, 5, 3])).shape.as_list()
+    [2, 8]
+    >>> outputs, *states = Bidirectional("lstm", units=4, return_sequences=True, return_state=True)(tf.ones([2, 5, 3]))
+    >>> outputs.shape.as_list(), [state.shape.as_list() for state in states]
+    ([2, 5, 8], [[2, 4], [2, 4], [2, 4], [2, 4]])
     """
 
     parts = ("cell",)
@@ -42,17 +50,19 @@ class Bidirectional(Composed):
         self,
         cell: str | Cell = "gru",
         units: int | None = None,
-        merge: str = "concat",
+        merge_mode: str = "concat",
         initial: str = "zeros",
         context: str | None = None,
         truncate: int | None = None,
         jit_compile: bool | None = None,
+        return_sequences: bool = False,
+        return_state: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
-        if merge not in MERGES:
-            raise ValueError(f"merge: expected one of {list(MERGES)}. Received: {merge!r}")
-        self.merge = merge
+        super().__init__(return_sequences, return_state, **kwargs)
+        if merge_mode not in MERGES:
+            raise ValueError(f"merge_mode: expected one of {list(MERGES)}. Received: {merge_mode!r}")
+        self.merge_mode = merge_mode
         cell = cell_of(cell, units, self.dtype_policy)
         alike = {"initial": initial, "context": context, "truncate": truncate, "jit_compile": jit_compile}
         self.forward = Recurrent(cell, dtype=self.dtype_policy, **alike)
@@ -71,7 +81,12 @@ class Bidirectional(Composed):
     @property
     def output_size(self) -> int:
         """Width of the outputs."""
-        return self.cell.output_size * (2 if self.merge == "concat" else 1)
+        return self.cell.output_size * (2 if self.merge_mode == "concat" else 1)
+
+    @property
+    def state_size(self) -> list[int]:
+        """Width of each state, forward and backward."""
+        return [*self.forward.state_size, *self.backward.state_size]
 
     def build(self, inputs_shape: Any, context_shape: Any = None) -> None:
         """Build both directions."""
@@ -79,24 +94,45 @@ class Bidirectional(Composed):
         self.backward.build(inputs_shape, context_shape)
         self.built = True
 
-    def call(
+    def _merged(self, ahead: tf.Tensor, back: tf.Tensor) -> tf.Tensor:
+        return MERGES[self.merge_mode](ahead, back)
+
+    def final_output(self, states: list[tf.Tensor]) -> tf.Tensor:
+        """The first states of both directions, merged."""
+        return self._merged(states[0], states[len(states) // 2])
+
+    def ending(self, sequence: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
+        """What stands at the last step; side by side, in the backward half at the first."""
+        if self.merge_mode != "concat":
+            return at_end(sequence, mask)
+        ahead, back = tf.split(sequence, 2, axis=-1)
+        return tf.concat([at_end(ahead, mask), at_end(back, mask, reverse=True)], axis=-1)
+
+    def _read(
         self,
         inputs: tf.Tensor,
-        mask: tf.Tensor | None = None,
-        context: tf.Tensor | None = None,
-        training: bool = False,
-    ) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        """Outputs `[batch, time, output_size]`, and the states after each direction's last step, merged alike."""
-        merge = MERGES[self.merge]
-        ahead, ahead_states = self.forward(inputs, mask=mask, context=context, training=training)
-        back, back_states = self.backward(inputs, mask=mask, context=context, training=training)
-        return merge(ahead, back), [merge(*pair) for pair in zip(ahead_states, back_states, strict=True)]
+        initial_state: Any,
+        mask: tf.Tensor | None,
+        context: tf.Tensor | None,
+        training: bool,
+    ) -> Reading:
+        """Both directions."""
+        first = [None, None]
+        if initial_state is not None:
+            states = checked_states(initial_state, self.state_size)
+            first = states[: len(states) // 2], states[len(states) // 2 :]
+        ahead, back = (
+            one._read(inputs, own, mask, context, training)
+            for one, own in zip((self.forward, self.backward), first, strict=True)
+        )
+        states = [*ahead.states, *back.states]
+        return Reading(self._merged(ahead.outputs, back.outputs), self._merged(ahead.last, back.last), states)
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""
         return {
             **super().get_config(),
-            "merge": self.merge,
+            "merge_mode": self.merge_mode,
             "initial": self.forward.initial,
             "context": self.forward.context,
             "truncate": self.forward.truncate,

@@ -7,10 +7,10 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.cells import Cell, cell_of
-from seqattn_tf.layer import Composed
 from seqattn_tf.linear import linear
-from seqattn_tf.masking import blank, checked_mask
+from seqattn_tf.masking import blank
 from seqattn_tf.recurrence import compiles, recur
+from seqattn_tf.recurrent.base import Network, Reading, at_end, checked_states
 from seqattn_tf.recurrent.watch import watched
 from seqattn_tf.scan import hold, to_time_major
 
@@ -20,7 +20,7 @@ PIPELINED = 32  # rows from which on, in the plain loop on a CPU, the next input
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
-class Recurrent(Composed):
+class Recurrent(Network):
     """Run a cell over the time axis: all inputs projected at once, then the steps scanned.
 
     Only in inference, on a CPU and for a known batch of 32 and more, each input is projected beside the steps: faster
@@ -38,19 +38,25 @@ class Recurrent(Composed):
         jit_compile: whether XLA compiles the loop over time; None: in training, if the length is known (each new length
             is compiled anew). A compiled loop has no second derivatives, and goes into an export compiled.
         stateful: begin where the last call ended, until `reset_state()`. For batches of one size, known when building.
+        return_sequences: return the output at every step, not the last one alone.
+        return_state: return the states after the last step too, one after the other.
 
     Call arguments:
         inputs: `[batch, time, features]`.
-        mask: `[batch, time]`, True = keep. A step that is not kept leaves the state as it is and gives zeros.
         initial_state: states before the first step, such as a former call returned; before all other choices.
+        mask: `[batch, time]`, True = keep. A step that is not kept leaves the state as it is and gives zeros.
         context: `[batch, n]`, with the argument of that name.
         training: whether to draw what the cell draws in training.
 
-    Returns `(outputs [batch, time, units], states)`.
+    Returns as Keras's recurrent layers: the last output `[batch, units]`; with `return_sequences`, `[batch, time,
+    units]`, and the mask goes on; with `return_state`, that and each state.
 
-    >>> outputs, states = Recurrent("gru", units=4)(tf.ones([2, 5, 3]))
-    >>> outputs.shape.as_list(), [s.shape.as_list() for s in states]
-    ([2, 5, 4], [[2, 4]])
+    >>> Recurrent("gru", units=4)(tf.ones([2, 5, 3])).shape.as_list()
+    [2, 4]
+    >>> network = Recurrent("lstm", units=4, return_sequences=True, return_state=True)
+    >>> outputs, hidden, memory = network(tf.ones([2, 5, 3]))
+    >>> outputs.shape.as_list(), memory.shape.as_list()
+    ([2, 5, 4], [2, 4])
     """
 
     parts = ("cell",)
@@ -65,9 +71,11 @@ class Recurrent(Composed):
         truncate: int | None = None,
         stateful: bool = False,
         jit_compile: bool | None = None,
+        return_sequences: bool = False,
+        return_state: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(return_sequences, return_state, **kwargs)
         if initial not in INITIALS:
             raise ValueError(f"initial: expected one of {INITIALS}. Received: {initial!r}")
         if context not in CONTEXTS:
@@ -92,6 +100,11 @@ class Recurrent(Composed):
     def output_size(self) -> int:
         """Width of the outputs."""
         return self.cell.output_size
+
+    @property
+    def state_size(self) -> list[int]:
+        """Width of each state."""
+        return self.cell.state_size
 
     def build(self, inputs_shape: Any, context_shape: Any = None) -> None:
         """Build the cell, and what the context and the first states need."""
@@ -146,18 +159,12 @@ class Recurrent(Composed):
             return [zero + tf.cast(own, zero.dtype) for zero, own in zip(zeros, self.first_biases, strict=True)]
         return zeros
 
-    def _check(self, inputs: tf.Tensor, initial_state: Any, context: tf.Tensor | None) -> None:
-        if inputs.shape.rank != 3:
-            raise ValueError(f"inputs: expected [batch, time, features]. Received shape: {inputs.shape}")
+    def _check(self, inputs: tf.Tensor, context: tf.Tensor | None) -> None:
         if (context is None) != (self.context is None):
             received = "None" if context is None else f"shape {context.shape}"
             raise ValueError(f"context: expected one with context={self.context!r} only. Received: {received}")
         if context is not None and context.shape.rank != 2:
             raise ValueError(f"context: expected [batch, n]. Received shape: {context.shape}")
-        if initial_state is not None:
-            widths = [state.shape[-1] for state in tf.nest.flatten(initial_state)]
-            if widths != self.cell.state_size:
-                raise ValueError(f"initial_state: expected states of {self.cell.state_size}. Received: of {widths}")
         if self.stateful and inputs.shape[0] != self.kept[0].shape[0]:
             raise ValueError(f"stateful: expected batches of {self.kept[0].shape[0]}. Received: {inputs.shape[0]}")
 
@@ -212,33 +219,42 @@ class Recurrent(Composed):
             before.append(kept(to_time_major(tf.concat(rows, axis=0))))
         return self.cell.gates(kept(inputs), before)
 
-    def call(
+    def final_output(self, states: list[tf.Tensor]) -> tf.Tensor:
+        """The first state."""
+        return states[0]
+
+    def ending(self, sequence: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
+        """What stands at the last step that is read."""
+        return at_end(sequence, mask, self.reverse)
+
+    def _read(
         self,
         inputs: tf.Tensor,
-        mask: tf.Tensor | None = None,
-        initial_state: Any = None,
-        context: tf.Tensor | None = None,
-        training: bool = False,
-    ) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        """Outputs at every step, and the states after the last."""
-        self._check(inputs, initial_state, context)
-        keep = None
-        if mask is not None:
-            mask = checked_mask(mask, inputs)
-            inputs = blank(inputs, mask)  # whatever stands in the padding, it reaches no gradient
-            keep = to_time_major(mask)
-        states = self._first_states(inputs, context) if initial_state is None else tf.nest.flatten(initial_state)
+        initial_state: Any,
+        mask: tf.Tensor | None,
+        context: tf.Tensor | None,
+        training: bool,
+    ) -> Reading:
+        """The steps, one after the other."""
+        self._check(inputs, context)
+        keep = None if mask is None else to_time_major(mask)
+        if initial_state is None:
+            states = self._first_states(inputs, context)
+        else:
+            states = [tf.cast(one, inputs.dtype) for one in checked_states(initial_state, self.state_size)]
         ordered = to_time_major(inputs)
         compiled = compiles(self.jit_compile, ordered, training)
         step, elements = self._steps(ordered, context, keep, training, compiled)
         weights = self.cell.weights if compiled else ()
-        stacked, last = recur(lambda x, s, _: step(x, s), elements, states, (), weights, keep, self.reverse, compiled)
+        stacked, final = recur(lambda x, s, _: step(x, s), elements, states, (), weights, keep, self.reverse, compiled)
         if self.stateful:
-            self._keep(last)
+            self._keep(final)
         if watched() is not None:
             watched().append((self.name, self._gates(inputs, mask, states, stacked)))
-        outputs = to_time_major(stacked[0])
-        return outputs if mask is None else blank(outputs, mask), last
+        outputs, last = to_time_major(stacked[0]), final[0]
+        if mask is None:
+            return Reading(outputs, last, final)
+        return Reading(blank(outputs, mask), blank(last, tf.reduce_any(mask, axis=1)), final)
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""

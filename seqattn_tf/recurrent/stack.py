@@ -6,24 +6,18 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.layer import Composed
-from seqattn_tf.masking import blank, checked_mask
+from seqattn_tf.recurrent.base import Network, Reading, checked_networks, checked_states
 from seqattn_tf.recurrent.bidirectional import Bidirectional
 from seqattn_tf.recurrent.recurrent import Recurrent
 
 
-def final_output(states: list) -> tf.Tensor:
-    """The output after the last step of a network, of a `Stack` that of its last layer, from the states it returned."""
-    return tf.nest.flatten(states[-1] if isinstance(states[0], list) else states)[0]
-
-
 @keras.saving.register_keras_serializable("seqattn_tf")
-class Stack(Composed):
+class Stack(Network):
     """Recurrent networks on top of each other: each reads the outputs of the one below.
 
     Args:
-        layers: `Recurrent` and `Bidirectional` networks, first to last; or the name of a cell, together with `units`
-            and `depth`.
+        layers: `Recurrent`, `Bidirectional` and `Stack` networks, first to last, whatever they return by themselves; or
+            the name of a cell, together with `units` and `depth`.
         units: size of each state when a cell is given by name.
         depth: number of layers when a cell is given by name.
         bidirectional: whether the layers of a named cell read in both directions.
@@ -32,15 +26,17 @@ class Stack(Composed):
         skip: let every layer see the inputs beside the outputs below, and give out the outputs of all layers side by
             side (Graves 2013).
         dropout: rate on what a layer reads from below, in training; what a residual adds is not dropped.
+        return_sequences, return_state: as in `Recurrent`.
 
     Call arguments:
         inputs, mask, training: as of `Recurrent`.
-        initial_state: the states of each layer, as a former call returned them.
+        initial_state: the states of all layers, as a former call returned them.
         context: `[batch, n]`, for the layers that take one.
 
-    Returns `(outputs, states)`, the states in a list for each layer.
+    Returns as `Recurrent`: the last output, or all; with `return_state`, also the states of the first layer, of the
+    second, and so on.
 
-    >>> outputs, states = Stack("gru", units=4, depth=3, residual=True)(tf.ones([2, 5, 3]))
+    >>> outputs, *states = Stack("gru", units=4, depth=3, return_sequences=True, return_state=True)(tf.ones([2, 5, 3]))
     >>> outputs.shape.as_list(), len(states)
     ([2, 5, 4], 3)
     """
@@ -56,17 +52,17 @@ class Stack(Composed):
         residual: bool = False,
         skip: bool = False,
         dropout: float = 0.0,
+        return_sequences: bool = False,
+        return_state: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(return_sequences, return_state, **kwargs)
         if isinstance(layers, str):
             if not isinstance(depth, int) or depth < 1:
                 raise ValueError(f"depth: expected a positive integer with the cell {layers!r}. Received: {depth!r}")
             kind = Bidirectional if bidirectional else Recurrent
             layers = [kind(layers, units=units, dtype=self.dtype_policy) for _ in range(depth)]
-        layers = list(layers)
-        if not layers or not all(isinstance(layer, (Recurrent, Bidirectional, Stack)) for layer in layers):
-            raise ValueError(f"layers: expected Recurrent and Bidirectional networks. Received: {layers!r}")
+        layers = checked_networks("layers", layers)
         widths = [layer.output_size for layer in layers]
         if residual and len(set(widths)) > 1:
             raise ValueError(f"residual: expected layers of one width. Received: {widths}")
@@ -87,6 +83,11 @@ class Stack(Composed):
         widths = [layer.output_size for layer in self.layers]
         return sum(widths) if self.skip else widths[-1]
 
+    @property
+    def state_size(self) -> list[int]:
+        """Width of each state, layer by layer."""
+        return [size for layer in self.layers for size in layer.state_size]
+
     def build(self, inputs_shape: Any, context_shape: Any = None) -> None:
         """Build every layer."""
         *leading, features = inputs_shape
@@ -98,38 +99,48 @@ class Stack(Composed):
             width = layer.output_size
         self.built = True
 
-    def call(
+    def final_output(self, states: list) -> tf.Tensor:
+        """Of the last layer, what residuals add and other layers left out."""
+        return self.layers[-1].final_output(states[-1])
+
+    def ending(self, sequence: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
+        """Of the last layer; with `skip`, of each layer for its own part."""
+        if not self.skip:
+            return self.layers[-1].ending(sequence, mask)
+        parts = tf.split(sequence, [layer.output_size for layer in self.layers], axis=-1)
+        return tf.concat([layer.ending(part, mask) for layer, part in zip(self.layers, parts, strict=True)], axis=-1)
+
+    def _first_states(self, initial_state: Any) -> list:
+        """The states of each layer."""
+        if initial_state is None:
+            return [None] * len(self.layers)
+        states = iter(checked_states(initial_state, self.state_size))
+        return [[next(states) for _ in layer.state_size] for layer in self.layers]
+
+    def _read(
         self,
         inputs: tf.Tensor,
-        mask: tf.Tensor | None = None,
-        initial_state: Any = None,
-        context: tf.Tensor | None = None,
-        training: bool = False,
-    ) -> tuple[tf.Tensor, list]:
-        """Outputs of the last layer, or of all with `skip`; the states of each."""
-        if initial_state is not None and len(initial_state) != len(self.layers):
-            raise ValueError(f"initial_state: expected {len(self.layers)} lists. Received: {len(initial_state)}")
+        initial_state: Any,
+        mask: tf.Tensor | None,
+        context: tf.Tensor | None,
+        training: bool,
+    ) -> Reading:
+        """Layer by layer."""
         if context is not None and self.context is None:
             raise ValueError(f"context: expected a layer that takes one. Received: shape {context.shape}")
-        if mask is not None:
-            mask = checked_mask(mask, inputs)
-            inputs = blank(inputs, mask)
-        below, found, states = inputs, [], []
-        for place, layer in enumerate(self.layers):
-            if initial_state is not None and isinstance(layer, Bidirectional):
-                raise ValueError("initial_state: expected layers of one direction. Received: one of both")
-            more = {} if initial_state is None else {"initial_state": initial_state[place]}
-            if layer.context is not None:
-                more["context"] = context
+        below, found = inputs, []
+        for place, (layer, first) in enumerate(zip(self.layers, self._first_states(initial_state), strict=True)):
             seen = self.drop(below, training=training) if place else below
             seen = tf.concat([seen, inputs], axis=-1) if self.skip and place else seen
-            outputs, last = layer(seen, mask=mask, training=training, **more)
-            if self.residual and below.shape[-1] == outputs.shape[-1]:
-                outputs = below + outputs
-            below = outputs
-            found.append(outputs)
-            states.append(last)
-        return tf.concat(found, axis=-1) if self.skip else below, states
+            own = layer.read(seen, first, mask, None if layer.context is None else context, training)
+            if self.residual and below.shape[-1] == own.outputs.shape[-1]:
+                own = own._replace(outputs=below + own.outputs, last=layer.ending(below, mask) + own.last)
+            below = own.outputs
+            found.append(own)
+        states = [own.states for own in found]
+        if not self.skip:
+            return Reading(below, found[-1].last, states)
+        return Reading(*(tf.concat([own[part] for own in found], axis=-1) for part in range(2)), states)
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""

@@ -5,8 +5,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.layer import Composed
-from seqattn_tf.masking import blank, masked_values
+from seqattn_tf.masking import blank, mask_of, masked_values
+from seqattn_tf.recurrent.base import Returning
 from seqattn_tf.recurrent.compositions import Composition
 from seqattn_tf.scan import repeat, size_of
 
@@ -89,7 +89,7 @@ def _parents(children: tf.Tensor) -> tf.Tensor:
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
-class TreeRecurrent(Composed):
+class TreeRecurrent(Returning):
     """Compose the states of children into that of their parent, from the leaves up to the root.
 
     Every node of one height is composed at once, over the whole batch: there are as many steps as the highest tree has
@@ -100,6 +100,8 @@ class TreeRecurrent(Composed):
         composition: a `Composition`, or the name of one together with `units`: `"child_sum"` (TreeLSTM, any number of
             children), `"binary"` (TreeLSTM, left and right) or `"tensor"` (bilinear, left and right).
         units: size of the state when the composition is given by name.
+        return_sequences: return the output at every node, not the root's alone.
+        return_state: return the states at the root too, one after the other.
 
     Call arguments:
         inputs: with `children`, of every node `[batch, nodes, features]`; without, of the leaves
@@ -109,18 +111,28 @@ class TreeRecurrent(Composed):
         children: `int [batch, nodes, most children]`, the numbers of each node's children in any order of the nodes;
             negative for none. Every node is the child of one other at the most.
 
-    Returns the output at every node `[batch, nodes, units]` and the states at the root, `[batch, units]` each. The
-    root is the highest node that is nobody's child, the first of them; without a node, zeros.
+    Returns the output at the root `[batch, units]`; with `return_sequences`, that at every node `[batch, nodes,
+    units]`, and the mask of the nodes goes on; with `return_state`, also the states at the root. The root is the
+    highest node that is nobody's child, the first of them; without a node, zeros.
 
-    >>> outputs, (hidden, memory) = TreeRecurrent("binary", units=4)(tf.ones([2, 5, 3]))
-    >>> outputs.shape.as_list(), hidden.shape.as_list()
+    >>> TreeRecurrent("binary", units=4)(tf.ones([2, 5, 3])).shape.as_list()
+    [2, 4]
+    >>> nodes, hidden, memory = TreeRecurrent("binary", 4, return_sequences=True, return_state=True)(tf.ones([2, 5, 3]))
+    >>> nodes.shape.as_list(), memory.shape.as_list()
     ([2, 9, 4], [2, 4])
     """
 
     parts = ("composition",)
 
-    def __init__(self, composition: str | Composition = "child_sum", units: int | None = None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+    def __init__(
+        self,
+        composition: str | Composition = "child_sum",
+        units: int | None = None,
+        return_sequences: bool = False,
+        return_state: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(return_sequences, return_state, **kwargs)
         if isinstance(composition, str) and units is None:
             raise ValueError(f"units: expected a number for the composition {composition!r}. Received: None")
         size = {} if units is None else {"units": units}
@@ -130,6 +142,32 @@ class TreeRecurrent(Composed):
     def output_size(self) -> int:
         """Width of the outputs."""
         return self.composition.units
+
+    @property
+    def state_size(self) -> list[int]:
+        """Width of each state."""
+        return [self.composition.units] * self.composition.state_count
+
+    def steps(self, inputs_shape: Any, children_shape: Any = None) -> int | None:
+        """The nodes: those given, or of the balanced tree over as many leaves."""
+        leaves = inputs_shape[1]
+        return leaves if children_shape is not None or leaves is None else max(2 * leaves - 1, 0)
+
+    def steps_kept(self, mask: Any) -> Any:
+        """The kept leaves, and one node less above them."""
+        ops = keras.ops
+        count = ops.sum(ops.cast(mask, "int32"), axis=1, keepdims=True)
+        places = ops.cumsum(ops.ones_like(mask, dtype="int32"), axis=1)[:, :-1]  # from 1 on
+        return ops.concatenate([ops.cast(mask, "bool"), places < count], axis=1)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """With `children`, the mask of the inputs is that of the nodes; `compute_mask` is not told of them."""
+        found = super().__call__(*arguments, **named)
+        given = dict(zip(self._names, arguments, strict=False)) | named
+        if self.return_sequences and given.get("children") is not None:
+            nodes = found[0] if self.return_state else found
+            nodes._keras_mask = mask_of(given["inputs"], given.get("mask"))
+        return found
 
     def build(self, inputs_shape: Any) -> None:
         """Build the composition."""
@@ -170,9 +208,7 @@ class TreeRecurrent(Composed):
         with tf.control_dependencies([one for one in (known, single) if one is not None]):
             return tf.identity(children)
 
-    def call(
-        self, inputs: tf.Tensor, mask: tf.Tensor | None = None, children: tf.Tensor | None = None
-    ) -> tuple[tf.Tensor, list[tf.Tensor]]:
+    def call(self, inputs: tf.Tensor, mask: tf.Tensor | None = None, children: tf.Tensor | None = None) -> Any:
         """Level by level."""
         if inputs.shape.rank != 3:
             raise ValueError(f"inputs: expected [batch, nodes, features]. Received shape: {inputs.shape}")
@@ -181,7 +217,8 @@ class TreeRecurrent(Composed):
         height = heights(children)
         if height.shape[1] not in (0, 1):  # there may be parents
             states = self._climb(states, projected, children, height)
-        return states[0], self._root(states, mask, children, height)
+        root = self._root(states, mask, children, height)
+        return self.returned(states[0], root[0], root)
 
     def _climb(self, states: list[tf.Tensor], projected: tf.Tensor, children: tf.Tensor, height: tf.Tensor) -> list:
         """The states of the parents, one level after the other."""

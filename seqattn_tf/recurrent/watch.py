@@ -18,7 +18,7 @@ def watch_gates() -> Iterator[list[tuple[str, dict[str, tf.Tensor]]]]:
     >>> from seqattn_tf.recurrent import Recurrent
     >>> network = Recurrent("gru", units=4, name="reader")
     >>> with watch_gates() as seen:
-    ...     outputs, _ = network(tf.ones([2, 5, 3]))
+    ...     outputs = network(tf.ones([2, 5, 3]))
     >>> seen[0][0], seen[0][1]["update"].shape.as_list()
     ('reader', [10, 4])
     """

@@ -10,8 +10,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from seqattn_tf.layer import Masked
 from seqattn_tf.linear import linear
-from seqattn_tf.masking import blank, checked_mask, length_mask
+from seqattn_tf.masking import blank, checked_mask, length_mask, mask_of
 from seqattn_tf.structured.base import Ranked, checked_integers, floats
 from seqattn_tf.structured.chain import LinearChain
 from seqattn_tf.structured.packing import Packing
@@ -21,7 +22,7 @@ DECODINGS = ("viterbi", "posterior")
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
-class CRF(keras.layers.Layer):
+class CRF(Masked):
     """A linear-chain conditional random field over tags.
 
     Features `[batch, time, features]` become one score for each tag; what is learned beside that is how well a tag
@@ -124,6 +125,7 @@ class CRF(keras.layers.Layer):
 
     def call(self, inputs: tf.Tensor, mask: tf.Tensor | None = None) -> dict[str, tf.Tensor]:
         """`[batch, time, features]` -> the tags, and what the methods take: the scores and the mask."""
+        mask = mask_of(inputs, mask)
         if mask is not None:
             mask = self._checked(mask, inputs)
             inputs = blank(inputs, mask)
@@ -136,6 +138,11 @@ class CRF(keras.layers.Layer):
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> dict[str, Any]:
         """The mask travels with the tags and the scores: Keras's metrics see it."""
         return {"tags": previous_mask, "scores": previous_mask, "mask": None}
+
+    def compute_output_shape(self, inputs_shape: Any) -> dict[str, tuple]:
+        """Of the tags, the scores and the mask."""
+        steps = tuple(inputs_shape[:2])
+        return {"tags": steps, "scores": (*steps, self.size), "mask": steps}
 
     @staticmethod
     def _checked(mask: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support.gradients import assert_slopes
-from support.layers import random, roundtrip
+from support.layers import ALL, random, roundtrip
 
 from seqattn_tf.cells import Cell, GRUCell, LSTMCell
 from seqattn_tf.cells.memory import MemoryCell
@@ -68,7 +68,7 @@ def by_hand(cell, inputs):
 
 @pytest.fixture(scope="module")
 def network():
-    layer = Recurrent(MemoryCell(UNITS, SLOTS, WIDTH, dtype="float64"), dtype="float64")
+    layer = Recurrent(MemoryCell(UNITS, SLOTS, WIDTH, dtype="float64"), dtype="float64", **ALL)
     layer.build((None, None, FEATURES))
     for number, weight in enumerate(layer.trainable_variables):
         weight.assign(random(*weight.shape, seed=number, dtype="float64"))
@@ -79,7 +79,7 @@ def test_numbers_of_the_formula_in_every_mode(network):
     unknown = [tf.TensorSpec([None, None, FEATURES], tf.float64), tf.TensorSpec([None, None], tf.bool)]
     traced = tf.function(lambda x, m: network(x, mask=m), input_signature=unknown)
     for run in (lambda x, m: network(x, mask=m), traced):
-        outputs, states = run(tf.constant(DIRTY), tf.constant(MASK))
+        outputs, *states = run(tf.constant(DIRTY), tf.constant(MASK))
         for row, length in enumerate(LENGTHS):
             expected, memory, reads, writes = by_hand(network.cell, INPUTS[row, :length])
             np.testing.assert_allclose(outputs[row, :length], np.reshape(expected, [length, UNITS + WIDTH]), atol=1e-9)
@@ -87,7 +87,7 @@ def test_numbers_of_the_formula_in_every_mode(network):
             np.testing.assert_allclose(states[2][row], memory.ravel(), atol=1e-9)
             np.testing.assert_allclose(tf.nn.softmax(states[3][row]), reads, atol=1e-9)
             np.testing.assert_allclose(tf.nn.softmax(states[4][row]), writes, atol=1e-9)
-    outputs, states = traced(tf.constant(DIRTY[:, :0]), tf.constant(MASK[:, :0]))
+    outputs, *states = traced(tf.constant(DIRTY[:, :0]), tf.constant(MASK[:, :0]))
     assert outputs.shape == (BATCH, 0, UNITS + WIDTH)
     assert [state.shape[1] for state in states] == network.cell.state_size == [5, 3, 8, 4, 4]
 
@@ -98,7 +98,7 @@ def test_gradient_in_float64_whatever_stands_in_the_padding(network):
 
     @tf.function
     def loss(inputs, *weights):
-        outputs, _ = network.stateless_call(list(weights), others, inputs, mask=tf.constant(MASK))[0]
+        outputs, *_ = network.stateless_call(list(weights), others, inputs, mask=tf.constant(MASK))[0]
         return tf.reduce_sum(outputs * readout)
 
     weights = [variable.numpy() for variable in network.trainable_variables]
@@ -151,10 +151,10 @@ def test_compiled_and_mixed(network):
     compiled = tf.function(lambda x: network(x, mask=mask)[0], jit_compile=True)(inputs)
     np.testing.assert_allclose(compiled, network(inputs, mask=mask)[0], atol=1e-9)
 
-    half = Recurrent(MemoryCell(UNITS, SLOTS, WIDTH, dtype="mixed_bfloat16"), dtype="mixed_bfloat16")
+    half = Recurrent(MemoryCell(UNITS, SLOTS, WIDTH, dtype="mixed_bfloat16"), dtype="mixed_bfloat16", **ALL)
     half.build((None, None, FEATURES))
     half.set_weights(network.get_weights())
-    outputs, _ = half(tf.constant(INPUTS, tf.float32), mask=mask)
+    outputs, *_ = half(tf.constant(INPUTS, tf.float32), mask=mask)
     assert outputs.dtype == tf.bfloat16
     assert np.isfinite(tf.cast(outputs, tf.float32)).all()
     np.testing.assert_allclose(tf.cast(outputs, tf.float64)[:, 0], network(inputs, mask=mask)[0][:, 0], atol=0.1)
@@ -163,7 +163,7 @@ def test_compiled_and_mixed(network):
 @pytest.mark.slow
 def test_fitted_and_reloaded(tmp_path):
     entry = keras.Input((None, FEATURES))
-    found, _ = Recurrent(MemoryCell(UNITS, SLOTS, WIDTH), jit_compile=False)(entry)
+    found = Recurrent(MemoryCell(UNITS, SLOTS, WIDTH), jit_compile=False, return_sequences=True)(entry)
     model = keras.Model(entry, keras.layers.Dense(1)(found))
     model.compile("adam", "mse", jit_compile=False)
     data = INPUTS.astype("float32")

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support.cells import BATCH, FEATURES, INPUTS, MASK, TIME, UNITS, randomize
-from support.layers import random
+from support.layers import ALL, random
 
 from seqattn_tf import cells
 from seqattn_tf.recurrent import Recurrent
@@ -21,7 +21,7 @@ PEERS = {
 @pytest.mark.parametrize("name", PEERS)
 def test_numbers_of_keras_with_and_without_mask(name):
     make, layer, options = PEERS[name]
-    ours, theirs = Recurrent(make()), layer(UNITS, return_sequences=True, return_state=True, **options)
+    ours, theirs = Recurrent(make(), **ALL), layer(UNITS, **ALL, **options)
     for one in (ours, theirs):
         one.build((None, None, FEATURES))
     np.testing.assert_array_equal(ours.get_weights()[2], theirs.get_weights()[2])  # biases start alike
@@ -29,7 +29,7 @@ def test_numbers_of_keras_with_and_without_mask(name):
     ours.set_weights(randomize(theirs).get_weights()[: len(ours.weights)])
     inputs = tf.constant(INPUTS[:3], tf.float32)
     for mask in (None, tf.constant(MASK[:3])):
-        outputs, states = ours(inputs, mask=mask)
+        outputs, *states = ours(inputs, mask=mask)
         expected, *expected_states = theirs(inputs, mask=mask)
         keep = MASK[:3] if mask is not None else np.ones_like(MASK[:3])
         np.testing.assert_allclose(outputs.numpy()[keep], expected.numpy()[keep], atol=1e-6)
@@ -40,7 +40,7 @@ def test_numbers_of_keras_with_and_without_mask(name):
 @pytest.mark.parametrize("name", ["lstm", "gru"])
 def test_numbers_of_pytorch(name):
     torch = pytest.importorskip("torch")
-    ours = Recurrent(name, units=UNITS)
+    ours = Recurrent(name, units=UNITS, **ALL)
     ours.build((None, None, FEATURES))
     kernel, recurrent, bias = randomize(ours).get_weights()
     bias = bias if name == "gru" else np.stack([bias, np.zeros_like(bias)])
@@ -62,7 +62,7 @@ def test_numbers_of_pytorch(name):
     inputs = INPUTS.astype("float32")
     with torch.no_grad():
         expected, last = peer(torch.tensor(inputs))
-    outputs, states = ours(tf.constant(inputs))
+    outputs, *states = ours(tf.constant(inputs))
     np.testing.assert_allclose(outputs, expected.numpy(), atol=1e-5)
     for one, other in zip(states, last if name == "lstm" else (last,), strict=True):
         np.testing.assert_allclose(one, other[0].numpy(), atol=1e-5)
@@ -73,5 +73,5 @@ def test_in_keras_own_network():
     theirs = keras.layers.RNN(cells.LSTMCell(UNITS), return_sequences=True)
     inputs = tf.constant(random(BATCH, TIME, FEATURES))
     expected = theirs(inputs)
-    ours = Recurrent(theirs.cell)
+    ours = Recurrent(theirs.cell, **ALL)
     np.testing.assert_allclose(ours(inputs)[0], expected, atol=1e-6)

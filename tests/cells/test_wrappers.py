@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support.cells import BATCH, FEATURES, INPUTS, MASK, TIME, UNITS, CellTests, gru_step, lstm_step, randomize
-from support.layers import random
+from support.layers import ALL, random
 
 from seqattn_tf import cells
 from seqattn_tf.cells import DeepTransitionCell, DropoutCell, GRUCell, LSTMCell, ZoneoutCell
@@ -89,7 +89,7 @@ class TestDeepTransitionOfWrappers(TestDeepTransition):
 
 
 def built(cell):
-    network = Recurrent(cell)
+    network = Recurrent(cell, **ALL)
     network.build((None, None, FEATURES))
     return randomize(network)
 
@@ -123,7 +123,7 @@ def test_training_draws_anew_in_every_mode_and_its_gradient_is_finite(kind):
 
     def run(inputs, mask):
         with tf.GradientTape() as tape:
-            outputs, _ = network(inputs, mask=mask, training=True)
+            outputs, *_ = network(inputs, mask=mask, training=True)
             loss = tf.reduce_sum(outputs**2)
         return outputs, tape.gradient(loss, network.trainable_variables)
 

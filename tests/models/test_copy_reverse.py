@@ -75,7 +75,7 @@ def test_heads_find_the_neighbour_on_the_left(tree):
     read, _ = sequences(4096, 6, seed=1)
     source = keras.Input((7,), dtype="int32")
     embedded = keras.layers.Embedding(SYMBOLS + 3, UNITS)(source)
-    states, _ = Bidirectional("gru", units=UNITS)(embedded)
+    states = Bidirectional("gru", units=UNITS, return_sequences=True)(embedded)
     context, weights = Attention("additive", HeadsAlignment(tree), units=UNITS)(states, embedded)
     network = keras.Model(source, keras.layers.Dense(SYMBOLS + 3)(context))
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from support.layers import random
+from support.layers import ALL, random
 from support.networks import BATCH, FEATURES, LENGTHS, TIME, UNITS, NetworkTests
 
 from seqattn_tf.linear import linear
@@ -40,26 +40,29 @@ class TestHierarchical(NetworkTests):
     inputs = random(BATCH, TIME, INNER, FEATURES, dtype="float64")
     mask = np.arange(INNER) < INNER_LENGTHS[..., None]
     kind = HierarchicalEncoder
-    arguments = {"inner": Recurrent("gru", units=7), "outer": Recurrent("gru", units=5), "pool": Pool()}
+    arguments = {"inner": Recurrent("gru", units=7), "outer": Recurrent("gru", units=5), "pool": Pool(), **ALL}
 
     def make(self, dtype):
         inner = Bidirectional("gru", units=2, dtype=dtype)
-        return HierarchicalEncoder(inner, Recurrent("lstm", units=UNITS, dtype=dtype), dtype=dtype)
+        return HierarchicalEncoder(inner, Recurrent("lstm", units=UNITS, dtype=dtype), dtype=dtype, **ALL)
 
     def empty(self, outputs):
         return ~self.mask.any(-1)
 
     def summary(self, layer, inner, states):
-        return states[0], None
+        return layer.inner.final_output(states), None
 
     def by_hand(self, layer, row, found):
         """Every kept inner sequence alone, then those alone."""
+        returned, found = found, layer.read(tf.constant(self.dirty()), tf.constant(self.mask))
+        yield returned[0][row], found.outputs[row]
+        yield returned[1][row], found.states[0][row]
         summaries, places = [], []
         for place, length in enumerate(INNER_LENGTHS[row]):
             if not length:
                 assert (found.inner_outputs[row, place].numpy() == 0).all()
                 continue
-            inner, states = layer.inner(tf.constant(self.inputs[row, place : place + 1, :length]))
+            inner, _, states = layer.inner.read(tf.constant(self.inputs[row, place : place + 1, :length]))
             yield found.inner_outputs[row, place, :length], inner[0]
             summary, weights = self.summary(layer, inner, states)
             if weights is not None:
@@ -68,8 +71,9 @@ class TestHierarchical(NetworkTests):
             places.append(place)
         if not places:
             return
-        outputs, states = layer.outer(tf.stack(summaries, 1))
+        outputs, last, states = layer.outer.read(tf.stack(summaries, 1))
         yield found.outputs.numpy()[row, places], outputs[0]
+        yield found.last[row], last[0]
         for state, other in zip(found.states, states, strict=True):
             yield state[row], other[0]
 
@@ -77,7 +81,7 @@ class TestHierarchical(NetworkTests):
 class TestPooled(TestHierarchical):
     def make(self, dtype):
         inner, outer = Recurrent("gru", units=UNITS, dtype=dtype), Recurrent("lstm", units=UNITS, dtype=dtype)
-        return HierarchicalEncoder(inner, outer, Pool(dtype=dtype), dtype=dtype)
+        return HierarchicalEncoder(inner, outer, Pool(dtype=dtype), dtype=dtype, **ALL)
 
     def summary(self, layer, inner, states):
         return layer.pool(inner)
@@ -87,7 +91,7 @@ class TestPooled(TestHierarchical):
 class TestOverStacks(TestHierarchical):
     def make(self, dtype):
         inner, outer = Stack("lstm", units=UNITS, depth=2, dtype=dtype), Bidirectional("gru", units=2, dtype=dtype)
-        return HierarchicalEncoder(inner, outer, dtype=dtype)
+        return HierarchicalEncoder(inner, outer, dtype=dtype, **ALL)
 
     def summary(self, layer, inner, states):
         return states[-1][0], None
@@ -98,7 +102,7 @@ def test_lengths_of_rows_agree_with_the_others():
 
 
 def test_bad_arguments_are_refused():
-    with pytest.raises(ValueError, match=r"inner: expected a recurrent network\. Received: 'gru'"):
+    with pytest.raises(ValueError, match=r"inner: expected Recurrent, Bidirectional or Stack .*Received: \['gru'\]"):
         HierarchicalEncoder("gru", Recurrent("gru", units=3))
     layer = HierarchicalEncoder(Recurrent("gru", units=3), Recurrent("gru", units=3))
     layer.build((None, None, None, FEATURES))

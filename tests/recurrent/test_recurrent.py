@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support.cells import randomize
-from support.layers import random
+from support.layers import ALL, random
 from support.networks import BATCH, FEATURES, TIME, UNITS, TimeNetworkTests, near
 
 from seqattn_tf.cells import DropoutCell, GRUCell, LSTMCell
@@ -16,7 +16,7 @@ INPUTS, MASK = TimeNetworkTests.inputs, TimeNetworkTests.mask
 
 
 def built(*arguments, **options):
-    layer = Recurrent(*arguments, units=UNITS, dtype="float64", **options)
+    layer = Recurrent(*arguments, units=UNITS, dtype="float64", **ALL, **options)
     more = {} if layer.context is None else {"context": CONTEXT}
     layer(tf.constant(INPUTS), **more)
     return randomize(layer)
@@ -24,7 +24,7 @@ def built(*arguments, **options):
 
 def same_weights(layer, **options):
     """Another network with other options around the weights of the cell."""
-    other = Recurrent(layer.cell, dtype="float64", **options)
+    other = Recurrent(layer.cell, dtype="float64", **ALL, **options)
     other.build((BATCH, None, FEATURES))
     return other
 
@@ -38,29 +38,30 @@ class TestRecurrent(TimeNetworkTests):
         "truncate": 2,
         "stateful": True,
         "jit_compile": False,
+        **ALL,
     }
     not_stored = ("units", "initial")
     quick = ("compiled", "mixed_precision")
 
     def make(self, dtype):
-        return Recurrent("gru", units=UNITS, dtype=dtype)
+        return Recurrent("gru", units=UNITS, dtype=dtype, **ALL)
 
 
 class TestReverse(TimeNetworkTests):
     kind, not_stored = Recurrent, ("units", "stateful", "context")
-    arguments = {"cell": LSTMCell(7), "reverse": True, "initial": "learned", "truncate": 2, "jit_compile": False}
+    arguments = {"cell": LSTMCell(7), "reverse": True, "initial": "learned", "truncate": 2, "jit_compile": False, **ALL}
 
     def make(self, dtype):
-        return Recurrent("lstm", units=UNITS, reverse=True, dtype=dtype)
+        return Recurrent("lstm", units=UNITS, reverse=True, dtype=dtype, **ALL)
 
     def alone(self, layer, inputs):
-        outputs, states = same_weights(layer)(inputs[:, ::-1])
-        return outputs[:, ::-1], states
+        outputs, *states = same_weights(layer)(inputs[:, ::-1])
+        return outputs[:, ::-1], *states
 
 
 class TestLearned(TestReverse):
     def make(self, dtype):
-        return Recurrent("lstm", units=UNITS, initial="learned", dtype=dtype)
+        return Recurrent("lstm", units=UNITS, initial="learned", dtype=dtype, **ALL)
 
     def alone(self, layer, inputs):
         first = [layer.first_biases[0].value[None], layer.first_biases[1].value[None]]
@@ -71,16 +72,16 @@ class TestContext(TimeNetworkTests):
     """In both places: as with the context beside the inputs, and as with the states it gives."""
 
     kind, not_stored = Recurrent, ("units", "stateful", "initial")
-    arguments = {"cell": LSTMCell(7), "reverse": True, "context": "both", "truncate": 2, "jit_compile": False}
+    arguments = {"cell": LSTMCell(7), "reverse": True, "context": "both", "truncate": 2, "jit_compile": False, **ALL}
     more = {"context": CONTEXT}
 
     def make(self, dtype):
-        return Recurrent("lstm", units=UNITS, context="both", dtype=dtype)
+        return Recurrent("lstm", units=UNITS, context="both", dtype=dtype, **ALL)
 
     def alone(self, layer, inputs, context):
         pairs = zip(layer.first_kernels, layer.first_biases, strict=True)
         first = [tf.tanh(tf.matmul(context, kernel.value) + bias.value) for kernel, bias in pairs]
-        whole = Recurrent("lstm", units=UNITS, dtype="float64")
+        whole = Recurrent("lstm", units=UNITS, dtype="float64", **ALL)
         whole.build((None, None, FEATURES + 2))
         kernel, *others = layer.cell.get_weights()
         whole.set_weights([np.concatenate([kernel, layer.context_kernel.numpy()]), *others])
@@ -90,7 +91,7 @@ class TestContext(TimeNetworkTests):
 
 class TestTruncated(TestReverse):
     def make(self, dtype):
-        return Recurrent("lstm", units=UNITS, truncate=2, dtype=dtype)
+        return Recurrent("lstm", units=UNITS, truncate=2, dtype=dtype, **ALL)
 
     def alone(self, layer, inputs):
         return same_weights(layer)(inputs)
@@ -99,40 +100,53 @@ class TestTruncated(TestReverse):
         """Its gradient is none of the function; see below."""
 
 
-@pytest.mark.parametrize("merge", ["concat", "sum", "mean"])
+@pytest.mark.parametrize("merge", ["concat", "sum", "ave", "mul"])
 def test_bidirectional_is_keras_bidirectional(merge):
-    ours = Bidirectional("gru", units=UNITS, merge=merge)
-    inner = keras.layers.GRU(UNITS, return_sequences=True)
-    theirs = keras.layers.Bidirectional(inner, merge_mode={"mean": "ave"}.get(merge, merge))
+    ours = Bidirectional("gru", units=UNITS, merge_mode=merge, return_sequences=True)
+    theirs = keras.layers.Bidirectional(keras.layers.GRU(UNITS, return_sequences=True), merge_mode=merge)
     for one in (ours, theirs):
         one.build((None, None, FEATURES))
     theirs.set_weights([random(*w.shape, seed=i) for i, w in enumerate(theirs.get_weights())])
     ours.set_weights(theirs.get_weights()[: len(ours.weights)])
     inputs, mask = tf.constant(INPUTS[:3], tf.float32), tf.constant(MASK[:3])
     expected = theirs(inputs, mask=mask).numpy()
-    np.testing.assert_allclose(ours(inputs, mask=mask)[0].numpy()[MASK[:3]], expected[MASK[:3]], atol=1e-6)
+    np.testing.assert_allclose(ours(inputs, mask=mask).numpy()[MASK[:3]], expected[MASK[:3]], atol=1e-6)
 
 
 class TestBidirectional(TimeNetworkTests):
     kind = Bidirectional
-    arguments = {"cell": LSTMCell(7), "merge": "sum", "initial": "learned", "truncate": 2, "jit_compile": False}
+    arguments = {
+        "cell": LSTMCell(7),
+        "merge_mode": "sum",
+        "initial": "learned",
+        "truncate": 2,
+        "jit_compile": False,
+        **ALL,
+    }
     not_stored = ("units", "context")
     merge = "concat"
 
     def make(self, dtype):
-        return Bidirectional("lstm", units=UNITS, merge=self.merge, dtype=dtype)
+        return Bidirectional("lstm", units=UNITS, merge_mode=self.merge, dtype=dtype, **ALL)
 
     def alone(self, layer, inputs):
         ahead, back = same_weights(layer.forward), same_weights(layer.backward)
-        (one, states), (other, others) = ahead(inputs), back(inputs[:, ::-1])
-        join = {"concat": lambda *pair: tf.concat(pair, -1), "mean": lambda a, b: (a + b) / 2}[self.merge]
-        return join(one, other[:, ::-1]), [join(*pair) for pair in zip(states, others, strict=True)]
+        (one, *states), (other, *others) = ahead(inputs), back(inputs[:, ::-1])
+        join = {"concat": lambda *pair: tf.concat(pair, -1), "ave": lambda a, b: (a + b) / 2}[self.merge]
+        return join(one, other[:, ::-1]), *states, *others
 
 
 class TestBidirectionalMean(TestBidirectional):
-    arguments = {"cell": LSTMCell(7), "merge": "mean", "context": "both", "truncate": 2, "jit_compile": False}
+    arguments = {
+        "cell": LSTMCell(7),
+        "merge_mode": "ave",
+        "context": "both",
+        "truncate": 2,
+        "jit_compile": False,
+        **ALL,
+    }
     not_stored = ("units", "initial")
-    merge = "mean"
+    merge = "ave"
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -161,7 +175,7 @@ def test_truncation_is_chunks_without_a_gradient_between(reverse, length):
         found, states = [], None
         for start in range(0, length, 2):
             span = slice(max(length - start - 2, 0), length - start) if reverse else slice(start, start + 2)
-            outputs, states = plain(inputs[:, span], initial_state=states)
+            outputs, *states = plain(inputs[:, span], initial_state=states)
             states = [tf.stop_gradient(state) for state in states]
             found.append(outputs)
         return tf.concat(found[::-1] if reverse else found, 1)
@@ -175,18 +189,18 @@ def test_truncation_is_chunks_without_a_gradient_between(reverse, length):
 def test_streaming_by_states_is_the_whole():
     layer = built("lstm")
     inputs, mask = tf.constant(INPUTS), tf.constant(MASK)
-    whole, last = layer(inputs, mask=mask)
-    first, states = layer(inputs[:, :2], mask=mask[:, :2])
-    second, states = layer(inputs[:, 2:], mask=mask[:, 2:], initial_state=states)
+    whole, *last = layer(inputs, mask=mask)
+    first, *states = layer(inputs[:, :2], mask=mask[:, :2])
+    second, *states = layer(inputs[:, 2:], mask=mask[:, 2:], initial_state=states)
     near([tf.concat([first, second], 1), *states], [whole, *last])
 
 
 @pytest.mark.parametrize("dtype", ["float64", "mixed_bfloat16"])
 def test_stateful_goes_on_where_it_ended(dtype):
-    plain = Recurrent("lstm", units=UNITS, dtype=dtype)
+    plain = Recurrent("lstm", units=UNITS, dtype=dtype, **ALL)
     inputs, mask = tf.constant(INPUTS), tf.constant(MASK)
-    whole, last = plain(inputs, mask=mask)
-    layer = Recurrent(plain.cell, stateful=True, context="input", dtype=dtype)
+    whole, *last = plain(inputs, mask=mask)
+    layer = Recurrent(plain.cell, stateful=True, context="input", dtype=dtype, **ALL)
     nothing = tf.zeros([BATCH, 2], tf.float64)
     run = tf.function(lambda x, m: layer(x, mask=m, context=nothing))
     layer(inputs, context=nothing)
@@ -194,7 +208,7 @@ def test_stateful_goes_on_where_it_ended(dtype):
         layer.reset_state()
         chunks = [run(inputs[:, a:b], mask[:, a:b]) for a, b in ((0, 1), (1, 3), (3, 5))]
         near(
-            [tf.concat([c[0] for c in chunks], 1), *chunks[-1][1]],
+            [tf.concat([c[0] for c in chunks], 1), *chunks[-1][1:]],
             [whole, *last],
             1e-10 if dtype == "float64" else 0.02,
         )
@@ -205,7 +219,7 @@ def test_stateful_goes_on_where_it_ended(dtype):
 
 def test_stateful_in_a_model(tmp_path):
     inputs = keras.Input(batch_shape=(2, None, FEATURES))
-    model = keras.Model(inputs, Recurrent("gru", units=UNITS, stateful=True)(inputs)[0])
+    model = keras.Model(inputs, Recurrent("gru", units=UNITS, stateful=True, return_sequences=True)(inputs))
     data = tf.constant(INPUTS[:2], tf.float32)
     near(model.layers[-1].kept[0], tf.zeros([2, UNITS]))  # making the model left it alone
     whole = model(data)
@@ -222,16 +236,16 @@ def test_training_reaches_the_cell():
         Bidirectional(DropoutCell("gru", 0.5, units=UNITS)),
     ):
         inputs = tf.constant(INPUTS, tf.float32)
-        near(layer(inputs)[0], layer(inputs, training=False)[0])
-        assert np.abs(layer(inputs, training=True)[0] - layer(inputs)[0]).max() > 1e-3
+        near(layer(inputs), layer(inputs, training=False))
+        assert np.abs(layer(inputs, training=True) - layer(inputs)).max() > 1e-3
 
 
 def test_truncated_training_with_dropout_and_context():
     """All that travels through the loop, at once."""
-    layer = Recurrent(DropoutCell("lstm", 0.5, units=UNITS), context="both", truncate=2, reverse=True)
+    layer = Recurrent(DropoutCell("lstm", 0.5, units=UNITS), context="both", truncate=2, reverse=True, **ALL)
     inputs = tf.constant(INPUTS, tf.float32)
     with tf.GradientTape() as tape:
-        outputs, _ = layer(inputs, mask=tf.constant(MASK), context=tf.cast(CONTEXT, tf.float32), training=True)
+        outputs, *_ = layer(inputs, mask=tf.constant(MASK), context=tf.cast(CONTEXT, tf.float32), training=True)
         loss = tf.reduce_sum(outputs**2)
     assert all(np.isfinite(g).all() for g in tape.gradient(loss, layer.trainable_variables))
 
@@ -247,11 +261,11 @@ def test_bad_arguments_are_refused():
     }.items():
         with pytest.raises(ValueError, match=expected):
             Recurrent("gru", **{"units": UNITS, **options})
-    with pytest.raises(ValueError, match=r"merge: expected one of .*Received: 'max'"):
-        Bidirectional("gru", units=UNITS, merge="max")
+    with pytest.raises(ValueError, match=r"merge_mode: expected one of .*Received: 'max'"):
+        Bidirectional("gru", units=UNITS, merge_mode="max")
     layer = built("lstm")
     with pytest.raises(ValueError, match="mask: expected booleans"):
-        layer(inputs, mask=tf.constant(MASK.astype("int32")))
+        layer(inputs, mask=tf.constant(MASK.astype("float32")))
     with pytest.raises(ValueError, match=r"expected \[batch, time, features\]"):
         layer(inputs[0])
     with pytest.raises(ValueError, match="initial_state: expected states of"):
@@ -285,19 +299,18 @@ def test_wrong_masks_states_and_units_are_refused():
     with pytest.raises(ValueError, match=r"units: expected a positive integer\. Received: True"):
         GRUCell(True)
     assert GRUCell(np.int64(3)).units == 3
-    stack = Stack("gru", units=3, depth=2, bidirectional=True)
-    with pytest.raises(ValueError, match="initial_state: expected layers of one direction"):
-        stack(inputs, initial_state=stack(inputs)[1])
+    with pytest.raises(ValueError, match=r"initial_state: expected states of \[3, 3, 3, 3\]\. Received: of \[3, 3\]"):
+        Stack("gru", units=3, depth=2, bidirectional=True)(inputs, initial_state=[tf.zeros([2, 3])] * 2)
 
 
 @pytest.mark.parametrize("options", [{}, {"context": "input"}, {"truncate": 2, "reverse": True}])
 def test_a_large_known_batch_is_projected_beside_the_steps(options):
     """The numbers are those of a small one."""
-    layer = Recurrent(DropoutCell(GRUCell(3), 0.5), **options)
+    layer = Recurrent(DropoutCell(GRUCell(3), 0.5), **ALL, **options)
     inputs, mask = tf.constant(random(40, TIME, 2)), tf.sequence_mask(np.arange(40) % (TIME + 1), TIME)
     more = {"context": tf.constant(random(40, 4))} if "context" in options else {}
     outputs, states = layer(inputs, mask=mask, **more)
     few = {name: value[7:12] for name, value in more.items()}
     expected, last = layer(inputs[7:12], mask=mask[7:12], **few)
     np.testing.assert_allclose(outputs[7:12], expected, atol=1e-6)
-    np.testing.assert_allclose(states[0][7:12], last[0], atol=1e-6)
+    np.testing.assert_allclose(states[7:12], last, atol=1e-6)

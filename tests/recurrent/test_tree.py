@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support.cells import assert_arguments_survive, sigmoid
+from support.layers import ALL
 from support.networks import BATCH, FEATURES, LENGTHS, TIME, UNITS, NetworkTests, near
 
 from seqattn_tf.recurrent import Composition, TreeRecurrent, balanced_tree
@@ -52,19 +53,19 @@ def halves(low, high):
 class TestChildSum(NetworkTests):
     """Over the balanced tree of each row's own leaves."""
 
-    kind, arguments, not_stored = TreeRecurrent, {"composition": BinaryComposition(7)}, ("units",)
+    kind, arguments, not_stored = TreeRecurrent, {"composition": BinaryComposition(7), **ALL}, ("units",)
     name, formula = "child_sum", staticmethod(child_sum)
     mask = np.array([[1, 1, 1, 1, 1], [1, 0, 1, 1, 0], [0, 0, 1, 0, 0], [0, 0, 0, 0, 0]], bool)  # with holes
 
     def make(self, dtype):
-        return TreeRecurrent(self.name, units=UNITS, dtype=dtype)
+        return TreeRecurrent(self.name, units=UNITS, dtype=dtype, **ALL)
 
     def empty(self, outputs):
         lengths = self.mask.sum(1, keepdims=True)
         return np.concatenate([~self.mask, np.arange(1, TIME) >= lengths], axis=1)
 
     def by_hand(self, layer, row, found):
-        outputs, root = found
+        outputs, *root = found
         weights = [w.numpy() for w in layer.trainable_variables]
         kept = np.nonzero(self.mask[row])[0]
         compared = []
@@ -128,7 +129,7 @@ class TestGivenTrees(TestChildSum):
         return ~self.mask
 
     def by_hand(self, layer, row, found):
-        outputs, root = found
+        outputs, *root = found
         weights = [w.numpy() for w in layer.trainable_variables]
 
         def visit(node):
@@ -212,7 +213,7 @@ def test_bad_arguments_are_refused():
 
 def test_in_a_model_with_trees_given():
     leaves, children = keras.Input((None, FEATURES)), keras.Input((None, 2), dtype="int32")
-    _, root = TreeRecurrent("binary", units=UNITS)(leaves, children=children)
-    model = keras.Model([leaves, children], root[0])
+    root = TreeRecurrent("binary", units=UNITS)(leaves, children=children)
+    model = keras.Model([leaves, children], root)
     data = [TestGivenTrees.inputs.astype("float32"), as_children(TREES, 2)]
     near(model(data), model.predict(data, verbose=0), 1e-6)

@@ -10,7 +10,7 @@ import tensorflow as tf
 from seqattn_tf.cells import Cell
 from seqattn_tf.recurrent import Recurrent
 from support.gradients import assert_slopes
-from support.layers import random, roundtrip
+from support.layers import ALL, random, roundtrip
 
 UNITS, FEATURES, BATCH, TIME = 4, 3, 4, 5
 LENGTHS = [5, 3, 1, 0]
@@ -122,7 +122,7 @@ class CellTests:
     @pytest.fixture(scope="class")
     @classmethod
     def network(cls):
-        layer = Recurrent(cls().make(dtype="float64"), dtype="float64")
+        layer = Recurrent(cls().make(dtype="float64"), dtype="float64", **ALL)
         layer.build((None, None, FEATURES))
         return randomize(layer)
 
@@ -147,12 +147,12 @@ class CellTests:
 
         traced = tf.function(run, input_signature=SIGNATURE)
         for function in (run, traced):
-            found, last = function(tf.constant(DIRTY), tf.constant(MASK))
+            found, *last = function(tf.constant(DIRTY), tf.constant(MASK))
             np.testing.assert_allclose(found, outputs, atol=1e-10)
             for ours, theirs in zip(last, states, strict=True):
                 np.testing.assert_allclose(ours, theirs, atol=1e-10)
         for time in (0, 1):
-            found, last = traced(tf.constant(DIRTY[:, :time]), tf.constant(MASK[:, :time]))
+            found, *last = traced(tf.constant(DIRTY[:, :time]), tf.constant(MASK[:, :time]))
             np.testing.assert_allclose(found, outputs[:, :time], atol=1e-10)
             assert [state.shape.as_list() for state in last] == [[BATCH, UNITS]] * len(states)
 
@@ -162,7 +162,7 @@ class CellTests:
         others = [v.value for v in network.non_trainable_variables]
 
         def loss(inputs, *values):
-            outputs, states = network.stateless_call(list(values), others, inputs, mask=tf.constant(MASK))[0]
+            outputs, *states = network.stateless_call(list(values), others, inputs, mask=tf.constant(MASK))[0]
             return tf.reduce_sum(outputs * readout) + tf.add_n([tf.reduce_sum(tf.sin(s)) for s in states])
 
         arrays = [DIRTY, *(w.numpy() for w in weights)]
@@ -187,7 +187,7 @@ class CellTests:
                 inputs = tf.constant(INPUTS)
                 with tf.GradientTape() as tape:
                     tape.watch(inputs)
-                    outputs, states = network(inputs, mask=tf.constant(MASK), training=False)
+                    outputs, *states = network(inputs, mask=tf.constant(MASK), training=False)
                     loss = tf.reduce_sum(outputs**3) + tf.add_n([tf.reduce_sum(tf.sin(state)) for state in states])
                 return outputs, tape.gradient(loss, [inputs, *(v.value for v in network.trainable_variables)])
 
@@ -245,21 +245,21 @@ class CellTests:
             np.testing.assert_allclose(ours, theirs, atol=1e-10)
 
     def check_mixed_precision(self):
-        single = Recurrent(self.make())
+        single = Recurrent(self.make(), return_sequences=True)
         single.build((None, None, FEATURES))
         inputs, mask = tf.constant(INPUTS, tf.float32), tf.constant(MASK)
-        expected = single(inputs, mask=mask)[0]
+        expected = single(inputs, mask=mask)
         for dtype in ("mixed_bfloat16", "mixed_float16"):
-            half = Recurrent(self.make(dtype=dtype), dtype=dtype)
+            half = Recurrent(self.make(dtype=dtype), dtype=dtype, return_sequences=True)
             half.build((None, None, FEATURES))
             half.set_weights(single.get_weights())
-            outputs, _ = half(inputs, mask=mask)
+            outputs = half(inputs, mask=mask)
             assert outputs.dtype == dtype.removeprefix("mixed_")
             np.testing.assert_allclose(tf.cast(outputs, tf.float32), expected, atol=0.05)
 
     def check_fit_and_reload(self, folder):
         inputs = keras.Input((None, FEATURES))
-        outputs, _ = Recurrent(self.make())(inputs)
+        outputs = Recurrent(self.make(), return_sequences=True)(inputs)
         model = keras.Model(inputs, keras.layers.Dense(1)(outputs))
         model.compile("adam", "mse", jit_compile=False)
         data = INPUTS.astype("float32")

@@ -3,6 +3,8 @@
 import keras
 import numpy as np
 
+ALL = {"return_sequences": True, "return_state": True}  # of a recurrent network
+
 
 def roundtrip(layer):
     """The layer rebuilt from its serialised form, through JSON."""

@@ -147,10 +147,10 @@ class TimeNetworkTests(NetworkTests):
     """Of networks over time: a row alone, without its padding and without a mask, gives the same."""
 
     def by_hand(self, layer, row, found):
-        outputs, states = found
+        outputs, *states = found
         length = LENGTHS[row]
         more = {name: one[row : row + 1] for name, one in self.more.items()}
-        alone, alone_states = self.alone(layer, tf.constant(self.inputs[row : row + 1, :length]), **more)
+        alone, *alone_states = self.alone(layer, tf.constant(self.inputs[row : row + 1, :length]), **more)
         yield outputs[row, :length], alone[0]
         for state, other in zip(tf.nest.flatten(states), tf.nest.flatten(alone_states), strict=True):
             yield state[row], other[0]

@@ -38,7 +38,8 @@ class Repeater:
 
     def __init__(self, attention, near=False, decoder=AttentionDecoder, **options):
         self.embedding = keras.layers.Embedding(SIZE, UNITS)
-        self.encoder = None if near else Bidirectional("gru", units=UNITS, merge="sum")
+        whole = {"return_sequences": True, "return_state": True}
+        self.encoder = None if near else Bidirectional("gru", units=UNITS, merge_mode="sum", **whole)
         self.decoder = decoder(GRUCell(UNITS), attention, SIZE, embedding=16, readout=UNITS, **options)
         source, shifted = keras.Input((None,), dtype="int32"), keras.Input((None,), dtype="int32")
         values, summary, mask = self.read(source)
@@ -50,8 +51,8 @@ class Repeater:
         embedded = self.embedding(source)
         if self.encoder is None:
             return embedded, keras.ops.zeros_like(embedded[:, 0]), mask
-        values, (summary,) = self.encoder(embedded, mask=mask)
-        return values, summary, mask
+        values, ahead, back = self.encoder(embedded, mask=mask)
+        return values, ahead + back, mask
 
     def learn(self, read, said, epochs, rate=5e-3):
         steps = epochs * (len(read) // 64)

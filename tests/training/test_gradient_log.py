@@ -12,7 +12,7 @@ INPUTS, TARGETS = random(8, 5, 3), random(8, 5, 4, seed=1)
 
 def network(**clipping):
     inputs = keras.Input((5, 3))
-    outputs, _ = Recurrent("gru", units=4, name="reader")(inputs)
+    outputs = Recurrent("gru", units=4, name="reader", return_sequences=True)(inputs)
     model = keras.Model(inputs, outputs)
     model.compile(keras.optimizers.SGD(0.0, **clipping), "mse")  # nothing is learned: every step is the same
     return model
