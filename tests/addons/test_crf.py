@@ -130,7 +130,7 @@ def test_any_integers_are_tags_and_lengths(integers):
 def decode():
     """The best tags, in one graph for any number of rows and positions."""
     specs = [tf.TensorSpec([None, None, TAGS]), tf.TensorSpec([TAGS, TAGS]), tf.TensorSpec([None], tf.int32)]
-    return tf.function(lambda *scores: LinearChain(*scores).argmax, input_signature=specs)
+    return tf.function(lambda *scores: LinearChain(*scores).argmax, input_signature=specs, autograph=False)
 
 
 @pytest.mark.parametrize("times", [1, 5])
