@@ -10,7 +10,7 @@ import tensorflow as tf
 from seqattn_tf import CRF, CRFModel
 
 TAGS, TIMES = 4, 3
-RNG = np.random.default_rng(7)
+RNG = np.random.default_rng(22)  # transitions and both boundaries decide: without one of them other tags are best
 # Quarters of small numbers: exact in half precision.
 SCORES = RNG.integers(-8, 9, [3, TIMES, TAGS]).astype("float32") / 4
 TRANSITIONS = RNG.integers(-8, 9, [TAGS, TAGS]).astype("float32") / 4
