@@ -52,7 +52,7 @@ setup(
         "tqdm",
     ],
     extras_require={
-        "dev": ["pytest", "pytest-xdist", "ruff", "playwright", "ovmsclient", "hypothesis", "trustme"],
+        "dev": ["pytest", "pytest-xdist", "ruff", "playwright", "ovmsclient", "hypothesis", "trustme", "pydot"],
         "bench": ["torch==2.13.0", "torch-struct==0.5"],
         "docs": ["pdoc"],
     },

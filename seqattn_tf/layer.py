@@ -51,6 +51,15 @@ class Named:
         return cls.registry[choice](**arguments)
 
 
+def as_tensor(values: Any, dtype: Any) -> Any:
+    """A tensor as it is; numbers of any other kind as a tensor of this type.
+
+    >>> as_tensor([1, 2], "float32").dtype.name
+    'float32'
+    """
+    return values if tf.is_tensor(values) else tf.convert_to_tensor(values, dtype)
+
+
 def _dense(tensor: Any) -> Any:
     """Keras says of `x * 2.0`, in a functional model, that it might be sparse; what comes then is dense."""
     if isinstance(tensor, keras.KerasTensor) and tensor.sparse:

@@ -5,7 +5,6 @@ import shlex
 from pathlib import Path
 
 import numpy as np
-import tensorflow as tf
 
 from seqattn_tf import cli
 
@@ -15,19 +14,19 @@ README = (Path(__file__).resolve().parent.parent / "README.md").read_text(encodi
 def test_python_examples_run(exported, tmp_path, monkeypatch):
     (tmp_path / "lite").symlink_to(exported / "lite")
     monkeypatch.chdir(tmp_path)
-    names = {"embedded": tf.ones([2, 5, 8]), "mask": tf.constant([[True] * 5, [True] * 3 + [False] * 2])}
-    names["query"] = tf.ones([2, 16])
     blocks = re.findall(r"```python\n(.*?)```", README, re.S)
-    assert len(blocks) == 5
-    for block in blocks:
+    ask, lite, layers, tagger, structured = ({} for _ in blocks)
+    for block, names in zip(blocks, (ask, lite, layers, tagger, structured), strict=True):  # each as it stands
         exec(block, names)
-    assert names["answer"].text == "HH EH L OW"
-    assert names["answer"].attention.shape == (4, 5)
-    assert names["weights"].shape == (2, 5)
+    assert ask["answer"].text == "HH EH L OW"
+    assert ask["answer"].attention.shape == (4, 5)
     assert (tmp_path / "hello.png").is_file()
-    np.testing.assert_array_equal(names["again"], names["tags"])
-    assert np.mean(names["tags"] == names["labels"][400:]) > 0.95
-    assert names["soft"].shape == (8, 12, 13)
+    assert layers["logits"].shape == (2, 2)
+    assert (layers["weights"][0, 3:].numpy() == 0).all()
+    assert (layers["weights"][1].numpy() > 0).all()
+    np.testing.assert_array_equal(tagger["again"], tagger["tags"])
+    assert np.mean(tagger["tags"] == tagger["labels"][400:]) > 0.95
+    assert structured["soft"].shape == (8, 12, 13)
 
 
 def test_the_query_shown_gives_the_answers_shown(capsys):

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import keras
 import tensorflow as tf
 
-from seqattn_tf.layer import Composed, Named
+from seqattn_tf.layer import Composed, Named, as_tensor
 from seqattn_tf.linear import linear
 from seqattn_tf.masking import blank, checked_mask, mask_of, masked_values
 from seqattn_tf.replay import product
@@ -183,6 +183,7 @@ class Attention(Composed):
 
     def prepare(self, values: tf.Tensor, mask: tf.Tensor | None = None) -> Memory:
         """What all queries of one sequence share."""
+        values = as_tensor(values, self.compute_dtype)
         if values.shape.rank != 3:
             raise ValueError(f"values: expected [batch, source, units]. Received shape: {values.shape}")
         values, mask = masked_values(values, mask)  # zero weight on NaN would still be NaN
@@ -224,6 +225,7 @@ class Attention(Composed):
         query_mask: tf.Tensor | None = None,
     ) -> tuple[tf.Tensor, tf.Tensor, AttentionState]:
         """One look, or several: `(context, weights, state)`, with as many axes as the query has."""
+        query = as_tensor(query, self.compute_dtype)
         if query.shape.rank not in (2, 3):
             raise ValueError(
                 f"query: expected [batch, units] or [batch, queries, units]. Received: shape {query.shape}"

@@ -12,6 +12,7 @@ What was said is not carried along: every step notes the symbols and from which 
 these notes gives the answers and their attention.
 """
 
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,7 +76,7 @@ def beam(
     answers: int = 1,
     length_penalty: float = 0.0,
     coverage_penalty: float = 0.0,
-    begin: int,
+    begin: Any,
     end: int,
     max_length: int,
     **rules: Any,
@@ -112,8 +113,8 @@ def _check(width: int, answers: int, length_penalty: float, coverage_penalty: fl
     if not 1 <= answers <= width:
         raise ValueError(f"answers: expected a number from 1 to {width}, the width. Received: {answers}")
     for name, value in (("length_penalty", length_penalty), ("coverage_penalty", coverage_penalty)):
-        if not value >= 0:
-            raise ValueError(f"{name}: expected a number of at least 0. Received: {value}")
+        if not isinstance(value, Real) or not value >= 0:
+            raise ValueError(f"{name}: expected a number of at least 0. Received: {value!r}")
 
 
 class _Ranking:
@@ -170,7 +171,7 @@ class _Search:
         scores = tf.where(self.limits[:, None] > 0, only, IMPOSSIBLE)
         return _Progress(
             tf.constant(0),
-            tf.fill([rows], self.rules.begin),
+            self._repeated(self.rules.first(self.batch)),
             scores,
             state,
             self._first_pool(looked),

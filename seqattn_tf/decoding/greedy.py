@@ -9,14 +9,14 @@ from seqattn_tf.decoding.loop import Decoded, generate
 from seqattn_tf.decoding.rules import Rules, Step
 
 
-def greedy(step: Step, state: Any, memory: Any, *, begin: int, end: int, max_length: int, **rules: Any) -> Decoded:
+def greedy(step: Step, state: Any, memory: Any, *, begin: Any, end: int, max_length: int, **rules: Any) -> Decoded:
     """Decode by taking the best symbol at every step.
 
     Args:
         step: `step(tokens, state, memory) -> (logits, weights, state)`.
         state: the state before the first step, a structure of tensors with the batch on their leading axis.
         memory: what the step looks at; its `mask: [batch, source]` is True where there is something.
-        begin, end: the symbol before the first and the one that ends an answer.
+        begin, end: the symbol before the first, one for all or `[batch]`, and the one that ends an answer.
         max_length: an answer that has not ended by then is cut there.
         **rules: `row_lengths`, `never`, `allowed`, `min_length`, `no_repeat`, `prefix`: see `Rules`.
 

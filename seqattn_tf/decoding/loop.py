@@ -78,7 +78,7 @@ def generate(
 
     start = _Progress(
         tf.constant(0),
-        tf.fill([batch], rules.begin),
+        rules.first(batch),
         limits > 0,
         state,
         tf.zeros([batch], tf.float32),

@@ -24,7 +24,7 @@ class Rules:
     """What an answer may be.
 
     Args:
-        begin, end: the symbol before the first and the one that ends an answer.
+        begin, end: the symbol before the first, one for all or `[batch]`, and the one that ends an answer.
         max_length: an answer that has not ended after so many symbols is cut there, without an end.
         row_lengths: `[batch]`, the same for each row.
         never: symbols that are not said, however probable.
@@ -35,7 +35,7 @@ class Rules:
             part of the answer, and of its score.
     """
 
-    begin: int
+    begin: Any
     end: int
     max_length: int
     row_lengths: Any = None
@@ -51,6 +51,7 @@ class Rules:
                 raise ValueError(f"{name}: expected a number of at least {least}. Received: {getattr(self, name)}")
         if self.min_length > self.max_length:
             raise ValueError(f"min_length: expected at most {self.max_length}, max_length. Received: {self.min_length}")
+        self._settle("begin", tf.convert_to_tensor(self.begin, tf.int32), (0, 1))
         if self.row_lengths is not None:
             self._settle("row_lengths", tf.convert_to_tensor(self.row_lengths, tf.int32), (1,))
         if self.allowed is not None:
@@ -75,6 +76,10 @@ class Rules:
         if self.row_lengths is None:
             return tf.fill([batch], self.max_length)
         return tf.minimum(self.row_lengths, self.max_length)
+
+    def first(self, batch: tf.Tensor) -> tf.Tensor:
+        """The symbols before the first step: `[batch]`."""
+        return tf.fill([batch], self.begin) if self.begin.shape.rank == 0 else self.begin
 
     def for_beams(self, width: int) -> "Rules":
         """The rules of each row, for every beam of it."""

@@ -21,7 +21,7 @@ def sample(
     temperature: float = 1.0,
     top_k: int = 0,
     top_p: float = 1.0,
-    begin: int,
+    begin: Any,
     end: int,
     max_length: int,
     **rules: Any,

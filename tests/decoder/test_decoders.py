@@ -20,7 +20,7 @@ ARGUMENTS = {"vocabulary": VOCABULARY, **SIZES, "dropout": 0.0, "sampling": 0.0,
 
 class TestBahdanau(DecoderTests):
     given = TOKENS
-    arguments = {**ARGUMENTS, "dropout": 0.5, "sampling": 0.25}
+    arguments = {**ARGUMENTS, "dropout": 0.5, "sampling": 0.25, "mask_zero": True}
 
     @classmethod
     def make(cls, dtype="float32"):
@@ -28,7 +28,7 @@ class TestBahdanau(DecoderTests):
         return AttentionDecoder(GRUCell(4, dtype=dtype), attention, VOCABULARY, **SIZES, dtype=dtype)
 
     def test_every_argument_survives(self, decoder):
-        rates = {"dropout": 0.5, "sampling": 0.25, "jit_compile": False}
+        rates = {"dropout": 0.5, "sampling": 0.25, "jit_compile": False, "mask_zero": True}
         decoder = AttentionDecoder(GRUCell(4), Attention(units=5), VOCABULARY, **SIZES, **rates)
         super().test_every_argument_survives(decoder)
 

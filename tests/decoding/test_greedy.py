@@ -3,9 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
-from seqattn_tf.decoding import greedy
+from seqattn_tf.decoding import beam, greedy
 
 BEGIN, END, SIZE = 1, 2, 6
 
@@ -114,3 +115,22 @@ def test_each_row_has_its_own_limit():
     found = greedy(automaton(table), state, memory, **limits)
     assert found.lengths.numpy().tolist() == [0, 2, 5]
     assert found.tokens.numpy()[1].tolist() == [4, 4, 0, 0, 0]
+
+
+def test_each_row_may_begin_with_a_symbol_of_its_own():
+    table = tf.eye(5, 5) * 9.0
+    memory = Memory(tf.ones([3, 1], tf.bool))
+
+    def step(token, state, memory):
+        return tf.gather(table, token + 1), tf.ones([tf.shape(token)[0], 1]), state
+
+    limits = {"end": 4, "max_length": 5}
+    expected = [[1, 2, 3, 0, 0], [2, 3, 0, 0, 0], [3, 0, 0, 0, 0]]
+    found = greedy(step, (), memory, begin=[0, 1, 2], **limits)
+    assert found.tokens.numpy().tolist() == expected
+    searched = beam(step, (), memory, begin=tf.constant([0, 1, 2]), width=2, **limits)
+    assert searched.tokens[:, 0].numpy().tolist() == expected
+    with pytest.raises(ValueError, match="begin: expected a tensor of rank 0 or 1"):
+        greedy(step, (), memory, begin=[[0]], **limits)
+    with pytest.raises(ValueError, match="length_penalty: expected a number of at least 0"):
+        beam(step, (), memory, begin=0, width=2, length_penalty=tf.constant(0.6), **limits)

@@ -77,6 +77,32 @@ class DecoderTests:
         gradients = tape.gradient(loss, decoder.trainable_variables, unconnected_gradients="zero")
         assert all(np.isfinite(tf.convert_to_tensor(gradient)).all() for gradient in gradients)
 
+    def test_states_that_are_given(self, decoder):
+        """Those of the summary, handed over; those of the cell where there is neither; anything else is refused."""
+        given, values, summary, mask = self.inputs()
+        first = decoder.begin(values, mask, summary)[1].cell
+        expected = decoder(given, values, summary, mask=mask)
+        for one, other in zip(decoder(given, values, initial_state=first, mask=mask), expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(decoder.begin(VALUES, MASK, initial_state=first)[1].cell[0], first[0])
+        with pytest.raises(
+            ValueError, match=r"summary: expected \[batch, units\]; states are initial_state=.*Received: \["
+        ):
+            decoder.begin(values, mask, first)
+        with pytest.raises(ValueError, match="initial_state: expected none beside a summary"):
+            decoder(given, values, summary, initial_state=first)
+        with pytest.raises(ValueError, match=r"initial_state: expected states of \[.*Received: of \[6\]"):
+            decoder(given, values, initial_state=[summary])
+        with pytest.raises(ValueError, match="summary: expected a call with one, as when it was built"):
+            decoder(given, values)
+        other = self.make()
+        other(given, values)
+        zeros = [tf.zeros([BATCH, size]) for size in other.cell.state_size]
+        for one, same in zip(other(given, values), other(given, values, initial_state=zeros), strict=True):
+            np.testing.assert_array_equal(one, same)
+        with pytest.raises(ValueError, match="summary: expected a call without one, as when it was built"):
+            other(given, values, summary)
+
     def test_unknown_shapes(self, decoder):
         def run(given, values, summary, mask):
             return decoder(given, values, summary, mask=mask)[0]
