@@ -17,6 +17,7 @@ from seqattn_tf.attention.alignments import (
 )
 from seqattn_tf.attention.base import Alignment, Attention, AttentionState, Memory, Score
 from seqattn_tf.attention.hops import MemoryHops
+from seqattn_tf.attention.joint import JointAttention
 from seqattn_tf.attention.losses import Reinforce, alignment_loss, doubly_stochastic
 from seqattn_tf.attention.pooling import AttentionPooling
 from seqattn_tf.attention.scores import (
@@ -45,6 +46,7 @@ __all__ = [
     "GeneralScore",
     "HardAlignment",
     "HeadsAlignment",
+    "JointAttention",
     "LocationScore",
     "Memory",
     "MemoryHops",

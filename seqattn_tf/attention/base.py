@@ -120,8 +120,23 @@ def _takes_units(score: Any) -> bool:
     return kind is not None and "units" in inspect.signature(kind).parameters
 
 
+class Looking(Composed):
+    """What a decoder asks of its attention: `prepare`, `initial_state`, `attend` and `read`, and these two.
+
+    Reading is linear: what a kernel makes of the context, it may make of the values before, place by place.
+    """
+
+    def context_size(self, values_size: int) -> int:
+        """Width of the context, of values of this width."""
+        return values_size
+
+    def through(self, values: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
+        """The values as `attend` and `read` take them, for a context that is multiplied by the kernel."""
+        return linear(values, kernel)
+
+
 @keras.saving.register_keras_serializable("seqattn_tf")
-class Attention(Composed):
+class Attention(Looking):
     """Attention over the time axis of `values`.
 
     Args:

@@ -45,7 +45,7 @@ class AttentionDecoder(SymbolDecoder):
 
     def values_said(self, values: tf.Tensor) -> tf.Tensor:
         """The context's part of the readout, place by place: reading is linear."""
-        return linear(values, self._head_kernels()[1])
+        return self.attention.through(values, self._head_kernels()[1])
 
     def _shown(self, embedded: tf.Tensor) -> tf.Tensor:
         return linear(embedded, self._head_kernels()[2], self.readout_bias)

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from seqattn_tf.attention import Attention, Memory
+from seqattn_tf.attention import JointAttention, Memory
+from seqattn_tf.attention.base import Looking
 from seqattn_tf.cells import Cell
 from seqattn_tf.layer import Composed
 from seqattn_tf.linear import linear
@@ -57,17 +58,19 @@ class Decoder(Composed):
 
     Args:
         cell: the recurrence.
-        attention: how it looks.
+        attention: how it looks: an `Attention`, or a list of several (see `JointAttention`).
         jit_compile: whether XLA compiles the loop over time; None: in training, if the length is known.
     """
 
     parts = ("cell", "attention")
 
-    def __init__(self, cell: Cell, attention: Attention, jit_compile: bool | None = None, **kwargs: Any) -> None:
+    def __init__(self, cell: Cell, attention: Any, jit_compile: bool | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        for name, part, kind in (("cell", cell, Cell), ("attention", attention, Attention)):
+        if isinstance(attention, (list, tuple)):
+            attention = JointAttention(attention, dtype=self.dtype_policy)
+        for name, part, kind, said in (("cell", cell, Cell, "Cell"), ("attention", attention, Looking, "Attention")):
             if not isinstance(part, kind):
-                raise ValueError(f"{name}: expected an object of {kind.__name__}. Received: {part!r}")
+                raise ValueError(f"{name}: expected an object of {said}. Received: {part!r}")
         self.cell, self.attention, self.jit_compile = cell, attention, jit_compile
 
     def _build_parts(self, inputs: int, values_shape: Any) -> None:

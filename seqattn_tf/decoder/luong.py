@@ -11,7 +11,6 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.attention import Attention
 from seqattn_tf.cells import Cell
 from seqattn_tf.decoder.base import DecoderMemory, DecoderState
 from seqattn_tf.decoder.symbols import SymbolDecoder
@@ -26,8 +25,7 @@ class LuongDecoder(SymbolDecoder):
     Args:
         input_feeding: whether a step sees the attentional vector `a` of the step before it.
 
-    >>> from seqattn_tf.attention import Attention
-    >>> from seqattn_tf.cells import GRUCell
+    >>>     >>> from seqattn_tf.cells import GRUCell
     >>> decoder = LuongDecoder(GRUCell(8), Attention("general"), vocabulary=5, readout=8)
     >>> logits, weights = decoder(tf.constant([[1, 3, 4]]), tf.ones([1, 2, 6]), summary=tf.ones([1, 6]))
     >>> logits.shape.as_list(), weights.shape.as_list()
@@ -36,9 +34,7 @@ class LuongDecoder(SymbolDecoder):
 
     name_in_registry = "luong"
 
-    def __init__(
-        self, cell: Cell, attention: Attention, vocabulary: int, input_feeding: bool = True, **kwargs: Any
-    ) -> None:
+    def __init__(self, cell: Cell, attention: Any, vocabulary: int, input_feeding: bool = True, **kwargs: Any) -> None:
         super().__init__(cell, attention, vocabulary, **kwargs)
         self.input_feeding = input_feeding
 

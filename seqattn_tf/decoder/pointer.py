@@ -12,6 +12,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from seqattn_tf.attention import Attention
+from seqattn_tf.cells import Cell
 from seqattn_tf.decoder.base import Decoder, DecoderMemory, DecoderState, kept_steps, time_mask
 from seqattn_tf.scan import scan, to_time_major
 
@@ -44,6 +46,11 @@ class PointerDecoder(Decoder):
     >>> logits.shape.as_list(), weights.numpy().round(1)[0, 0].tolist()
     ([1, 3, 2], [0.5, 0.5])
     """
+
+    def __init__(self, cell: Cell, attention: Attention, **kwargs: Any) -> None:
+        super().__init__(cell, attention, **kwargs)
+        if not isinstance(self.attention, Attention):
+            raise ValueError(f"attention: expected one Attention, which points. Received: {attention!r}")
 
     def build(self, positions_shape: Any, values_shape: Any, summary_shape: Any = None) -> None:
         """Build the parts, and create the first input."""

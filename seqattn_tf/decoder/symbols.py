@@ -6,14 +6,15 @@ from typing import Any, ClassVar
 import keras
 import tensorflow as tf
 
-from seqattn_tf.attention import Attention
 from seqattn_tf.cells import Cell
 from seqattn_tf.decoder.base import Decoder, DecoderMemory, DecoderState, SharedMemory, kept_steps, time_mask
 from seqattn_tf.layer import Named
 from seqattn_tf.linear import linear
+from seqattn_tf.masking import masked_softmax
 from seqattn_tf.recurrence import compiles, recur
 from seqattn_tf.scan import scan, to_time_major
 
+SAMPLED = ("symbols", "outputs")
 SMALL = 1024  # a vocabulary for all of which a loop computes beforehand what it needs of a symbol
 
 
@@ -24,7 +25,7 @@ class SymbolDecoder(Named, Decoder):
 
     Args:
         cell: the recurrence.
-        attention: how it looks.
+        attention: how it looks: an `Attention`, or a list of several (see `JointAttention`).
         vocabulary: number of output symbols.
         embedding: size of a symbol's embedding.
         readout: width of the hidden layer before the logits.
@@ -32,6 +33,8 @@ class SymbolDecoder(Named, Decoder):
         sampling: scheduled sampling: how often, in training, a step sees the symbol the decoder would have said itself
             and not the given one. The number is kept in the weight `sampling_rate`, which a schedule may assign. Cells
             draw anew at every step then, `DropoutCell` too.
+        sampling_from: what such a step sees: `"symbols"`, the most probable one; or `"outputs"`, the embeddings of all,
+            weighted by their probabilities, through which a gradient flows back.
         mask_zero: whether the symbol 0 is padding: a step before which it stands is not kept, and Keras's losses and
             metrics leave it out.
         jit_compile: whether XLA compiles the loop over time; None: in training, if the length is known.
@@ -54,20 +57,23 @@ class SymbolDecoder(Named, Decoder):
     def __init__(
         self,
         cell: Cell,
-        attention: Attention,
+        attention: Any,
         vocabulary: int,
         embedding: int = 64,
         readout: int = 128,
         dropout: float = 0.0,
         sampling: float = 0.0,
+        sampling_from: str = "symbols",
         mask_zero: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(cell, attention, **kwargs)
         if not 0 <= sampling <= 1:
             raise ValueError(f"sampling: expected a number from 0 to 1. Received: {sampling}")
+        if sampling_from not in SAMPLED:
+            raise ValueError(f"sampling_from: expected one of {SAMPLED}. Received: {sampling_from!r}")
         self.vocabulary, self.readout, self.dropout, self.sampling = vocabulary, readout, dropout, sampling
-        self.mask_zero = mask_zero
+        self.sampling_from, self.mask_zero = sampling_from, mask_zero
         self.embedding = keras.layers.Embedding(
             vocabulary, embedding, embeddings_initializer="glorot_uniform", dtype=self.dtype_policy
         )
@@ -78,9 +84,10 @@ class SymbolDecoder(Named, Decoder):
         """Build the parts, and create the weights of the step and of the head."""
         self.embedding.build(tokens_shape)
         self._build_parts(self.embedding.output_dim, values_shape)
-        self.context_kernel = self.add_weight(name="context_kernel", shape=(values_shape[-1], self.read_size))
+        looked = self.attention.context_size(values_shape[-1])
+        self.context_kernel = self.add_weight(name="context_kernel", shape=(looked, self.read_size))
         self._build_first(summary_shape)
-        self._build_head(values_shape[-1])
+        self._build_head(looked)
         self.output_kernel = self.add_weight(name="output_kernel", shape=(self.readout, self.vocabulary))
         self.output_bias = self.add_weight(name="output_bias", shape=(self.vocabulary,), initializer="zeros")
         if self.sampling:
@@ -94,12 +101,12 @@ class SymbolDecoder(Named, Decoder):
         raise NotImplementedError
 
     def _build_head(self, looked: int) -> None:
-        """Create the other weights of `_advance` and `_logits`, for values of this width."""
+        """Create the other weights of `_advance` and `_logits`, for contexts of this width."""
         raise NotImplementedError
 
     def projected(self, values: tf.Tensor) -> tf.Tensor:
         """The context's part of what the loop reads, place by place: reading is linear."""
-        return linear(values, self.context_kernel)
+        return self.attention.through(values, self.context_kernel)
 
     def _loop_weights(self) -> list:
         """The weights that `_advance` reads."""
@@ -182,13 +189,19 @@ class SymbolDecoder(Named, Decoder):
 
         def step(element: tuple, carry: tuple) -> tuple:
             (token, own), (logits, _, state) = element, carry
-            said = tf.argmax(logits, axis=-1, output_type=token.dtype)
-            return self._step(tf.where(own, said, token), state, memory, training=True)
+            embedded = tf.where(own[:, None], self._said(logits), self.embedding(token))
+            return self._step(embedded, state, memory, training=True)
 
         nothing = tf.zeros([tf.shape(tokens)[1], self.vocabulary], memory.values.dtype)
         start = (nothing, tf.zeros_like(memory.mask, memory.values.dtype), first)
         (logits, weights, _), (_, _, last) = scan(step, (tokens, own), start, keep)
         return to_time_major(logits), to_time_major(weights), last
+
+    def _said(self, logits: tf.Tensor) -> tf.Tensor:
+        """What the decoder would have said, embedded: `[batch, vocabulary] -> [batch, embedding]`."""
+        if self.sampling_from == "symbols":
+            return self.embedding(tf.argmax(logits, axis=-1, output_type=tf.int32))
+        return linear(masked_softmax(logits), self.embedding.embeddings)
 
     def call(
         self,
@@ -211,12 +224,12 @@ class SymbolDecoder(Named, Decoder):
         self, tokens: tf.Tensor, state: DecoderState, memory: DecoderMemory
     ) -> tuple[tf.Tensor, tf.Tensor, DecoderState]:
         """One step of generation: `tokens [batch] -> (logits [batch, vocabulary], weights [batch, source], state)`."""
-        return self._step(tokens, state, memory, training=False)
+        return self._step(self.embedding(tokens), state, memory, training=False)
 
     def _step(
-        self, tokens: tf.Tensor, state: DecoderState, memory: DecoderMemory, training: bool
+        self, embedded: tf.Tensor, state: DecoderState, memory: DecoderMemory, training: bool
     ) -> tuple[tf.Tensor, tf.Tensor, DecoderState]:
-        embedded = self.drop(self.embedding(tokens), training=training)
+        embedded = self.drop(embedded, training=training)
         shown = (self.cell.project(embedded, training=training), self._shown(embedded))
         return self._go_on(shown, state, memory, training)
 
@@ -243,6 +256,7 @@ class SymbolDecoder(Named, Decoder):
             "readout": self.readout,
             "dropout": self.dropout,
             "sampling": self.sampling,
+            "sampling_from": self.sampling_from,
             "mask_zero": self.mask_zero,
         }
 

@@ -10,7 +10,7 @@ from support.decoders import BATCH, MASK, SOURCE, SUMMARY, TARGET, VALUES, WIDTH
 from seqattn_tf.attention import Attention
 from seqattn_tf.cells import GRUCell, LSTMCell
 from seqattn_tf.decoder import AttentionDecoder, LuongDecoder, PointerDecoder
-from seqattn_tf.decoding import greedy
+from seqattn_tf.decoding import beam, greedy
 
 VOCABULARY = 7
 TOKENS = np.random.default_rng(0).integers(1, VOCABULARY, (BATCH, TARGET)).astype("int32")
@@ -20,7 +20,7 @@ ARGUMENTS = {"vocabulary": VOCABULARY, **SIZES, "dropout": 0.0, "sampling": 0.0,
 
 class TestBahdanau(DecoderTests):
     given = TOKENS
-    arguments = {**ARGUMENTS, "dropout": 0.5, "sampling": 0.25, "mask_zero": True}
+    arguments = {**ARGUMENTS, "dropout": 0.5, "sampling": 0.25, "sampling_from": "outputs", "mask_zero": True}
 
     @classmethod
     def make(cls, dtype="float32"):
@@ -28,8 +28,8 @@ class TestBahdanau(DecoderTests):
         return AttentionDecoder(GRUCell(4, dtype=dtype), attention, VOCABULARY, **SIZES, dtype=dtype)
 
     def test_every_argument_survives(self, decoder):
-        rates = {"dropout": 0.5, "sampling": 0.25, "jit_compile": False, "mask_zero": True}
-        decoder = AttentionDecoder(GRUCell(4), Attention(units=5), VOCABULARY, **SIZES, **rates)
+        rates = {"dropout": 0.5, "sampling": 0.25, "sampling_from": "outputs", "jit_compile": False}
+        decoder = AttentionDecoder(GRUCell(4), Attention(units=5), VOCABULARY, **SIZES, **rates, mask_zero=True)
         super().test_every_argument_survives(decoder)
 
     def test_functional_model_fits_and_reloads(self, tmp_path):
@@ -95,6 +95,70 @@ class TestLuongWithoutFeeding(TestLuong):
         return super().make(dtype, input_feeding=False)
 
 
+class TestSeveralAttentions(DecoderTests):
+    """One of them remembers, the other gates."""
+
+    given = TOKENS
+    arguments = {"vocabulary": VOCABULARY, **SIZES}
+
+    @classmethod
+    def make(cls, dtype="float32"):
+        several = [Attention(units=5, gate=True, dtype=dtype), Attention("coverage", units=3, dtype=dtype)]
+        return AttentionDecoder(GRUCell(4, dtype=dtype), several, VOCABULARY, **SIZES, dtype=dtype)
+
+    def test_compiled_loop_has_the_gradients_of_the_plain_one(self):
+        super().test_compiled_loop_has_the_gradients_of_the_plain_one()  # for one of them, slow or not
+
+    def test_a_step_by_hand(self, decoder):
+        """The contexts side by side go into the cell and into the readout."""
+        tokens, values, summary, mask = self.inputs()
+        memory, state = decoder.begin(values, mask, summary)
+        for time in range(2):  # the second step remembers the first
+            context, weights = decoder.attention(state.cell[0], values, mask=mask)
+            if time:
+                looks = decoder.attention.attentions[1]
+                _, second, _ = looks.attend(state.cell[0], looks.prepare(values, mask), state.attention[1])
+                context = tf.concat([context[:, :WIDTH], tf.linalg.matvec(values, second, transpose_a=True)], -1)
+                weights = tf.concat([weights[:, :SOURCE], second], -1)
+            embedded = decoder.embedding(tokens[:, 0])
+            drive = decoder.cell.project(embedded) + tf.matmul(context, decoder.context_kernel.value)
+            hidden = decoder.cell.step(drive, state.cell)[0]
+            read = tf.concat([hidden, context, embedded], -1) @ decoder.readout_kernel.value
+            expected = tf.tanh(read + decoder.readout_bias) @ decoder.output_kernel.value + decoder.output_bias
+            logits, looked, state = decoder.step(tokens[:, 0], state, memory)
+            np.testing.assert_allclose(logits, expected, atol=1e-5)
+            np.testing.assert_allclose(looked, weights, atol=1e-6)
+
+    def test_beams_see_what_one_row_sees(self, decoder):
+        _, values, summary, mask = self.inputs()
+        memory, state = decoder.begin(values, mask, summary)
+        limits = {"begin": 1, "end": 2, "max_length": 4}
+        one = beam(decoder.stepper(), state, memory, width=1, **limits)
+        two = greedy(decoder.step, state, memory, **limits)
+        np.testing.assert_array_equal(one.tokens[:, 0], two.tokens)
+        np.testing.assert_allclose(one.attention[:, 0], two.attention, atol=1e-6)
+
+
+class TestSeveralOfLuong(TestSeveralAttentions):
+    @classmethod
+    def make(cls, dtype="float32"):
+        several = [Attention("general", dtype=dtype), Attention("coverage", units=3, dtype=dtype)]
+        return LuongDecoder(LSTMCell(4, dtype=dtype), several, VOCABULARY, **SIZES, dtype=dtype)
+
+    def test_a_step_by_hand(self, decoder):
+        """The contexts side by side go into the attentional vector, which is fed back."""
+        tokens, values, summary, mask = self.inputs()
+        memory, state = decoder.begin(values, mask, summary)
+        projected = decoder.cell.project(decoder.embedding(tokens[:, 0]))
+        hidden = decoder.cell.step(projected, state.cell)[0]
+        context, _ = decoder.attention(hidden, values, mask=mask)
+        attentional = hidden @ decoder.state_kernel.value + context @ decoder.context_kernel.value
+        attentional = tf.tanh(attentional + decoder.readout_bias)
+        logits, _, after = decoder.step(tokens[:, 0], state, memory)
+        np.testing.assert_allclose(after.fed[0], attentional, atol=1e-5)
+        np.testing.assert_allclose(logits, attentional @ decoder.output_kernel.value + decoder.output_bias, atol=1e-5)
+
+
 class TestPointer(DecoderTests):
     given = np.array([[-1, 0, 3, 2, 1], [-1, 2, 0, 2, 0], [-1, 0, 0, 0, 0]], "int32")
     arguments = {"jit_compile": None}
@@ -148,6 +212,21 @@ class TestScheduledSampling:
             token = tf.argmax(logits, -1, output_type=tf.int32)
             expected.append(logits)
         np.testing.assert_allclose(self.run(decoder, 1.0), tf.stack(expected, 1), atol=1e-5)
+
+    def test_outputs_are_seen_as_the_mean_of_what_they_may_be(self):
+        options = {"sampling": 1.0, "sampling_from": "outputs"}
+        decoder = LuongDecoder(GRUCell(4), Attention(units=5), VOCABULARY, **SIZES, **options)
+        decoder(tf.constant(TOKENS), tf.constant(VALUES), tf.constant(SUMMARY))
+        memory, state = decoder.begin(tf.constant(VALUES), None, tf.constant(SUMMARY))
+        embedded, expected = decoder.embedding(TOKENS[:, 0]), []
+        for _ in range(TARGET):
+            logits, _, state = decoder._step(embedded, state, memory, training=False)
+            embedded = tf.nn.softmax(logits) @ decoder.embedding.embeddings.value
+            expected.append(logits)
+        found = decoder(tf.constant(TOKENS), tf.constant(VALUES), tf.constant(SUMMARY), training=True)[0]
+        np.testing.assert_allclose(found, tf.stack(expected, 1), atol=1e-5)
+        with pytest.raises(ValueError, match=r"sampling_from: expected one of .*Received: 'noise'"):
+            LuongDecoder(GRUCell(4), Attention(units=5), VOCABULARY, sampling_from="noise")
 
     def test_half_is_neither(self, decoder):
         seen = {tuple(self.run(decoder, 0.5).numpy().ravel().round(5)) for _ in range(6)}
@@ -209,3 +288,7 @@ def test_parts_of_the_wrong_kind_are_refused():
         AttentionDecoder("gru", Attention(), VOCABULARY)
     with pytest.raises(ValueError, match=r"attention: expected an object of Attention\. Received: 'additive'"):
         PointerDecoder(GRUCell(4), "additive")
+    with pytest.raises(ValueError, match="attention: expected one Attention, which points"):
+        PointerDecoder(GRUCell(4), [Attention(), Attention()])
+    with pytest.raises(ValueError, match="attentions: expected at least one Attention"):
+        AttentionDecoder(GRUCell(4), [], VOCABULARY)

@@ -53,7 +53,8 @@ class DecoderTests:
         keep = np.flatnonzero(MASK[1])
         alone, alone_weights = self.alone(decoder, given[1:2], tf.gather(values[1:2], keep, axis=1), summary[1:2], keep)
         np.testing.assert_allclose(alone, self.kept(logits[1:2], keep), atol=1e-5)
-        np.testing.assert_allclose(alone_weights, tf.gather(weights[1:2], keep, axis=2), atol=1e-6)
+        weights = tf.gather(tf.reshape(weights[1:2], [1, TARGET, -1, SOURCE]), keep, axis=3)
+        np.testing.assert_allclose(alone_weights, tf.reshape(weights, [1, TARGET, -1]), atol=1e-6)
 
     def alone(self, decoder, given, values, summary, keep):
         return decoder(given, values, summary)
@@ -85,9 +86,7 @@ class DecoderTests:
         for one, other in zip(decoder(given, values, initial_state=first, mask=mask), expected, strict=True):
             np.testing.assert_array_equal(one, other)
         np.testing.assert_array_equal(decoder.begin(VALUES, MASK, initial_state=first)[1].cell[0], first[0])
-        with pytest.raises(
-            ValueError, match=r"summary: expected \[batch, units\]; states are initial_state=.*Received: \["
-        ):
+        with pytest.raises(ValueError, match=r"summary: expected \[batch, units\]; states are initial_state="):
             decoder.begin(values, mask, first)
         with pytest.raises(ValueError, match="initial_state: expected none beside a summary"):
             decoder(given, values, summary, initial_state=first)
