@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, NamedTuple
 
+import keras
 import tensorflow as tf
 
 from seqattn_tf.structured import exact
@@ -23,6 +24,12 @@ class Ranked(NamedTuple):
 
 def floats(scores: Any, name: str, rank: int | tuple[int, ...]) -> tf.Tensor:
     """The scores as a tensor of floats, at least single precision: sums of exponentials need that much."""
+    if isinstance(scores, keras.KerasTensor):
+        raise ValueError(
+            f"{name}: expected numbers, which the tensors of a functional model stand for only. Ask the distribution "
+            "inside a layer: `keras.layers.Lambda(lambda scores: LinearChain(scores, pairwise).marginals)(scores)`, or "
+            f"the `call` of a layer of your own. Received: {scores!r}"
+        )
     scores = tf.convert_to_tensor(scores)
     ranks = (rank,) if isinstance(rank, int) else rank
     if not scores.dtype.is_floating:
@@ -164,7 +171,9 @@ class Structured(abc.ABC):
                 raise ValueError(f"kl: expected scores {ours.shape}. Received: {theirs.shape}")
         log_partition, marginals = exact.infer(self._rules, *scores)
         other_log_partition, _ = exact.infer(other._rules, *others)
-        missed = [total(tf.where(o > -float("inf"), tf.zeros_like(m), m)) for o, m in zip(others, marginals, strict=True)]
+        missed = [
+            total(tf.where(o > -float("inf"), tf.zeros_like(m), m)) for o, m in zip(others, marginals, strict=True)
+        ]
         gains = [total(present(s - finite(o), m)) for s, o, m in zip(scores, others, marginals, strict=True)]
         found = finite(other_log_partition) - finite(log_partition) + tf.add_n(gains)
         impossible = (other_log_partition == -float("inf")) | (tf.add_n(missed) > 0)

@@ -1,10 +1,12 @@
 """What holds for all distributions alike, whatever their structures: rows without any, and where they may be used."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from seqattn_tf.structured import LinearChain, ProjectiveTree, SemiMarkov, SpanningTree
+from seqattn_tf.structured.semirings import padded
 
 ROWS = 3
 FAMILIES = {
@@ -73,3 +75,73 @@ def test_divergence_where_the_other_forbids_a_part(family):
     np.testing.assert_allclose(found[2], expected[2], rtol=1e-10)
     both = divergence(build, *ours, *ours)[0]
     np.testing.assert_allclose(both, np.zeros(ROWS), atol=1e-12)
+
+
+def slope(build, result):
+    """The gradient of the sum of a result in the scores."""
+
+    def function(*scores):
+        with tf.GradientTape() as tape:
+            tape.watch(scores)
+            value = tf.reduce_sum(tf.sin(result(build(*scores))))
+        return tape.gradient(value, scores)
+
+    return function
+
+
+def results(build, ranked):
+    """What a distribution offers, as functions of the scores."""
+
+    def everything(*scores):
+        dist, other = build(*scores), build(*(s / 2 for s in scores))
+        found = [dist.log_partition, dist.entropy, dist.kl(other), dist.log_prob(dist.argmax)]
+        found += [dist.argmax, dist.sample(2, seed=5), *([dist.top_k(3)] if ranked else [])]
+        return tuple(tf.nest.flatten(found))
+
+    return everything, slope(build, lambda dist: dist.marginals), slope(build, lambda dist: dist.entropy)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_vectorized_map_is_one_by_one(name):
+    """Three batches at once; a single one would hide what is mixed up between them."""
+    build, shapes = FAMILIES[name]
+    batches = tuple(map(tf.constant, draw([(3, *shape) for shape in shapes], 2)))
+    for function in results(build, ranked=build is not SpanningTree):
+        together = tf.vectorized_map(lambda batch, function=function: function(*batch), batches)
+        for number in range(3):
+            alone = function(*(batch[number] for batch in batches))
+            for ours, theirs in zip(together, alone, strict=True):
+                np.testing.assert_allclose(ours[number], theirs, atol=1e-12)
+
+
+def test_padding_with_any_number_wherever_it_is_done():
+    values = tf.reshape(tf.range(12.0), [2, 2, 3])
+    paddings = [[1, tf.constant(0)], [0, 2]]
+    expected = np.stack([np.pad(v, [(1, 0), (0, 2)], constant_values=-np.inf) for v in values.numpy()])
+    for run in (tf.map_fn, tf.vectorized_map):
+        np.testing.assert_array_equal(run(lambda v: padded(v, paddings, -float("inf")), values), expected)
+
+
+def test_scores_of_a_functional_model():
+    """They are no numbers; what the message advises works."""
+    scores, pairwise = keras.Input((4, 3)), tf.constant(draw([(3, 3)], 0, "float32")[0])
+    for ask in (
+        lambda: LinearChain(scores, pairwise),
+        lambda: SemiMarkov(keras.Input((4, 2, 3)), pairwise),
+        lambda: ProjectiveTree(keras.Input((4, 5))),
+        lambda: SpanningTree(keras.Input((4, 5))),
+    ):
+        with pytest.raises(
+            ValueError, match=r": expected numbers.* inside a layer: `keras\.layers\.Lambda\(.*Received: "
+        ):
+            ask()
+
+    class Marginals(keras.layers.Layer):
+        def call(self, scores):
+            return LinearChain(scores, pairwise).marginals
+
+    advised = keras.layers.Lambda(lambda scores: LinearChain(scores, pairwise).marginals)(scores)
+    model = keras.Model(scores, [advised, Marginals()(scores)])
+    [numbers] = draw([(2, 4, 3)], 1, "float32")
+    for found in model(numbers):
+        np.testing.assert_allclose(found, LinearChain(numbers, pairwise).marginals, atol=1e-6)
