@@ -79,7 +79,8 @@ class Cell(Named, keras.layers.Layer):
 
     def call(self, inputs: tf.Tensor, states: Any, training: bool = False) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """One step in Keras's form: the output, and the states after it."""
-        states = self.step(self.project(inputs, training=training), tf.nest.flatten(states))
+        states = [tf.convert_to_tensor(state) for state in tf.nest.flatten(states)]  # variables, of a stateful network
+        states = self.step(self.project(inputs, training=training), states)
         return states[0], states
 
     def get_initial_state(self, batch_size: tf.Tensor | int) -> list[tf.Tensor]:
@@ -104,6 +105,11 @@ def cell_of(cell: str | Cell, units: int | None = None, dtype: Any = None) -> Ce
     return Cell.get(cell, dtype=dtype, **({} if units is None else {"units": units}))
 
 
+def shifted(values: tf.Tensor, bias: tf.Tensor | None) -> tf.Tensor:
+    """`values + b`, in the precision of the values; the values themselves where there is no `b`."""
+    return values if bias is None else values + tf.cast(bias, values.dtype)
+
+
 def recurrent_product(
     hidden: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor | None = None, factors: tf.Tensor | None = None
 ) -> tf.Tensor:
@@ -116,8 +122,16 @@ def recurrent_product(
         return linear(hidden, kernel, bias)
     blocks = kernel.shape[1] // kernel.shape[0]
     pairs = zip(tf.split(factors, blocks, axis=-1), tf.split(kernel, blocks, axis=-1), strict=True)
-    product = tf.concat([linear(hidden * own, block) for own, block in pairs], axis=-1)
-    return product if bias is None else product + tf.cast(bias, product.dtype)
+    return shifted(tf.concat([linear(hidden * own, block) for own, block in pairs], axis=-1), bias)
+
+
+OPTIONS = {"initializer": keras.initializers, "regularizer": keras.regularizers, "constraint": keras.constraints}
+ELSEWHERE = {
+    "dropout": "a `keras.layers.Dropout` before the network",
+    "recurrent_dropout": "`DropoutCell(cell, rate=...)` around the cell",
+    "seed": "the `seed` of `DropoutCell` or of the initializers",
+    "implementation": "none: inputs are always projected by one product",
+}  # what Keras's cells take and ours do not
 
 
 class KernelCell(Cell):
@@ -128,7 +142,10 @@ class KernelCell(Cell):
     Args:
         units: size of each state.
         activation: of the candidate and of the output.
+        use_bias: whether there is a bias; `bias` is None without.
         kernel_initializer, recurrent_initializer, bias_initializer: as in Keras.
+        kernel_regularizer, recurrent_regularizer, bias_regularizer: as in Keras.
+        kernel_constraint, recurrent_constraint, bias_constraint: as in Keras.
     """
 
     blocks: ClassVar[tuple[str, ...]]  # what the units of the kernel are for, in the order they stand there
@@ -137,17 +154,40 @@ class KernelCell(Cell):
         self,
         units: int,
         activation: Any = "tanh",
+        use_bias: bool = True,
         kernel_initializer: Any = "glorot_uniform",
         recurrent_initializer: Any = "orthogonal",
         bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        recurrent_constraint: Any = None,
+        bias_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
+        for name in ELSEWHERE:
+            if name in kwargs:
+                raise ValueError(f"{name}: expected {ELSEWHERE[name]}. Received: {name}={kwargs[name]!r}")
         super().__init__(**kwargs)
         self.units = checked_count("units", units)
         self.activation = keras.activations.get(activation)
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
-        self.recurrent_initializer = keras.initializers.get(recurrent_initializer)
-        self.bias_initializer = keras.initializers.get(bias_initializer)
+        self.use_bias = use_bias
+        self._weight_options = ()
+        self._keep("kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
+        self._keep("recurrent", recurrent_initializer, recurrent_regularizer, recurrent_constraint)
+        self._keep("bias", bias_initializer, bias_regularizer, bias_constraint)
+
+    def _keep(self, kind: str, *options: Any) -> None:
+        """Keep initializer, regularizer and constraint of one kind of weight, as attributes and for `get_config`."""
+        for (option, family), value in zip(OPTIONS.items(), options, strict=True):
+            setattr(self, f"{kind}_{option}", family.get(value))
+            self._weight_options = (*self._weight_options, (f"{kind}_{option}", option))
+
+    def _weight(self, name: str, shape: tuple[int, ...], kind: str, **options: Any) -> tf.Tensor:
+        """A new weight with the options of its kind."""
+        kept = {option: getattr(self, f"{kind}_{option}") for option in OPTIONS}
+        return self.add_weight(name=name, shape=shape, **{**kept, **options})
 
     @property
     def state_size(self) -> list[int]:
@@ -162,13 +202,11 @@ class KernelCell(Cell):
     def build(self, input_shape: Any) -> None:
         """Create `kernel`, `recurrent_kernel` and `bias` in Keras's layout."""
         width = self.projected_size
-        self.kernel = self.add_weight(
-            name="kernel", shape=(input_shape[-1], width), initializer=self.kernel_initializer
-        )
-        self.recurrent_kernel = self.add_weight(
-            name="recurrent_kernel", shape=(self.units, width), initializer=self.recurrent_initializer
-        )
-        self.bias = self.add_weight(name="bias", shape=self.bias_shape(), initializer=self.initial_bias)
+        self.kernel = self._weight("kernel", (input_shape[-1], width), "kernel")
+        self.recurrent_kernel = self._weight("recurrent_kernel", (self.units, width), "recurrent")
+        self.bias = None
+        if self.use_bias:
+            self.bias = self._weight("bias", self.bias_shape(), "bias", initializer=self.initial_bias)
         self.built = True
 
     def bias_shape(self) -> tuple[int, ...]:
@@ -188,9 +226,8 @@ class KernelCell(Cell):
         if self.kernel.shape[0]:
             return linear(inputs, self.kernel, bias)
         row = tf.reduce_sum(tf.cast(self.kernel, inputs.dtype), axis=0)  # no rows: zeros, with a gradient of no rows
-        row = row if bias is None else row + tf.cast(bias, inputs.dtype)
         leading = [size_of(inputs, axis) for axis in range(inputs.shape.rank - 1)]
-        return tf.broadcast_to(row, [*leading, self.projected_size])
+        return tf.broadcast_to(shifted(row, bias), [*leading, self.projected_size])
 
     def _advance(
         self, projected: tf.Tensor, states: list[tf.Tensor], factors: tf.Tensor | None = None
@@ -221,9 +258,8 @@ class KernelCell(Cell):
             **super().get_config(),
             "units": self.units,
             "activation": keras.activations.serialize(self.activation),
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "recurrent_initializer": keras.initializers.serialize(self.recurrent_initializer),
-            "bias_initializer": keras.initializers.serialize(self.bias_initializer),
+            "use_bias": self.use_bias,
+            **{name: OPTIONS[option].serialize(getattr(self, name)) for name, option in self._weight_options},
         }
 
 
@@ -233,7 +269,7 @@ class GatedCell(KernelCell):
     Args:
         units, activation: as in `KernelCell`.
         recurrent_activation: of the gates.
-        **kwargs: initializers.
+        **kwargs: as in `KernelCell`.
     """
 
     def __init__(

@@ -22,7 +22,7 @@ class GRUCell(GatedCell):
         activation, recurrent_activation: of the candidate, of the gates.
         reset_after: reset what the recurrent product gives (Keras's default, and one product fewer), or what it reads
             (Cho et al. 2014).
-        **kwargs: `kernel_initializer`, `recurrent_initializer`, `bias_initializer`, as in Keras.
+        **kwargs: `use_bias`, and initializer, regularizer and constraint of each weight, as in Keras (`KernelCell`).
 
     >>> cell = GRUCell(4)
     >>> output, states = cell(tf.ones([2, 3]), cell.get_initial_state(2))
@@ -50,12 +50,18 @@ class GRUCell(GatedCell):
 
     def project(self, inputs: tf.Tensor, training: bool = False) -> tf.Tensor:
         """`x W + b`: `[..., features] -> [..., 3 units]`."""
-        return self._product(inputs, self.bias[0] if self.reset_after else self.bias)
+        return self._product(inputs, self._bias_of(0))
+
+    def _bias_of(self, side: int) -> tf.Tensor | None:
+        """The bias of the inputs, 0, or of the recurrence, 1; None where there is none."""
+        if self.bias is not None and self.reset_after:
+            return self.bias[side]
+        return self.bias if side == 0 else None
 
     def _recurrence(self, hidden: tf.Tensor, factors: tf.Tensor | None) -> tf.Tensor:
         """`h U + d`: of all blocks where their product is reset, else of the two gates."""
         if self.reset_after:
-            return recurrent_product(hidden, self.recurrent_kernel, self.bias[1], factors)
+            return recurrent_product(hidden, self.recurrent_kernel, self._bias_of(1), factors)
         gates = 2 * self.units
         return recurrent_product(
             hidden, self.recurrent_kernel[:, :gates], factors=None if factors is None else factors[:, :gates]

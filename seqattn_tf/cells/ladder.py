@@ -24,8 +24,8 @@ class LadderCell(GatedCell):
         units: size of each of the two states.
         activation, recurrent_activation: of the candidate and the output, of the gates.
         unit_forget_bias: start the forget gate's bias at one, so that a new cell remembers; without effect on a rung
-            that has no such gate.
-        **kwargs: `kernel_initializer`, `recurrent_initializer`, `bias_initializer`, as in Keras.
+            that has no such gate, or without biases.
+        **kwargs: `use_bias`, and initializer, regularizer and constraint of each weight, as in Keras (`KernelCell`).
     """
 
     def __init__(

@@ -9,7 +9,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.cells.base import recurrent_product
+from seqattn_tf.cells.base import recurrent_product, shifted
 from seqattn_tf.cells.gru import GRUCell
 from seqattn_tf.cells.lstm import LSTMCell
 
@@ -40,8 +40,9 @@ class LayerNormLSTMCell(LSTMCell):
         c' = f * c + i * g
         h' = o * tanh(v * N(c') + w)
 
-    The shifts of the first two normalisations are one with the bias `b`. The paper carries `c'` on as it is;
-    TensorFlow Addons' `LayerNormLSTMCell` carries `v * N(c') + w`, as this one does with `carry_normalised`.
+    The shifts of the first two normalisations are one with the bias `b`: with `use_bias=False` they have none, while
+    the memory keeps its `w`. The paper carries `c'` on as it is; TensorFlow Addons' `LayerNormLSTMCell` carries
+    `v * N(c') + w`, as this one does with `carry_normalised`.
 
     Args:
         units: size of each of the two states.
@@ -75,8 +76,9 @@ class LayerNormLSTMCell(LSTMCell):
 
     def _drives(self, projected: tf.Tensor, hidden: tf.Tensor, factors: tf.Tensor | None) -> tf.Tensor:
         own = recurrent_product(hidden, self.recurrent_kernel, factors=factors)
-        gain, bias = tf.cast(self.gain, own.dtype), tf.cast(self.bias, own.dtype)
-        return gain[0] * normalise(projected, self.epsilon) + gain[1] * normalise(own, self.epsilon) + bias
+        gain = tf.cast(self.gain, own.dtype)
+        drives = gain[0] * normalise(projected, self.epsilon) + gain[1] * normalise(own, self.epsilon)
+        return shifted(drives, self.bias)
 
     def _settle(self, memory: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         gain, shift = tf.cast(self.memory_gain, memory.dtype), tf.cast(self.memory_shift, memory.dtype)
@@ -97,12 +99,12 @@ class LayerNormGRUCell(GRUCell):
         h' = z * h + (1 - z) * c
 
     The gates are normalised together and the candidate by itself, the inputs and the recurrence apart. The shifts are
-    the biases of `GRUCell`, whose reset after the product this is.
+    the biases of `GRUCell`, whose reset after the product this is: with `use_bias=False` there are none.
 
     Args:
         units: size of the state.
         epsilon: added to the variance.
-        **kwargs: as in `GRUCell`, without `reset_after`.
+        **kwargs: as in `GRUCell`; `reset_after` is True.
 
     >>> cell = LayerNormGRUCell(4)
     >>> output, states = cell(tf.ones([2, 3]), cell.get_initial_state(2))
@@ -113,7 +115,9 @@ class LayerNormGRUCell(GRUCell):
     name_in_registry = "layer_norm_gru"
 
     def __init__(self, units: int, epsilon: float = 1e-3, **kwargs: Any) -> None:
-        super().__init__(units, **{**kwargs, "reset_after": True})
+        super().__init__(units, **kwargs)
+        if not self.reset_after:
+            raise ValueError(f"reset_after: expected True, for the normalised product. Received: {self.reset_after!r}")
         self.epsilon = _checked(epsilon)
 
     def build(self, input_shape: Any) -> None:
@@ -129,7 +133,7 @@ class LayerNormGRUCell(GRUCell):
         """Gates and candidate, each normalised, scaled and shifted: `[batch, 3 units]`."""
         parts = tf.split(values, [2 * self.units, self.units], axis=-1)
         values = tf.concat([normalise(part, self.epsilon) for part in parts], axis=-1)
-        return tf.cast(self.gain[side], values.dtype) * values + tf.cast(self.bias[side], values.dtype)
+        return shifted(tf.cast(self.gain[side], values.dtype) * values, self._bias_of(side))
 
     def _recurrence(self, hidden: tf.Tensor, factors: tf.Tensor | None) -> tf.Tensor:
         return self._normalised(recurrent_product(hidden, self.recurrent_kernel, factors=factors), 1)
@@ -141,6 +145,4 @@ class LayerNormGRUCell(GRUCell):
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""
-        config = super().get_config()
-        config.pop("reset_after")  # not one of them
-        return {**config, "epsilon": self.epsilon}
+        return {**super().get_config(), "epsilon": self.epsilon}

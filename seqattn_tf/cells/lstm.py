@@ -16,8 +16,9 @@ class LSTMCell(LadderCell):
     Args:
         units: size of each of the two states.
         activation, recurrent_activation: of the candidate and the output, of the gates.
-        unit_forget_bias: start the forget gate's bias at one, so that a new cell remembers.
-        **kwargs: `kernel_initializer`, `recurrent_initializer`, `bias_initializer`, as in Keras.
+        unit_forget_bias: start the forget gate's bias at one, so that a new cell remembers; without effect where
+            `use_bias` is False.
+        **kwargs: `use_bias`, and initializer, regularizer and constraint of each weight, as in Keras (`KernelCell`).
 
     >>> cell = LSTMCell(4)
     >>> output, (hidden, memory) = cell(keras.ops.ones([2, 3]), cell.get_initial_state(2))

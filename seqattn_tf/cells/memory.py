@@ -39,9 +39,9 @@ class MemoryCell(Composed, Cell):
         r' = w_read' M'                                      then the read head, which sees what was written
 
     The states are the output `[h'; r']`, the controller's other states, `M` in one row, and for either head the
-    logits of its weights: any numbers are a valid state, so that a network may make the first one as it likes. By
-    default the first memory is learned, starting from small random numbers (all alike, nothing could be found by
-    content), and both heads stand at the first slot.
+    logits of its weights. The last three are counted from where they begin: a learned first memory, small random
+    numbers before training (all alike, nothing could be found by content), and the first slot. So zeros are where a
+    sequence begins, as in any cell, and any numbers are a valid state: a network may make the first one as it likes.
 
     Args:
         units: size of the controller's state, when that is given by name.
@@ -50,7 +50,6 @@ class MemoryCell(Composed, Cell):
         controller: a `Cell`, or the name of one.
 
     >>> cell = MemoryCell(4, slots=5, width=3)
-    >>> cell.build((None, 2))
     >>> output, states = cell(tf.ones([1, 2]), cell.get_initial_state(1))
     >>> output.shape.as_list(), cell.state_size  # [h; r], c, M, and where the heads stand
     ([1, 7], [7, 4, 15, 5, 5])
@@ -95,14 +94,6 @@ class MemoryCell(Composed, Cell):
         self.first_memory = self.add_weight(name="first_memory", shape=(self.slots * self.width,), initializer=small)
         self.built = True
 
-    def get_initial_state(self, batch_size: tf.Tensor | int) -> list[tf.Tensor]:
-        """The learned memory, both heads at the first slot, zeros and the controller's own."""
-        first, *others = self.controller.get_initial_state(batch_size)
-        output = tf.concat([first, tf.zeros([batch_size, self.width], first.dtype)], axis=-1)
-        memory = tf.tile(tf.cast(self.first_memory, first.dtype)[None], [batch_size, 1])
-        head = tf.one_hot(tf.zeros([batch_size], tf.int32), self.slots, 0.0, -10.0, dtype=first.dtype)
-        return [output, *others, memory, head, head]
-
     def project(self, inputs: tf.Tensor, training: bool = False) -> Any:
         """By the controller."""
         return self.controller.project(inputs, training=training)
@@ -132,20 +123,26 @@ class MemoryCell(Composed, Cell):
         moved = head.shift[:, :1] * back + head.shift[:, 1:2] * here + head.shift[:, 2:] * on
         return head.sharpness * tf.math.log(tf.maximum(moved, 1e-7))
 
+    def _origins(self, dtype: tf.DType) -> tuple[tf.Tensor, tf.Tensor]:
+        """What the memory and the logits of a head are counted from: `[slots x width]` and `[slots]`."""
+        return tf.cast(self.first_memory, dtype), tf.one_hot(0, self.slots, 0.0, -10.0, dtype=dtype)
+
     def _advance(self, projected: Any, states: list[tf.Tensor]) -> tuple[list[tf.Tensor], _Head, _Head]:
         output, *others, memory, read_at, write_at = states
+        first_memory, first_slot = self._origins(memory.dtype)
         hidden, read = tf.split(output, [self.controller.output_size, self.width], axis=-1)
         projected = self.controller.join(projected, linear(read, self.read_kernel))
         hidden, *others = self.controller.step(projected, [hidden, *others])
         reader, writer, erase, add = self._heads(linear(hidden, self.head_kernel, self.head_bias))
-        rows = tf.reshape(memory, [-1, self.slots, self.width])
-        write_at = self._moved(writer, write_at, rows)
+        rows = tf.reshape(memory + first_memory, [-1, self.slots, self.width])
+        write_at = self._moved(writer, write_at + first_slot, rows)
         written = _softmax(write_at)[:, :, None]
         rows = rows * (1 - written * erase[:, None]) + written * add[:, None]
-        read_at = self._moved(reader, read_at, rows)
+        read_at = self._moved(reader, read_at + first_slot, rows)
         read = tf.squeeze(tf.matmul(_softmax(read_at)[:, None], rows), 1)
-        memory = tf.reshape(rows, [-1, self.slots * self.width])
-        return [tf.concat([hidden, read], axis=-1), *others, memory, read_at, write_at], reader, writer
+        memory = tf.reshape(rows, [-1, self.slots * self.width]) - first_memory
+        states = [tf.concat([hidden, read], axis=-1), *others, memory, read_at - first_slot, write_at - first_slot]
+        return states, reader, writer
 
     def step(self, projected: Any, states: list[tf.Tensor]) -> list[tf.Tensor]:
         """One step: `[batch, projected], [output, ..., memory, read head, write head] -> states`."""
@@ -154,7 +151,7 @@ class MemoryCell(Composed, Cell):
     def gates(self, inputs: tf.Tensor, states: list[tf.Tensor]) -> dict[str, tf.Tensor]:
         """Where the heads look, `read` and `write` `[batch, slots]`, and how far by content, `[batch, 1]`."""
         after, reader, writer = self._advance(self.project(inputs), states)
-        read, write = (_softmax(logits) for logits in after[-2:])
+        read, write = (_softmax(logits + self._origins(logits.dtype)[1]) for logits in after[-2:])
         return {"read": read, "write": write, "read_content": reader.gate, "write_content": writer.gate}
 
     def get_config(self) -> dict[str, Any]:

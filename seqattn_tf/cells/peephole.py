@@ -20,7 +20,7 @@ class PeepholeLSTMCell(LSTMCell):
 
     Args:
         units: size of each of the two states.
-        peephole_initializer: of the peepholes.
+        peephole_initializer, peephole_regularizer, peephole_constraint: of the peepholes.
         **kwargs: as in `LSTMCell`.
 
     >>> cell = PeepholeLSTMCell(4)
@@ -32,16 +32,21 @@ class PeepholeLSTMCell(LSTMCell):
     name_in_registry = "peephole_lstm"
     looking = ("input", "forget", "output")  # the rows of the peepholes
 
-    def __init__(self, units: int, peephole_initializer: Any = "glorot_uniform", **kwargs: Any) -> None:
+    def __init__(
+        self,
+        units: int,
+        peephole_initializer: Any = "glorot_uniform",
+        peephole_regularizer: Any = None,
+        peephole_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(units, **kwargs)
-        self.peephole_initializer = keras.initializers.get(peephole_initializer)
+        self._keep("peephole", peephole_initializer, peephole_regularizer, peephole_constraint)
 
     def build(self, input_shape: Any) -> None:
         """The LSTM's weights, and the peepholes."""
         super().build(input_shape)
-        self.peepholes = self.add_weight(
-            name="peepholes", shape=(len(self.looking), self.units), initializer=self.peephole_initializer
-        )
+        self.peepholes = self._weight("peepholes", (len(self.looking), self.units), "peephole")
 
     def _activated(self, drives: tf.Tensor, memory: tf.Tensor) -> dict[str, tf.Tensor]:
         """The output gate has to wait for the new memory: it stays a drive."""
@@ -55,10 +60,3 @@ class PeepholeLSTMCell(LSTMCell):
     def _peeping(self, name: str, drive: tf.Tensor, memory: tf.Tensor) -> tf.Tensor:
         row = tf.cast(self.peepholes[self.looking.index(name)], memory.dtype)
         return self._opened(drive + row * memory)
-
-    def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
-        return {
-            **super().get_config(),
-            "peephole_initializer": keras.initializers.serialize(self.peephole_initializer),
-        }

@@ -15,7 +15,7 @@ class RNNCell(KernelCell):
     Args:
         units: size of the state.
         activation: of the state.
-        **kwargs: `kernel_initializer`, `recurrent_initializer`, `bias_initializer`, as in Keras.
+        **kwargs: `use_bias`, and initializer, regularizer and constraint of each weight, as in Keras (`KernelCell`).
 
     >>> cell = RNNCell(4)
     >>> output, states = cell(tf.ones([2, 3]), cell.get_initial_state(2))

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, NamedTuple
 
+import keras
 import tensorflow as tf
 
 from seqattn_tf.structured import exact
@@ -23,6 +24,12 @@ class Ranked(NamedTuple):
 
 def floats(scores: Any, name: str, rank: int | tuple[int, ...]) -> tf.Tensor:
     """The scores as a tensor of floats, at least single precision: sums of exponentials need that much."""
+    if isinstance(scores, keras.KerasTensor):
+        raise ValueError(
+            f"{name}: expected numbers, which the tensors of a functional model stand for only. Ask the distribution "
+            "inside a layer: `keras.layers.Lambda(lambda scores: LinearChain(scores, pairwise).marginals)(scores)`, or "
+            f"the `call` of a layer of your own. Received: {scores!r}"
+        )
     scores = tf.convert_to_tensor(scores)
     ranks = (rank,) if isinstance(rank, int) else rank
     if not scores.dtype.is_floating:
@@ -153,8 +160,8 @@ class Structured(abc.ABC):
     def kl(self, other: "Structured") -> tf.Tensor:
         """`sum_z p(z) log(p(z) / q(z))` to a distribution over the same structures: `[batch]`.
 
-        Infinite where the other forbids what this one allows, 0 in a row that has no structure. Both must have scores
-        of the same shape. In double precision inside, as the entropy.
+        Infinite where the other forbids what this one allows, with a gradient of 0; 0 in a row that has no structure.
+        Both must have scores of the same shape. In double precision inside, as the entropy.
         """
         if type(other) is not type(self):
             raise ValueError(f"kl: expected another {type(self).__name__}. Received: {type(other).__name__}")
@@ -163,8 +170,13 @@ class Structured(abc.ABC):
             if not ours.shape.is_compatible_with(theirs.shape):
                 raise ValueError(f"kl: expected scores {ours.shape}. Received: {theirs.shape}")
         log_partition, marginals = exact.infer(self._rules, *scores)
-        gains = [total(present(s - o, m)) for s, o, m in zip(scores, others, marginals, strict=True)]
-        log_ratio = exact.infer(other._rules, *others)[0] - finite(log_partition)
-        possible = log_partition > -float("inf")
-        found = tf.where(possible, log_ratio + tf.add_n(gains), tf.zeros_like(log_ratio))
+        other_log_partition, _ = exact.infer(other._rules, *others)
+        missed = [
+            total(tf.where(o > -float("inf"), tf.zeros_like(m), m)) for o, m in zip(others, marginals, strict=True)
+        ]
+        gains = [total(present(s - finite(o), m)) for s, o, m in zip(scores, others, marginals, strict=True)]
+        found = finite(other_log_partition) - finite(log_partition) + tf.add_n(gains)
+        impossible = (other_log_partition == -float("inf")) | (tf.add_n(missed) > 0)
+        found = tf.where(impossible, tf.constant(float("inf"), found.dtype), found)
+        found = tf.where(log_partition > -float("inf"), found, tf.zeros_like(found))
         return tf.cast(found, self._scores[0].dtype)

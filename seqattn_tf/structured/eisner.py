@@ -23,7 +23,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from seqattn_tf.scan import fold, size_of
-from seqattn_tf.structured.semirings import Element, Semiring, each, filled, still, value_of
+from seqattn_tf.structured.semirings import Element, Semiring, each, filled, padded, still, value_of
 
 
 class Charts(NamedTuple):
@@ -51,7 +51,7 @@ class Flow(NamedTuple):
 def _pad(values: tf.Tensor, widths: tuple, starts: tuple, fill: float = 0.0) -> tf.Tensor:
     """Padding of a chart's first and third axis."""
     rest = [[0, 0]] * (values.shape.rank - 3)
-    return tf.pad(values, [list(widths), [0, 0], list(starts), *rest], constant_values=fill)
+    return padded(values, [widths, (0, 0), starts, *rest], fill)
 
 
 def _pad_zero(ring: Semiring, element: Element, widths: tuple, starts: tuple) -> Element:
@@ -63,7 +63,7 @@ def by_width(values: tf.Tensor, fill: float = 0.0) -> tf.Tensor:
     """`[batch, i, j, ...] -> [j - i, batch, i, ...]`, for `j >= i`; `fill` where there is no such `j`."""
     batch, rows, columns, *rest = tf.unstack(tf.shape(values))
     # Rows of equal length in one line; cut again into rows that are longer by one, each is shifted against the last.
-    wide = tf.pad(values, [[0, 0], [0, 1], [0, rows + 1], *[[0, 0]] * len(rest)], constant_values=fill)
+    wide = padded(values, [[0, 0], [0, 1], [0, rows + 1], *[[0, 0]] * len(rest)], fill)
     line = tf.reshape(wide, [batch, (rows + 1) * (columns + rows + 1), *rest])[:, : rows * (columns + rows + 2)]
     shifted = tf.reshape(line, [batch, rows, columns + rows + 2, *rest])[:, :, :columns]
     return tf.transpose(shifted, [2, 0, 1, *range(3, values.shape.rank)])
@@ -73,7 +73,7 @@ def by_end(chart: tf.Tensor, fill: float = 0.0) -> tf.Tensor:
     """`[width, batch, i, ...] -> [batch, i, i + width, ...]`, the way back."""
     values = tf.transpose(chart, [1, 2, 0, *range(3, chart.shape.rank)])
     batch, size, _, *rest = tf.unstack(tf.shape(values))
-    wide = tf.pad(values, [[0, 0], [0, 0], [0, size + 1], *[[0, 0]] * len(rest)], constant_values=fill)
+    wide = padded(values, [[0, 0], [0, 0], [0, size + 1], *[[0, 0]] * len(rest)], fill)
     line = tf.reshape(wide, [batch, size * (2 * size + 1), *rest])[:, : size * 2 * size]
     return tf.reshape(line, [batch, size, 2 * size, *rest])[:, :, :size]
 
@@ -164,7 +164,7 @@ def _all_ends(ring: Semiring, chart: Element) -> Element:
         size = tf.shape(values)[0]
         by_right_end = tf.transpose(by_end(values, fill), [0, 2, 1, *range(3, values.shape.rank)])
         rest = [[0, 0]] * (values.shape.rank - 3)
-        wide = tf.pad(by_right_end, [[0, 0], [0, 0], [size - 1, 0], *rest], constant_values=fill)
+        wide = padded(by_right_end, [[0, 0], [0, 0], [size - 1, 0], *rest], fill)
         return _pad(by_width(wide, fill), (0, 0), (0, size), fill)  # [start - end + size - 1, batch, end]
 
     return filled(turn, chart, ring.zero)

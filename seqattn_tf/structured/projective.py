@@ -18,6 +18,7 @@ from seqattn_tf.structured.semirings import (
     Semiring,
     each,
     filled,
+    padded,
     peak,
     shift,
     value_of,
@@ -40,7 +41,7 @@ class ProjectiveTree(Trees, Charted):
         most = peak(value_of(arcs), 2)
 
         def arrange(scores: tf.Tensor, fill: float, to_right: bool) -> tf.Tensor:
-            dense = tf.pad(scores, [[0, 0], [1, 0], [0, 0]], constant_values=fill)  # the root has no head
+            dense = padded(scores, [[0, 0], [1, 0], [0, 0]], fill)  # the root has no head
             return eisner.by_width(tf.transpose(dense, [0, 2, 1]) if to_right else dense, fill)
 
         def directed(to_right: bool) -> Element:

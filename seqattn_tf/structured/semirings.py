@@ -13,9 +13,12 @@ derivative of everything it computes. Axes are counted from the front, so that t
 """
 
 import abc
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
+
+from seqattn_tf.scan import size_of
 
 Element = Any  # a tensor, or a Dual of two
 
@@ -62,6 +65,25 @@ def filled(function: Any, element: Element, fill: float) -> Element:
     if isinstance(element, Dual):
         return Dual(function(element.value, fill), function(element.tangent, 0.0))
     return function(element, fill)
+
+
+def padded(values: tf.Tensor, paddings: Sequence[Sequence[tf.Tensor | int]], fill: float = 0.0) -> tf.Tensor:
+    """`tf.pad`, also inside `tf.vectorized_map`, where TensorFlow pads with 0 whatever is to be filled in.
+
+    >>> padded(tf.constant([[1.0, 2.0]]), [[0, 1], [1, 0]], 7.0).numpy().tolist()
+    [[7.0, 1.0, 2.0], [7.0, 7.0, 7.0]]
+    """
+    if fill == 0:
+        return tf.pad(values, paddings)
+    for axis, (before, after) in enumerate(paddings):
+        sizes = [size_of(values, n) for n in range(values.shape.rank)]
+        sides = [[*sizes[:axis], width, *sizes[axis + 1 :]] for width in (before, after)]
+        first, last = (
+            [] if isinstance(side[axis], int) and not side[axis] else [tf.fill(side, tf.cast(fill, values.dtype))]
+            for side in sides
+        )
+        values = tf.concat([*first, values, *last], axis) if first or last else values
+    return values
 
 
 def times(x: Element, y: Element) -> Element:
@@ -289,7 +311,7 @@ class KBest(Semiring):
     def best(self, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """The `k` largest along the last axis and where they stood."""
         paddings = [[0, 0]] * (x.shape.rank - 1) + [[0, self.k]]
-        return tf.math.top_k(tf.pad(x, paddings, constant_values=self.zero), self.k)
+        return tf.math.top_k(padded(x, paddings, self.zero), self.k)
 
     def times(self, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
         """The best of every way with every way."""

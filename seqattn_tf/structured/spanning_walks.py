@@ -19,7 +19,7 @@ Numbers are those of the `Log` semiring, with derivatives where they are wanted.
 import tensorflow as tf
 
 from seqattn_tf.scan import repeat, size_of
-from seqattn_tf.structured.semirings import Element, Log, each, filled, value_of
+from seqattn_tf.structured.semirings import Element, Log, each, filled, padded, value_of
 
 _RING = Log()
 _NEVER = _RING.zero
@@ -66,7 +66,7 @@ def walk(arcs: Element, lengths: tf.Tensor) -> tuple[tf.Tensor, Element]:
     # For every x its own graph: rates from all words [batch, words, size] to x, to the word that stands at the place
     # of x in the half to be taken out, and to the root.
     missing = [[0, 0], [0, 0], [0, size - words]]
-    kept = filled(lambda v, fill: tf.pad(v[:, :, 1:], missing, constant_values=fill), arcs, _NEVER)
+    kept = filled(lambda v, fill: padded(v[:, :, 1:], missing, fill), arcs, _NEVER)
     root = each(lambda v, like: tf.broadcast_to(v[:, :, :1], tf.shape(like)), arcs, kept)
 
     def take_out(half: tf.Tensor, step: tf.Tensor, log_z: tf.Tensor, graph: Element) -> tuple:

@@ -58,16 +58,25 @@ class CRFTraining:
             raise ValueError(f"outputs: expected the result of a CRF layer, with {PARTS}. Received: {result!r}")
         return tuple(result[part] for part in PARTS)
 
+    @staticmethod
+    def _labels(labels: Any, mask: tf.Tensor) -> tf.Tensor:
+        """The labels, with all that is known of their shape; data may come with less than the model knows, or more."""
+        labels = tf.convert_to_tensor(labels)
+        if not labels.shape.is_compatible_with(mask.shape):
+            raise ValueError(f"labels: expected {mask.shape}, as the tags. Received: {labels.shape}")
+        return tf.ensure_shape(labels, mask.shape)
+
     def compute_loss(
         self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None, training: bool = True
     ) -> tf.Tensor:
         """The negative log-likelihood for each token, and what regularizers add."""
         _, scores, mask = self._parts(y_pred)
-        likelihood = self._crf().log_likelihood(scores, y, mask)
+        likelihood = self._crf().log_likelihood(scores, self._labels(y, mask), mask)
         if sample_weight is not None:
             weights = tf.convert_to_tensor(sample_weight)
-            if weights.shape.rank != 1:
+            if weights.shape.rank not in (1, None):
                 raise ValueError(f"sample_weight: expected one for each row, [batch]. Received: {weights.shape}")
+            weights = tf.ensure_shape(weights, likelihood.shape)
             likelihood = tf.math.multiply_no_nan(likelihood, tf.cast(weights, likelihood.dtype))
         tokens = tf.reduce_sum(tf.cast(mask, likelihood.dtype))
         loss = -tf.reduce_sum(likelihood) / tf.maximum(tokens, 1)
@@ -77,10 +86,12 @@ class CRFTraining:
     def compute_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None) -> dict[str, Any]:
         """The accuracy over real tokens, and the metrics given to `compile`."""
         tags, _, mask = self._parts(y_pred)
-        right = tf.cast(tf.cast(y, tags.dtype) == tags, tf.float32)
+        y = self._labels(y, mask)
+        right = tf.cast(tf.equal(tf.cast(y, tags.dtype), tags), tf.float32)  # `==` forgets how many axes there are
         self.accuracy.update_state(right, sample_weight=tf.cast(mask, tf.float32))
         if sample_weight is not None:  # one for each row: for each of its tokens
-            sample_weight = tf.broadcast_to(tf.convert_to_tensor(sample_weight)[:, None], tf.shape(tags))
+            sample_weight = tf.ensure_shape(sample_weight, tags.shape[:1])
+            sample_weight = tf.broadcast_to(sample_weight[:, None], tf.shape(tags))
         return super().compute_metrics(x, y, tags, sample_weight)
 
     def predict_step(self, data: Any) -> tf.Tensor:

@@ -89,7 +89,7 @@ class TestEntmax(TestSparsemax):
 class TestMonotonic(TestSoftmax):
     kind = attention.MonotonicAlignment
     remembers = True
-    arguments = {"bias": -2.0, "noise": 0.5, "seed": 3}
+    arguments = {"bias": -2.0, "noise": 0.5, "seed": 3, "hard": True}
 
     def aligned(self, weights, logits):
         last, found = np.eye(logits.shape[1])[0], []
@@ -127,6 +127,84 @@ class TestMonotonic(TestSoftmax):
         assert not np.allclose(runs[2][0], runs[2][1])
         assert layer.random
         assert not attention.Attention("dot", self.kind(noise=0.0)).random
+
+
+def read_on(drives, mask):
+    """A plain reader of `[queries, source]`: on from the last place to the first that says stop."""
+    found, place = np.zeros_like(drives), int(mask.argmax())
+    for query, row in enumerate(drives):
+        while place < len(mask) and not (mask[place] and row[place] > 0):
+            place += 1
+        if place == len(mask):  # off the end, for good
+            break
+        found[query, place] = 1
+    return found
+
+
+class TestHardReader:
+    """A hard monotonic reader outside training, in rows with gaps."""
+
+    logits = np.random.default_rng(0).normal(-0.5, size=[8, 6, 9])  # [batch, queries, source]
+    mask = np.random.default_rng(1).random([8, 9]) < 0.7
+
+    def layer(self, dtype="float64"):
+        """A query of number `q` asks for feature `q` of a place, which is the logit."""
+        layer = attention.Attention("general", attention.MonotonicAlignment(bias=0.25, hard=True), dtype=dtype)
+        layer.build((None, None, 6), (None, None, 6))
+        layer.score.set_weights([np.eye(6)])
+        return layer
+
+    def arguments(self, dtype="float64"):
+        self.mask[0] = False
+        values = np.where(self.mask[..., None], self.logits.transpose(0, 2, 1), np.nan)
+        return tf.constant(np.broadcast_to(np.eye(6), [8, 6, 6]), dtype), tf.constant(values, dtype)
+
+    def expected(self):
+        return np.stack([read_on(logits + 0.25, mask) for logits, mask in zip(self.logits, self.mask, strict=True)])
+
+    @pytest.mark.parametrize("xla", [False, True])
+    def test_reads_as_a_plain_reader(self, xla):
+        layer, (query, values) = self.layer(), self.arguments()
+        run = tf.function(lambda q, v: layer(q, v, mask=tf.constant(self.mask)), jit_compile=xla)
+        context, weights = run(query, values)
+        expected = self.expected()
+        np.testing.assert_array_equal(weights, expected)
+        np.testing.assert_allclose(context, expected @ np.nan_to_num(values), atol=1e-12)
+        reads = expected.sum(2)
+        assert reads.any(1).any()
+        assert (reads[:, -1] < reads[:, 0]).any()  # some run off the end, and stay off
+        assert (np.diff(reads, axis=1) <= 0).all()
+
+    def test_step_by_step(self):
+        layer, (query, values) = self.layer(), self.arguments()
+        memory = layer.prepare(values, tf.constant(self.mask))
+        state = layer.initial_state(memory)
+        for q, expected in enumerate(self.expected().transpose(1, 0, 2)):
+            _, weights, state = layer.attend(query[:, q], memory, state)
+            np.testing.assert_array_equal(weights, expected)
+
+    def test_a_place_that_is_as_likely_as_not_is_passed(self):
+        align = attention.MonotonicAlignment(bias=0.0, hard=True)
+        mask = tf.ones([1, 3], tf.bool)
+        logits = tf.constant([[[0.0, 1e-6, 1.0]]])
+        weights, state = align(logits, mask[:, None], align.initial_state(mask, tf.float32))
+        assert weights.numpy().tolist() == [[[0.0, 1.0, 0.0]]]
+        again, _ = align(logits, mask[:, None], state)  # the place where it stopped is the first to be asked
+        assert again.numpy().tolist() == [[[0.0, 1.0, 0.0]]]
+
+    def test_in_training_as_the_expected_one(self):
+        soft, hard = (attention.MonotonicAlignment(bias=0.5, noise=0.0, hard=hard) for hard in (False, True))
+        mask = tf.constant(self.mask)
+        logits = tf.constant(self.logits[:, :1], tf.float32)
+        expected, _ = soft(logits, mask[:, None], soft.initial_state(mask, tf.float32), training=True)
+        found, _ = hard(logits, mask[:, None], hard.initial_state(mask, tf.float32), training=True)
+        np.testing.assert_array_equal(found, expected)
+
+    def test_half_precision(self):
+        query, values = self.arguments("float32")
+        _, weights = self.layer("mixed_bfloat16")(query, values, mask=tf.constant(self.mask))
+        assert weights.dtype == tf.bfloat16
+        np.testing.assert_array_equal(np.unique(tf.cast(weights, tf.float32)), [0, 1])
 
 
 class TestHard(TestSoftmax):

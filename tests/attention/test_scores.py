@@ -12,19 +12,44 @@ from seqattn_tf import attention
 
 class TestAdditive(ScoreTests):
     kind = attention.AdditiveScore
-    arguments = {"units": 7}
+    arguments = {"units": 7, "normalize": True}
+    more = {}
 
     @classmethod
     def make(cls, **options):
-        return cls.kind(5, **options)
+        return cls.kind(5, **cls.more, **options)
 
     def extra(self, weights, past, mask):
         return 0
 
     def logits(self, weights, query, values, past, mask):
         u, w, v, *others = weights
+        gain, bias = np.linalg.norm(v), 0
+        if self.more.get("normalize"):
+            gain, bias, *others = others
         seen = self.extra(others, past, mask)
-        return np.tanh(query @ u + values @ w + seen) @ v[:, 0]
+        return gain * (np.tanh(query @ u + values @ w + bias + seen) @ v[:, 0]) / np.linalg.norm(v)
+
+
+class TestNormalized(TestAdditive):
+    more = {"normalize": True}
+    quick = True
+
+    def test_starts_as_in_addons(self):
+        score = self.make()
+        score.build((None, None, UNITS), (None, None, WIDTH))
+        assert [weight.name for weight in score.weights] == ["query_kernel", "value_kernel", "scale", "gain", "bias"]
+        assert float(score.gain) == pytest.approx(5**-0.5)
+        assert not score.bias.numpy().any()
+        assert self.kind(5).normalize is False
+
+    def test_only_the_direction_of_the_scale_counts(self, layer):
+        query, values = tf.constant(self.query), tf.constant(self.values)
+        _, expected = layer(query, values)
+        layer.score.scale.assign(3 * layer.score.scale)
+        np.testing.assert_allclose(layer(query, values)[1], expected, atol=1e-9)
+        layer.score.gain.assign(3 * layer.score.gain)
+        assert np.abs(layer(query, values)[1] - expected).max() > 1e-3
 
 
 class TestCoverage(TestAdditive):
@@ -38,11 +63,8 @@ class TestCoverage(TestAdditive):
 class TestLocation(TestAdditive):
     kind = attention.LocationScore
     remembers = True
-    arguments = {"units": 7, "filters": 2, "width": 5}
-
-    @classmethod
-    def make(cls, **options):
-        return cls.kind(5, filters=2, width=3, **options)
+    arguments = {"units": 7, "filters": 2, "width": 5, "normalize": True}
+    more = {"filters": 2, "width": 3}
 
     def extra(self, weights, past, mask):
         filters, features = weights
@@ -53,6 +75,14 @@ class TestLocation(TestAdditive):
     def test_an_even_width_has_no_middle(self):
         with pytest.raises(ValueError, match=r"width: expected a positive odd number of places\. Received: 4"):
             attention.LocationScore(width=4)
+
+
+class TestNormalizedCoverage(TestCoverage):
+    more = {"normalize": True}
+
+
+class TestNormalizedLocation(TestLocation):
+    more = {"filters": 2, "width": 3, "normalize": True}
 
 
 class TestAverage(ScoreTests):

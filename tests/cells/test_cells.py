@@ -97,7 +97,12 @@ class TestLSTM(CellTests):
 
 class TestPeepholeLSTM(TestLSTM):
     kind = cells.PeepholeLSTMCell
-    arguments = {**harness.LSTM_ARGUMENTS, "peephole_initializer": "zeros"}
+    arguments = {
+        **harness.LSTM_ARGUMENTS,
+        "peephole_initializer": "zeros",
+        "peephole_regularizer": "l2",
+        "peephole_constraint": "non_neg",
+    }
     quick = ()
 
     def make(self, **options):
@@ -170,3 +175,6 @@ def test_bad_arguments_are_refused():
     for kind in (cells.LayerNormLSTMCell, cells.LayerNormGRUCell):
         with pytest.raises(ValueError, match=r"epsilon: expected a positive number\. Received: 0"):
             kind(4, epsilon=0)
+    assert cells.LayerNormGRUCell(4, reset_after=True).reset_after
+    with pytest.raises(ValueError, match=r"reset_after: expected True, for the normalised product\. Received: False"):
+        cells.LayerNormGRUCell(4, reset_after=False)

@@ -84,9 +84,10 @@ def test_numbers_of_the_formula_in_every_mode(network):
             expected, memory, reads, writes = by_hand(network.cell, INPUTS[row, :length])
             np.testing.assert_allclose(outputs[row, :length], np.reshape(expected, [length, UNITS + WIDTH]), atol=1e-9)
             assert (outputs[row, length:].numpy() == 0).all()
-            np.testing.assert_allclose(states[2][row], memory.ravel(), atol=1e-9)
-            np.testing.assert_allclose(tf.nn.softmax(states[3][row]), reads, atol=1e-9)
-            np.testing.assert_allclose(tf.nn.softmax(states[4][row]), writes, atol=1e-9)
+            first_memory, first_slot = network.cell.first_memory.numpy(), np.array([0.0] + [-10.0] * (SLOTS - 1))
+            np.testing.assert_allclose(states[2][row] + first_memory, memory.ravel(), atol=1e-9)
+            np.testing.assert_allclose(tf.nn.softmax(states[3][row] + first_slot), reads, atol=1e-9)
+            np.testing.assert_allclose(tf.nn.softmax(states[4][row] + first_slot), writes, atol=1e-9)
     outputs, *states = traced(tf.constant(DIRTY[:, :0]), tf.constant(MASK[:, :0]))
     assert outputs.shape == (BATCH, 0, UNITS + WIDTH)
     assert [state.shape[1] for state in states] == network.cell.state_size == [5, 3, 8, 4, 4]

@@ -138,6 +138,35 @@ def test_a_mask_as_argument_tf_data_any_length_and_xla(trained, tmp_path):
     np.testing.assert_array_equal(again(words)["tags"], model(words)["tags"])
 
 
+@pytest.mark.parametrize(("time", "shape"), [(3, [None, None]), (3, [2, None]), (None, [None, 3]), (3, None)], ids=str)
+def test_labels_of_which_more_or_less_is_known_than_of_the_tags(time, shape):
+    rng = np.random.default_rng(0)
+    features, labels = rng.normal(size=(2, 3, 5)).astype("float32"), rng.integers(0, 4, (2, 3))
+    weights = np.array([0.5, 2.0], "float32")
+    inputs = keras.Input((time, 5))
+    model = CRFModel(inputs, CRF(4)(inputs))
+    model.compile("sgd", weighted_metrics=[keras.metrics.Accuracy(name="weighted")], jit_compile=False)
+    expected = model.evaluate(features, labels, sample_weight=weights, verbose=0, return_dict=True)
+    specs = [[None, None, None], shape, shape and shape[:1]]
+    data = tf.data.Dataset.from_generator(
+        lambda: iter([(features, labels, weights)]),
+        output_signature=tuple(map(tf.TensorSpec, specs, [tf.float32, tf.int64, tf.float32])),
+    )
+    assert model.evaluate(data, verbose=0, return_dict=True) == pytest.approx(expected, rel=1e-5)
+    history = model.fit(data.repeat(2), steps_per_epoch=1, shuffle=False, verbose=0).history
+    assert history["loss"][0] == pytest.approx(expected["loss"], rel=1e-5)
+    assert history["accuracy"][0] == pytest.approx(expected["accuracy"])
+
+
+def test_ragged_rows_made_dense_batch_by_batch():
+    rows, tags = [[1, 2, 3], [2], [3, 1]], [[0, 1, 2], [1], [2, 0]]
+    ragged = tf.data.Dataset.from_tensor_slices((tf.ragged.constant(rows), tf.ragged.constant(tags)))
+    data = ragged.ragged_batch(2).map(lambda x, y: (x.to_tensor(), y.to_tensor()))
+    model = tagger(CRF(TAGS))
+    model.compile("sgd", jit_compile=False)
+    assert np.isfinite(model.fit(data, shuffle=False, verbose=0).history["loss"][0])
+
+
 def test_a_model_with_its_own_call():
     class Tagger(CRFTraining, keras.Model):
         def __init__(self):
@@ -161,6 +190,8 @@ def test_what_the_model_refuses():
         model.compile("sgd", loss="mse")
     with pytest.raises(ValueError, match=r"sample_weight: expected one for each row, \[batch\]\. Received: \(4, 16\)"):
         model.compute_loss(y=labels, y_pred=model(words), sample_weight=np.ones((4, 16)))
+    with pytest.raises(ValueError, match=r"labels: expected \(4, 16\), as the tags\. Received: \(4, 7\)"):
+        model.compute_loss(y=labels[:, :7], y_pred=model(words))
     inputs = keras.Input((None, TAGS))
     with pytest.raises(ValueError, match="outputs: expected the result of a CRF layer"):
         CRFModel(inputs, keras.layers.Dense(2)(inputs)).compute_loss(y=labels, y_pred=model(words)["scores"])

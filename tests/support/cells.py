@@ -22,9 +22,16 @@ SIGNATURE = [tf.TensorSpec([None, None, FEATURES], tf.float64), tf.TensorSpec([N
 KERNEL_ARGUMENTS = {
     "units": 7,
     "activation": "relu",
+    "use_bias": False,
     "kernel_initializer": "he_normal",
     "recurrent_initializer": "zeros",
     "bias_initializer": "ones",
+    "kernel_regularizer": "l1",
+    "recurrent_regularizer": "l2",
+    "bias_regularizer": "L1L2",
+    "kernel_constraint": "non_neg",
+    "recurrent_constraint": "unit_norm",
+    "bias_constraint": "max_norm",
 }
 GATED_ARGUMENTS = {**KERNEL_ARGUMENTS, "recurrent_activation": "hard_sigmoid"}
 LSTM_ARGUMENTS = {**GATED_ARGUMENTS, "unit_forget_bias": False}

@@ -12,12 +12,15 @@ from seqattn_tf.linear import linear
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class AdditiveScore(Score):
-    """`e_j = v^T tanh(U q + W h_j)`.
+    """`e_j = v^T tanh(U q + W h_j)`; normalised, `e_j = g v^T/|v| tanh(U q + W h_j + b)` (Salimans and Kingma, 2016).
 
-    A score that adds something to what is seen of a place overrides `seen`.
+    The second is TensorFlow Addons' `BahdanauAttention(normalize=True)`. A score that adds something to what is seen of
+    a place overrides `seen`.
 
     Args:
         units: width of the hidden layer.
+        normalize: whether the length of `v` is a number of its own, `g`, learned from `1 / sqrt(units)` on, and the
+            hidden layer has a bias `b`, learned from zeros on.
 
     >>> score = AdditiveScore(4)
     >>> score.build((None, None, 3), (None, None, 6))
@@ -27,15 +30,21 @@ class AdditiveScore(Score):
 
     name_in_registry = "additive"
 
-    def __init__(self, units: int = 128, **kwargs: Any) -> None:
+    def __init__(self, units: int = 128, normalize: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.units = checked_count("units", units)
+        self.normalize = normalize
 
     def build(self, query_shape: Any, values_shape: Any) -> None:
-        """Create `U`, `W` and `v`."""
+        """Create `U`, `W` and `v`; normalised, `g` and `b`."""
         self.query_kernel = self.add_weight(name="query_kernel", shape=(query_shape[-1], self.units))
         self.value_kernel = self.add_weight(name="value_kernel", shape=(values_shape[-1], self.units))
         self.scale = self.add_weight(name="scale", shape=(self.units, 1))
+        self.bias = None
+        if self.normalize:
+            start = keras.initializers.Constant(self.units**-0.5)
+            self.gain = self.add_weight(name="gain", shape=(), initializer=start)
+            self.bias = self.add_weight(name="bias", shape=(self.units,), initializer="zeros")
         self.built = True
 
     def prepare(self, values: tf.Tensor) -> tf.Tensor:
@@ -46,15 +55,21 @@ class AdditiveScore(Score):
         """What is added to the query's part: `[batch, source, keys] -> [batch, source, keys]`."""
         return keys
 
+    def _readout(self) -> tf.Tensor:
+        """`v`, or `g v/|v|`: `[units, 1]`."""
+        if not self.normalize:
+            return self.scale
+        return self.gain * tf.math.l2_normalize(tf.convert_to_tensor(self.scale), axis=0)
+
     def call(self, query: tf.Tensor, keys: tf.Tensor, state: tuple = ()) -> tf.Tensor:
         """`[batch, queries, units], [batch, source, keys] -> [batch, queries, source]`."""
-        asked = linear(query, self.query_kernel)
-        seen = self.seen(keys, state)
+        asked = linear(query, self.query_kernel, self.bias)
+        seen, scale = self.seen(keys, state), self._readout()
         if query.shape[1] == 1:  # a step of a loop: fewer and smaller ops
-            return tf.linalg.matrix_transpose(linear(tf.tanh(asked + seen), self.scale))
+            return tf.linalg.matrix_transpose(linear(tf.tanh(asked + seen), scale))
         hidden = tf.tanh(asked[:, :, None] + seen[:, None])  # [batch, queries, source, keys]
-        return tf.squeeze(linear(hidden, self.scale), -1)
+        return tf.squeeze(linear(hidden, scale), -1)
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""
-        return {**super().get_config(), "units": self.units}
+        return {**super().get_config(), "units": self.units, "normalize": self.normalize}

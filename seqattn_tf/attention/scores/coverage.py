@@ -14,6 +14,7 @@ class CoverageScore(AdditiveScore):
 
     Args:
         units: width of the hidden layer.
+        normalize: as in `AdditiveScore`.
 
     >>> score = CoverageScore(4)
     >>> score.build((None, None, 3), (None, None, 6))

@@ -23,6 +23,7 @@ class LocationScore(AdditiveScore):
         units: width of the hidden layer.
         filters: number of filters in `F`.
         width: of a filter, in places.
+        **kwargs: `normalize`, as in `AdditiveScore`.
 
     >>> score = LocationScore(4, filters=2, width=3)
     >>> score.build((None, None, 3), (None, None, 6))
