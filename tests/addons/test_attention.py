@@ -7,7 +7,7 @@ import tensorflow as tf
 from support.layers import random
 
 from seqattn_tf import Attention, LuongDecoder
-from seqattn_tf.attention import MonotonicAlignment
+from seqattn_tf.attention import AdditiveScore, MonotonicAlignment
 from seqattn_tf.cells import GRUCell, LSTMCell
 
 BATCH, SOURCE, WIDTH, UNITS, TARGET, VOCABULARY, READOUT = 4, 5, 6, 3, 4, 7, 8
@@ -17,10 +17,12 @@ QUERY, VALUES, SUMMARY = random(BATCH, UNITS), random(BATCH, SOURCE, WIDTH, seed
 TOKENS = np.random.default_rng(3).integers(0, VOCABULARY, [BATCH, TARGET]).astype("int32")
 SCALE = 0.7
 MECHANISMS = ["luong", "luong monotonic", "bahdanau", "bahdanau monotonic"]
+NORMALIZED = ["bahdanau normalized", "bahdanau monotonic normalized"]
 
 
 def attention_of(name, **options):
-    score = "additive" if name.startswith("bahdanau") else "general"
+    score = AdditiveScore(5, normalize=True, **options) if "normalized" in name else "general"
+    score = "additive" if name in ("bahdanau", "bahdanau monotonic") else score
     align = MonotonicAlignment(bias=0.0, noise=0.0, **options) if "monotonic" in name else "softmax"
     return Attention(score, align, units=5, **options)
 
@@ -45,8 +47,9 @@ def aligned(name, attention, query, values, last):
     """The weights of one query of one row, whose values are all kept; `last` are those of the query before."""
     weights = attention.score.get_weights()
     if name.startswith("bahdanau"):
-        of_query, of_values, scale = weights
-        scores = np.tanh(query @ of_query + values @ of_values) @ scale[:, 0]
+        of_query, of_values, scale, *more = weights
+        gain, bias = more or (np.linalg.norm(scale), 0.0)
+        scores = np.tanh(query @ of_query + values @ of_values + bias) @ (gain * scale[:, 0] / np.linalg.norm(scale))
     else:
         scores = (values @ weights[0]) @ query
     if "monotonic" not in name:
@@ -228,7 +231,7 @@ def assert_plain(name, decoder, logits, weights, states=None, atol=1e-4):
         np.testing.assert_allclose(tf.cast(weights[row], tf.float32), expected[1], atol=atol)
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", MECHANISMS + NORMALIZED)
 def test_over_time_by_a_plain_loop(name):
     decoder = decoder_of(name)
     assert_plain(name, decoder, *run(decoder))
@@ -255,12 +258,13 @@ def test_a_learned_scale_is_part_of_the_kernel(name):
     assert_plain(name, decoder, logits, weights)
 
 
+@pytest.mark.parametrize("name", ["luong", "bahdanau normalized"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_the_precision_that_is_asked_for(dtype):
-    decoder = decoder_of("luong", dtype=dtype)
+def test_the_precision_that_is_asked_for(name, dtype):
+    decoder = decoder_of(name, dtype=dtype)
     logits, weights = run(decoder, dtype)
     assert logits.dtype == weights.dtype == dtype
-    assert_plain("luong", decoder, logits, weights, atol=1e-4 if dtype == "float32" else 1e-7)
+    assert_plain(name, decoder, logits, weights, atol=1e-4 if dtype == "float32" else 1e-7)
 
 
 @pytest.mark.parametrize("readout", [2 * UNITS, 1])
