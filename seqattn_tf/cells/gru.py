@@ -54,9 +54,7 @@ class GRUCell(GatedCell):
 
     def _bias_of(self, side: int) -> tf.Tensor | None:
         """The bias of the inputs, 0, or of the recurrence, 1; None where there is none."""
-        if self.bias is not None and self.reset_after:
-            return self.bias[side]
-        return self.bias if side == 0 else None
+        return self.bias[side] if self.bias is not None and self.reset_after else self.bias
 
     def _recurrence(self, hidden: tf.Tensor, factors: tf.Tensor | None) -> tf.Tensor:
         """`h U + d`: of all blocks where their product is reset, else of the two gates."""

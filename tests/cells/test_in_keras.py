@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from support.cells import FEATURES, UNITS
 from support.layers import random
 
@@ -38,6 +39,19 @@ def test_stateful_goes_on_where_it_stopped(cell, tmp_path):
     model.save(tmp_path / "m.keras")
     again = keras.models.load_model(tmp_path / "m.keras")
     np.testing.assert_allclose(in_two_calls(again), whole, atol=1e-6)
+
+
+def test_a_step_sees_tensors_whatever_a_network_keeps():
+    seen = []
+
+    class Watched(cells.RNNCell):
+        def step(self, projected, states):
+            seen.extend(type(state) for state in states)
+            return super().step(projected, states)
+
+    keras.layers.RNN(Watched(UNITS), stateful=True)(INPUTS)
+    assert seen
+    assert all(issubclass(kind, tf.Tensor) for kind in seen)
 
 
 def test_both_directions_states_and_masks(cell):
