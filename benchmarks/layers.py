@@ -72,11 +72,10 @@ def recurrent(peer: bool) -> None:
     """LSTM and GRU."""
     inputs = np.random.default_rng(0).normal(size=(BATCH, TIME, UNITS)).astype("float32")
     for name in ("LSTM", "GRU"):
+        ours = {"cell": name.lower(), "units": UNITS, "return_sequences": True}
         ways = {
-            "ours": tensorflow_layer(Recurrent(name.lower(), units=UNITS, return_sequences=True), inputs),
-            "ours, jit_compile=True": tensorflow_layer(
-                Recurrent(name.lower(), units=UNITS, jit_compile=True, return_sequences=True), inputs
-            ),
+            "ours": tensorflow_layer(Recurrent(**ours), inputs),
+            "ours, jit_compile=True": tensorflow_layer(Recurrent(**ours, jit_compile=True), inputs),
             "Keras": tensorflow_layer(getattr(keras.layers, name)(UNITS, return_sequences=True), inputs),
         }
         if peer:
