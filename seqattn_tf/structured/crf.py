@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from seqattn_tf.layer import Masked
 from seqattn_tf.linear import linear
-from seqattn_tf.masking import blank, checked_mask, length_mask, mask_of
+from seqattn_tf.masking import blank, checked_mask, length_mask
 from seqattn_tf.structured.base import Ranked, checked_integers, floats
 from seqattn_tf.structured.chain import LinearChain
 from seqattn_tf.structured.packing import Packing
@@ -125,7 +125,6 @@ class CRF(Masked):
 
     def call(self, inputs: tf.Tensor, mask: tf.Tensor | None = None) -> dict[str, tf.Tensor]:
         """`[batch, time, features]` -> the tags, and what the methods take: the scores and the mask."""
-        mask = mask_of(inputs, mask)
         if mask is not None:
             mask = self._checked(mask, inputs)
             inputs = blank(inputs, mask)
