@@ -106,9 +106,6 @@ class TestSeveralAttentions(DecoderTests):
         several = [Attention(units=5, gate=True, dtype=dtype), Attention("coverage", units=3, dtype=dtype)]
         return AttentionDecoder(GRUCell(4, dtype=dtype), several, VOCABULARY, **SIZES, dtype=dtype)
 
-    def test_compiled_loop_has_the_gradients_of_the_plain_one(self):
-        super().test_compiled_loop_has_the_gradients_of_the_plain_one()  # for one of them, slow or not
-
     def test_a_step_by_hand(self, decoder):
         """The contexts side by side go into the cell and into the readout."""
         tokens, values, summary, mask = self.inputs()

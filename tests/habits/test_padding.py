@@ -98,6 +98,7 @@ def test_after_export(made, tmp_path):
     np.testing.assert_allclose(answered(wider(WORDS)), predicted(model, WORDS), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_training_goes_the_same_way(made):
     """Three epochs of `fit`, from the same weights."""
     model, labels = made
