@@ -72,6 +72,7 @@ class Masked(keras.layers.Layer):
 
     `call` has an argument `mask`; where none is given, it takes the one that travels with what is masked
     (`masking.mask_of`). `compute_mask` says which masks travel on, by default none: of a pooled vector there is none.
+    Keras does not tell it all that a call was given; where that matters, `masks_on` says it.
     """
 
     _names: ClassVar[tuple[str, ...]] = ()  # of the arguments of `call`
@@ -86,11 +87,24 @@ class Masked(keras.layers.Layer):
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """As of any layer; a mask given by its place is one given by name, which Keras lets travel on."""
+        for one in (*arguments, *named.values()):
+            if isinstance(one, tf.SparseTensor):
+                raise ValueError(f"{self.name}: expected dense tensors, as of tf.sparse.to_dense. Received: {one!r}")
         place = self._names.index("mask") if "mask" in self._names else len(arguments)
         moved = dict(zip(self._names[place:], arguments[place:], strict=False))
         if moved and len(arguments) <= len(self._names) and not moved.keys() & named.keys():
             arguments, named = arguments[:place], {**named, **moved}
-        return super().__call__(*arguments, **named)
+        if isinstance(named.get("mask"), (list, tuple)):  # Keras would let its first number travel on
+            named["mask"] = tf.convert_to_tensor(named["mask"])
+        found = super().__call__(*arguments, **named)
+        masks = self.masks_on(**dict(zip(self._names, arguments, strict=False)), **named)
+        for tensor, mask in zip(keras.tree.flatten(found), masks or (), strict=False):
+            tensor._keras_mask = mask
+        return found
+
+    def masks_on(self, **given: Any) -> Any:
+        """The masks of the results in their order, by the arguments of the call; None: as `compute_mask` says."""
+        return None
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
         """No mask travels on."""

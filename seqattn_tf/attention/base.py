@@ -126,6 +126,15 @@ class Looking(Composed):
     Reading is linear: what a kernel makes of the context, it may make of the values before, place by place.
     """
 
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+        """That of several queries goes on."""
+        mask = mask_of(inputs) if len(inputs.shape) == 3 else None
+        return mask, mask
+
+    def masks_on(self, query_mask: Any = None, **others: Any) -> Any:
+        """The one that is given wins."""
+        return None if query_mask is None else (query_mask, query_mask)
+
     def context_size(self, values_size: int) -> int:
         """Width of the context, of values of this width."""
         return values_size
@@ -299,11 +308,6 @@ class Attention(Looking):
     def compute_output_shape(self, query_shape: Any, values_shape: Any) -> tuple[tuple, tuple]:
         """Of the context and of the weights."""
         return (*query_shape[:-1], values_shape[-1]), (*query_shape[:-1], values_shape[1])
-
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
-        """That of several queries goes on."""
-        mask = mask_of(inputs) if len(inputs.shape) == 3 else None
-        return mask, mask
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""

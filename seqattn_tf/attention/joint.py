@@ -123,7 +123,3 @@ class JointAttention(Looking):
         count, source = len(self.attentions), values_shape[1]
         wide = None if source is None else count * source
         return (*query_shape[:-1], count * values_shape[-1]), (*query_shape[:-1], wide)
-
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
-        """That of several queries goes on."""
-        return self.attentions[0].compute_mask(inputs, previous_mask)

@@ -99,7 +99,8 @@ class Decoder(Composed):
         initial_state: Any = None,
     ) -> tuple[DecoderMemory, DecoderState]:
         """The memory, prepared once, and the state before the first step; arguments as of `call`."""
-        raw = self.attention.prepare(values, mask)
+        mask = mask_of(values, mask)
+        raw = self.attention.prepare(tf.cast(values, self.compute_dtype), mask)
         memory = DecoderMemory(raw._replace(values=self.projected(raw.values)), self.values_said(raw.values))
         states = self._first_states(raw.values, summary, initial_state)
         return memory, DecoderState(states, self.attention.initial_state(memory.look), self.first_fed(states[0]))
@@ -111,13 +112,12 @@ class Decoder(Composed):
         if isinstance(summary, (list, tuple)):
             raise ValueError(f"summary: expected [batch, units]; states are initial_state=. Received: {summary!r}")
         if initial_state is not None:
-            states = checked_states(initial_state, self.cell.state_size)
-            return [tf.cast(state, values.dtype) for state in states]
+            return checked_states(initial_state, self.cell.state_size, values)
         if (summary is not None) != hasattr(self, "first_kernels"):
             built, given = ("with", "without") if summary is None else ("without", "with")
             raise ValueError(f"summary: expected a call {built} one, as when it was built. Received: one {given}")
         if summary is None:
-            return self.cell.get_initial_state(size_of(values, 0))
+            return [tf.cast(state, values.dtype) for state in self.cell.get_initial_state(size_of(values, 0))]
         pairs = zip(self.first_kernels, self.first_biases, strict=True)
         return [tf.tanh(linear(tf.cast(summary, values.dtype), kernel, bias)) for kernel, bias in pairs]
 
@@ -125,6 +125,11 @@ class Decoder(Composed):
         """That of the steps goes on, with what is said and with where was looked."""
         mask = self.steps_kept(inputs)
         return mask, mask
+
+    def masks_on(self, **given: Any) -> Any:
+        """The one that is given wins."""
+        mask = given.get(f"{self._names[0]}_mask")
+        return None if mask is None else (mask, mask)
 
     def steps_kept(self, inputs: Any, mask: Any = None) -> Any:
         """Which steps are kept: by the given mask, or that of what is given before each of them."""

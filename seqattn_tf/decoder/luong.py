@@ -25,7 +25,8 @@ class LuongDecoder(SymbolDecoder):
     Args:
         input_feeding: whether a step sees the attentional vector `a` of the step before it.
 
-    >>>     >>> from seqattn_tf.cells import GRUCell
+    >>> from seqattn_tf.attention import Attention
+    >>> from seqattn_tf.cells import GRUCell
     >>> decoder = LuongDecoder(GRUCell(8), Attention("general"), vocabulary=5, readout=8)
     >>> logits, weights = decoder(tf.constant([[1, 3, 4]]), tf.ones([1, 2, 6]), summary=tf.ones([1, 6]))
     >>> logits.shape.as_list(), weights.shape.as_list()

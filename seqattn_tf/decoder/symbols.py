@@ -218,7 +218,8 @@ class SymbolDecoder(Named, Decoder):
 
     def compute_output_shape(self, tokens_shape: Any, values_shape: Any, **others: Any) -> tuple[tuple, tuple]:
         """Of the logits and of the weights."""
-        return (*tokens_shape, self.vocabulary), (*tokens_shape, values_shape[1])
+        _, weights = self.attention.compute_output_shape((None, self.cell.output_size), values_shape)
+        return (*tokens_shape, self.vocabulary), (*tokens_shape, weights[-1])
 
     def step(
         self, tokens: tf.Tensor, state: DecoderState, memory: DecoderMemory

@@ -79,7 +79,14 @@ class Rules:
 
     def first(self, batch: tf.Tensor) -> tf.Tensor:
         """The symbols before the first step: `[batch]`."""
-        return tf.fill([batch], self.begin) if self.begin.shape.rank == 0 else self.begin
+        if self.begin.shape.rank == 0:
+            return tf.fill([batch], self.begin)
+        rows = tf.get_static_value(batch)
+        if rows is not None and not self.begin.shape.is_compatible_with([rows]):
+            raise ValueError(
+                f"begin: expected one symbol, or one for each of {rows} rows. Received: {self.begin.shape}"
+            )
+        return self.begin
 
     def for_beams(self, width: int) -> "Rules":
         """The rules of each row, for every beam of it."""

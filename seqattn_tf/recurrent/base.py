@@ -155,10 +155,11 @@ def checked_networks(name: str, networks: Sequence[Any]) -> list[Network]:
     return networks
 
 
-def checked_states(states: Any, sizes: list[int]) -> list[tf.Tensor]:
-    """States of these sizes one after the other, from a list, a list of lists or one alone."""
-    states = [tf.convert_to_tensor(state) for state in tf.nest.flatten(states)]
-    widths = [state.shape[-1] for state in states]
-    if widths != sizes:
-        raise ValueError(f"initial_state: expected states of {sizes}. Received: of {widths}")
+def checked_states(states: Any, sizes: list[int], inputs: tf.Tensor) -> list[tf.Tensor]:
+    """States of these sizes for the rows of the inputs, from a list, a list of lists or one alone."""
+    states = [tf.cast(state, inputs.dtype) for state in tf.nest.flatten(states)]
+    found, expected = [tuple(state.shape) for state in states], [(inputs.shape[0], size) for size in sizes]
+    pairs = zip(states, expected, strict=False)
+    if len(found) != len(expected) or not all(state.shape.is_compatible_with(shape) for state, shape in pairs):
+        raise ValueError(f"initial_state: expected {expected}. Received: {found}")
     return states

@@ -119,7 +119,7 @@ class Bidirectional(Network):
         """Both directions."""
         first = [None, None]
         if initial_state is not None:
-            states = checked_states(initial_state, self.state_size)
+            states = checked_states(initial_state, self.state_size, inputs)
             first = states[: len(states) // 2], states[len(states) // 2 :]
         ahead, back = (
             one._read(inputs, own, mask, context, training)

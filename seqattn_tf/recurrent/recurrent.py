@@ -1,5 +1,6 @@
 """A cell over time."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,18 @@ from seqattn_tf.scan import hold, to_time_major
 INITIALS = ("zeros", "learned")
 CONTEXTS = (None, "state", "input", "both")
 PIPELINED = 32  # rows from which on, in the plain loop on a CPU, the next inputs are projected while a step is taken
+
+
+@dataclasses.dataclass(frozen=True)
+class Kept:
+    """What a stateful network keeps from call to call: as in Keras, none of its weights."""
+
+    states: list[keras.Variable]  # [batch, units] each
+
+    @property
+    def batch(self) -> int:
+        """Rows of every call."""
+        return self.states[0].shape[0]
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
@@ -126,15 +139,10 @@ class Recurrent(Network):
         if self.stateful:
             if inputs_shape[0] is None:
                 raise ValueError(f"stateful: expected a known batch size. Received: inputs of shape {inputs_shape}")
-            self.kept = [
-                self.add_weight(
-                    name=f"state_{i}",
-                    shape=(inputs_shape[0], size),
-                    initializer=lambda shape, dtype, i=i: tf.cast(self.cell.get_initial_state(shape[0])[i], dtype),
-                    trainable=False,
-                )
-                for i, size in sizes
-            ]
+            first = self.cell.get_initial_state(inputs_shape[0])
+            self.kept = Kept(
+                [keras.Variable(state, trainable=False, dtype=self.variable_dtype, name="state") for state in first]
+            )
         self.built = True
 
     def reset_state(self) -> None:
@@ -142,19 +150,19 @@ class Recurrent(Network):
         if not self.stateful:
             raise ValueError("reset_state: expected a network with stateful=True. Received: stateful=False")
         if self.built:
-            self._keep(self.cell.get_initial_state(self.kept[0].shape[0]))
+            self._keep(self.cell.get_initial_state(self.kept.batch))
 
     def _keep(self, states: list[tf.Tensor]) -> None:
-        for variable, state in zip(self.kept, states, strict=True):
+        for variable, state in zip(self.kept.states, states, strict=True):
             variable.assign(tf.cast(state, variable.dtype))
 
     def _first_states(self, inputs: tf.Tensor, context: tf.Tensor | None) -> list[tf.Tensor]:
         if self.stateful:
-            return [tf.cast(variable, self.compute_dtype) for variable in self.kept]
+            return [tf.cast(variable, inputs.dtype) for variable in self.kept.states]
         if self.context in ("state", "both"):
             pairs = zip(self.first_kernels, self.first_biases, strict=True)
             return [tf.tanh(linear(context, kernel, bias)) for kernel, bias in pairs]
-        zeros = self.cell.get_initial_state(tf.shape(inputs)[0])
+        zeros = [tf.cast(state, inputs.dtype) for state in self.cell.get_initial_state(tf.shape(inputs)[0])]
         if self.initial == "learned":
             return [zero + tf.cast(own, zero.dtype) for zero, own in zip(zeros, self.first_biases, strict=True)]
         return zeros
@@ -165,8 +173,8 @@ class Recurrent(Network):
             raise ValueError(f"context: expected one with context={self.context!r} only. Received: {received}")
         if context is not None and context.shape.rank != 2:
             raise ValueError(f"context: expected [batch, n]. Received shape: {context.shape}")
-        if self.stateful and inputs.shape[0] != self.kept[0].shape[0]:
-            raise ValueError(f"stateful: expected batches of {self.kept[0].shape[0]}. Received: {inputs.shape[0]}")
+        if self.stateful and inputs.shape[0] not in (None, self.kept.batch):
+            raise ValueError(f"stateful: expected batches of {self.kept.batch}. Received: {inputs.shape[0]}")
 
     def _steps(
         self, inputs: tf.Tensor, context: tf.Tensor | None, mask: tf.Tensor | None, training: bool, compiled: bool
@@ -237,11 +245,13 @@ class Recurrent(Network):
     ) -> Reading:
         """The steps, one after the other."""
         self._check(inputs, context)
+        if self.stateful:
+            inputs = tf.ensure_shape(inputs, [self.kept.batch, None, None])
         keep = None if mask is None else to_time_major(mask)
         if initial_state is None:
             states = self._first_states(inputs, context)
         else:
-            states = [tf.cast(one, inputs.dtype) for one in checked_states(initial_state, self.state_size)]
+            states = checked_states(initial_state, self.state_size, inputs)
         ordered = to_time_major(inputs)
         compiled = compiles(self.jit_compile, ordered, training)
         step, elements = self._steps(ordered, context, keep, training, compiled)

@@ -110,11 +110,11 @@ class Stack(Network):
         parts = tf.split(sequence, [layer.output_size for layer in self.layers], axis=-1)
         return tf.concat([layer.ending(part, mask) for layer, part in zip(self.layers, parts, strict=True)], axis=-1)
 
-    def _first_states(self, initial_state: Any) -> list:
+    def _first_states(self, initial_state: Any, inputs: tf.Tensor) -> list:
         """The states of each layer."""
         if initial_state is None:
             return [None] * len(self.layers)
-        states = iter(checked_states(initial_state, self.state_size))
+        states = iter(checked_states(initial_state, self.state_size, inputs))
         return [[next(states) for _ in layer.state_size] for layer in self.layers]
 
     def _read(
@@ -128,8 +128,9 @@ class Stack(Network):
         """Layer by layer."""
         if context is not None and self.context is None:
             raise ValueError(f"context: expected a layer that takes one. Received: shape {context.shape}")
+        firsts = self._first_states(initial_state, inputs)
         below, found = inputs, []
-        for place, (layer, first) in enumerate(zip(self.layers, self._first_states(initial_state), strict=True)):
+        for place, (layer, first) in enumerate(zip(self.layers, firsts, strict=True)):
             seen = self.drop(below, training=training) if place else below
             seen = tf.concat([seen, inputs], axis=-1) if self.skip and place else seen
             own = layer.read(seen, first, mask, None if layer.context is None else context, training)

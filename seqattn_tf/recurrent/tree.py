@@ -160,14 +160,9 @@ class TreeRecurrent(Returning):
         places = ops.cumsum(ops.ones_like(mask, dtype="int32"), axis=1)[:, :-1]  # from 1 on
         return ops.concatenate([ops.cast(mask, "bool"), places < count], axis=1)
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """With `children`, the mask of the inputs is that of the nodes; `compute_mask` is not told of them."""
-        found = super().__call__(*arguments, **named)
-        given = dict(zip(self._names, arguments, strict=False)) | named
-        if self.return_sequences and given.get("children") is not None:
-            nodes = found[0] if self.return_state else found
-            nodes._keras_mask = mask_of(given["inputs"], given.get("mask"))
-        return found
+    def masks_on(self, inputs: Any, mask: Any = None, children: Any = None, **others: Any) -> Any:
+        """With `children`, the mask of the inputs is that of the nodes."""
+        return [mask_of(inputs, mask)] if self.return_sequences and children is not None else None
 
     def build(self, inputs_shape: Any) -> None:
         """Build the composition."""

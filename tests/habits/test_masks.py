@@ -165,6 +165,26 @@ def test_a_mask_given_by_its_place_goes_on_too():
         Recurrent("gru", units=3)(x, None, mask, None, None, x)
 
 
+def test_lists_are_masks_and_sparse_tensors_are_refused():
+    found = Recurrent("gru", units=3, return_sequences=True)(tf.constant(random(3, 5, UNITS)), mask=KEEP.tolist())
+    assert (found._keras_mask.numpy() == KEEP).all()
+    with pytest.raises(ValueError, match=r"crf.*: expected dense tensors"):
+        CRF(3)(tf.sparse.from_dense(random(3, 5, UNITS)))
+
+
+def test_a_given_mask_of_steps_reaches_the_loss():
+    tokens, words = keras.Input((3,), dtype="int32"), keras.Input((5, UNITS))
+    kept = keras.Input((3,), dtype="bool")
+    layer = AttentionDecoder(GRUCell(UNITS), Attention("dot"), vocabulary=5, mask_zero=True)
+    model = keras.Model([tokens, words, kept], layer(tokens, words, tokens_mask=kept)[0])
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="mean_with_sample_weight")
+    model.compile("sgd", loss)
+    keep = np.array([[1, 0, 1], [1, 1, 0], [1, 0, 0]], bool)
+    data, said = [TOKENS, random(3, 5, UNITS), keep], np.array([[3, 4, 2], [2, 2, 4], [2, 4, 4]])
+    each = tf.nn.sparse_softmax_cross_entropy_with_logits(said, model(data))
+    np.testing.assert_allclose(model.evaluate(data, said, verbose=0), each.numpy()[keep].mean(), rtol=1e-5)
+
+
 def test_beside_given_states():
     """Keras's own LSTM loses the mask there."""
     first = [tf.constant(random(3, 3, seed=9))] * 2
@@ -218,7 +238,8 @@ def test_masks_of_queries(score):
     np.testing.assert_allclose(weights.numpy()[KEEP].sum(-1), 1, atol=1e-6)
     assert all((mask.numpy() == KEEP).all() for mask in travelling([context, weights]))
     holes = np.array([[1, 0, 1, 0, 1]] * 3, bool)
-    context, _ = layer(features(), values, query_mask=tf.constant(holes))
+    context, weights = layer(features(), values, query_mask=tf.constant(holes))
+    assert all((mask.numpy() == holes).all() for mask in travelling([context, weights]))
     alone, _ = layer(tf.gather(features(mask_zero=False), [0, 2, 4], axis=1), values)
     np.testing.assert_allclose(context.numpy()[:, [0, 2, 4]], alone, atol=1e-6)
 
@@ -235,6 +256,7 @@ def test_masks_of_steps(kind, score):
     logits, weights = layer(tf.constant(tokens), values, tf.constant(SUMMARY), **{name: tf.constant(holes)})
     assert (logits.numpy()[~holes] == 0).all()
     assert (weights.numpy()[~holes] == 0).all()
+    assert all((mask.numpy() == holes).all() for mask in travelling([logits, weights]))
     for row, kept in enumerate([[0, 2, 3], [0, 1]]):
         alone, looks = layer(tf.constant(tokens[row : row + 1, kept]), values[row : row + 1], SUMMARY[row : row + 1])
         np.testing.assert_allclose(logits.numpy()[row, kept], alone[0], atol=1e-5)

@@ -165,6 +165,8 @@ def test_shapes_of_decoders_and_given_trees():
         assert layer.compute_output_shape(tokens, values, summary_shape=summary) == ((None, 7, wide), (None, 7, 5))
         given = keras.KerasTensor(tokens, "int32"), keras.KerasTensor(values), keras.KerasTensor(summary)
         assert shapes_of(layer(*given)) == ((None, 7, wide), (None, 7, 5))
+    several = AttentionDecoder(GRUCell(3), [Attention(units=3), Attention("general")], vocabulary=9)
+    assert several.compute_output_shape(tokens, values) == ((None, 7, 9), (None, 7, 10))
     layer = TreeRecurrent("binary", units=3, return_sequences=True)
     assert layer.compute_output_shape((None, 5, 4), children_shape=(None, 5, 2)) == (None, 5, 3)
     assert layer(keras.KerasTensor((None, 5, 4)), children=keras.KerasTensor((None, 5, 2), "int32")).shape == (

@@ -97,7 +97,7 @@ def test_bad_arguments_are_refused():
     with pytest.raises(ValueError, match=r"residual: expected layers of one width. Received: \[4, 5\]"):
         Stack([Recurrent("gru", units=4), Recurrent("gru", units=5)], residual=True)
     layer = Stack("gru", units=UNITS, depth=2)
-    with pytest.raises(ValueError, match=r"initial_state: expected states of \[4, 4\]\. Received: of \[4\]"):
+    with pytest.raises(ValueError, match=r"initial_state: expected \[\(4, 4\), \(4, 4\)\]\. Received: \[\(4, 4\)\]"):
         layer(INPUTS, initial_state=[[tf.zeros([BATCH, UNITS])]])
     with pytest.raises(ValueError, match="context: expected a layer that takes one"):
         layer(INPUTS, context=CONTEXT)

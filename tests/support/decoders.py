@@ -90,7 +90,7 @@ class DecoderTests:
             decoder.begin(values, mask, first)
         with pytest.raises(ValueError, match="initial_state: expected none beside a summary"):
             decoder(given, values, summary, initial_state=first)
-        with pytest.raises(ValueError, match=r"initial_state: expected states of \[.*Received: of \[6\]"):
+        with pytest.raises(ValueError, match=r"initial_state: expected \[.*Received: \[\(3, 6\)\]"):
             decoder(given, values, initial_state=[summary])
         with pytest.raises(ValueError, match="summary: expected a call with one, as when it was built"):
             decoder(given, values)

@@ -44,7 +44,7 @@ class DropoutCell(WrapperCell):
         if not self.rate:
             return ()
         leading = [size_of(inputs, axis) for axis in range(inputs.shape.rank - 1)]
-        ones = tf.ones([leading[-1], self.cell.dropped_size], self.compute_dtype)
+        ones = tf.ones([leading[-1], self.cell.dropped_size], inputs.dtype)
         factors = keras.random.dropout(ones, self.rate, seed=self.seed_generator)
         return (tf.broadcast_to(factors, [*leading, self.cell.dropped_size]),)
 
