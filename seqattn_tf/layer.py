@@ -5,6 +5,7 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 
@@ -94,8 +95,9 @@ class Masked(keras.layers.Layer):
         moved = dict(zip(self._names[place:], arguments[place:], strict=False))
         if moved and len(arguments) <= len(self._names) and not moved.keys() & named.keys():
             arguments, named = arguments[:place], {**named, **moved}
-        if isinstance(named.get("mask"), (list, tuple)):  # Keras would let its first number travel on
-            named["mask"] = tf.convert_to_tensor(named["mask"])
+        for name, one in named.items():
+            if name.endswith("mask") and isinstance(one, (list, tuple, np.ndarray)):
+                named[name] = tf.convert_to_tensor(one)  # of a list, Keras would let the first number travel on
         found = super().__call__(*arguments, **named)
         masks = self.masks_on(**dict(zip(self._names, arguments, strict=False)), **named)
         for tensor, mask in zip(keras.tree.flatten(found), masks or (), strict=False):
