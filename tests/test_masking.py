@@ -41,9 +41,10 @@ def test_half_precision_sums_do_not_overflow():
     assert np.isfinite(masked_logsumexp(tf.zeros([1, 2], tf.float16), tf.constant([[False, False]])))
 
 
-def test_masks_must_be_boolean():
-    with pytest.raises(ValueError, match=r"mask: expected booleans, True = keep\. Received: int32"):
-        checked_mask(tf.constant([[1, 0]]))
+def test_masks_are_boolean_or_whole_numbers():
+    assert checked_mask(tf.constant([[2, 0]])).numpy().tolist() == [[True, False]]
+    with pytest.raises(ValueError, match=r"mask: expected booleans, True = keep\. Received: float32"):
+        checked_mask(tf.constant([[1.0, 0.0]]))
 
 
 def test_softmax_gradient():

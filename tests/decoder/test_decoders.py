@@ -136,6 +136,7 @@ class TestSeveralAttentions(DecoderTests):
         np.testing.assert_allclose(one.attention[:, 0], two.attention, atol=1e-6)
 
 
+@pytest.mark.slow
 class TestSeveralOfLuong(TestSeveralAttentions):
     @classmethod
     def make(cls, dtype="float32"):

@@ -242,7 +242,7 @@ def test_wrong_arguments_are_refused():
         lambda: CRF(3, use_kernel=False)(tf.zeros([2, 4, 5])),
     )
     layer = built(TAGS)
-    refused(r"mask: expected booleans", lambda: layer(INPUTS, mask=MASK.astype(int)))
+    refused(r"mask: expected booleans", lambda: layer(INPUTS, mask=MASK.astype("float32")))
     refused(r"mask: expected \(6, 4\), as the inputs\. Received: \(6, 3\)", lambda: layer(INPUTS, mask=MASK[:, :3]))
     refused(r"scores: expected \[batch, time, 3\]\. Received: shape \(6, 4, 5\)", lambda: layer.marginals(INPUTS))
     scores = layer(INPUTS)["scores"]

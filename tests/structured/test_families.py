@@ -22,7 +22,11 @@ FAMILIES = {
 KINDS = ("chain", "segments", "projective", "spanning")  # one of each, where it takes long
 
 
-@pytest.fixture(params=FAMILIES)
+def quick_for(names, quick):
+    return [name if name in quick else pytest.param(name, marks=pytest.mark.slow) for name in names]
+
+
+@pytest.fixture(params=quick_for(FAMILIES, KINDS))
 def family(request):
     return FAMILIES[request.param]
 
@@ -49,7 +53,8 @@ def divergence(build, *scores, xla=False):
     return found, [g.numpy() for g in gradients]
 
 
-@pytest.mark.parametrize(("name", "xla"), [*((n, False) for n in FAMILIES), *((n, True) for n in KINDS)])
+@pytest.mark.parametrize("name", quick_for(FAMILIES, KINDS))
+@pytest.mark.parametrize("xla", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_divergence_where_one_side_has_no_structure(name, xla):
     """In the first row the other has none, in the second this one, in the third both have some."""
     build, shapes = FAMILIES[name]

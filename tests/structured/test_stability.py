@@ -37,7 +37,10 @@ def compare(build, *scores, xla=False, atol=1e-5, summed=None):
     return wide
 
 
-@pytest.mark.parametrize(("method", "xla"), [("scan", False), ("scan", True), ("prefix", False)])
+PREFIX = pytest.param("prefix", False, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("method", "xla"), [("scan", False), ("scan", True), PREFIX])
 def test_ten_thousand_positions(method, xla):
     unary, pairwise = random(1, 10_000, 4), random(4, 4, seed=1)
     atol = 1e-5 if method == "scan" else 5e-5  # products of all lengths round a little more than steps
@@ -132,6 +135,7 @@ def third_order(build):
     return function
 
 
+@pytest.mark.slow
 def test_third_derivatives_in_a_graph():
     unary = random(1, 20, 3)
     unary[:, :10, 0] += 20

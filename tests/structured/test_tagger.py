@@ -138,7 +138,10 @@ def test_a_mask_as_argument_tf_data_any_length_and_xla(trained, tmp_path):
     np.testing.assert_array_equal(again(words)["tags"], model(words)["tags"])
 
 
-@pytest.mark.parametrize(("time", "shape"), [(3, [None, None]), (3, [2, None]), (None, [None, 3]), (3, None)], ids=str)
+SHAPES = [(3, [None, None]), (None, [None, 3]), (3, None), pytest.param(3, [2, None], marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize(("time", "shape"), SHAPES, ids=str)
 def test_labels_of_which_more_or_less_is_known_than_of_the_tags(time, shape):
     rng = np.random.default_rng(0)
     features, labels = rng.normal(size=(2, 3, 5)).astype("float32"), rng.integers(0, 4, (2, 3))
