@@ -109,9 +109,7 @@ RESULTS = {
 
 
 @pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize(
-    "result", [r if n < 2 else pytest.param(r, marks=pytest.mark.slow) for n, r in enumerate(RESULTS)]
-)
+@pytest.mark.parametrize("result", quick_for(RESULTS, ["marginals"]))
 def test_vectorized_map_is_one_by_one(name, result):
     """Three batches at once; a single one would hide what is mixed up between them."""
     build, shapes = FAMILIES[name]

@@ -47,6 +47,7 @@ def test_ten_thousand_positions(method, xla):
     compare(lambda u, p: LinearChain(u, p, method=method), unary, pairwise, xla=xla, atol=atol)
 
 
+@pytest.mark.slow
 def test_ten_thousand_positions_in_segments():
     """Each position may be off by a rounding, on some processors all in the same direction."""
     summed = 10_000 * np.finfo("float32").eps
@@ -188,6 +189,7 @@ def test_many_best_trees_are_different_trees():
     np.testing.assert_array_equal(found.scores[0], np.sort(found.scores[0])[::-1])
 
 
+@pytest.mark.slow
 def test_trees_with_scores_far_apart():
     compare(lambda a: ProjectiveTree(a), 100 * random(2, 12, 13), atol=1e-3)
     compare(lambda a: ProjectiveTree(a, single_root=False), random(2, 30, 31))

@@ -138,7 +138,8 @@ def test_a_mask_as_argument_tf_data_any_length_and_xla(trained, tmp_path):
     np.testing.assert_array_equal(again(words)["tags"], model(words)["tags"])
 
 
-SHAPES = [(3, [None, None]), (None, [None, 3]), (3, None), pytest.param(3, [2, None], marks=pytest.mark.slow)]
+RARE = [pytest.param(3, shape, marks=pytest.mark.slow) for shape in ([2, None], None)]
+SHAPES = [(3, [None, None]), (None, [None, 3]), *RARE]
 
 
 @pytest.mark.parametrize(("time", "shape"), SHAPES, ids=str)
