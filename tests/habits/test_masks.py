@@ -30,9 +30,9 @@ ASKED, SUMMARY = random(3, UNITS, seed=3), random(3, UNITS, seed=4)
 CHILDREN = np.array([[[1, 2], [-1, -1], [-1, -1], [-1, -1], [-1, -1]]] * 3)
 
 
-def masked(words=WORDS, name="embedding", mask_zero=True):
-    """Features of words with a mask that travels."""
-    layer = keras.layers.Embedding(9, UNITS, mask_zero=mask_zero, name=name)
+def masked(mask_zero=True):
+    """What makes features of words, with a mask that travels."""
+    layer = keras.layers.Embedding(9, UNITS, mask_zero=mask_zero)
     layer.build()
     layer.set_weights([random(9, UNITS)])
     return layer
@@ -43,9 +43,9 @@ def decoder(kind, score="dot"):
     return lambda: kind(GRUCell(UNITS), Attention(score, units=3), **size)
 
 
-def first_is(values):
+def alone(layer, x, **mask):
     """The values are the layer's first argument."""
-    return lambda layer, x, **mask: layer(x, **mask)
+    return layer(x, **mask)
 
 
 def asked(*before, **more):
@@ -53,19 +53,19 @@ def asked(*before, **more):
     return lambda layer, x, **mask: layer(*map(tf.constant, before), x, **more, **mask)
 
 
-# layer, how it is called with values, what is masked in it, and which masks go on: "in" the one that came, None none
+# layer, how it is called with values, and which masks go on: "in" the one that came, None none
 LAYERS = {
-    "Recurrent": (lambda: Recurrent("lstm", units=3), first_is, None),
-    "Recurrent, sequences": (lambda: Recurrent("lstm", units=3, return_sequences=True), first_is, "in"),
-    "Recurrent, all": (lambda: Recurrent("lstm", units=3, **ALL), first_is, ["in", None, None]),
-    "Recurrent, reverse": (lambda: Recurrent("gru", units=3, reverse=True, return_state=True), first_is, [None, None]),
-    "Bidirectional": (lambda: Bidirectional("lstm", units=3), first_is, None),
-    "Bidirectional, all": (lambda: Bidirectional("gru", units=3, **ALL), first_is, ["in", None, None]),
-    "Stack": (lambda: Stack("gru", units=4, depth=2, residual=True), first_is, None),
-    "Stack, sequences": (lambda: Stack("gru", units=3, depth=2, return_sequences=True), first_is, "in"),
-    "TreeRecurrent": (lambda: TreeRecurrent("binary", units=3), first_is, None),
-    "AttentionPooling": (lambda: AttentionPooling(3), first_is, [None, None]),
-    "CRF": (lambda: CRF(3), first_is, ["in", "in", None]),
+    "Recurrent": (lambda: Recurrent("lstm", units=3), alone, None),
+    "Recurrent, sequences": (lambda: Recurrent("lstm", units=3, return_sequences=True), alone, "in"),
+    "Recurrent, all": (lambda: Recurrent("lstm", units=3, **ALL), alone, ["in", None, None]),
+    "Recurrent, reverse": (lambda: Recurrent("gru", units=3, reverse=True, return_state=True), alone, [None, None]),
+    "Bidirectional": (lambda: Bidirectional("lstm", units=3), alone, None),
+    "Bidirectional, all": (lambda: Bidirectional("gru", units=3, **ALL), alone, ["in", None, None]),
+    "Stack": (lambda: Stack("gru", units=4, depth=2, residual=True), alone, None),
+    "Stack, sequences": (lambda: Stack("gru", units=3, depth=2, return_sequences=True), alone, "in"),
+    "TreeRecurrent": (lambda: TreeRecurrent("binary", units=3), alone, None),
+    "AttentionPooling": (lambda: AttentionPooling(3), alone, [None, None]),
+    "CRF": (lambda: CRF(3), alone, ["in", "in", None]),
     "Attention": (lambda: Attention("dot"), asked(ASKED), [None, None]),
     "Attention, several": (lambda: Attention("dot"), asked(random(3, 2, UNITS)), [None, None]),
     "MemoryHops": (lambda: MemoryHops(2), asked(ASKED), [None, None]),
@@ -79,7 +79,6 @@ LAYERS = {
 def case(request):
     """A layer that has weights, how it is called, and which masks go on."""
     make, call, out = LAYERS[request.param]
-    call = call(None) if call is first_is else call
     layer = make()
     call(layer, masked()(WORDS), mask=None)
     for number, weight in enumerate(layer.trainable_variables):
