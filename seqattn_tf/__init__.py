@@ -16,6 +16,7 @@ _ROOMS = (
     "answer",
     "layer",
     "masking",
+    "named",
     "replay",
     "scan",
     "linear",

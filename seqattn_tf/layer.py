@@ -1,55 +1,11 @@
-"""What the layers of the house share: found by name, made of parts, masks that travel."""
+"""What the layers of the house share: made of parts, masks that travel."""
 
 import inspect
-from numbers import Integral
 from typing import Any, ClassVar
 
 import keras
 import numpy as np
 import tensorflow as tf
-
-
-def checked_count(name: str, value: Any) -> int:
-    """The value itself, a positive integer; anything else is refused.
-
-    >>> checked_count("units", 8)
-    8
-    """
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name}: expected a positive integer. Received: {value!r}")
-    return int(value)
-
-
-class Named:
-    """A family of classes found by the name each carries.
-
-    The head of a family sets `registry = {}`; a member sets `name_in_registry`.
-
-    >>> class Colour(Named):
-    ...     registry = {}
-    >>> class Red(Colour):
-    ...     name_in_registry = "red"
-    >>> type(Colour.get("red")).__name__
-    'Red'
-    """
-
-    registry: ClassVar[dict[str, type]]
-    name_in_registry: ClassVar[str]
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if "name_in_registry" in cls.__dict__:
-            cls.registry[cls.name_in_registry] = cls
-
-    @classmethod
-    def get(cls, choice: Any, **arguments: Any) -> Any:
-        """The object of that name, made with the arguments; or the given object as it is."""
-        if isinstance(choice, cls):
-            return choice
-        if choice not in cls.registry:
-            family, names = cls.__name__, sorted(cls.registry)
-            raise ValueError(f"{family.lower()}: expected one of {names} or a {family}. Received: {choice!r}")
-        return cls.registry[choice](**arguments)
 
 
 def as_tensor(values: Any, dtype: Any) -> Any:

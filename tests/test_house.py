@@ -17,7 +17,7 @@ HOMES = {"seqattn_tf": "seqattn_tf", **{room: f"seqattn_tf.{room}" for room in (
 # Imports go down only: a room sees itself and the layers before its own, never a sibling.
 LAYERS = [
     ["seqattn_tf"],  # the package's own __init__: version and lazy names
-    ["answer", "aside", "layer", "masking", "replay", "scan"],
+    ["answer", "aside", "layer", "masking", "named", "replay", "scan"],
     ["linear", "recurrence"],
     ["structured"],
     ["attention"],

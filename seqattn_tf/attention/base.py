@@ -12,9 +12,10 @@ from typing import Any, ClassVar, NamedTuple
 import keras
 import tensorflow as tf
 
-from seqattn_tf.layer import Composed, Named, as_tensor
+from seqattn_tf.layer import Composed, as_tensor
 from seqattn_tf.linear import linear
 from seqattn_tf.masking import blank, checked_mask, mask_of, masked_values
+from seqattn_tf.named import Named
 from seqattn_tf.replay import product
 from seqattn_tf.scan import scan, to_time_major
 

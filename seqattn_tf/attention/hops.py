@@ -6,9 +6,10 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.attention.base import Alignment, Attention, Memory
-from seqattn_tf.layer import Composed, checked_count
+from seqattn_tf.layer import Composed
 from seqattn_tf.linear import linear
 from seqattn_tf.masking import blank, masked_values
+from seqattn_tf.named import checked_count
 
 TYINGS = ("adjacent", "layerwise")
 

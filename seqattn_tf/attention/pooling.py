@@ -6,9 +6,10 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.attention.base import Alignment
-from seqattn_tf.layer import Composed, checked_count
+from seqattn_tf.layer import Composed
 from seqattn_tf.linear import linear
 from seqattn_tf.masking import masked_values
+from seqattn_tf.named import checked_count
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 import keras
 import tensorflow as tf
 
-from seqattn_tf.layer import Named, checked_count
 from seqattn_tf.linear import linear
+from seqattn_tf.named import Named, checked_count
 from seqattn_tf.replay import compiling
 from seqattn_tf.scan import size_of
 

@@ -8,9 +8,9 @@ import tensorflow as tf
 
 from seqattn_tf.cells import Cell
 from seqattn_tf.decoder.base import Decoder, DecoderMemory, DecoderState, SharedMemory, kept_steps, time_mask
-from seqattn_tf.layer import Named
 from seqattn_tf.linear import linear
 from seqattn_tf.masking import masked_softmax
+from seqattn_tf.named import Named
 from seqattn_tf.recurrence import compiles, recur
 from seqattn_tf.scan import scan, to_time_major
 

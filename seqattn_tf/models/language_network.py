@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
-from seqattn_tf.layer import checked_count
 from seqattn_tf.linear import linear
+from seqattn_tf.named import checked_count
 from seqattn_tf.recurrent import Recurrent
 
 States = list[list[tf.Tensor]]  # of each layer

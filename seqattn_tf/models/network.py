@@ -9,8 +9,8 @@ from seqattn_tf.attention import Attention
 from seqattn_tf.cells import Cell
 from seqattn_tf.decoder import DecoderMemory, DecoderState
 from seqattn_tf.decoder.symbols import SymbolDecoder
-from seqattn_tf.layer import checked_count
 from seqattn_tf.models.turns import Turns, fold, unfold
+from seqattn_tf.named import checked_count
 from seqattn_tf.recurrent import Bidirectional, HierarchicalEncoder, Recurrent, Stack
 
 ENCODERS = ("bidirectional", "forward", "hierarchical")

@@ -11,10 +11,10 @@ import tensorflow as tf
 from seqattn_tf.cells import Cell
 from seqattn_tf.explain import draw_alignment
 from seqattn_tf.explain.surprise import draw_running
-from seqattn_tf.layer import checked_count
 from seqattn_tf.linear import linear
 from seqattn_tf.models.base import Model
 from seqattn_tf.models.texts import Said, TextModel, one_each, packed, said, silence
+from seqattn_tf.named import checked_count
 from seqattn_tf.recurrent import Recurrent, Stack
 from seqattn_tf.scan import hold
 from seqattn_tf.text.rules import PAD, SymbolRules

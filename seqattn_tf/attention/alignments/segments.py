@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.attention.alignments.structured import StructuredAlignment
-from seqattn_tf.layer import checked_count
+from seqattn_tf.named import checked_count
 from seqattn_tf.scan import size_of
 from seqattn_tf.structured.packing import Packing
 from seqattn_tf.structured.segments import SemiMarkov

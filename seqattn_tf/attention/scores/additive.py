@@ -6,8 +6,8 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.attention.base import Score
-from seqattn_tf.layer import checked_count
 from seqattn_tf.linear import linear
+from seqattn_tf.named import checked_count
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")

@@ -7,8 +7,8 @@ import tensorflow as tf
 
 from seqattn_tf.attention.base import first_kept
 from seqattn_tf.attention.scores.additive import AdditiveScore
-from seqattn_tf.layer import checked_count
 from seqattn_tf.linear import linear
+from seqattn_tf.named import checked_count
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")

@@ -1,0 +1,62 @@
+"""What families share: members found by their names, arguments checked. No TensorFlow is needed for it."""
+
+import inspect
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, ClassVar
+
+
+def checked_count(name: str, value: Any) -> int:
+    """The value itself, a positive integer; anything else is refused.
+
+    >>> checked_count("units", 8)
+    8
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name}: expected a positive integer. Received: {value!r}")
+    return int(value)
+
+
+class Named:
+    """A family of classes found by the name each carries.
+
+    The head of a family sets `registry = {}`; a member sets `name_in_registry`.
+
+    >>> class Colour(Named):
+    ...     registry = {}
+    >>> class Red(Colour):
+    ...     name_in_registry = "red"
+    >>> type(Colour.get("red")).__name__
+    'Red'
+    """
+
+    registry: ClassVar[dict[str, type]]
+    name_in_registry: ClassVar[str]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "name_in_registry" in cls.__dict__:
+            cls.registry[cls.name_in_registry] = cls
+
+    @classmethod
+    def get(cls, choice: Any, **arguments: Any) -> Any:
+        """The object of that name, made with the arguments; or the given object as it is."""
+        if isinstance(choice, cls):
+            return choice
+        if choice not in cls.registry:
+            family, names = cls.__name__, sorted(cls.registry)
+            raise ValueError(f"{family.lower()}: expected one of {names} or a {family}. Received: {choice!r}")
+        return cls.registry[choice](**arguments)
+
+
+def arguments_of(made: Callable[..., Any], settings: Any) -> dict[str, Any]:
+    """Those attributes of `settings` that `made` takes as arguments, by name.
+
+    >>> class Settings:
+    ...     units, rate = 8, 0.1
+    >>> def network(size, units=4): ...
+    >>> arguments_of(network, Settings)
+    {'units': 8}
+    """
+    names = inspect.signature(made).parameters
+    return {name: getattr(settings, name) for name in names if hasattr(settings, name)}
