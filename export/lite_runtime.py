@@ -1,4 +1,4 @@
-"""A LiteRT export at work, on a device without TensorFlow.
+"""A LiteRT export at work, on a device without TensorFlow: with NumPy, and ai-edge-litert or tflite-runtime.
 
 model = LiteModel("lite/pronounce")
 model.answer(["hello"])[0].text
@@ -8,11 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from ai_edge_litert.interpreter import Interpreter
 
 from seqattn_tf.answer import Answer
 from seqattn_tf.export import manifest
 from seqattn_tf.text.rules import PAD, SymbolRules, as_texts
+
+try:
+    from ai_edge_litert.interpreter import Interpreter
+except ImportError:  # the older name of the same thing, which small boards have
+    from tflite_runtime.interpreter import Interpreter
 
 
 class LiteModel:

@@ -29,7 +29,8 @@ def hold(mask: tf.Tensor, new: Any, old: Any) -> Any:
 
 def _at_least_one(tensor: tf.Tensor) -> tf.Tensor:
     missing = tf.maximum(1 - tf.shape(tensor)[0], 0)
-    return tf.pad(tensor, [[0, missing]] + [[0, 0]] * (tensor.shape.rank - 1))
+    numbers = tf.cast(tensor, tf.int32) if tensor.dtype == tf.bool else tensor  # LiteRT before 2.20 pads no booleans
+    return tf.cast(tf.pad(numbers, [[0, missing]] + [[0, 0]] * (tensor.shape.rank - 1)), tensor.dtype)
 
 
 def scan(

@@ -1,32 +1,19 @@
 """The wheel: all four source folders under one import name, safe from a user's own `training/` folder."""
 
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
 import zipfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-ROOMS = {"seqattn_tf": "seqattn_tf", **{room: f"seqattn_tf/{room}" for room in ("training", "export", "serving")}}
+from support.tree import ROOMS, copy_of_tree
 
 
 def run(*command: object, **options) -> str:
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=300, **options)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout
-
-
-def copy_of_tree(to: Path) -> Path:
-    """A copy to build in: `build/` of an earlier build beside the sources would leak into the wheel."""
-    for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE", *ROOMS, "tests", "benchmarks"):
-        if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, to / name, ignore=shutil.ignore_patterns("__pycache__"))
-        elif (ROOT / name).exists():
-            to.mkdir(exist_ok=True)
-            shutil.copy(ROOT / name, to / name)
-    return to
 
 
 def check_contents(wheel: Path, tree: Path) -> None:

@@ -43,10 +43,12 @@ def _product(left: tf.Tensor, right: tf.Tensor) -> tf.Tensor:
 
 def _log_odds(scores: tf.Tensor, pairwise: tf.Tensor, kept: _Kept) -> tf.Tensor:
     """`f` on either way: `[source, 2, rows], [2, 2, 2, 1] -> [source, 2, rows]`."""
-    inner, gone = (tf.cast(places, scores.dtype)[:, None, None] for places in (kept.inner, ~kept.all))
-    unit = tf.reshape(tf.constant([[0.0, _NEVER], [_NEVER, 0.0]], scores.dtype), [2, 2, 1, 1])
+    inner, gone = (tf.cast(places, scores.dtype)[:, None] for places in (kept.inner, ~kept.all))
+    unit = tf.reshape(tf.constant([0.0, _NEVER, _NEVER, 0.0], scores.dtype), [4, 1, 1])
     larger = tf.nn.relu(scores)  # a place that is not kept has the score 0: with the unit matrix, nothing changes
-    matrices = inner * pairwise + gone * unit + tf.stack([-larger, scores - larger], axis=1)[:, None]
+    flat = inner * tf.reshape(pairwise, [4, 2, 1]) + gone * unit  # older LiteRT multiplies four axes at most
+    matrices = tf.reshape(flat, [size_of(scores, 0), 2, 2, 2, size_of(scores, 2)])
+    matrices += tf.stack([-larger, scores - larger], axis=1)[:, None]
     found = prefixes(_product, matrices)
     return found[:, 0, 1] - found[:, 0, 0]
 

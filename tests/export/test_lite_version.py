@@ -1,0 +1,105 @@
+"""What a LiteRT file needs: read as TensorFlow's own reader does, and little enough for small boards."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support.edge import FAMILIES, small
+from tensorflow.lite.tools import flatbuffer_utils
+
+from seqattn_tf.export.lite import convert
+from seqattn_tf.export.lite_version import least_runtime
+
+BOARDS = (2, 14)  # the last release of tflite-runtime
+SLOW = ("a chain", "greedy")  # the one takes longest, and the other has no op that a beam has not
+
+
+def plain(function, *shape):
+    """A function of one tensor as a LiteRT file."""
+    traced = tf.function(function, autograph=False).get_concrete_function(tf.TensorSpec(shape))
+    return tf.lite.TFLiteConverter.from_concrete_functions([traced], tf.Module()).convert()
+
+
+@pytest.fixture(scope="module")
+def file():
+    return plain(tf.cumsum, 3)
+
+
+def by_tensorflow(file):
+    model = flatbuffer_utils.convert_bytearray_to_object(bytearray(file))
+    [entry] = [entry for entry in model.metadata if entry.name == b"min_runtime_version"]
+    return bytes(model.buffers[entry.buffer].data).rstrip(b"\0").decode()
+
+
+def changed(file, change):
+    """The file with its metadata changed, as TensorFlow writes it."""
+    model = flatbuffer_utils.convert_bytearray_to_object(bytearray(file))
+    change(model)
+    return bytes(flatbuffer_utils.convert_object_to_bytearray(model))
+
+
+def numbers(version):
+    return tuple(map(int, version.split(".")[:2]))
+
+
+def test_it_reads_what_tensorflow_reads(file, preset):
+    files = plain(lambda x: x + 1, 3), file, convert(preset), plain(lambda x: tf.pad(x > 0, [[1, 1]]), 3)
+    found = [least_runtime(one) for one in files]
+    assert found == [by_tensorflow(one) for one in files]
+    assert len(set(found)) > 2
+    assert numbers(found[2]) <= BOARDS < numbers(found[3])
+
+
+@pytest.mark.parametrize(
+    "family", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in FAMILIES]
+)
+def test_every_family_runs_on_small_boards(family):
+    assert numbers(least_runtime(convert(small(family)))) <= BOARDS
+
+
+def test_a_broken_file_is_refused(file):
+    whole = least_runtime(file)
+    for size in range(len(file)):
+        try:
+            assert least_runtime(file[:size]) == whole  # what was cut off stands behind it
+        except ValueError as error:
+            assert str(error).startswith("model: expected a ")  # noqa: PT017
+    with pytest.raises(ValueError, match=r"model: expected a LiteRT file\. Received: 0 bytes of something else"):
+        least_runtime(b"")
+    with pytest.raises(ValueError, match=r"model: expected a LiteRT file\. Received: 10 bytes of something else"):
+        least_runtime(b"PK\3\4 a zip")
+    with pytest.raises(ValueError, match=r"model: expected a whole LiteRT file\. Received: 40 bytes of one"):
+        least_runtime(file[:40])
+
+
+def test_flipped_bytes_give_a_version_or_a_refusal(file):
+    rng = np.random.default_rng(0)
+    for place in rng.integers(8, len(file), 3000):
+        broken = bytearray(file)
+        broken[place] = rng.integers(256)
+        try:
+            numbers(least_runtime(bytes(broken)))
+        except ValueError as error:
+            assert str(error).startswith("model: expected a ")  # noqa: PT017
+
+
+def test_a_file_that_does_not_say_is_refused(file):
+    def silent(model):
+        model.metadata = []
+
+    def odd(model):
+        [entry] = [entry for entry in model.metadata if entry.name == b"min_runtime_version"]
+        model.buffers[entry.buffer].data = list(b"soon")
+
+    with pytest.raises(ValueError, match=r"expected a LiteRT file with a min_runtime_version\. Received: nothing"):
+        least_runtime(changed(file, silent))
+    with pytest.raises(ValueError, match=r"expected a LiteRT file with a min_runtime_version\. Received: 'soon'"):
+        least_runtime(changed(file, odd))
+
+
+def test_neither_tensorflow_nor_an_interpreter_is_loaded():
+    heavy = "{'tensorflow', 'numpy', 'ai_edge_litert'}"
+    code = f"import sys, seqattn_tf.export.lite_version; print({heavy} & {{*sys.modules}})"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"

@@ -1,0 +1,48 @@
+"""A small model of every family that goes to LiteRT, its choices clear."""
+
+import keras
+
+from seqattn_tf.models import EncoderDecoder, Seq2Seq
+from seqattn_tf.models.language import LanguageModel, LanguageNetwork
+from seqattn_tf.models.reader import Reader, ReaderNetwork
+from seqattn_tf.text import SymbolRules
+
+LETTERS, SOUNDS = SymbolRules(tuple("abc")), SymbolRules(("A", "B"), split="spaces")
+TEXTS = ["", "a", "ab", "cab", "c?a", "abcabcabcabcabcabcabcab"]
+
+
+def clear(network):
+    """Weights so large that rounding turns no choice."""
+    network.build()
+    for weight in network.weights:
+        weight.assign(3 * weight.numpy())
+    return network
+
+
+def pairs(**settings):
+    network = EncoderDecoder(LETTERS.size, SOUNDS.size, units=6, embedding=4, **settings)
+    return Seq2Seq(clear(network), LETTERS, SOUNDS, max_target=5, beam=4, alternatives=3)
+
+
+def reader(outputs, *labels):
+    return Reader(clear(ReaderNetwork(LETTERS.size, outputs=outputs, units=4)), LETTERS, *labels)
+
+
+def language(**settings):
+    return LanguageModel(clear(LanguageNetwork(LETTERS.size, units=6)), LETTERS, max_target=5, **settings)
+
+
+FAMILIES = {
+    "a chain": lambda: pairs(align="crf"),
+    "turns": lambda: pairs(encoder="hierarchical", turn_mark=LETTERS.ids["c"], decoder="luong"),
+    "labels": lambda: reader(2, ("no", "yes")),
+    "numbers": lambda: reader(0),
+    "sampling": language,
+    "greedy": lambda: language(temperature=0.0),
+    "beam": lambda: language(beam=3),
+}
+
+
+def small(family):
+    keras.utils.set_random_seed(3)
+    return FAMILIES[family]()

@@ -1,0 +1,18 @@
+"""The source tree as something to build from."""
+
+import shutil
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = {"seqattn_tf": "seqattn_tf", **{room: f"seqattn_tf/{room}" for room in ("training", "export", "serving")}}
+
+
+def copy_of_tree(to: Path) -> Path:
+    """A copy to build in: `build/` of an earlier build beside the sources would leak into the wheel."""
+    for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE", *ROOMS, "tests", "benchmarks"):
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, to / name, ignore=shutil.ignore_patterns("__pycache__"))
+        elif (ROOT / name).exists():
+            to.mkdir(exist_ok=True)
+            shutil.copy(ROOT / name, to / name)
+    return to
