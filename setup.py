@@ -31,7 +31,7 @@ setup(
     package_dir=ROOMS,
     package_data={
         "seqattn_tf": ["presets/*/*", "presets/*/assets/*"],
-        "seqattn_tf.serving.front.page": ["*.html", "*.css", "*.js", "*.svg", "views/*.js"],
+        "seqattn_tf.serving.front.page": ["*.html", "*.css", "*.js", "*.svg", "inputs/*.js", "views/*.js"],
     },
     entry_points={"console_scripts": ["seqattn=seqattn_tf.cli:main"]},
     install_requires=[

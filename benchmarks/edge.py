@@ -25,7 +25,7 @@ def milliseconds(answer: Callable[[list[str]], object], words: list[str]) -> lis
 
 def main() -> None:
     """Print both and the ratio."""
-    words = list(dict.fromkeys(pair.source for pair in cmudict.load().test))[::60]
+    words = list(dict.fromkeys(example.key for example in cmudict.load().test))[::60]
     model = open_model("pronounce")
     with tempfile.TemporaryDirectory() as folder:
         path = export(find("pronounce"), Path(folder) / "models" / "pronounce").lite

@@ -92,18 +92,19 @@ def recurrent(peer: bool) -> None:
 def tensorflow_step(network: keras.Model, arrays: list[np.ndarray]) -> Callable[[], object]:
     """A training step of a network, compiled as the network says."""
     source, shifted, target = (tf.constant(array) for array in arrays)
+    inputs = {"text_ids": source, "shifted": shifted}
     optimizer = keras.optimizers.Adam(1e-3, global_clipnorm=1.0)
-    network((source, shifted))
+    network(inputs)
     optimizer.build(network.trainable_variables)
 
     @tf.function(autograph=False)
-    def step(source: tf.Tensor, shifted: tf.Tensor, target: tf.Tensor) -> None:
+    def step(inputs: dict[str, tf.Tensor], target: tf.Tensor) -> None:
         with tf.GradientTape() as tape:
-            logits = network((source, shifted), training=True)
+            logits = network(inputs, training=True)
             loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(target, logits))
         optimizer.apply(tape.gradient(loss, network.trainable_variables), network.trainable_variables)
 
-    return lambda: step(source, shifted, target)
+    return lambda: step(inputs, target)
 
 
 def encoder_decoder(units: int, peer: bool) -> None:
@@ -111,8 +112,8 @@ def encoder_decoder(units: int, peer: bool) -> None:
     arrays = [np.random.default_rng(i).integers(1, SYMBOLS, (PAIRS, LENGTH)).astype("int32") for i in range(3)]
     sizes = {"units": units, "embedding": EMBEDDING}
     ways = {
-        "ours": tensorflow_step(EncoderDecoder(SYMBOLS, SYMBOLS, **sizes), arrays),
-        "ours, crf": tensorflow_step(EncoderDecoder(SYMBOLS, SYMBOLS, **sizes, align="crf"), arrays),
+        "ours": tensorflow_step(EncoderDecoder.of_symbols(SYMBOLS, SYMBOLS, **sizes), arrays),
+        "ours, crf": tensorflow_step(EncoderDecoder.of_symbols(SYMBOLS, SYMBOLS, **sizes, align="crf"), arrays),
         "Keras, plain": tensorflow_step(Plain(SYMBOLS, SYMBOLS, **sizes), arrays),
     }
     for who, way in ways.items():

@@ -16,9 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from seqattn_tf.training import recipes, run
-from seqattn_tf.training.data.batches import batches, encode
-from seqattn_tf.training.metrics import MaskedCrossEntropy
-from seqattn_tf.training.tasks import Settings
+from seqattn_tf.training.tasks import Settings, Training
 
 LONGEST, WARM_STEPS, STRETCH, ROUNDS = 17, 3, 20, 12
 
@@ -37,9 +35,9 @@ class Plain(keras.Model):
         self.readout = keras.layers.Dense(units, activation="tanh")
         self.logits = keras.layers.Dense(target_size)
 
-    def call(self, inputs: tuple[tf.Tensor, tf.Tensor], training: bool = False) -> tf.Tensor:
+    def call(self, inputs: dict[str, tf.Tensor], training: bool = False) -> tf.Tensor:
         """Teacher-forced logits."""
-        source, shifted = inputs
+        source, shifted = inputs["text_ids"], inputs["shifted"]
         mask = source != 0
         values, ahead, back = self.encoder(self.source(source), mask=mask)
         embedded = self.target(shifted)
@@ -98,46 +96,47 @@ def torch_stretch(sizes: tuple[int, int], settings: Settings, dataset: tf.data.D
 
     def stretch() -> list[float]:
         times = []
-        for (source, shifted), target in dataset.take(WARM_STEPS + STRETCH).as_numpy_iterator():
+        for inputs, target in dataset.take(WARM_STEPS + STRETCH).as_numpy_iterator():
             began = time.perf_counter()
-            trainer.step(source, shifted, target)
+            trainer.step(inputs["text_ids"], inputs["shifted"], target)
             times.append(1e3 * (time.perf_counter() - began))
         return times[WARM_STEPS:]
 
     return stretch
 
 
+def padded(training: Training) -> tf.data.Dataset:
+    """The batches that one writes first: every word that is not too long, in any order, all padded alike."""
+    columns, size = training.columns, training.settings.batch
+    [source] = columns.inputs.values()
+    short = training.rows[(np.maximum(source.lengths, columns.target.lengths + 1) <= LONGEST)[training.rows]]
+    whole = tf.nest.map_structure(
+        lambda tensor: tf.pad(tensor, [[0, 0], [0, LONGEST - tensor.shape[1]]]), columns.batch(tf.constant(short))
+    )
+    everything = tf.data.Dataset.from_tensor_slices(whole).shuffle(len(short), seed=0)
+    return everything.batch(size, drop_remainder=True).prefetch(4)
+
+
 def main() -> None:
     """Print all and the ratios."""
     recipe = recipes.get("pronounce")
     settings = dataclasses.replace(recipe.settings, units=128, cell="gru", batch=128, dropout=0.0, label_smoothing=0.0)
-    splits = recipe.load(None, settings)
-    pairs = splits.train
-    model = recipe.task.build(settings, splits)
-    arrays = encode(pairs, model.source, model.target)
-    short = tf.reduce_all(tf.concat([arrays[0][:, LONGEST:], arrays[1][:, LONGEST:]], axis=1) == 0, axis=1)
-    padded = [tf.boolean_mask(array, short)[:, :LONGEST] for array in arrays]
-
-    def keep_padding(source: tf.Tensor, target: tf.Tensor) -> tuple[tuple[tf.Tensor, tf.Tensor], tf.Tensor]:
-        begin = tf.ones_like(target[:, :1])
-        return (source, tf.concat([begin, target[:, :-1]], axis=1)), target
-
-    everything = tf.data.Dataset.from_tensor_slices(tuple(padded)).shuffle(len(pairs), seed=0)
-    plain_data = everything.batch(settings.batch, drop_remainder=True).map(keep_padding).prefetch(4)
-    plain = Plain(model.source.rules.size, model.target.rules.size, settings.units, settings.embedding)
-    plain.compile(keras.optimizers.Adam(1e-3, global_clipnorm=1.0), MaskedCrossEntropy(), jit_compile=False)
-    run.compile_network(model.network, recipe.task, settings, 1000)
+    training = recipe.task.open(settings, run.open_splits(recipe, settings, None))
+    network = training.model.network
+    sizes = training.model.inputs["text"].rules.size, training.model.target.rules.size
+    plain = Plain(*sizes, settings.units, settings.embedding)
+    plain.compile(keras.optimizers.Adam(1e-3, global_clipnorm=1.0), training.loss, jit_compile=False)
+    run.compile_network(training)
 
     ways = {
-        "plain, padded to 17": keras_stretch(plain, plain_data),
-        "seqattn train pronounce": keras_stretch(model.network, batches(arrays, settings.batch, seed=0)),
+        "plain, padded to 17": keras_stretch(plain, padded(training)),
+        "seqattn train pronounce": keras_stretch(network, training.batches(0)),
     }
     if importlib.util.find_spec("torch"):
-        sizes = model.source.rules.size, model.target.rules.size
-        ways["PyTorch eager, our batches"] = torch_stretch(sizes, settings, batches(arrays, settings.batch, seed=0))
+        ways["PyTorch eager, our batches"] = torch_stretch(sizes, settings, training.batches(0))
     rounds = [{name: np.mean(stretch()) for name, stretch in ways.items()} for _ in range(ROUNDS + 1)][1:]
-    steps = len(pairs) // settings.batch
     for name in ways:
         mean = np.mean([times[name] for times in rounds])
         ratio = np.median([times[name] / times["seqattn train pronounce"] for times in rounds])
-        print(f"{name:<27}{mean:6.1f} ms a step, {steps * mean / 1e3:.0f} s an epoch, {ratio:.2f} times ours")
+        seconds = training.steps * mean / 1e3
+        print(f"{name:<27}{mean:6.1f} ms a step, {seconds:.0f} s an epoch, {ratio:.2f} times ours")

@@ -9,7 +9,7 @@ import numpy as np
 from tensorflow.core.protobuf import meta_graph_pb2
 
 from seqattn_tf.export import cpp_loader, meta_graph, ops
-from seqattn_tf.export.saved_model import version_folders
+from seqattn_tf.export.versions import version_folders
 
 _INVALID_ARGUMENT = 3
 _INITIALISER = "__saved_model_init_op"  # which TensorFlow runs, and no client

@@ -1,17 +1,19 @@
 """A LiteRT export at work, on a device without TensorFlow: with NumPy, and ai-edge-litert or tflite-runtime.
 
-model = LiteModel("lite/pronounce")
+model = LiteModel("models/pronounce/1/assets.extra/lite")
 model.answer(["hello"])[0].text
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from seqattn_tf.answer import Answer
+from seqattn_tf.answer import ATTENTION, Answer, Look
+from seqattn_tf.assets import load_assets
 from seqattn_tf.export import manifest
-from seqattn_tf.text.rules import PAD, SymbolRules, as_texts
+from seqattn_tf.rows import columns
 
 try:
     from ai_edge_litert.interpreter import Interpreter
@@ -19,47 +21,83 @@ except ImportError:  # the older name of the same thing, which small boards have
     from tflite_runtime.interpreter import Interpreter
 
 
+FILE = "model.tflite"
+
+
 class LiteModel:
-    """Answers like the Keras model, one text after the other.
+    """Answers like the Keras model, one row after the other.
 
     Args:
-        folder: the `lite/NAME` of an export.
+        folder: the `lite` folder of an export, or a copy of it.
         threads: that the interpreter may use.
+
+    Raises:
+        ValueError: the folder is not such a folder, or a file of it is damaged.
     """
 
     def __init__(self, folder: str | Path, threads: int = 1) -> None:
         folder = Path(folder)
         self.manifest = manifest.read(folder)
-        self.max_source = self.manifest["settings"]["max_source"]
-        self.source, self.target = (SymbolRules.load(folder / f"{side}.json") for side in ("source", "target"))
+        self.inputs, self.target = load_assets(folder)
         try:
-            self.interpreter = Interpreter(str(folder / "model.tflite"), num_threads=threads)
+            self.interpreter = Interpreter(str(folder / FILE), num_threads=threads)
             self.run = self.interpreter.get_signature_runner("tensors")
         except (ValueError, RuntimeError) as error:
-            raise ValueError(f"{folder / 'model.tflite'}: expected a whole LiteRT file. Received: {error}") from None
+            raise ValueError(f"{folder / FILE}: expected a whole LiteRT file. Received: {error}") from None
 
-    def answer(self, texts: Sequence[str | bytes]) -> list[Answer]:
-        """The answer to each text.
+    def answer(self, rows: Sequence[Any]) -> list[Answer]:
+        """The answer to each row: a mapping by input, or the bare value where there is one input.
 
         Raises:
-            ValueError: something other than a sequence of strings, or a text that is too long.
+            ValueError: something other than rows, or a value that is too long or broken.
         """
-        return [self._answer(text) for text in as_texts(texts)]
+        asked = columns(rows, list(self.inputs))
+        return [self._answer(dict(zip(asked, values, strict=True))) for values in zip(*asked.values(), strict=True)]
 
-    def _answer(self, text: str) -> Answer:
-        tokens, ids = self.source.tokens(text), self.source.encode(text)
-        if len(ids) > self.max_source:
-            raise ValueError(f"text: expected at most {self.max_source} symbols. Received: {len(ids)}")
+    def _answer(self, row: Mapping[str, str | bytes]) -> Answer:
+        fed = {}
+        for name, field in self.inputs.items():
+            try:
+                arrays = field.arrays(row[name])
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from None
+            fed.update({f"{name}_{part}": _at_least_one(array)[None] for part, array in arrays.items()})
         try:
-            found = self.run(ids=np.array([ids or [PAD]], np.int32))
+            found = {name: _infinite(value[0]) for name, value in self.run(**fed).items()}
         except RuntimeError as error:
-            raise ValueError(f"text: expected one that this model can read. Received: {text!r:.80}, {error}") from None
-        said = found["tokens"][0, : int(found["lengths"][0])]
-        return Answer(
-            text=self.target.decode(said),
-            score=float(found["score"][0]),
-            alternatives=(),
-            attention=found["attention"][0, : len(said), : len(ids)],
-            tokens_in=tuple(tokens),
-            tokens_out=tuple(self.target.names(said)),
-        )
+            raise ValueError(f"row: expected one that this model can read. Received: {row!r:.80}, {error}") from None
+        said = self.target.say_row(found)
+        looks = {
+            look: self._look(look, looks, found[look + ATTENTION], row, said["tokens"])
+            for look, looks in self.manifest["looks"].items()
+        }
+        used = {"scores", *self.target.names, *(look + ATTENTION for look in looks)}
+        return Answer(**said, looks=looks, parts={name: v for name, v in found.items() if name not in used})
+
+    def _look(
+        self, look: str, looks: str | list[str], weights: np.ndarray, row: Mapping[str, Any], tokens: tuple[str, ...]
+    ) -> Look:
+        """One look, its padding cut off; `looks` is what looked, as a model declares it."""
+        rows = tuple(looks) if isinstance(looks, list) else tokens if looks == "tokens" else self._places(looks, row)
+        if weights.ndim == 3:
+            return Look(weights[: len(rows)], rows)
+        places = self._places(look, row)
+        return Look(weights[: len(rows), : len(places)], rows, places)
+
+    def _places(self, look: str, row: Mapping[str, Any]) -> tuple[str, ...]:
+        """The places of `INPUT`, or of `INPUT_LEVEL`."""
+        name = max((name for name in self.inputs if look == name or look.startswith(name + "_")), key=len)
+        return self.inputs[name].places(row[name], look[len(name) + 1 :])
+
+
+def _infinite(array: np.ndarray) -> np.ndarray:
+    """The array with infinities again: LiteRT's converter writes the largest numbers in their place."""
+    if array.dtype != np.float32:
+        return array
+    largest = np.finfo(np.float32).max
+    return np.where(np.abs(array) >= largest, np.copysign(np.float32(np.inf), array), array)
+
+
+def _at_least_one(array: np.ndarray) -> np.ndarray:
+    """The array itself, or one of zeros where it is empty: LiteRT has no loops over nothing."""
+    return array if array.size else np.zeros([max(size, 1) for size in array.shape], array.dtype)

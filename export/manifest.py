@@ -19,12 +19,25 @@ FILE = "manifest.json"
 def describe(model: Model, record: dict[str, Any]) -> dict[str, Any]:
     """What is true of every form of an export."""
     return {
-        "system": model.system,
-        "settings": model.settings(),
-        "record": record,
+        "system": model.name_in_registry,
+        "settings": model.settings,
+        "summary": record.get("summary", ""),
+        "inputs": {
+            name: {"field": field.name_in_registry, "kind": field.kind, "limit": field.limit}
+            for name, field in model.inputs.items()
+        },
+        "target": model.target.name_in_registry,
+        "looks": dict(model.looks),
+        "examples": record.get("examples", []),
+        "record": without_examples(record),
         "made": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "made_with": {name: importlib.metadata.version(name) for name in ("tensorflow", "keras")},
     }
+
+
+def without_examples(record: dict[str, Any]) -> dict[str, Any]:
+    """A record without what a manifest says elsewhere."""
+    return {name: value for name, value in record.items() if name not in ("summary", "examples")}
 
 
 def write(folder: Path, manifest: dict[str, Any]) -> None:
@@ -37,4 +50,7 @@ def read(folder: Path) -> dict[str, Any]:
     path = Path(folder) / FILE
     if not path.is_file():
         raise ValueError(f"{folder}: expected an export with a {FILE}. Received: a folder without one")
-    return json.loads(path.read_text(encoding="utf-8"))
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path}: expected JSON. Received: {error}") from None

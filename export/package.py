@@ -4,34 +4,43 @@ import dataclasses
 import hashlib
 import importlib.metadata
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
+from seqattn_tf import aside
 from seqattn_tf.aside import written_aside
 from seqattn_tf.export import manifest
-from seqattn_tf.export.lite import write_lite
-from seqattn_tf.export.saved_model import versions, write_saved_model
-from seqattn_tf.export.verify import Agreement, fresh_texts, verify
+from seqattn_tf.export.forms import Lite, SavedModel
+from seqattn_tf.export.verify import rows_to_verify
+from seqattn_tf.export.versions import versions
 from seqattn_tf.export.warmup import write_warmup
 from seqattn_tf.models import Model, load
 from seqattn_tf.models.base import read_config
 from seqattn_tf.models.presets import find, presets
 
-FRESH_TEXTS = 100
+FORMS = (SavedModel(), Lite())  # in the order in which they are written
+EXTRA = "assets.extra"
+MADE_UP = 100  # rows that every form is asked, beside examples of the data
 
 
 @dataclasses.dataclass(frozen=True)
 class Exported:
-    """Where the forms are and how they were verified."""
+    """A version, where each form of it is, and on how many of the rows asked it agreed with the Keras model."""
 
-    saved_model: Path
-    lite: Path
-    agreement: Agreement
+    version: Path
+    rows: int
+    agreeing: Mapping[str, int]  # by the title of the form
+
+    @property
+    def lite(self) -> Path:
+        """The folder of the LiteRT form."""
+        return self.version / Lite.place
 
 
 def export(source: Path, target: Path, version: int | None = None) -> Exported:
-    """Export a model folder as the next version of `target` (`models/NAME`) and to `lite/NAME` beside `models`.
+    """Export a model folder as the next version of `target` (`models/NAME`), in every form.
 
-    Both forms are verified before either is in its place: a version appears whole, or not at all.
+    All forms are verified before the version is in its place: it appears whole, or not at all.
 
     Raises:
         ValueError: an op cannot be served, a form does not say what the Keras model says, or the version exists.
@@ -43,28 +52,31 @@ def export_model(model: Model, target: Path, record: dict, version: int | None =
     """The same for a model in memory."""
     target = Path(target)
     number = version if version is not None else max(versions(target), default=0) + 1
-    place, lite = target / str(number), target.parent.parent / "lite" / target.name
+    place = target / str(number)
     if place.exists():
         raise _taken(target, number)
     try:
-        with written_aside(place) as aside, written_aside(lite, replace_folder=True) as lite_aside:
+        with written_aside(place) as made:
             described = {**manifest.describe(model, record), "name": target.name, "version": number}
-            graph = write_saved_model(model, aside)
-            write_lite(model, lite_aside)
-            manifest.write(lite_aside, described)  # a LiteRT folder is not usable without one
-            texts = fresh_texts(model.source.rules, FRESH_TEXTS)
-            agreement = verify(model, aside, lite_aside, texts)
-            agreement.check()
-            described["verified"] = {name: getattr(agreement, name) for name in ("texts", "saved_model", "lite")}
-            manifest.write(lite_aside, described)
-            (aside / "assets.extra").mkdir()
-            manifest.write(aside / "assets.extra", {**described, **graph})
-            write_warmup(aside / "assets.extra", target.name, texts)
+            rows = rows_to_verify(model.inputs, record, MADE_UP)
+            agreeing = {}
+            for form in FORMS:
+                folder = made / form.place
+                folder.mkdir(parents=True, exist_ok=True)
+                described |= form.write(model, folder, described)
+                same, fault = form.compare(model, folder, rows)
+                form.check(same, fault)
+                agreeing[form.title] = int(same.sum())
+            described["verified"] = {"rows": len(rows), **agreeing}
+            for form in FORMS:
+                form.describe(made / form.place, described)
+            manifest.write(made / EXTRA, described)
+            write_warmup(made / EXTRA, target.name, rows)
     except OSError as error:
         if place.exists():  # another export was faster
             raise _taken(target, number) from error
         raise
-    return Exported(place, lite, agreement)
+    return Exported(place, len(rows), agreeing)
 
 
 def _taken(target: Path, number: int) -> ValueError:
@@ -96,7 +108,7 @@ def _state_of_package() -> str:
     content = hashlib.sha256()
     for package in ("seqattn-tf", "tensorflow", "keras"):
         content.update(importlib.metadata.version(package).encode())
-    for folder in (Path(__file__).parent, *map(find, presets())):
+    for folder in (Path(__file__).parent, Path(aside.__file__).parent):  # the code of exports, of models, and presets
         for file in sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"):
             content.update(file.read_bytes())
     return content.hexdigest()[:16]

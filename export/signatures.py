@@ -1,50 +1,64 @@
-"""The signatures of an exported model, from the methods every model has."""
+"""The signatures of an exported model, from what every model has: inputs by name, and methods that are declared."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
 
 from seqattn_tf.models import Model
 
-STRINGS = tf.TensorSpec([None], tf.string)
+DEFAULT, TENSORS = "serving_default", "tensors"
 
 
-def forms(model: Model) -> dict[str, Callable[..., dict[str, tf.Tensor]]]:
-    """What a model does under each signature, as Python functions of named tensors."""
+class Signature(NamedTuple):
+    """What a model does under one name."""
 
-    def serving_default(text: tf.Tensor) -> dict[str, tf.Tensor]:
-        return model.serve(text)
-
-    def tensors(ids: tf.Tensor, lengths: tf.Tensor) -> dict[str, tf.Tensor]:
-        return model.serve_tensors(ids, lengths)
-
-    def log_likelihood(text: tf.Tensor, answer: tf.Tensor) -> dict[str, tf.Tensor]:
-        return {"log_likelihood": model.log_likelihood(text, answer)}
-
-    return {"serving_default": serving_default, "tensors": tensors, "log_likelihood": log_likelihood}
+    run: Callable[..., dict[str, tf.Tensor]]
+    inputs: dict[str, tf.TensorSpec]
 
 
-def signatures(model: Model) -> dict[str, Any]:
-    """Concrete functions by signature name: `serving_default`, `tensors` and `log_likelihood`."""
-    ids, lengths = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
-    specs = {"serving_default": [STRINGS], "tensors": [ids, lengths], "log_likelihood": [STRINGS, STRINGS]}
+def signatures(model: Model) -> dict[str, Signature]:
+    """All that can be asked: answers to strings, what is found in tensors, and what the model declares."""
+    raw = {name: tf.TensorSpec([None], tf.string, name) for name in model.inputs}
+    sent = {
+        f"{name}_{part}": tf.TensorSpec(spec.shape, spec.dtype, f"{name}_{part}")
+        for name, field in model.in_graph.items()
+        for part, spec in field.wire.items()
+    }
+    found = {DEFAULT: Signature(model.serve, raw), TENSORS: Signature(model.serve_tensors, sent)}
+    for name, texts in model.signatures.items():
+        given = {text: tf.TensorSpec([None], tf.string, text) for text in texts}
+        found[name] = Signature(_named(name, getattr(model, name)), {**raw, **given})
+    return found
+
+
+def _named(name: str, method: Callable[..., tf.Tensor]) -> Callable[..., dict[str, tf.Tensor]]:
+    return lambda **inputs: {name: method(**inputs)}
+
+
+def concrete(model: Model) -> dict[str, Any]:
+    """Concrete functions by signature name."""
     return {
-        name: tf.function(form, autograph=False).get_concrete_function(*specs[name])
-        for name, form in forms(model).items()
+        name: tf.function(signature.run, autograph=False).get_concrete_function(**signature.inputs)
+        for name, signature in signatures(model).items()
     }
 
 
 def edge_signature(model: Model) -> Any:
-    """The `tensors` form for LiteRT: one row whose length is that of its ids, and the weights as constants.
+    """What `infer` does for one row, for LiteRT: no strings, no checks, and the weights as constants.
 
     LiteRT cannot read a variable inside a loop; a stateless scope puts each weight's value in its place.
     """
     weights = [(variable, tf.constant(variable.numpy())) for variable in model.network.variables]
+    specs = {
+        f"{name}_{part}": tf.TensorSpec([1, *spec.shape[1:]], spec.dtype, f"{name}_{part}")
+        for name, field in model.in_graph.items()
+        for part, spec in field.tensors.items()
+    }
 
-    def tensors(ids: tf.Tensor) -> dict[str, tf.Tensor]:
+    def tensors(**given: tf.Tensor) -> dict[str, tf.Tensor]:
         with keras.StatelessScope(state_mapping=weights):
-            return model.serve_ids(ids)
+            return model.infer(given)
 
-    return tf.function(tensors, autograph=False).get_concrete_function(tf.TensorSpec([1, None], tf.int32, "ids"))
+    return tf.function(tensors, autograph=False).get_concrete_function(**specs)

@@ -1,22 +1,22 @@
 """The requests that TensorFlow Serving runs before a version serves, so that no client waits for the first traces."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import tensorflow as tf
 from tensorflow_serving.apis import prediction_log_pb2
 
 FILE = "tf_serving_warmup_requests"  # in assets.extra
-SIZES = (1, 2, 8)  # texts of a request
+SIZES = (1, 2, 8)  # rows of a request
 
 
-def write_warmup(folder: Path, name: str, texts: Sequence[str]) -> None:
+def write_warmup(folder: Path, name: str, rows: Sequence[Mapping[str, str | bytes]]) -> None:
     """Write requests of a few sizes for the default signature.
 
     Args:
         folder: `assets.extra` of a version.
         name: of the model.
-        texts: what to ask.
+        rows: what to ask.
     """
     with tf.io.TFRecordWriter(str(folder / FILE)) as writer:
         for size in SIZES:
@@ -24,5 +24,6 @@ def write_warmup(folder: Path, name: str, texts: Sequence[str]) -> None:
             request = log.predict_log.request
             request.model_spec.name = name
             request.model_spec.signature_name = tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
-            request.inputs["text"].CopyFrom(tf.make_tensor_proto(list(texts[:size])))
+            for alias in rows[0]:
+                request.inputs[alias].CopyFrom(tf.make_tensor_proto([row[alias] for row in rows[:size]]))
             writer.write(log.SerializeToString())

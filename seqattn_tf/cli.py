@@ -5,12 +5,15 @@ What a command needs is imported when it runs, so that `seqattn --help` answers 
 
 import argparse
 import json
+import math
 import os
 import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+
+VALUES = "a value; NAME=VALUE for one of several inputs; @FILE for what a file holds, @@ for an @"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -62,12 +65,12 @@ def _parser() -> argparse.ArgumentParser:
 
     explain = command("explain", _explain, "draw what a model looked at")
     explain.add_argument("model", help="the folder of a run, or a preset")
-    explain.add_argument("text")
+    explain.add_argument("values", nargs="+", metavar="VALUE", help=VALUES)
     explain.add_argument("-o", "--output", type=Path, default=Path("alignment.png"), help="png, svg or pdf")
 
     export = command("export", _export, "write SavedModel and LiteRT, verified against the Keras model")
     export.add_argument("model", nargs="?", help="the folder of a run, or a preset")
-    export.add_argument("target", type=Path, nargs="?", help="models/NAME; LiteRT goes to lite/NAME beside models/")
+    export.add_argument("target", type=Path, nargs="?", help="models/NAME, which gets its next version")
     export.add_argument(
         "--check",
         type=Path,
@@ -86,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
 
     query = command("query", _query, "ask a model")
     query.add_argument("model", help="a preset or the folder of a run; with --url, the name on the server")
-    query.add_argument("texts", nargs="+", metavar="TEXT")
+    query.add_argument("values", nargs="+", metavar="VALUE", help=VALUES)
     query.add_argument("--url", help="http://HOST:PORT or grpc://HOST:PORT; in this process otherwise")
     query.add_argument("--json", action="store_true", help="print everything, attention included")
     return parser
@@ -151,9 +154,16 @@ def _evaluate(options: argparse.Namespace) -> None:
 def _explain(options: argparse.Namespace) -> None:
     from seqattn_tf.explain import save_figure
     from seqattn_tf.models.presets import open_model
+    from seqattn_tf.values import read_rows
 
-    save_figure(open_model(options.model).explain(options.text), options.output)
-    print(options.output)
+    model = open_model(options.model)
+    rows = read_rows(options.values, list(model.inputs))
+    if len(rows) != 1:
+        raise ValueError(f"values: expected those of one question. Received: those of {len(rows)}")
+    for number, look in enumerate(model.looks or [""]):
+        output = options.output.with_stem(f"{options.output.stem}-{look}") if number else options.output
+        save_figure(model.explain(rows[0], look), output)
+        print(output)
 
 
 def _export(options: argparse.Namespace) -> int:
@@ -165,9 +175,9 @@ def _export(options: argparse.Namespace) -> int:
     from seqattn_tf.models.presets import find
 
     done = export(find(options.model), options.target)
-    print(f"{done.saved_model}  {done.lite}")
-    print(f"agree with the Keras model on {done.agreement.texts} fresh texts: ", end="")
-    print(f"SavedModel {done.agreement.saved_model}, LiteRT {done.agreement.lite}")
+    print(f"{done.version}  {done.lite}")
+    agreeing = ", ".join(f"{title} {count}" for title, count in done.agreeing.items())
+    print(f"agree with the Keras model on {done.rows} rows: {agreeing}")
     return 0
 
 
@@ -214,29 +224,51 @@ def _print_versions() -> None:
 
 
 def _query(options: argparse.Namespace) -> None:
-    from seqattn_tf.text.rules import as_texts
+    from seqattn_tf.values import read_rows
 
-    texts = as_texts(options.texts)
     if options.url:
         from seqattn_tf.serving.client import connect
 
         with closing(connect(options.url)) as client:
-            answers = client.answer(options.model, texts)
+            rows = read_rows(options.values, client.inputs(options.model))
+            answers = client.answer(options.model, rows)
     else:
         from seqattn_tf.models.presets import open_model
 
-        answers = open_model(options.model).answer(texts)
-    rows = [{key: _plain(value) for key, value in vars(answer).items()} for answer in answers]
-    for text, row in zip(texts, rows, strict=True):
-        print(json.dumps(row, ensure_ascii=False) if options.json else f"{text}\t{row['text']}\t{row['score']:.3f}")
+        model = open_model(options.model)
+        rows = read_rows(options.values, list(model.inputs))
+        answers = model.answer(rows)
+    for row, answer in zip(rows, answers, strict=True):
+        print(_as_json(answer) if options.json else "\t".join([*map(_shown, row.values()), *_said(answer)]))
+
+
+def _shown(value: str | bytes) -> str:
+    """A value in one column of one line."""
+    if isinstance(value, bytes):
+        return f"({len(value)} bytes)"
+    return " / ".join(value.replace("\t", " ").splitlines())
+
+
+def _said(answer: Any) -> tuple[str, str]:
+    return answer.text, f"{answer.score:.3f}"
+
+
+def _as_json(answer: Any) -> str:
+    """Everything of an answer; what JSON has no word for, infinity among it, as null."""
+    whole = {**vars(answer), "looks": {name: vars(look) for name, look in answer.looks.items()}}
+    return json.dumps(_plain(whole), ensure_ascii=False)
 
 
 def _plain(value: Any) -> Any:
     """Arrays and bytes as JSON can hold them."""
     if hasattr(value, "tolist"):
         value = value.tolist()
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 

@@ -15,15 +15,17 @@ from seqattn_tf.answer import Answer
 from seqattn_tf.aside import write_json
 from seqattn_tf.explain import Entry, draw_answer, save_figure, write_page
 from seqattn_tf.export import manifest
+from seqattn_tf.export.forms import Lite
 from seqattn_tf.export.lite_runtime import LiteModel
-from seqattn_tf.export.package import export
-from seqattn_tf.export.saved_model import versions
+from seqattn_tf.export.package import EXTRA, export
+from seqattn_tf.export.versions import versions
 from seqattn_tf.models import load
 from seqattn_tf.models.base import read_config
 from seqattn_tf.serving.client import connect
 from seqattn_tf.serving.server import Server, ServerConfig
 from seqattn_tf.training import recipes, run
-from seqattn_tf.training.data.pairs import Pair, group_targets
+from seqattn_tf.training.data import Example
+from seqattn_tf.training.data.examples import group_targets
 from seqattn_tf.training.tasks import Settings
 
 WORDS = 6  # to show
@@ -41,11 +43,11 @@ def demo(folder: Path) -> None:
     print(f"   on {figures['words']} held-out words: PER {figures['per']:.3f}, WER {figures['wer']:.3f}", flush=True)
 
     print("2. export: SavedModel and LiteRT", flush=True)
-    _export_once(folder)
+    exported = _export_once(folder)
 
     print("3. serve and ask for words it has never seen", flush=True)
     words = _choose(test)
-    answers = _ask(folder, list(words))
+    answers = _ask(folder, exported, list(words))
 
     pictures = []
     for word, answer in answers.items():
@@ -69,7 +71,7 @@ def demo(folder: Path) -> None:
     print(f"4. look at {folder / 'index.html'}   ({time.time() - began:.0f} s in all)")
 
 
-def _measure(folder: Path, test: list[Pair]) -> dict[str, float]:
+def _measure(folder: Path, test: list[Example]) -> dict[str, float]:
     """The error rates on the test split, measured once per trained model."""
     stored, stamp = folder / "test.json", (folder / "model.keras").stat().st_mtime_ns
     if stored.is_file() and (figures := json.loads(stored.read_text())).get("model") == stamp:
@@ -80,20 +82,21 @@ def _measure(folder: Path, test: list[Pair]) -> dict[str, float]:
     return figures
 
 
-def _export_once(folder: Path) -> None:
+def _export_once(folder: Path) -> Path:
+    """The version that holds the run, exported where there is none."""
     target, record = folder / "models" / "pronounce", read_config(folder / "run")["record"]
-    lite = folder / "lite" / "pronounce" / manifest.FILE
-    if (held := versions(target)) and lite.is_file() and _record(target / str(held[-1])) == record:
+    if (held := versions(target)) and _record(target / str(held[-1])) == manifest.without_examples(record):
         print(f"   {target / str(held[-1])} is there", flush=True)
-        return
+        return target / str(held[-1])
     done = export(folder / "run", target)
-    counts = done.agreement
-    print(f"   {done.saved_model}, {done.lite}")
-    print(f"   agree with Keras on {counts.texts} made-up words: SavedModel {counts.saved_model}, LiteRT {counts.lite}")
+    agreeing = ", ".join(f"{title} {count}" for title, count in done.agreeing.items())
+    print(f"   {done.version}")
+    print(f"   agree with Keras on {done.rows} words, most of them made up: {agreeing}")
+    return done.version
 
 
 def _record(version: Path) -> dict:
-    return manifest.read(version / "assets.extra")["record"]
+    return manifest.read(version / EXTRA)["record"]
 
 
 def _forget_other_settings(folder: Path, settings: Settings) -> None:
@@ -103,7 +106,7 @@ def _forget_other_settings(folder: Path, settings: Settings) -> None:
         shutil.rmtree(folder)
 
 
-def _choose(test: list[Pair]) -> dict[str, list[str]]:
+def _choose(test: list[Example]) -> dict[str, list[str]]:
     """A few words of middling length, spread over the test split."""
     groups = [
         (word, targets) for word, targets in group_targets(test).items() if word.isalpha() and 7 <= len(word) <= 10
@@ -111,13 +114,13 @@ def _choose(test: list[Pair]) -> dict[str, list[str]]:
     return dict(groups[len(groups) // (2 * WORDS) :: len(groups) // WORDS][:WORDS])
 
 
-def _ask(folder: Path, words: list[str]) -> dict[str, Answer]:
+def _ask(folder: Path, version: Path, words: list[str]) -> dict[str, Answer]:
     """Answers by gRPC, the same as by REST and by LiteRT."""
     with Server(ServerConfig(folder / "models", rest_api_port=0, port=0)) as server:
         print(f"   {server.rest_url}  grpc://{server.grpc_address}")
         with closing(connect(server.rest_url)) as rest, closing(connect(f"grpc://{server.grpc_address}")) as grpc:
             by_rest, answers = (client.answer("pronounce", words) for client in (rest, grpc))
-    edge = LiteModel(folder / "lite" / "pronounce").answer(words)
+    edge = LiteModel(version / Lite.place).answer(words)
     for way, others in (("REST", by_rest), ("LiteRT", edge)):
         same = sum(a.text == b.text for a, b in zip(answers, others, strict=True))
         print(f"   {way} and gRPC agree on {same} of {len(words)} words")

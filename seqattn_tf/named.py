@@ -43,20 +43,26 @@ class Named:
         """The object of that name, made with the arguments; or the given object as it is."""
         if isinstance(choice, cls):
             return choice
-        if choice not in cls.registry:
+        return cls.member(choice)(**arguments)
+
+    @classmethod
+    def member(cls, name: Any) -> Any:
+        """The class of that name."""
+        if name not in cls.registry:
             family, names = cls.__name__, sorted(cls.registry)
-            raise ValueError(f"{family.lower()}: expected one of {names} or a {family}. Received: {choice!r}")
-        return cls.registry[choice](**arguments)
+            raise ValueError(f"{family.lower()}: expected one of {names} or a {family}. Received: {name!r}")
+        return cls.registry[name]
 
 
 def arguments_of(made: Callable[..., Any], settings: Any) -> dict[str, Any]:
-    """Those attributes of `settings` that `made` takes as arguments, by name.
+    """Those attributes of `settings` that `made` takes as optional arguments, by name.
 
     >>> class Settings:
-    ...     units, rate = 8, 0.1
+    ...     size, units, rate = 3, 8, 0.1
     >>> def network(size, units=4): ...
     >>> arguments_of(network, Settings)
     {'units': 8}
     """
-    names = inspect.signature(made).parameters
-    return {name: getattr(settings, name) for name in names if hasattr(settings, name)}
+    parameters = inspect.signature(made).parameters.values()
+    optional = [parameter.name for parameter in parameters if parameter.default is not parameter.empty]
+    return {name: getattr(settings, name) for name in optional if hasattr(settings, name)}

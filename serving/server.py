@@ -168,7 +168,7 @@ class Server:
     def _load(self, name: str, version: int, path: Path) -> Servable:
         """Loads a version and runs its warmup requests."""
         servable = Servable(
-            name, version, self._engine(path), self._batcher, self.config.enable_signature_method_name_check
+            name, version, self._engine(path), self._batcher, self.config.enable_signature_method_name_check, path
         )
         if self.config.enable_model_warmup:
             start, status = time.perf_counter(), "OK"

@@ -32,7 +32,7 @@ def preset():
 
 @pytest.fixture(scope="session")
 def exported(preset, tmp_path_factory):
-    """A folder with the shipped model exported: `models/pronounce/1` and `lite/pronounce`."""
+    """A folder with the shipped model exported: `models/pronounce/1`."""
     from seqattn_tf.export.package import export
     from seqattn_tf.models.presets import find
 

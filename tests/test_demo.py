@@ -14,7 +14,7 @@ from seqattn_tf.training import recipes
 def quick(monkeypatch):
     """The recipe with a small preset that trains in seconds, on fewer words."""
     recipe = recipes.get("pronounce")
-    small = dataclasses.replace(recipe.small, units=16, embedding=8, epochs=1, limit=2000, warmup=5)
+    small = dataclasses.replace(recipe.small, units=16, embedding=8, epochs=1, max_examples=2000, warmup=5)
 
     def load(folder, settings):
         splits = recipe.load(folder, settings)
@@ -28,6 +28,7 @@ def test_trains_exports_serves_asks_draws_and_reuses_what_is_there(quick, tmp_pa
     said = capsys.readouterr().out
     assert re.search(r"held-out words: PER \d+\.\d+, WER [01]\.\d+", said)
     assert "REST and gRPC agree on 6 of 6 words" in said
+    assert "LiteRT and gRPC agree on" in said
     page = (tmp_path / "index.html").read_text()
     pictures = sorted(path.name for path in tmp_path.glob("*.png"))
     assert len(pictures) == 6
@@ -39,7 +40,7 @@ def test_trains_exports_serves_asks_draws_and_reuses_what_is_there(quick, tmp_pa
     assert (tmp_path / "run/model.keras").stat().st_mtime_ns == model
     assert sorted(path.name for path in (tmp_path / "models/pronounce").iterdir()) == ["1"]
 
-    shutil.rmtree(tmp_path / "lite")
+    shutil.rmtree(tmp_path / "models")
     (tmp_path / "run/test.json").write_text("{}")
     demo.demo(tmp_path)
-    assert (tmp_path / "lite/pronounce/model.tflite").is_file()
+    assert (tmp_path / "models/pronounce/1/assets.extra/lite/model.tflite").is_file()

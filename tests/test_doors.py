@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 import subprocess
 import sys
 import urllib.error
@@ -14,9 +15,13 @@ import pytest
 
 from seqattn_tf import cli
 from seqattn_tf.export.lite_runtime import LiteModel
+from seqattn_tf.fields import Lines, Text
+from seqattn_tf.models import EncoderDecoder, Seq2Seq
 from seqattn_tf.serving.client import connect
 from seqattn_tf.serving.errors import ServingError
 from seqattn_tf.serving.server import Server, ServerConfig
+from seqattn_tf.targets import Symbols
+from seqattn_tf.text import SymbolRules
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +34,7 @@ def server(exported):
 def doors(server, preset, exported):
     """Every way to ask: a list of texts in, a list of answered texts out."""
     rest, grpc = connect(server.rest_url), connect(f"grpc://{server.grpc_address}")
-    lite = LiteModel(exported / "lite/pronounce")
+    lite = LiteModel(exported / "models/pronounce/1/assets.extra/lite")
     return {
         "python": lambda texts: [answer.text for answer in preset.answer(texts)],
         "lite": lambda texts: [answer.text for answer in lite.answer(texts)],
@@ -97,8 +102,9 @@ def test_row_format_gives_every_output(server):
     assert status == 200
     [cat, _] = reply["predictions"]
     assert cat["text"] == "K AE T"
-    assert cat["tokens_in"] == ["c", "a", "t"]
-    assert np.shape(cat["attention"]) == (3, 3)
+    assert cat["tokens"] == cat["text_rows"] == ["K", "AE", "T"]
+    assert cat["text_places"] == ["c", "a", "t"]
+    assert np.shape(cat["text_attention"]) == (3, 3)
     assert cat["alternatives"] == []
 
 
@@ -107,6 +113,15 @@ def test_row_format_gives_every_output(server):
     [
         (["query", "pronounce", "cat", "", "日本語"], 0, "cat\tK AE T\t"),
         (["query", "pronounce", "c\udcffat"], 0, "c?at\tK AE T\t"),  # how a shell's invalid UTF-8 arrives
+        (["query", "pronounce", "text=cat", "text=Dog"], 0, "cat\tK AE T\t"),
+        (["query", "pronounce", "@@", "two=too"], 0, "@\t\t-inf\ntwo=too\t"),
+        (
+            ["query", "pronounce", "@nothing.txt"],
+            2,
+            "expected a file that can be read. Received: '@nothing.txt', No",
+        ),
+        (["query", "pronounce", "text=@"], 2, "expected a file that can be read. Received: '@', Is a directory"),
+        (["explain", "pronounce", "cat", "dog"], 2, "values: expected those of one question. Received: those of 2"),
         (["evaluate", "pronounce"], 2, "data: expected what the model was trained on, cmudict-0.7b.train.xz"),
         (["query", "pronounce", "a" * 10_000], 2, "expected at most 64 symbols. Received: 10000"),
         (["query", "nobody", "cat"], 2, "expected one of the presets ['pronounce'] or the folder of a run"),
@@ -131,18 +146,65 @@ def test_command_line_asks_a_server(server, capsys):
         assert cli.main(["query", "pronounce", "cat", "--url", url, "--json"]) == 0
         reply = json.loads(capsys.readouterr().out)
         assert reply["text"] == "K AE T"
-        assert np.shape(reply["attention"]) == (3, 3)
+        assert np.shape(reply["looks"]["text"]["weights"]) == (3, 3)
         assert cli.main(["query", "pronounce", "a" * 65, "--url", url]) == 1
         assert "expected at most 64 symbols" in capsys.readouterr().err
+
+
+def test_command_line_reads_files(tmp_path, capsys):
+    (tmp_path / "word.txt").write_text("cat\n")
+    (tmp_path / "word.bin").write_bytes(b"c\xffat")
+    files = [str(tmp_path / name) for name in ("word.txt", "word.bin")]
+    assert cli.main(["query", "pronounce", f"@{files[0]}", f"text=@{files[1]}"]) == 0
+    printed = [line.split("\t")[:2] for line in capsys.readouterr().out.splitlines()]
+    assert printed == [["cat", "K AE T"], ["(4 bytes)", "K AE T"]]
+
+
+def test_command_line_says_everything_as_json(capsys):
+    assert cli.main(["query", "pronounce", "text=cat", "日本語", "--json"]) == 0
+    cat, nothing = map(json.loads, capsys.readouterr().out.splitlines())
+    assert cat["tokens"] == cat["looks"]["text"]["rows"] == ["K", "AE", "T"]
+    assert cat["looks"]["text"]["places"] == ["c", "a", "t"]
+    assert np.shape(cat["looks"]["text"]["weights"]) == (3, 3)
+    assert (nothing["text"], nothing["score"], nothing["tokens"]) == ("", None, [])
+
+
+@pytest.fixture
+def two_inputs(tmp_path):
+    """The folder of an untrained model that takes a story and a question."""
+    letters, lines = (SymbolRules((*marks, "a", "b"), "spaces") for marks in ((), ("\n",)))
+    network = EncoderDecoder.of_symbols(lines.size, letters.size, units=4, embedding=4, reads="story")
+    inputs = {"story": Lines(lines), "question": Text(letters)}
+    Seq2Seq(network, inputs, Symbols(letters)).save(tmp_path / "pair")
+    return str(tmp_path / "pair")
+
+
+def test_command_line_asks_by_the_names_of_several_inputs(two_inputs, tmp_path, capsys):
+    (tmp_path / "story.txt").write_text("a b\nb")
+    story, asked = f"story=@{tmp_path / 'story.txt'}", ["story=a", "question=b", "question=a"]
+    assert cli.main(["query", two_inputs, *asked, story]) == 0
+    printed = [line.split("\t")[:2] for line in capsys.readouterr().out.splitlines()]
+    assert printed == [["a", "b"], ["a b / b", "a"]]
+    assert cli.main(["explain", two_inputs, story, "question=a", "-o", str(tmp_path / "pair.png")]) == 0
+    assert (tmp_path / "pair.png").is_file()
+    for wrong, message in (
+        (["a"], "values: expected story=..., question=.... Received: 'a'"),
+        (["story=a", "other=b"], "values: expected story=..., question=.... Received: 'other=b'"),
+        (["story=a"], "values: expected story, question for each question. Received: no question"),
+    ):
+        for command in ("query", "explain"):
+            assert cli.main([command, two_inputs, *wrong]) == 2
+            assert message in capsys.readouterr().err
 
 
 def test_command_line_draws_and_exports(tmp_path, capsys):
     assert cli.main(["explain", "pronounce", "cat", "-o", str(tmp_path / "cat.svg")]) == 0
     assert (tmp_path / "cat.svg").read_text().startswith("<?xml")
     assert cli.main(["export", "pronounce", str(tmp_path / "models/p")]) == 0
-    assert "SavedModel 100, LiteRT" in capsys.readouterr().out
+    said = re.search(r"on (\d+) rows: SavedModel (\d+), LiteRT (\d+)", capsys.readouterr().out)
+    assert int(said[1]) == int(said[2]) >= 100
     assert (tmp_path / "models/p/1/saved_model.pb").is_file()
-    assert (tmp_path / "lite/p/model.tflite").is_file()
+    assert (tmp_path / "models/p/1/assets.extra/lite/model.tflite").is_file()
 
 
 def test_serve_exports_the_presets_answers_and_drains(tmp_path):

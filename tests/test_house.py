@@ -17,14 +17,16 @@ HOMES = {"seqattn_tf": "seqattn_tf", **{room: f"seqattn_tf.{room}" for room in (
 # Imports go down only: a room sees itself and the layers before its own, never a sibling.
 LAYERS = [
     ["seqattn_tf"],  # the package's own __init__: version and lazy names
-    ["answer", "aside", "layer", "masking", "named", "replay", "scan"],
+    ["answer", "aside", "layer", "masking", "named", "replay", "rows", "scan", "values"],
     ["linear", "recurrence"],
     ["structured"],
     ["attention"],
     ["cells"],
     ["recurrent"],
-    ["decoder"],
-    ["decoding", "explain", "layers", "text"],
+    ["decoder", "encoder"],
+    ["column", "decoding", "explain", "layers", "text"],
+    ["fields", "targets"],
+    ["assets"],
     ["flow", "models"],
     ["training", "export"],
     ["serving"],

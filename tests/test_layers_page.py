@@ -7,6 +7,8 @@ import pytest
 
 from seqattn_tf.attention import Alignment, Score
 from seqattn_tf.cells import Cell
+from seqattn_tf.decoder.symbols import SymbolDecoder
+from seqattn_tf.encoder import Encoder
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGE = (DOCS / "layers.md").read_text(encoding="utf-8")
@@ -25,6 +27,6 @@ def test_the_page_runs_and_draws(tmp_path, monkeypatch):
     assert names["flows"]["linear unit, 0.9"].norms[50] == pytest.approx(0.00515, abs=5e-6)
 
 
-@pytest.mark.parametrize("family", [Cell, Score, Alignment])
+@pytest.mark.parametrize("family", [Cell, Score, Alignment, Encoder, SymbolDecoder])
 def test_the_page_names_every_variant(family):
     assert [name for name in family.registry if f"`{name}`" not in PAGE] == []

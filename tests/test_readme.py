@@ -12,14 +12,17 @@ README = (Path(__file__).resolve().parent.parent / "README.md").read_text(encodi
 
 
 def test_python_examples_run(exported, tmp_path, monkeypatch):
-    (tmp_path / "lite").symlink_to(exported / "lite")
+    (tmp_path / "models").symlink_to(exported / "models")
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", README, re.S)
     ask, lite, layers, tagger, structured = ({} for _ in blocks)
     for block, names in zip(blocks, (ask, lite, layers, tagger, structured), strict=True):  # each as it stands
         exec(block, names)
     assert ask["answer"].text == "HH EH L OW"
-    assert ask["answer"].attention.shape == (4, 5)
+    assert ask["look"].rows == ("HH", "EH", "L", "OW")
+    assert ask["look"].places == ("h", "e", "l", "l", "o")
+    assert ask["look"].weights.shape == (4, 5)
+    assert lite["model"].answer(["hello"])[0].text == "HH EH L OW"
     assert (tmp_path / "hello.png").is_file()
     assert layers["logits"].shape == (2, 2)
     assert (layers["weights"][0, 3:].numpy() == 0).all()

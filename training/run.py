@@ -2,7 +2,7 @@
 
 import dataclasses
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +11,30 @@ import tensorflow as tf
 
 from seqattn_tf.models import Model, load
 from seqattn_tf.models.base import read_config
+from seqattn_tf.rows import to_json
 from seqattn_tf.training import recipes
 from seqattn_tf.training.callbacks import KeepBest, ProgressBar, Score
 from seqattn_tf.training.data import Splits
 from seqattn_tf.training.progress import Progress
 from seqattn_tf.training.recipes import Recipe
-from seqattn_tf.training.tasks import Report, Settings, Task
+from seqattn_tf.training.tasks import Report, Settings, Training
+
+SHOWN, MOST_SHOWN = 6, 50_000  # examples that a model carries, and the most bytes of a value of theirs
 
 
-def compile_network(network: keras.Model, task: Task, settings: Settings, steps: int) -> None:
+def compile_network(training: Training) -> None:
     """Adam with warm-up, cosine decay and global-norm clipping; the plain graph, which wins on a CPU."""
+    settings, steps = training.settings, training.steps * training.settings.epochs
     rate = keras.optimizers.schedules.CosineDecay(
         0.0, max(steps - settings.warmup, 1), warmup_target=settings.rate, warmup_steps=settings.warmup
     )
     optimizer = keras.optimizers.Adam(rate, global_clipnorm=settings.clip)
-    network.compile(optimizer, task.loss(settings), jit_compile=False)
+    training.model.network.compile(optimizer, training.loss, jit_compile=False)
+
+
+def open_splits(recipe: Recipe, settings: Settings, data: str | Path | None) -> Splits:
+    """The data of a recipe, no more than the settings allow."""
+    return recipe.load(data, settings).at_most(settings.max_examples)
 
 
 def train(recipe: Recipe, settings: Settings, folder: Path, data: str | Path | None = None) -> Model:
@@ -34,34 +43,29 @@ def train(recipe: Recipe, settings: Settings, folder: Path, data: str | Path | N
     Run again with the same settings, it goes on after a kill and returns at once when nothing is left to do.
     """
     folder, task = Path(folder), recipe.task
-    splits = recipe.load(data, settings)
+    splits = open_splits(recipe, settings, data)
     _refuse_another_run(folder, settings, splits)
     keras.utils.set_random_seed(settings.seed)
-    model = task.build(settings, splits)
-    pairs = task.fitting(model, splits, settings)
-    if not pairs:
-        raise ValueError(
-            f"train: expected at least one pair that the model can take. Received: none of {splits.origin}"
-        )
-    steps = task.steps(model, pairs, settings)
-    compile_network(model.network, task, settings, steps * settings.epochs)
+    training = task.open(settings, splits)
+    model = training.model
+    compile_network(training)
     progress = Progress(folder / "progress.npz")
     progress.restore(model.network)
     quick = task.quick(model)
 
     def save(figures: Mapping[str, float]) -> None:
-        model.save(folder, describe(recipe, settings, splits, figures, progress.seconds))
+        model.save(folder, describe(recipe, training, figures, progress.seconds))
 
     if not progress.finished(settings.epochs, settings.patience):
         model.network.fit(
-            task.batches(model, pairs, settings, progress.epoch),
+            training.batches(progress.epoch),
             epochs=settings.epochs,
             initial_epoch=progress.epoch,
-            steps_per_epoch=steps if task.ordered else None,
+            steps_per_epoch=training.steps if task.ordered else None,
             callbacks=[
                 Score(lambda: task.measure(quick, splits.dev).figures),
                 KeepBest(f"dev_{task.monitor}", settings.patience, save, progress, rising=task.rising),
-                ProgressBar(steps, settings.epochs, progress.epoch),
+                ProgressBar(training.steps, settings.epochs, progress.epoch),
             ],
             shuffle=False,  # the dataset does it
             verbose=0,
@@ -81,21 +85,31 @@ def _refuse_another_run(folder: Path, settings: Settings, splits: Splits) -> Non
         raise ValueError(f"{folder} holds a run with other settings (held, asked): {other}. Choose another --run")
 
 
-def describe(
-    recipe: Recipe, settings: Settings, splits: Splits, figures: Mapping[str, float], seconds: float
-) -> dict[str, Any]:
-    """The record of a trained model: what it is, from which data, how good."""
-    used = splits.train[: settings.limit or None]
+def describe(recipe: Recipe, training: Training, figures: Mapping[str, float], seconds: float) -> dict[str, Any]:
+    """The record of a trained model: what it is, from which data, how good, and what it may be asked."""
+    splits = training.splits
     return {
         "recipe": recipe.name,
-        "settings": dataclasses.asdict(settings),
+        "summary": recipe.summary,
+        "settings": dataclasses.asdict(training.settings),
         "data": splits.origin,
         "fingerprint": splits.fingerprint,
-        "pairs": {"train": len(used), "dev": len(splits.dev), "test": len(splits.test)},
+        "counts": {part: len(getattr(splits, part)) for part in ("train", "dev", "test")},
+        "examples": list(_shown(training)),
         "figures": {name: round(value, 5) for name, value in figures.items()},
         "seconds": round(seconds, 1),
         "made_with": {"tensorflow": tf.__version__, "keras": keras.__version__, "machine": platform.machine()},
     }
+
+
+def _shown(training: Training) -> Iterator[dict[str, Any]]:
+    """Inputs of a few development examples as JSON holds them, each small: to show, and to verify exports with."""
+    dev, inputs = training.splits.dev, training.model.inputs
+    for example in dev[:: max(len(dev) // SHOWN, 1)][:SHOWN]:
+        if example.inputs:
+            row = {name: field.raw(example.inputs[name]) for name, field in inputs.items()}
+            if max(map(len, row.values())) <= MOST_SHOWN:
+                yield to_json(row)
 
 
 def evaluate(folder: Path, data: str | Path | None = None, split: str = "test") -> Report:
@@ -107,13 +121,11 @@ def evaluate(folder: Path, data: str | Path | None = None, split: str = "test") 
     known = {field.name for field in dataclasses.fields(recipe.settings)}
     held = {name: value for name, value in record.get("settings", {}).items() if name in known}
     settings = dataclasses.replace(recipe.settings, **held)
-    splits = recipe.load(data, settings)
+    splits = open_splits(recipe, settings, data)
     trained_on = f"{record['data']} ({record.get('fingerprint')})"
     given = f"{splits.origin} ({splits.fingerprint})"
     if trained_on != given:  # the test words may be among those the model was trained on
         raise ValueError(f"data: expected what the model was trained on, {trained_on}. Received: {given}; see --data")
-    model, pairs = load(folder), getattr(splits, split)
-    report = recipe.task.measure(model, pairs, splits.notes, quiet=False)
-    return Report(
-        {**report.figures, **recipe.task.beside(model, splits.train[: settings.limit or None], pairs)}, report.groups
-    )
+    model, examples = load(folder), getattr(splits, split)
+    report = recipe.task.measure(model, examples, splits.notes, quiet=False)
+    return Report({**report.figures, **recipe.task.beside(model, splits.train, examples)}, report.groups)

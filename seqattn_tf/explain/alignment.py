@@ -23,7 +23,6 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-from seqattn_tf.answer import Answer
 from seqattn_tf.aside import written_aside
 from seqattn_tf.explain.sheet import (
     BLUES,
@@ -93,11 +92,6 @@ def draw_alignment(
     where[2] = BAR_WIDTH / page_width
     _colour_bar(figure, figure.add_axes(where), scale, middle=height > 0.9)
     return figure
-
-
-def draw_answer(text: str, answer: Answer) -> Figure:
-    """Draws what the model looked at for one answer, under the text and what was said."""
-    return draw_alignment(answer.attention, answer.tokens_in, answer.tokens_out, title=f"{text} \u2192 {answer.text}")
 
 
 def save_figure(figure: Figure, path: str | os.PathLike) -> None:

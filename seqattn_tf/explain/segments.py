@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from seqattn_tf.answer import Answer
+from seqattn_tf.answer import Look
 from seqattn_tf.explain.sheet import BLUES, QUIET, legible, page, text_style
 
 CELL, ROW, GAP, LEFT = 0.21, 0.155, 0.34, 1.15  # inches
@@ -34,48 +34,48 @@ def segments(weights: np.ndarray, share: float = SHARE) -> list[Segment]:
     return [Segment(int(run[0]), int(run[-1]), float(np.mean(weights[run]))) for run in runs]
 
 
-def draw_segments(answers: Sequence[Answer], share: float = SHARE, columns: int = 2) -> Figure:
-    """Draws, for each answer, the source in a line and below it a bar for each run of symbols a word was read from.
+def draw_segments(looks: Sequence[Look], share: float = SHARE, columns: int = 2) -> Figure:
+    """Draws, for each look, the source in a line and below it a bar for each run of symbols a word was read from.
 
-    The darker a bar, the larger its mean weight beside the largest of the answer.
+    The darker a bar, the larger its mean weight compared with the largest of the look.
 
     Args:
-        answers: of one model, with their attention.
+        looks: of answers of one model.
         share: of the largest weight of a word, from which on a symbol belongs to a segment.
         columns: of the picture.
 
-    >>> answer = Answer("he", -0.1, (), np.array([[0.9, 0.8, 0.1]]), ("\u5f7c", "\u306f", "\u3002"), ("he",))
-    >>> figure = draw_segments([answer])
+    >>> look = Look(np.array([[0.9, 0.8, 0.1]]), ("he",), ("\u5f7c", "\u306f", "\u3002"))
+    >>> figure = draw_segments([look])
     """
-    if not answers:
-        raise ValueError("answers: expected at least one. Received: none")
-    columns = min(columns, len(answers))
-    lines = [answers[i : i + columns] for i in range(0, len(answers), columns)]
-    heights = [GAP + ROW * (1 + max(len(answer.tokens_out) for answer in line)) for line in lines]
-    width = LEFT + CELL * max(max(len(answer.tokens_in) for answer in answers), 8) + 0.3
+    if not looks:
+        raise ValueError("looks: expected at least one. Received: none")
+    columns = min(columns, len(looks))
+    lines = [looks[i : i + columns] for i in range(0, len(looks), columns)]
+    heights = [GAP + ROW * (1 + max(len(look.rows) for look in line)) for line in lines]
+    width = LEFT + CELL * max(max(len(look.places) for look in looks), 8) + 0.3
     whole = columns * width, sum(heights) + 0.2
     figure = page(*whole)
     top = whole[1] - 0.1
     for line, height in zip(lines, heights, strict=True):
-        for place, answer in enumerate(line):
+        for place, look in enumerate(line):
             where = [place * width / whole[0], (top - height) / whole[1], width / whole[0], height / whole[1]]
             axes = figure.add_axes(where)
-            _draw(axes, answer, share, width, height)
+            _draw(axes, look, share, width, height)
         top -= height
     return figure
 
 
-def _draw(axes: Axes, answer: Answer, share: float, width: float, height: float) -> None:
+def _draw(axes: Axes, look: Look, share: float, width: float, height: float) -> None:
     axes.set_xlim(0, width)
     axes.set_ylim(height, 0)
     axes.axis("off")
-    largest = answer.attention.max(initial=0)
-    for column, symbol in enumerate(answer.tokens_in):
+    largest = look.weights.max(initial=0)
+    for column, symbol in enumerate(look.places):
         axes.text(LEFT + CELL * (column + 0.5), ROW, legible(symbol), ha="center", va="center", **text_style(9))
-    for row, (word, weights) in enumerate(zip(answer.tokens_out, answer.attention, strict=True)):
+    for row, (word, weights) in enumerate(zip(look.rows, look.weights, strict=True)):
         y = ROW * (row + 2.1)
         axes.text(LEFT - 0.08, y, legible(word), ha="right", va="center", **text_style(7.5))
-        axes.plot([LEFT, LEFT + CELL * len(answer.tokens_in)], [y, y], color=QUIET, alpha=0.25, linewidth=0.4, zorder=0)
+        axes.plot([LEFT, LEFT + CELL * len(look.places)], [y, y], color=QUIET, alpha=0.25, linewidth=0.4, zorder=0)
         for segment in segments(weights, share):
             left, length = LEFT + CELL * segment.first + 0.02, CELL * (segment.last - segment.first + 1) - 0.04
             colour = BLUES(0.15 + 0.85 * segment.weight / largest)

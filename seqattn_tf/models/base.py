@@ -1,77 +1,166 @@
 """The contract of a model, and the folder that rebuilds it: `config.json`, weights, `assets/`."""
 
+import inspect
 import json
 import os
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from seqattn_tf.answer import Answer
+from seqattn_tf.answer import ATTENTION, PLACES, ROWS, Answer
 from seqattn_tf.aside import write_json, written_aside
+from seqattn_tf.assets import load_assets, save_assets
+from seqattn_tf.explain import draw_answer
+from seqattn_tf.fields import Field
+from seqattn_tf.named import Named
+from seqattn_tf.rows import columns
+from seqattn_tf.scan import hold
+from seqattn_tf.targets import Target
 
 WHOLE, COMPACT = "model.keras", "weights.npz"
-_SYSTEMS: dict[str, type["Model"]] = {}
+TOKENS = "tokens"  # what looks, where it is the tokens of the answer
+
+Tensors = dict[str, tf.Tensor]
 
 
-class Model(tf.Module):
-    """A whole system: raw input in, `Answer` out.
+class Model(Named, tf.Module):
+    """A whole system: raw inputs in, `Answer` out.
 
-    A subclass names itself (`system`), holds a Keras `network` and gives the methods below down to `rebuild`. What
-    takes and returns tensors (`serve`, `serve_tensors`, `serve_ids`, `log_likelihood`) is what is exported.
+    A subclass names itself, and gives one hook, `infer`. What else makes it up are keyword arguments of its
+    constructor, each kept as an attribute of the same name; they are saved with it.
+
+    Args:
+        network: the Keras network.
+        inputs: what goes in, by name.
+        target: what comes out.
+
+    Attributes:
+        signatures: what can be asked besides answers: methods by name, with the texts they take after the inputs.
+        looks: what looks at an input (or at `INPUT_LEVEL`), by its name: the `tokens` of the answer, another input, or
+            rows with fixed names.
     """
 
-    system: str
-    network: keras.Model
+    registry: ClassVar[dict[str, type]] = {}
+    signatures: ClassVar[Mapping[str, Sequence[str]]] = {}
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        _SYSTEMS[cls.system] = cls
+    def __init__(self, network: keras.Model, inputs: Mapping[str, Field], target: Target) -> None:
+        super().__init__()
+        if not network.built:
+            network.build()
+        self.network, self.inputs, self.target = network, dict(inputs), target
+        self.in_graph = {name: field.in_graph(name) for name, field in inputs.items()}
+        self.says = target.in_graph()
+        specs = {name: tf.TensorSpec([None], tf.string, name) for name in inputs}
+        self._compiled = tf.function(self._serve, input_signature=[specs], autograph=False)
 
-    def preprocess(self, texts: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Raw input to tensors, in the graph."""
+    @property
+    def looks(self) -> Mapping[str, str | Sequence[str]]:
+        """What looks where."""
+        return {}
+
+    def infer(self, tensors: Tensors) -> Tensors:
+        """The tensors of all inputs, by `INPUT_PART`, to what the target says and the `LOOK_attention` of each look.
+
+        No strings, and ops that also run on the edge. A row with nothing to read gets a score of minus infinity.
+        """
         raise NotImplementedError
 
-    def serve(self, texts: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Raw input to the named outputs of `serving_default`, in the graph."""
-        raise NotImplementedError
+    # Serving
 
-    def serve_tensors(self, ids: tf.Tensor, lengths: tf.Tensor) -> dict[str, tf.Tensor]:
-        """The `tensors` form: ids and lengths in, ids out; no strings."""
-        raise NotImplementedError
+    def read(self, raw: Mapping[str, tf.Tensor]) -> tuple[Tensors, Tensors]:
+        """Strings `[batch]` by input to tensors by `INPUT_PART`, and to places by `INPUT` or `INPUT_LEVEL`."""
+        tensors, places = {}, {}
+        for name, field in self.in_graph.items():
+            found = field.read(raw[name])
+            tensors.update({f"{name}_{part}": tensor for part, tensor in found.tensors.items()})
+            places.update({f"{name}_{level}".strip("_"): values for level, values in found.places.items()})
+        return tensors, places
 
-    def serve_ids(self, ids: tf.Tensor) -> dict[str, tf.Tensor]:
-        """The same from padded ids alone, in ops that also run on the edge."""
-        raise NotImplementedError
+    def serve(self, **raw: tf.Tensor) -> Tensors:
+        """Strings by input to the named outputs of `serving_default`, in the graph; padded to the longest row."""
+        tensors, places = self.read(raw)
+        found = self.infer(tensors)
+        said = self.says.say(found)
+        outputs = {name: value for name, value in found.items() if name not in ("scores", *self.target.names)}
+        for look, looks in self.looks.items():
+            rows = self._rows(looks, said, places, tf.shape(said["score"]))
+            outputs[look + ROWS] = rows
+            outputs[look + ATTENTION] = outputs[look + ATTENTION][:, : tf.shape(rows)[1]]
+            if look in places:
+                outputs[look + PLACES] = places[look]
+        return {**said, **outputs}
 
-    def log_likelihood(self, texts: tf.Tensor, answers: tf.Tensor) -> tf.Tensor:
-        """Log-probability of each given answer."""
-        raise NotImplementedError
+    def _serve(self, raw: Tensors) -> Tensors:
+        return self.serve(**raw)
 
-    def answer(self, texts: Sequence[str | bytes]) -> list[Answer]:
-        """Answers to a list of raw inputs, in order."""
-        raise NotImplementedError
+    def _rows(self, looks: str | Sequence[str], said: Tensors, places: Tensors, batch: tf.Tensor) -> tf.Tensor:
+        if not isinstance(looks, str):
+            return tf.broadcast_to(tf.constant(looks), tf.concat([batch, [len(looks)]], axis=0))
+        return said[TOKENS] if looks == TOKENS else places[looks]
 
-    def explain(self, text: str) -> Any:
-        """A figure that shows what one answer looked at."""
-        raise NotImplementedError
+    def serve_tensors(self, **sent: tf.Tensor) -> Tensors:
+        """The `tensors` form: what clients send without strings, by `INPUT_PART`, to what `infer` finds."""
+        tensors = {}
+        for name, field in self.in_graph.items():
+            found = field.from_wire({part: sent[f"{name}_{part}"] for part in field.wire})
+            tensors.update({f"{name}_{part}": tensor for part, tensor in found.items()})
+        return self.infer(tensors)
 
+    def answer(self, rows: Sequence[Any]) -> list[Answer]:
+        """The answer to each row: a mapping by input, or the bare value where there is one input.
+
+        Raises:
+            ValueError: something other than rows, or a value that is too long or broken.
+        """
+        raw = columns(rows, list(self.inputs))
+        if not next(iter(raw.values())):
+            return []
+        try:
+            found = self._compiled({name: tf.constant(values) for name, values in raw.items()})
+        except tf.errors.InvalidArgumentError:
+            self._refuse(raw)
+            raise
+        found = {key: value.numpy() for key, value in found.items()}
+        return [Answer.from_outputs(found, row) for row in range(len(found["score"]))]
+
+    def _refuse(self, raw: Mapping[str, Sequence[str | bytes]]) -> None:
+        """Say of which value the graph would not have it, in the words of its field."""
+        for name, values in raw.items():
+            for value in values:
+                try:
+                    self.inputs[name].arrays(value)
+                except ValueError as error:
+                    raise ValueError(f"{name}: {error}") from None
+
+    def explain(self, row: Any, look: str = "") -> Any:
+        """A figure that shows what the answer to one row looked at: the look of this name, or the only one."""
+        [answer] = self.answer([row])
+        look = look or next(iter(answer.looks), "")
+        values = columns([row], list(self.inputs))
+        picture = self.inputs[look].picture(values[look][0]) if look in values else None
+        return draw_answer(self.title(row), answer, look, picture)
+
+    def title(self, row: Any) -> str:
+        """A row as one line: its texts."""
+        values = columns([row], list(self.inputs))
+        return " | ".join(value.replace("\n", " / ") for [value] in values.values() if isinstance(value, str))
+
+    # Saving
+
+    @property
     def settings(self) -> dict[str, Any]:
-        """What `rebuild` needs besides the network and the assets."""
-        raise NotImplementedError
+        """The keyword arguments of the constructor, as they stand."""
+        parameters = inspect.signature(type(self)).parameters.values()
+        return {p.name: getattr(self, p.name) for p in parameters if p.kind is p.KEYWORD_ONLY}
 
-    def save_assets(self, folder: Path) -> None:
-        """Write vocabularies and the like."""
-        raise NotImplementedError
-
-    @classmethod
-    def rebuild(cls, network: keras.Model, assets: Path, settings: dict[str, Any]) -> "Model":
-        """The model of a saved folder."""
-        raise NotImplementedError
+    def changed(self, **settings: Any) -> "Model":
+        """The same network with other settings."""
+        return type(self)(self.network, self.inputs, self.target, **{**self.settings, **settings})
 
     def save(self, folder: str | os.PathLike[str], record: dict[str, Any] | None = None, compact: bool = False) -> None:
         """Write the model, with a `record` of where it comes from.
@@ -81,8 +170,8 @@ class Model(tf.Module):
         """
         folder = Path(folder)
         (folder / "assets").mkdir(parents=True, exist_ok=True)
-        self.save_assets(folder / "assets")
-        config = {"system": self.system, "settings": self.settings(), "record": record or {}}
+        save_assets(folder / "assets", self.inputs, self.target)
+        config = {"system": self.name_in_registry, "settings": self.settings, "record": record or {}}
         if compact:
             config["network"] = keras.saving.serialize_keras_object(self.network)
             with written_aside(folder / COMPACT) as aside:
@@ -94,6 +183,20 @@ class Model(tf.Module):
         write_json(folder / "config.json", config)
 
 
+def only_where(read: tf.Tensor, found: Tensors) -> Tensors:
+    """What was found of the rows that were read, `[batch]`; of the others nothing, with a score of minus infinity."""
+    held = hold(read, found, {name: tf.zeros_like(value) for name, value in found.items()})
+    return {**held, "scores": tf.where(read[:, None], found["scores"], -float("inf"))}
+
+
+def one_each(answers: tf.Tensor, batch: tf.Tensor) -> tf.Tensor:
+    """The given answers themselves, after making sure in the graph that there is one for each row of a batch."""
+    given = tf.shape(answers)[0]
+    wrong = ["answer: expected one for each row,", batch, "received", given]
+    with tf.control_dependencies([tf.debugging.Assert(given == batch, wrong)]):
+        return tf.identity(answers)
+
+
 def read_config(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """The `config.json` of a model folder."""
     path = Path(folder) / "config.json"
@@ -103,8 +206,9 @@ def read_config(folder: str | os.PathLike[str]) -> dict[str, Any]:
         config = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{path}: expected JSON. Received: {error}") from None
-    if config.get("system") not in _SYSTEMS:
-        raise ValueError(f"{path}: expected a system among {sorted(_SYSTEMS)}. Received: {config.get('system')!r}")
+    if config.get("system") not in Model.registry:
+        names = sorted(Model.registry)
+        raise ValueError(f"{path}: expected a system among {names}. Received: {config.get('system')!r}")
     return config
 
 
@@ -120,7 +224,8 @@ def load(folder: str | os.PathLike[str]) -> Model:
         network = _unpack(folder, config["network"]) if "network" in config else _load_keras(folder)
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise ValueError(f"{folder}: expected whole weights. Received: {error}") from None
-    return _SYSTEMS[config["system"]].rebuild(network, folder / "assets", config["settings"])
+    inputs, target = load_assets(folder / "assets")
+    return Model.member(config["system"])(network, inputs, target, **config["settings"])
 
 
 def _load_keras(folder: Path) -> keras.Model:

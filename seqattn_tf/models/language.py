@@ -1,11 +1,9 @@
 """Language models: a text in, the same text and how it goes on out."""
 
 import math
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import keras
 import numpy as np
 import tensorflow as tf
 
@@ -15,15 +13,19 @@ from seqattn_tf.decoding.loop import generate
 from seqattn_tf.decoding.rules import Rules
 from seqattn_tf.decoding.sample import drawing
 from seqattn_tf.explain.surprise import draw_surprise
-from seqattn_tf.models.base import Model
+from seqattn_tf.fields import Text
+from seqattn_tf.fields.graph.text import at_most
+from seqattn_tf.models.base import Model, Tensors, one_each
 from seqattn_tf.models.draws import keys_of, noise
 from seqattn_tf.models.language_network import LanguageNetwork, Nothing
-from seqattn_tf.models.texts import Said, TextModel, at_most, one_each, packed, said
+from seqattn_tf.rows import columns
 from seqattn_tf.scan import size_of
-from seqattn_tf.text.rules import BEGIN, END, PAD, SymbolRules, as_texts
+from seqattn_tf.targets import Symbols
+from seqattn_tf.targets.graph.symbols import SHIFTED
+from seqattn_tf.text.rules import BEGIN, END, PAD, as_texts
 
 
-class LanguageModel(TextModel, Model):
+class LanguageModel(Model):
     """Texts that go on, by a `LanguageNetwork`.
 
     The answer to a text is the whole of it, as the model reads it, and what comes after; its score is the
@@ -32,56 +34,59 @@ class LanguageModel(TextModel, Model):
 
     Args:
         network: the Keras network.
-        rules: how text becomes symbols.
-        max_source: texts with more symbols are refused.
-        max_target: at most so many symbols are added.
+        inputs: the text to go on from, by name.
+        target: the same symbols; its limit is how many are added at most.
         temperature, top_k, top_p: of sampling, see `decoding.sample`; a temperature of 0 takes the best symbol.
         seed: of sampling.
         beam: above 0, the most probable continuation is looked for with so many at every step, and nothing is sampled.
 
+    >>> from seqattn_tf.text import SymbolRules
     >>> rules = SymbolRules(("a", "b"))
-    >>> model = LanguageModel(LanguageNetwork(rules.size, units=8), rules, max_target=4)
-    >>> [answer] = model.answer(["ab"])
-    >>> answer.text.startswith("ab"), answer.attention.shape == (len(answer.text), 2)
-    (True, True)
+    >>> network = LanguageNetwork(rules.size, units=8)
+    >>> [answer] = LanguageModel(network, {"text": Text(rules)}, Symbols(rules, limit=4)).answer(["ab"])
+    >>> answer.text.startswith("ab")
+    True
     """
 
-    system = "language_model"
+    name_in_registry = "language_model"
+    signatures = {"log_likelihood": ("answer",)}
 
     def __init__(
         self,
         network: LanguageNetwork,
-        rules: SymbolRules,
-        max_source: int = 400,
-        max_target: int = 200,
+        inputs: Mapping[str, Text],
+        target: Symbols,
+        *,
         temperature: float = 1.0,
         top_k: int = 0,
         top_p: float = 1.0,
         seed: int = 0,
         beam: int = 0,
     ) -> None:
-        super().__init__()
         if not 0 <= temperature < math.inf:
             raise ValueError(f"temperature: expected a number of at least 0. Received: {temperature}")
         if not 0 < top_p <= 1:
             raise ValueError(f"top_p: expected a number above 0, at most 1. Received: {top_p}")
-        for name, value, least in (("top_k", top_k, 0), ("beam", beam, 0), ("max_target", max_target, 1)):
-            if value < least:
-                raise ValueError(f"{name}: expected at least {least}. Received: {value}")
-        self.max_target, self.beam = max_target, beam
-        self.temperature, self.top_k, self.top_p, self.seed = temperature, top_k, top_p, seed
-        self._open(network, rules, rules, max_source)
+        for name, value in (("top_k", top_k), ("beam", beam)):
+            if value < 0:
+                raise ValueError(f"{name}: expected at least 0. Received: {value}")
+        self.temperature, self.top_k, self.top_p, self.seed, self.beam = temperature, top_k, top_p, seed, beam
+        super().__init__(network, inputs, target)
+        [(self.input_name, self.source)] = self.inputs.items()
+        self.rules = target.rules
         ids = tf.TensorSpec([None, None], tf.int32)
         self._lost = tf.function(self._surprises, input_signature=[ids, ids], autograph=False)
 
     def _named(self, ids: tf.Tensor) -> tf.Tensor:
         """The ids with padding in place of special ones."""
-        return tf.where(ids >= len(self.source.rules.special), ids, PAD)
+        return tf.where(ids >= len(self.rules.special), ids, PAD)
 
-    def decode(self, ids: tf.Tensor) -> Said:
-        """Prompts `[batch, source]` to whole texts."""
+    def infer(self, tensors: Tensors) -> Tensors:
+        """Prompts to whole texts; a text with nothing to read is begun anew."""
+        ids = tensors[f"{self.input_name}_ids"]
         tokens, scores = self._continue(packed(ids))
-        return said(packed(tf.concat([self._named(ids), tokens], axis=1)), scores, ids)
+        whole = packed(tf.concat([self._named(ids), tokens], axis=1))
+        return {"tokens": whole[:, None], "scores": scores[:, None]}
 
     def _continue(self, prompt: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """What comes after packed prompts `[batch, source]`, and its log-probability.
@@ -101,7 +106,7 @@ class LanguageModel(TextModel, Model):
             logits, weights, states = self.network.step(tokens, states, memory)
             return logits, weights, (tf.zeros_like(given), states)
 
-        limits = {"begin": BEGIN, "end": END, "max_length": self.max_target, "never": self.source.rules.unsayable}
+        limits = {"begin": BEGIN, "end": END, "max_length": self.target.limit, "never": self.rules.unsayable}
         if self.beam > 0:
             found = search(step, state, memory, width=self.beam, **limits)
             return found.tokens[:, 0], found.scores[:, 0]
@@ -116,19 +121,20 @@ class LanguageModel(TextModel, Model):
 
     def _surprises(self, tokens: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
         """Nats of each target, given the tokens up to its place: `[batch, time] x 2 -> [batch, time]`."""
-        logits = tf.cast(self.network((tokens[:, :0], tokens), training=False), tf.float32)
+        logits = tf.cast(self.network({SHIFTED: tokens}, training=False), tf.float32)
         return tf.nn.sparse_softmax_cross_entropy_with_logits(targets, logits)
 
-    def log_likelihood(self, texts: tf.Tensor, answers: tf.Tensor) -> tf.Tensor:
-        """Log-probability that each text goes on to the given whole text, and ends there: `[batch] x 2 -> [batch]`.
+    def log_likelihood(self, answer: tf.Tensor, **raw: tf.Tensor) -> tf.Tensor:
+        """Log-probability that each text goes on to the given whole text, and ends there: `[batch] -> [batch]`.
 
         Minus infinity for an answer that does not begin as the text does, as far as the model knows its symbols, or
         that has symbols the model cannot say.
         """
-        prompt = self.preprocess(texts)["ids"]
-        tokens = self.source.tokens(one_each(texts, answers))
-        tokens = at_most(self.max_source + self.max_target, tokens, "answer")
-        whole, size = self.source.lookup(tokens), tf.shape(prompt)[1]
+        prompt = self.read(raw)[0][f"{self.input_name}_ids"]
+        symbols = self.says.tokenizer
+        tokens = symbols.tokens(one_each(answer, tf.shape(prompt)[0]))
+        tokens = at_most(self.source.limit + self.target.limit, tokens, "answer")
+        whole, size = symbols.lookup(tokens), tf.shape(prompt)[1]
         room = tf.pad(whole, [[0, 0], [0, size]])  # the prompt may be longer
         expected = packed(self._named(prompt))
         known = tf.reduce_sum(tf.cast(expected != PAD, tf.int32), axis=1)
@@ -168,7 +174,7 @@ class LanguageModel(TextModel, Model):
                 rows += [(ids[:window], 0)] if ids else []
                 rows += [(ids[i : i + window], half) for i in range(half, len(ids) - half, half)]
             else:
-                rows.append(([*self.source.rules.encode(text), END], 0))
+                rows.append(([*self.rules.encode(text), END], 0))
         rows.sort(key=lambda row: len(row[0]))
         total = 0.0
         for start in range(0, len(rows), batch):
@@ -185,26 +191,29 @@ class LanguageModel(TextModel, Model):
 
     def stream(self, text: str) -> list[int]:
         """The ids of a text that goes on: of single characters none is lost, as spaces at the ends of others are."""
-        rules = self.source.rules
+        rules = self.rules
         if rules.split != "characters" or rules.fold:
             return rules.encode(text)
         return [rules.ids.get(character, rules.default) for character in text]
 
-    def explain(self, text: str) -> Any:
+    def explain(self, row: Any, look: str = "") -> Any:
         """The answer to a text as tiles, the more coloured the more surprising each symbol was."""
-        [answer] = self.answer([text])
-        ids = np.array([[self.source.rules.ids[token] for token in answer.tokens_out]], np.int32)
-        ids = ids.reshape([1, -1])
+        [answer] = self.answer([row])
+        ids = np.array([[self.rules.ids[token] for token in answer.tokens]], np.int32).reshape([1, -1])
         lost = self._lost(np.pad(ids, [[0, 0], [1, 0]], constant_values=BEGIN)[:, :-1], ids).numpy()[0]
-        given = sum(token in self.source.rules.ids for token in answer.tokens_in)
-        return draw_surprise(answer.tokens_out, lost / math.log(2), given=given, title=text)
+        [[value]] = columns([row], [self.input_name]).values()
+        given = sum(token in self.rules.ids for token in self.source.tokens(value))
+        return draw_surprise(answer.tokens, lost / math.log(2), given=given, title=self.title(row))
 
-    def settings(self) -> dict[str, Any]:
-        """The limits, and how texts go on."""
-        names = ("max_source", "max_target", "temperature", "top_k", "top_p", "seed", "beam")
-        return {name: getattr(self, name) for name in names}
 
-    @classmethod
-    def rebuild(cls, network: keras.Model, assets: Path, settings: dict[str, Any]) -> "LanguageModel":
-        """The model of a saved folder."""
-        return cls(network, SymbolRules.load(assets / "source.json"), **settings)
+def packed(ids: tf.Tensor) -> tf.Tensor:
+    """The ids that are not padding moved to the front of their rows: `[batch, length] -> [batch, length]`.
+
+    >>> packed(tf.constant([[0, 5, 0, 7], [1, 0, 0, 0]])).numpy().tolist()
+    [[5, 7, 0, 0], [1, 0, 0, 0]]
+    """
+    batch, length = tf.shape(ids)[0], tf.shape(ids)[1]
+    kept = ids != PAD
+    places = tf.where(kept, tf.cumsum(tf.cast(kept, tf.int32), axis=1) - 1, length)
+    rows = tf.broadcast_to(tf.range(batch)[:, None], tf.shape(ids))
+    return tf.scatter_nd(tf.stack([rows, places], axis=-1), ids, tf.stack([batch, length + 1]))[:, :-1]

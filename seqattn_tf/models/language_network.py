@@ -9,6 +9,7 @@ import tensorflow as tf
 from seqattn_tf.linear import linear
 from seqattn_tf.named import checked_count
 from seqattn_tf.recurrent import Recurrent
+from seqattn_tf.targets.graph.symbols import SHIFTED
 
 States = list[list[tf.Tensor]]  # of each layer
 
@@ -33,11 +34,10 @@ class LanguageNetwork(keras.Model):
         tied: whether what scores a symbol is its embedding (Press and Wolf, 2017): fewer weights for a large
             vocabulary.
 
-    Call arguments: `(source, shifted [batch, target])`, the source not being looked at; returns logits
-    `[batch, target, size]`.
+    Call arguments: a dict with `shifted [batch, target]`; returns logits `[batch, target, size]`.
 
     >>> network = LanguageNetwork(40, units=8, embedding=4)
-    >>> network((tf.zeros([2, 0], tf.int32), tf.ones([2, 3], tf.int32))).shape.as_list()
+    >>> network({"shifted": tf.ones([2, 3], tf.int32)}).shape.as_list()
     [2, 3, 40]
     """
 
@@ -105,10 +105,9 @@ class LanguageNetwork(keras.Model):
         _, states = self.begin(tf.shape(tokens)[0])
         return self._through(self.embedding(tokens), states, training, run)
 
-    def call(self, inputs: tuple[tf.Tensor, tf.Tensor], training: bool = False) -> tf.Tensor:
+    def call(self, tensors: dict[str, tf.Tensor], training: bool = False) -> tf.Tensor:
         """Logits of the symbol after each given one."""
-        _, shifted = inputs
-        return self._logits(self._over_time(shifted, None, training)[0])
+        return self._logits(self._over_time(tensors[SHIFTED], None, training)[0])
 
     def read(self, tokens: tf.Tensor, mask: tf.Tensor) -> States:
         """The states after the kept symbols of each row, `[batch, time]`."""

@@ -1,82 +1,92 @@
-"""Sequence to sequence: text in, text out, with the attention that led there."""
+"""Sequence to sequence: an input in, symbols out, with the attention that led there."""
 
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-import keras
 import tensorflow as tf
 
+from seqattn_tf.answer import ATTENTION
 from seqattn_tf.decoding import Beams, greedy
 from seqattn_tf.decoding import beam as search
-from seqattn_tf.explain import draw_answer
-from seqattn_tf.models.base import Model
+from seqattn_tf.fields import Field
+from seqattn_tf.fields.graph.text import at_most
+from seqattn_tf.models.base import TOKENS, Model, Tensors, one_each, only_where
 from seqattn_tf.models.network import EncoderDecoder
-from seqattn_tf.models.texts import Said, TextModel, at_most, one_each, silence
-from seqattn_tf.scan import hold
-from seqattn_tf.text.rules import BEGIN, END, PAD, SymbolRules
+from seqattn_tf.targets import Symbols
+from seqattn_tf.targets.graph.symbols import SHIFTED
+from seqattn_tf.text.rules import BEGIN, END
 
-MARGIN = 8  # an answer has at most `growth` symbols for each one read, and so many more
+MARGIN = 8  # an answer has at most `growth` symbols for each place read, and so many more
 
 
-class Seq2Seq(TextModel, Model):
-    """Text to text by an `EncoderDecoder`.
+class Seq2Seq(Model):
+    """Symbols from an input, by an `EncoderDecoder`.
 
     Args:
         network: the Keras network.
-        source, target: how text becomes symbols on either side.
-        max_source: texts with more symbols are refused.
-        max_target: answers are cut there, or earlier for a short text.
-        growth: the most symbols of an answer for each one read, beside a few.
+        inputs: what goes in, by name.
+        target: the symbols that come out.
+        growth: the most symbols of an answer for each place read, beside a few; 0 for as many as the target allows.
         beam: how many answers are kept at every step; 1 for the best symbol alone.
         alternatives: how many other answers are given beside the best, at most `beam - 1`.
         length_penalty: how much a longer answer is preferred among those of a beam (see `decoding.beam`).
 
+    >>> from seqattn_tf.fields import Text
+    >>> from seqattn_tf.text import SymbolRules
     >>> letters, sounds = SymbolRules(("a", "b")), SymbolRules(("AH", "B"), split="spaces")
-    >>> network = EncoderDecoder(letters.size, sounds.size, units=8)
-    >>> [answer] = Seq2Seq(network, letters, sounds).answer(["ab"])
-    >>> answer.attention.shape == (len(answer.tokens_out), 2)
+    >>> network = EncoderDecoder.of_symbols(letters.size, sounds.size, units=8)
+    >>> [answer] = Seq2Seq(network, {"text": Text(letters)}, Symbols(sounds)).answer(["ab"])
+    >>> answer.looks["text"].weights.shape == (len(answer.tokens), 2)
     True
     """
 
-    system = "seq2seq"
+    name_in_registry = "seq2seq"
+    signatures = {"log_likelihood": ("answer",)}
 
     def __init__(
         self,
         network: EncoderDecoder,
-        source: SymbolRules,
-        target: SymbolRules,
-        max_source: int = 64,
-        max_target: int = 64,
+        inputs: Mapping[str, Field],
+        target: Symbols,
+        *,
         growth: int = 2,
         beam: int = 1,
         alternatives: int = 0,
         length_penalty: float = 0.0,
     ) -> None:
-        super().__init__()
-        for name, value, least in (("max_target", max_target, 1), ("growth", growth, 0), ("beam", beam, 1)):
+        for name, value, least in (("growth", growth, 0), ("beam", beam, 1)):
             if value < least:
                 raise ValueError(f"{name}: expected at least {least}. Received: {value}")
         if not length_penalty >= 0:
             raise ValueError(f"length_penalty: expected a number of at least 0. Received: {length_penalty}")
         if not 0 <= alternatives < beam:
             raise ValueError(f"alternatives: expected from 0 to below the beam of {beam}. Received: {alternatives}")
-        self.max_target, self.growth = max_target, growth
-        self.beam, self.alternatives, self.length_penalty = beam, alternatives, length_penalty
-        self._open(network, source, target, max_source)
+        if list(inputs) != [network.encoder.reads]:
+            raise ValueError(
+                f"inputs: expected {network.encoder.reads!r}, what the encoder reads. Received: {list(inputs)}"
+            )
+        self.growth, self.beam, self.alternatives, self.length_penalty = growth, beam, alternatives, length_penalty
+        super().__init__(network, inputs, target)
+
+    @property
+    def looks(self) -> Mapping[str, str]:
+        """The symbols of the answer look at what the encoder reads, where they look at all."""
+        encoder = self.network.encoder
+        return {encoder.reads: TOKENS} if encoder.looked_at else {}
 
     def longest_answer(self, read: Any) -> Any:
-        """How many symbols an answer may have at most for so many that were read, one number or a tensor of them."""
-        return self.growth * read + MARGIN
+        """How many symbols an answer may have at most for so many places that were read, one number or a tensor."""
+        return self.growth * read + MARGIN if self.growth else self.target.limit + 0 * read
 
-    def decode(self, ids: tf.Tensor) -> Said:
-        """Source ids `[batch, source]` to the best answers; a row with nothing to read gets the empty one."""
-        memory, state = self.network.encode(ids)
+    def infer(self, tensors: Tensors) -> Tensors:
+        """The best answers; a row with nothing to read gets none."""
+        memory, state = self.network.encode(tensors)
         step = self.network.decoder.stepper()
-        read = tf.reduce_sum(tf.cast(ids != PAD, tf.int32), axis=-1)
+        read = self.network.encoder.places_read(tensors)
         limits = {
             "begin": BEGIN,
             "end": END,
-            "max_length": self.max_target,
+            "max_length": self.target.limit,
             "row_lengths": self.longest_answer(read),
             "never": self.target.rules.unsayable,
         }
@@ -86,48 +96,26 @@ class Seq2Seq(TextModel, Model):
         else:
             wide = {"width": self.beam, "answers": self.alternatives + 1, "length_penalty": self.length_penalty}
             found = search(step, state, memory, **limits, **wide)
-        answers = Said(
-            found.tokens[:, 0],
-            found.lengths[:, 0],
-            found.scores[:, 0],
-            found.tokens[:, 1:],
-            found.scores[:, 1:],
-            self.network.looked_at(found.attention[:, 0], ids),
-        )
-        return hold(read > 0, answers, silence(answers))
+        looked = {
+            look + ATTENTION: self.network.encoder.at_places(found.attention[:, 0], tensors) for look in self.looks
+        }
+        return only_where(read > 0, {"tokens": found.tokens, "scores": found.scores, **looked})
 
-    def log_likelihood(self, texts: tf.Tensor, answers: tf.Tensor) -> tf.Tensor:
-        """Log-probability of each given answer: `[batch] x 2 -> [batch]`.
+    def log_likelihood(self, answer: tf.Tensor, **raw: tf.Tensor) -> tf.Tensor:
+        """Log-probability of each given answer: `[batch] -> [batch]`.
 
-        Minus infinity for an answer with symbols the model cannot say. To a text with nothing to read, the empty
-        answer is certain.
+        Minus infinity for an answer with symbols the model cannot say, and for any answer to nothing.
         """
-        source = self.preprocess(texts)["ids"]
-        tokens = at_most(self.max_target, self.target.tokens(one_each(texts, answers)), "answer")
-        said = tf.pad(tokens != "", [[0, 0], [0, 1]])  # [batch, longest + 1]
-        ids = tf.pad(self.target.lookup(tokens), [[0, 0], [0, 1]])
+        tensors, _ = self.read(raw)
+        read = self.network.encoder.places_read(tensors)
+        symbols = self.says.tokenizer
+        tokens = at_most(self.target.limit, symbols.tokens(one_each(answer, tf.size(read))), "answer")
+        said = tf.pad(tf.cast(tokens != "", tf.int32), [[0, 0], [0, 1]]) == 1  # [batch, longest + 1]
+        ids = tf.pad(symbols.lookup(tokens), [[0, 0], [0, 1]])
         first_free = tf.one_hot(tf.reduce_sum(tf.cast(said, tf.int32), axis=1), tf.shape(ids)[1], dtype=tf.int32)
         shifted = tf.concat([tf.fill([tf.shape(ids)[0], 1], BEGIN), ids[:, :-1]], axis=1)
-        logits = tf.cast(self.network((source, shifted), training=False), tf.float32)
+        logits = tf.cast(self.network({**tensors, SHIFTED: shifted}, training=False), tf.float32)
         gained = -tf.nn.sparse_softmax_cross_entropy_with_logits(ids + END * first_free, logits)
         known = tf.reduce_all(tf.logical_or(~said, ids >= len(self.target.rules.special)), axis=1)
         total = tf.reduce_sum(tf.where(tf.logical_or(said, first_free == 1), gained, 0.0), axis=1)
-        certain = tf.logical_not(tf.reduce_any(source != PAD, axis=1))
-        total = tf.where(certain, tf.where(tf.reduce_any(said, axis=1), -float("inf"), 0.0), total)
-        return tf.where(known, total, -float("inf"))
-
-    def explain(self, text: str) -> Any:
-        """The alignment picture of the answer to one text."""
-        [answer] = self.answer([text])
-        return draw_answer(text, answer)
-
-    def settings(self) -> dict[str, Any]:
-        """The limits, and how answers are looked for."""
-        names = ("max_source", "max_target", "growth", "beam", "alternatives", "length_penalty")
-        return {name: getattr(self, name) for name in names}
-
-    @classmethod
-    def rebuild(cls, network: keras.Model, assets: Path, settings: dict[str, Any]) -> "Seq2Seq":
-        """The model of a saved folder."""
-        rules = [SymbolRules.load(assets / f"{side}.json") for side in ("source", "target")]
-        return cls(network, *rules, **settings)
+        return tf.where(known & (read > 0), total, -float("inf"))

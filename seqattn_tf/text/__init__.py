@@ -5,9 +5,10 @@
 
 from typing import Any
 
+from seqattn_tf.text.cut import Texts, learn
 from seqattn_tf.text.rules import SymbolRules
 
-__all__ = ["SymbolRules", "SymbolTokenizer"]
+__all__ = ["SymbolRules", "SymbolTokenizer", "Texts", "learn"]
 
 
 def __getattr__(name: str) -> Any:

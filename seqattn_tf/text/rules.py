@@ -5,15 +5,11 @@
 
 import dataclasses
 import functools
-import json
-import os
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
+from typing import Any
 
-from seqattn_tf.aside import write_json
 from seqattn_tf.text import pieces
 
 PAD, BEGIN, END, UNKNOWN = 0, 1, 2, 3
@@ -149,43 +145,11 @@ class SymbolRules:
         """The symbols of some ids, special ones left out."""
         return [self.symbols[i - len(self.special)] for i in ids if i >= len(self.special)]
 
-    @classmethod
-    def learn(
-        cls,
-        texts: Iterable[str],
-        split: str = "characters",
-        fold: bool | str = False,
-        vocabulary: int = 0,
-        least: int = 1,
-    ) -> "SymbolRules":
-        """The rules whose vocabulary comes from `texts`, the most frequent symbol first.
-
-        Args:
-            texts: what to learn from.
-            split, fold: as of the rules.
-            vocabulary: at most so many symbols; 0 for all. Of subwords, about so many.
-            least: a symbol seen less often is left out; then, or when there are too many, what is left out is unknown.
-        """
-        for name, value, bound in (("vocabulary", vocabulary, 0), ("least", least, 1)):
-            if value < bound:
-                raise ValueError(f"{name}: expected at least {bound}. Received: {value}")
-        whole = cls((), "words" if split == "subwords" else split, fold)
-        counts = Counter(token for text in texts for token in whole.tokens(text))
-        if split == "subwords":
-            if vocabulary < 1:
-                raise ValueError(f"vocabulary: expected a size for subwords. Received: {vocabulary}")
-            symbols = pieces.learn(counts, vocabulary)
-        else:
-            ranked = sorted(counts, key=lambda symbol: (-counts[symbol], symbol))
-            symbols = [symbol for symbol in ranked if counts[symbol] >= least][: vocabulary or None]
-        return cls(tuple(symbols), split, fold, unknown=split == "subwords" or len(symbols) < len(counts))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the rules as JSON."""
-        write_json(path, dataclasses.asdict(self))
+    def get_config(self) -> dict[str, Any]:
+        """What JSON holds of them."""
+        return dataclasses.asdict(self)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "SymbolRules":
-        """Read what `save` wrote."""
-        stored = json.loads(Path(path).read_text(encoding="utf-8"))
-        return cls(**{**stored, "symbols": tuple(stored["symbols"])})
+    def from_config(cls, config: dict[str, Any]) -> "SymbolRules":
+        """The rules of what `get_config` gave."""
+        return cls(**{**config, "symbols": tuple(config["symbols"])})

@@ -42,6 +42,10 @@ class SymbolTokenizer(tf.Module):
 
     def tokens(self, texts: tf.Tensor) -> tf.Tensor:
         """The symbols of each text, known or not: `[batch] -> [batch, longest]`, empty strings after the last."""
+        return self.cut(texts).to_tensor("")
+
+    def cut(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """The same without padding: `[batch] -> [batch, (symbols)]`."""
         texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
         texts = tf.strings.regex_replace(texts, r"\x00", "\ufffd")  # normalisation would end the text there
         if self.rules.fold:  # by case folding: lower case depends on the locale of the process
@@ -51,7 +55,7 @@ class SymbolTokenizer(tf.Module):
         if self.rules.fold is True:
             texts = tf.strings.regex_replace(texts, "\u2019", "'")
         texts = tf.strings.regex_replace(texts, f"^[{SPACES}]+|[{SPACES}]+$", "")
-        return self._split(texts).to_tensor("")
+        return self._split(texts)
 
     def _split(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Normalised texts, cut: `[batch] -> [batch, (symbols)]`."""

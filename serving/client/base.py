@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import contextlib
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from seqattn_tf.answer import Answer
+from seqattn_tf.rows import as_rows, columns
 from seqattn_tf.serving import DEFAULT_SIGNATURE
 from seqattn_tf.serving.errors import ServingError
 
@@ -60,16 +62,29 @@ class Client(abc.ABC):
     def __init__(self, address: str, manner: Manner):
         self.address = address
         self.manner = manner
+        self._input_names: dict[Asked, list[str]] = {}
 
-    def answer(self, model: str, texts: Sequence[str], version: int | None = None, label: str = "") -> list[Answer]:
-        """What a model of ours says to each text, with the attention that led to it.
+    def answer(self, model: str, rows: Sequence[Any], version: int | None = None, label: str = "") -> list[Answer]:
+        """What a model of ours says to each row, with the looks that led to it.
+
+        Args:
+            model: its name on the server.
+            rows: mappings from the name of an input to a string, bytes or a list of strings (one text with a line for
+                each); or bare values, where the model has one input.
+            version: the newest unless given.
+            label: instead of a version.
 
         Raises:
             ServingError: with the server's code and message.
-            KeyError: the model answers with something else.
+            ValueError: the rows do not fit the inputs of the model, or it answers with something else.
         """
-        outputs = self.predict(model, {"text": list(texts)}, version, label=label)
-        return [Answer.from_outputs(outputs, row) for row in range(len(texts))]
+        asked, rows = Asked(model, version, label), as_rows(rows)
+        outputs = self._persist(lambda left: self._answer(asked, rows, left)) if rows else {}
+        return [Answer.from_outputs(outputs, row) for row in range(len(rows))]
+
+    def inputs(self, model: str) -> list[str]:
+        """The names of what a model takes under its default signature, in the order of the alphabet."""
+        return self._persist(lambda left: self._names(Asked(model), left))
 
     def predict(
         self,
@@ -112,6 +127,30 @@ class Client(abc.ABC):
                     raise
             time.sleep(wait)
         raise AssertionError("the last try returns or raises")
+
+    def _answer(self, asked: Asked, rows: list[Any], timeout: float) -> dict[str, np.ndarray]:
+        """One try of `answer`."""
+        end = time.monotonic() + timeout
+        inputs = self._columns(asked, rows, timeout)
+        try:
+            return self._predict(asked, inputs, DEFAULT_SIGNATURE, max(end - time.monotonic(), 0.001))
+        except ServingError:
+            self._input_names.pop(asked, None)  # a version with other inputs may have come in
+            raise
+
+    def _columns(self, asked: Asked, rows: list[Any], timeout: float) -> dict[str, list[str | bytes]]:
+        """The rows by the names of the model's inputs, which the server is asked for once."""
+        with contextlib.suppress(KeyError, ValueError):  # where they do not fit, they may fit a newer version
+            return columns(rows, self._input_names[asked])
+        names = self._names(asked, timeout)
+        if not names:
+            return {}  # the server has the right words for this
+        self._input_names[asked] = names
+        return columns(rows, names)
+
+    def _names(self, asked: Asked, timeout: float) -> list[str]:
+        signatures = self._metadata(asked, timeout)["metadata"]["signature_def"]["signature_def"]
+        return sorted(signatures.get(DEFAULT_SIGNATURE, {}).get("inputs", {}))
 
     @abc.abstractmethod
     def close(self) -> None:

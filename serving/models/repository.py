@@ -50,7 +50,7 @@ class _Model:
 
 def load_saved_model(name: str, version: int, path: Path) -> Servable:
     """A SavedModel that runs each request alone."""
-    return Servable(name, version, SessionEngine(path))
+    return Servable(name, version, SessionEngine(path), folder=path)
 
 
 class ModelRepository:

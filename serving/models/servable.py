@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import lru_cache, partial
+from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
@@ -31,6 +32,7 @@ class Servable:
         engine: what runs it.
         batcher: brings requests together; None runs each alone.
         check_method_names: whether a signature is only asked for what its `method_name` says.
+        folder: of the version, where there is one.
     """
 
     def __init__(
@@ -40,9 +42,11 @@ class Servable:
         engine: Engine,
         batcher: Batcher | None = None,
         check_method_names: bool = False,
+        folder: Path | None = None,
     ):
         self.name = name
         self.version = version
+        self.folder = folder
         self.check_method_names = check_method_names
         self.signature_defs = engine.signature_defs
         self._engine = engine

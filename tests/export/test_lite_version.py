@@ -9,7 +9,7 @@ import tensorflow as tf
 from support.edge import FAMILIES, small
 from tensorflow.lite.tools import flatbuffer_utils
 
-from seqattn_tf.export.lite import convert
+from seqattn_tf.export.forms.lite import convert
 from seqattn_tf.export.lite_version import least_runtime
 
 BOARDS = (2, 14)  # the last release of tflite-runtime

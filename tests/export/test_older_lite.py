@@ -10,7 +10,7 @@ from support.edge import FAMILIES, TEXTS, small
 from support.tree import copy_of_tree
 
 from seqattn_tf.export import manifest
-from seqattn_tf.export.lite import write_lite
+from seqattn_tf.export.forms import Lite
 from seqattn_tf.export.lite_runtime import LiteModel
 
 pytestmark = pytest.mark.slow
@@ -21,7 +21,8 @@ import json, sys
 from seqattn_tf.export.lite_runtime import LiteModel
 answers = LiteModel(sys.argv[1]).answer(json.loads(sys.argv[2]))
 loaded = {"tflite_runtime", "ai_edge_litert", "tensorflow", "keras"} & set(sys.modules)
-print(json.dumps([sorted(loaded), [[one.text, one.score, one.attention.tolist()] for one in answers]]))
+weights = [[look.weights.tolist() for look in answer.looks.values()] for answer in answers]
+print(json.dumps([sorted(loaded), [[a.text, a.score, w] for a, w in zip(answers, weights)]]))
 """
 
 
@@ -55,14 +56,14 @@ def check_answers(board, folder, texts):
     assert loaded == ["tflite_runtime"]
     here = LiteModel(folder).answer(texts)
     assert [text for text, _, _ in found] == [answer.text for answer in here]
-    for (_, score, attention), answer in zip(found, here, strict=True):
+    for (_, score, looks), answer in zip(found, here, strict=True):
         assert score == pytest.approx(answer.score, abs=1e-3)
-        np.testing.assert_allclose(np.reshape(attention, answer.attention.shape), answer.attention, atol=1e-4)
+        for weights, look in zip(looks, answer.looks.values(), strict=True):
+            np.testing.assert_allclose(np.reshape(weights, look.weights.shape), look.weights, atol=1e-4)
 
 
 def written(model, folder):
-    write_lite(model, folder)
-    manifest.write(folder, manifest.describe(model, {}))
+    Lite().write(model, folder, manifest.describe(model, {}))
     return folder
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from seqattn_tf.export.verify import ask_signatures, questions_about
+from seqattn_tf.export.forms.saved_model import ask_signatures, questions_about
 
 pytestmark = pytest.mark.slow
 WORDS = ["hello", "attention", "tensorflow", "", "naïve"]
@@ -24,7 +24,7 @@ def test_an_export_answers_as_it_does_here(preset, exported, tmp_path, release):
     installed = subprocess.run([python, "-c", VERSION], capture_output=True, text=True, check=True).stdout.split()
     assert [version.rpartition(".")[0] for version in installed] == [release, release]
     folder = exported / "models/pronounce/1"
-    questions = questions_about(preset, WORDS)
+    questions = questions_about(preset, [{"text": word} for word in WORDS])
     here, there = ask_signatures(folder, questions), ask_signatures(folder, questions, python=python)
     for name, outputs in here.items():
         for alias, expected in outputs.items():

@@ -1,41 +1,45 @@
 """What the verification of an export sees."""
 
+import dataclasses
+
 import keras
 import numpy as np
 import pytest
+from support.systems import small_seq2seq
 
-from seqattn_tf.export import verify
-from seqattn_tf.export.signatures import forms
-from seqattn_tf.models import EncoderDecoder, Seq2Seq
+from seqattn_tf.answer import Answer, Look
+from seqattn_tf.export.forms import Lite, SavedModel, saved_model
+from seqattn_tf.export.signatures import signatures
+from seqattn_tf.export.verify import difference
 from seqattn_tf.text import SymbolRules
 
 LETTERS = SymbolRules(tuple("abc"))
-TEXTS = ["abc", "b", "ca"]
+ROWS = [{"text": text} for text in ("abc", "b", "ca")]
 
 
 @pytest.fixture(scope="module")
 def model():
     keras.utils.set_random_seed(0)
-    network = EncoderDecoder(LETTERS.size, LETTERS.size, units=4, embedding=4)
-    return Seq2Seq(network, LETTERS, LETTERS, max_target=4, beam=2, alternatives=1)
+    found = {"beam": 2, "alternatives": 1}
+    return small_seq2seq(LETTERS, LETTERS, max_target=4, units=4, embedding=4, settings=found)
 
 
 @pytest.fixture(scope="module")
 def said(model):
     """What an export that is right says, by signature."""
-    questions = verify.questions_about(model, TEXTS)
-    return {name: verify._run(form, questions[name]) for name, form in forms(model).items()}
+    questions = saved_model.questions_about(model, ROWS)
+    return {name: saved_model._run(one.run, questions[name]) for name, one in signatures(model).items()}
 
 
 @pytest.fixture
 def compared(model, said, monkeypatch):
-    """What is found of an export that says something else under one name."""
+    """What is found of a SavedModel that says something else under one name."""
 
     def compare(signature, alias, change):
         other = {name: dict(outputs) for name, outputs in said.items()}
         other[signature][alias] = change(other[signature][alias])
-        monkeypatch.setattr(verify, "ask_signatures", lambda folder, questions: other)
-        agreeing, fault = verify.compare_saved_model(model, None, TEXTS)
+        monkeypatch.setattr(saved_model, "ask_signatures", lambda folder, questions: other)
+        agreeing, fault = SavedModel().compare(model, None, ROWS)
         return agreeing.tolist(), fault
 
     return compare
@@ -60,29 +64,79 @@ def test_the_same_is_the_same(compared):
         ("serving_default", "text", changed_at(1, b"aaaa")),
         ("serving_default", "score", changed_at(1, -99.0)),
         ("serving_default", "score", changed_at(1, np.nan)),
-        ("serving_default", "attention", changed_at(1, 0.5)),
+        ("serving_default", "text_attention", changed_at(1, 0.5)),
         ("serving_default", "alternatives", changed_at(1, b"?")),
         ("serving_default", "alternative_scores", changed_at(1, 7.0)),
-        ("serving_default", "tokens_in", changed_at(1, b"z")),
+        ("serving_default", "text_places", changed_at(1, b"z")),
+        ("serving_default", "text_rows", changed_at(1, b"z")),
         ("tensors", "tokens", changed_at(1, 9)),
-        ("tensors", "attention", changed_at(1, 0.5)),
+        ("tensors", "text_attention", changed_at(1, 0.5)),
         ("log_likelihood", "log_likelihood", changed_at(1, -1e-3)),
     ],
 )
 def test_any_output_of_any_signature_that_differs_is_seen(compared, signature, alias, change):
     agreeing, fault = compared(signature, alias, change)
     assert agreeing == [True, False, True]
-    assert fault == f"{signature} gives another {alias} for 'b'"
+    assert fault == f"{signature} gives another {alias} for {{'text': 'b'}}"
 
 
 @pytest.mark.parametrize(
     "change", [lambda a: a.astype(np.float64), lambda a: a[:, :1], lambda a: a[..., None], lambda a: np.float32(a[:1])]
 )
 def test_another_shape_or_dtype_is_another_answer(compared, change):
-    assert compared("serving_default", "attention", change)[0] == [False] * 3
+    assert compared("serving_default", "text_attention", change)[0] == [False] * 3
 
 
 def test_an_export_that_differs_is_refused_with_the_place(compared):
-    fault = compared("serving_default", "attention", changed_at(2, 0.5))[1]
+    agreeing, fault = compared("serving_default", "text_attention", changed_at(2, 0.5))
     with pytest.raises(ValueError, match=r"expected the Keras model's 3 answers\. Received: 2 of them; .*attention"):
-        verify.Agreement(3, 2, 3, fault).check()
+        SavedModel().check(np.array(agreeing), fault)
+
+
+LOOK = Look(np.float32([[0.25, 0.75]]), ("A",), ("a", "b"))
+ANSWER = Answer("A", -1.0, (("B", -2.0), ("C", -2.0)), ("A",), {"text": LOOK}, {"heads": np.array([0, 1])})
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        ({"text": "B"}, "text"),
+        ({"score": -1.1}, "score"),
+        ({"score": -np.inf}, "score"),
+        ({"score": np.nan}, "score"),
+        ({"alternatives": ()}, "alternatives"),
+        ({"alternatives": (("B", -2.0),)}, "alternatives"),
+        ({"alternatives": (("B", -2.0), ("D", -2.0))}, "alternatives"),
+        ({"alternatives": (("B", -2.0), ("C", -2.1))}, "alternatives"),
+        ({"tokens": ("B",)}, "tokens"),
+        ({"looks": {}}, "look text"),
+        ({"looks": {"text": LOOK, "more": LOOK}}, "look more"),
+        ({"looks": {"text": dataclasses.replace(LOOK, weights=0 * LOOK.weights)}}, "look text"),
+        ({"looks": {"text": dataclasses.replace(LOOK, weights=LOOK.weights[:, :1])}}, "look text"),
+        ({"looks": {"text": dataclasses.replace(LOOK, places=("a", "c"))}}, "look text"),
+        ({"looks": {"text": dataclasses.replace(LOOK, rows=("B",))}}, "look text"),
+        ({"parts": {}}, "part heads"),
+        ({"parts": {"heads": np.array([1, 0])}}, "part heads"),
+        ({"parts": {"heads": np.array([0])}}, "part heads"),
+    ],
+)
+def test_answers_differ_by_anything_in_them(change, where):
+    other = dataclasses.replace(ANSWER, **change)
+    assert difference(ANSWER, other, 1e-3) == where
+    assert difference(other, ANSWER, 1e-3) == where
+
+
+def test_answers_are_the_same_within_the_tolerance_and_whatever_the_order_of_ties():
+    near = dataclasses.replace(ANSWER, score=-1.0004, alternatives=(("C", -2.0), ("B", -2.0004)))
+    assert difference(ANSWER, near, 1e-3) == ""
+    nothing = Answer("", -np.inf)
+    assert difference(nothing, nothing, 1e-3) == ""
+
+
+def test_a_lite_file_that_says_anything_else_is_seen(model, monkeypatch):
+    answers = model.answer(ROWS)
+    answers[1] = dataclasses.replace(answers[1], score=-99.0)
+    monkeypatch.setattr(Lite, "open", lambda form, folder: lambda rows: answers)
+    agreeing, fault = Lite().compare(model, None, ROWS)
+    assert agreeing.tolist() == [True, False, True]
+    assert fault == "another score for {'text': 'b'}"

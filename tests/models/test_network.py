@@ -4,13 +4,15 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from support.systems import seq2seq
 
+from seqattn_tf.fields import Lines
 from seqattn_tf.models import EncoderDecoder, Seq2Seq, load
-from seqattn_tf.models.turns import fold, unfold
+from seqattn_tf.targets import Symbols
 from seqattn_tf.text import SymbolRules
 
 MARK = 9
-SIZES = {"source_size": 10, "target_size": 8, "units": 6, "embedding": 4}
+SIZES = {"vocabulary": 10, "target_vocabulary": 8, "units": 6, "embedding": 4}
 CHOICES = {
     "forward": {"encoder": "forward", "cell": "lstm"},
     "deep": {"depth": 2, "dropout": 0.1},
@@ -19,47 +21,64 @@ CHOICES = {
     "sampling": {"sampling": 0.5},
     "input": {"context": "input"},
     "state": {"context": "state"},
-    "hierarchical": {"encoder": "hierarchical", "turn_mark": MARK, "turns": 3},
+    "hierarchical": {"encoder": "hierarchical", "mark": MARK, "lines": 3},
 }
 SOURCE = np.array([[3, 4, MARK, 5, 6, 0], [7, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0]], "int32")
 SHIFTED = np.array([[1, 3, 4], [1, 5, 0], [1, 0, 0]], "int32")
 
 
+def tensors(source, shifted=SHIFTED):
+    return {"text_ids": tf.constant(source), "shifted": tf.constant(shifted)}
+
+
+def arguments(config):
+    """A configuration without the shapes that were seen."""
+    if isinstance(config, dict):
+        return {name: arguments(value) for name, value in config.items() if name != "build_config"}
+    return config
+
+
 @pytest.mark.parametrize("choice", CHOICES)
 def test_every_choice_has_gradients_saves_reloads_and_answers(choice, tmp_path):
     keras.utils.set_random_seed(0)
-    network = EncoderDecoder(**SIZES, **CHOICES[choice])
+    network = EncoderDecoder.of_symbols(**SIZES, **CHOICES[choice])
     network.build()
     with tf.GradientTape() as tape:
-        logits = network((tf.constant(SOURCE), tf.constant(SHIFTED)), training=True)
+        logits = network(tensors(SOURCE), training=True)
         loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(SHIFTED, logits))
     gradients = tape.gradient(loss, network.trainable_weights)
     assert all(np.isfinite(tf.convert_to_tensor(gradient)).all() for gradient in gradients if gradient is not None)
     unused = [w.path for w, g in zip(network.trainable_weights, gradients, strict=True) if g is None]
     assert not unused, unused
-    letters = SymbolRules(tuple("abcdef\u00b6"))
-    model = Seq2Seq(network, letters, SymbolRules(tuple("ABCDE")), beam=3, alternatives=1)
+    lines = Lines(SymbolRules((*"abcdef", "\n")))
+    target = Symbols(SymbolRules(tuple("ABCDE")))
+    model = Seq2Seq(network, {"text": lines}, target, beam=3, alternatives=1)
     model.save(tmp_path)
     loaded = load(tmp_path)
-    assert loaded.network.settings == network.settings
-    texts = ["ab\u00b6cd", "e", "a\u00b6\u00b6\u00b6\u00b6b", ""]
+    assert arguments(loaded.network.get_config()) == arguments(network.get_config())
+    texts = ["ab\ncd", "e", "a\nb\nc\nd\nb", ""]
     answers, again = model.answer(texts), loaded.answer(texts)
     for text, answer, other in zip(texts, answers, again, strict=True):
         assert answer.text == other.text
         assert len(answer.alternatives) == (text != "")
-        assert answer.attention.shape == (len(answer.tokens_out), len(text))
-        if network.context != "attention":
-            assert (answer.attention == 0).all()
-        elif choice not in ("gated crf",) and text in ("e", "ab\u00b6cd"):
-            np.testing.assert_allclose(answer.attention.sum(-1), 1, atol=1e-5)
+        if choice in ("input", "state"):
+            assert not answer.looks
+            continue
+        look = answer.looks["text"]
+        assert look.places == tuple(text)
+        assert look.weights.shape == (len(answer.tokens), len(text))
+        if choice != "gated crf" and text in ("e", "ab\ncd"):
+            np.testing.assert_allclose(look.weights.sum(-1), 1, atol=1e-5)
+    if choice == "hierarchical":  # of five lines the last three are read, and no mark
+        assert (answers[2].looks["text"].weights[:, [0, 1, 2, 3, 5, 7]] == 0).all()
     assert answers[3].text == ""
 
 
 def test_the_context_makes_the_difference():
     """Without attention the source is seen in the first state alone; with `input`, at every step."""
-    inputs = tf.constant(SOURCE[:2]), tf.constant(SHIFTED[:2])
+    inputs = tensors(SOURCE[:2], SHIFTED[:2])
     for context in ("state", "input"):
-        network = EncoderDecoder(**SIZES, context=context)
+        network = EncoderDecoder.of_symbols(**SIZES, context=context)
         before = network(inputs).numpy()
         for weight in (*network.decoder.first_kernels, *network.decoder.first_biases):
             weight.assign(tf.zeros_like(weight))  # now the first state is the same for every source
@@ -69,25 +88,12 @@ def test_the_context_makes_the_difference():
         assert same == (context == "state")
 
 
-def test_turns_are_folded_and_weights_find_their_way_back():
-    turns = fold(tf.constant(SOURCE), MARK, turns=2)
-    assert turns.ids.numpy().tolist() == [[[3, 4], [5, 6]], [[0, 0], [7, 0]], [[0, 0], [0, 0]]]
-    weights = tf.reshape(tf.range(12.0), [3, 1, 4])
-    assert unfold(weights, turns.places).numpy()[0, 0].tolist() == [0, 1, 0, 2, 3, 0]
-    assert unfold(weights, turns.places).numpy()[1, 0].tolist() == [6, 0, 0, 0, 0, 0]
-    cut = fold(tf.constant(SOURCE), MARK, turns=1, symbols=1)  # the last turn, its first symbol
-    assert cut.ids.numpy().tolist() == [[[5]], [[7]], [[0]]]
-    assert fold(tf.zeros([0, 4], tf.int32), MARK, turns=2).ids.shape == (0, 2, 1)
-    assert fold(tf.zeros([2, 0], tf.int32), MARK, turns=2).ids.shape == (2, 2, 1)
-
-
-def test_a_hierarchical_encoder_reads_turn_by_turn():
-    """What stands in one turn does not change how the words of an earlier one are read by the inner network."""
-    network = EncoderDecoder(**SIZES, **CHOICES["hierarchical"])
-    network.build()
-    one, other = (network._read(tf.constant([[3, 4, MARK, *end]]), False)[0] for end in ([5, 6], [7, 8]))
-    np.testing.assert_allclose(one[0, 2:4, :12], other[0, 2:4, :12], atol=1e-6)
-    assert not np.allclose(one[0, 4:6, :12], other[0, 4:6, :12])
+def test_answers_may_be_as_long_as_the_target_allows_or_as_the_source_does():
+    letters = SymbolRules(tuple("ab"))
+    network = EncoderDecoder.of_symbols(letters.size, letters.size, units=4)
+    model = seq2seq(network, letters, letters, max_target=30)
+    assert [model.longest_answer(read) for read in (1, 5)] == [10, 18]
+    assert model.changed(growth=0).longest_answer(tf.constant([1, 5])).numpy().tolist() == [30, 30]
 
 
 @pytest.mark.parametrize(
@@ -95,10 +101,11 @@ def test_a_hierarchical_encoder_reads_turn_by_turn():
     [
         ({"encoder": "sideways"}, "encoder: expected one of"),
         ({"context": "nothing"}, "context: expected one of"),
-        ({"encoder": "hierarchical"}, "turn_mark: expected the id between two turns"),
+        ({"encoder": "hierarchical", "mark": 0}, "mark: expected a positive integer"),
         ({"depth": 0}, "depth: expected a positive integer"),
+        ({"align": "heads"}, "align: expected one of a query to places"),
     ],
 )
 def test_bad_settings_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
-        EncoderDecoder(**{**SIZES, **arguments})
+        EncoderDecoder.of_symbols(**{**SIZES, **arguments})

@@ -3,8 +3,9 @@ import json
 import numpy as np
 import pytest
 import tensorflow as tf
+from support.systems import seq2seq, small_seq2seq
 
-from seqattn_tf.models import EncoderDecoder, Seq2Seq, load
+from seqattn_tf.models import EncoderDecoder, load
 from seqattn_tf.text import SymbolRules
 
 LETTERS = SymbolRules(tuple("abcdefgh"), fold=True)
@@ -14,16 +15,17 @@ SOUNDS = SymbolRules(("AH", "B", "K", "D"), split="spaces")
 @pytest.fixture(scope="module")
 def model():
     tf.keras.utils.set_random_seed(1)
-    network = EncoderDecoder(LETTERS.size, SOUNDS.size, units=8, embedding=4, cell="lstm", dropout=0.2)
-    return Seq2Seq(network, LETTERS, SOUNDS, max_source=20, max_target=9)
+    network = EncoderDecoder.of_symbols(LETTERS.size, SOUNDS.size, units=8, embedding=4, cell="lstm", dropout=0.2)
+    return seq2seq(network, LETTERS, SOUNDS, max_source=20, max_target=9)
 
 
 def test_answer_carries_text_score_and_attention(model):
     [answer] = model.answer(["Badge"])
-    assert answer.text == " ".join(answer.tokens_out)
-    assert answer.tokens_in == tuple("badge")
-    assert answer.attention.shape == (len(answer.tokens_out), 5)
-    np.testing.assert_allclose(answer.attention.sum(-1), 1, atol=1e-5)
+    assert answer.text == " ".join(answer.tokens)
+    look = answer.looks["text"]
+    assert (look.rows, look.places) == (answer.tokens, tuple("badge"))
+    assert look.weights.shape == (len(answer.tokens), 5)
+    np.testing.assert_allclose(look.weights.sum(-1), 1, atol=1e-5)
 
 
 def test_batch_equals_one_by_one(model):
@@ -32,30 +34,30 @@ def test_batch_equals_one_by_one(model):
         [alone] = model.answer([text])
         assert together.text == alone.text
         assert together.score == pytest.approx(alone.score, abs=1e-5)
-        np.testing.assert_allclose(together.attention, alone.attention, atol=1e-5)
+        np.testing.assert_allclose(together.looks["text"].weights, alone.looks["text"].weights, atol=1e-5)
 
 
 def test_score_is_the_likelihood_of_the_answer(preset):
     """Greedy decoding, a step at a time, and teacher forcing, all steps at once, give an answer the same score."""
     words = ["hello", "a", "attention", "rhythm", "don't"]
     answers = preset.answer(words)
-    likelihoods = preset.log_likelihood(tf.constant(words), tf.constant([answer.text for answer in answers]))
+    likelihoods = preset.log_likelihood(tf.constant([answer.text for answer in answers]), text=tf.constant(words))
     np.testing.assert_allclose(likelihoods, [answer.score for answer in answers], atol=1e-3)
 
 
 def test_likelihood_has_limits_and_counts_its_arguments(model):
     with pytest.raises(tf.errors.InvalidArgumentError, match="answer: expected at most 9 symbols"):
-        model.log_likelihood(tf.constant(["abc"]), tf.constant(["B " * 10]))
-    with pytest.raises(tf.errors.InvalidArgumentError, match="answer: expected one for each text"):
-        model.log_likelihood(tf.constant(["abc", "abc"]), tf.constant(["B"]))
-    values = model.log_likelihood(tf.constant(["12", "12"]), tf.constant(["", "B"])).numpy()
-    assert values.tolist() == [0, -np.inf]
-    with pytest.raises(tf.errors.InvalidArgumentError, match="ids: expected at most 20 symbols"):
-        model.serve_tensors(tf.ones([1, 21], tf.int32), tf.constant([21]))
+        model.log_likelihood(tf.constant(["B " * 10]), text=tf.constant(["abc"]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="answer: expected one for each row"):
+        model.log_likelihood(tf.constant(["B"]), text=tf.constant(["abc", "abc"]))
+    values = model.log_likelihood(tf.constant(["", "B"]), text=tf.constant(["12", "12"])).numpy()
+    assert values.tolist() == [-np.inf, -np.inf]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="text_ids: expected at most 20 symbols"):
+        model.serve_tensors(text_ids=tf.ones([1, 21], tf.int32), text_lengths=tf.constant([21]))
 
 
 def test_likelihood_of_what_cannot_be_said_is_minus_infinity(model):
-    values = model.log_likelihood(tf.constant(["abc", "abc"]), tf.constant(["AH XX B", ""])).numpy()
+    values = model.log_likelihood(tf.constant(["AH XX B", ""]), text=tf.constant(["abc", "abc"])).numpy()
     assert values[0] == -np.inf
     assert np.isfinite(values[1])
 
@@ -63,22 +65,22 @@ def test_likelihood_of_what_cannot_be_said_is_minus_infinity(model):
 @pytest.mark.parametrize("text", ["", "   ", "123", "日本語", b"\xff\xfe", "\U0001f600"])
 def test_nothing_readable_gives_the_empty_answer(model, text):
     [answer] = model.answer([text])
-    assert (answer.text, answer.score, answer.tokens_out) == ("", 0.0, ())
+    assert (answer.text, answer.score, answer.tokens) == ("", -np.inf, ())
 
 
 def test_unreadable_symbols_are_seen_and_not_read(model):
     [answer], [clean] = model.answer(["a1b2"]), model.answer(["ab"])
     assert answer.text == clean.text
-    assert answer.tokens_in == ("a", "1", "b", "2")
-    assert (answer.attention[:, [1, 3]] == 0).all()
+    assert answer.looks["text"].places == ("a", "1", "b", "2")
+    assert (answer.looks["text"].weights[:, [1, 3]] == 0).all()
 
 
 def test_too_long_and_wrong_types_are_refused(model):
     with pytest.raises(ValueError, match=r"expected at most 20 symbols\. Received: 10000"):
         model.answer(["ab", "a" * 10_000])
-    with pytest.raises(ValueError, match="expected a list of strings"):
+    with pytest.raises(ValueError, match="expected a list of rows"):
         model.answer("abc")
-    with pytest.raises(ValueError, match="expected a list of strings"):
+    with pytest.raises(ValueError, match="rows: expected a string, bytes or a list of strings as text"):
         model.answer([3])
     assert model.answer([]) == []
 
@@ -86,8 +88,9 @@ def test_too_long_and_wrong_types_are_refused(model):
 def test_saved_folder_rebuilds_the_model(model, tmp_path):
     model.save(tmp_path / "run", {"recipe": "none"})
     again = load(tmp_path / "run")
-    assert (again.max_source, again.max_target) == (20, 9)
-    assert again.network.get_config() == model.network.get_config()
+    assert (again.inputs["text"].limit, again.target.limit) == (20, 9)
+    assert again.settings == model.settings
+    assert again.network.encoder.get_config() == model.network.encoder.get_config()
     for one, other in zip(model.answer(["abc", "bad"]), again.answer(["abc", "bad"]), strict=True):
         assert (one.text, one.score) == (other.text, other.score)
 
@@ -125,23 +128,23 @@ def test_explain_draws_the_answer(model, tmp_path):
     figure = model.explain("badge")
     [answer] = model.answer(["badge"])
     labels = {text.get_text() for axes in figure.axes for text in [*axes.get_xticklabels(), *axes.get_yticklabels()]}
-    assert {*answer.tokens_in, *answer.tokens_out} <= labels
+    assert {*"badge", *answer.tokens} <= labels
     figure.savefig(tmp_path / "a.png")
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_mixed_precision_network():
-    network = EncoderDecoder(LETTERS.size, SOUNDS.size, units=8, embedding=4, dtype="mixed_float16")
-    logits = network((tf.constant([[3, 4, 0]]), tf.constant([[1, 3]])))
+    network = EncoderDecoder.of_symbols(LETTERS.size, SOUNDS.size, units=8, embedding=4, dtype="mixed_float16")
+    logits = network({"text_ids": tf.constant([[3, 4, 0]]), "shifted": tf.constant([[1, 3]])})
     assert logits.dtype == tf.float16
     assert np.isfinite(logits).all()
-    assert Seq2Seq(network, LETTERS, SOUNDS, max_target=4).answer(["abc", ""])[1].text == ""
+    assert seq2seq(network, LETTERS, SOUNDS, max_target=4).answer(["abc", ""])[1].text == ""
 
 
 def test_unknown_symbols_cannot_be_said_and_nothing_has_no_alternatives():
     rules = SymbolRules(("AH", "B"), split="spaces", unknown=True)
-    model = Seq2Seq(EncoderDecoder(LETTERS.size, rules.size, units=8), LETTERS, rules, beam=3, alternatives=2)
-    found = model.log_likelihood(tf.constant(["a", "a"]), tf.constant(["AH B", "AH ZZ"])).numpy()
+    model = small_seq2seq(LETTERS, rules, settings={"beam": 3, "alternatives": 2})
+    found = model.log_likelihood(tf.constant(["AH B", "AH ZZ"]), text=tf.constant(["a", "a"])).numpy()
     assert np.isfinite(found[0])
     assert found[1] == -np.inf
     assert model.answer([""])[0].alternatives == ()

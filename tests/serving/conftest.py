@@ -1,3 +1,5 @@
+import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -8,6 +10,17 @@ from seqattn_tf.serving.server import Server
 
 sys.path.insert(0, str(Path(__file__).parent))  # pytest does not make a test's neighbours importable
 import serving_toys
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+QUIETLY = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 
 @pytest.fixture(scope="session")
@@ -69,3 +82,49 @@ def gate(tmp_path):
     gate = serving_toys.Gate(tmp_path / "gate")
     yield gate
     gate.close()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on the path")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIETLY)
+        sync_api.expect.set_options(timeout=10_000)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Opens the page; at the end nothing may have gone wrong in it or have been asked of another host."""
+    contexts, wrong = [], []
+
+    def open_page(url, link="", refused=False, **options):
+        context = browser.new_context(**options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on(
+            "request",
+            lambda request: request.url.removeprefix("blob:").startswith(url + "/") or wrong.append(request.url),
+        )
+        # Chromium itself writes a line for each answer above 399.
+        expected = re.compile("Failed to load resource" if refused else "$^")
+        page.on("console", lambda line: expected.match(line.text) or wrong.append(line.text))
+        page.goto(f"{url}/{link}")
+        page.locator(".facts, #alert:not(:empty)" if "&" in link else "option").first.wait_for(state="attached")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not wrong
+
+
+@pytest.fixture
+def expect(browser):
+    from playwright.sync_api import expect
+
+    return expect

@@ -85,6 +85,30 @@ def export(version: int, path: Path) -> None:
     tf.saved_model.save(toy, str(path), signatures=signatures)
 
 
+def export_fixed(path: Path, outputs: dict, inputs=("text",), dtype=tf.string) -> None:
+    """A model that gives the same outputs to every row; an output that is a function gets the inputs by name."""
+
+    def serve(**given):
+        copies = tf.shape(given[inputs[0]])[0]
+        return {
+            name: value(given) if callable(value) else tf.repeat(tf.constant(value)[None], copies, 0)
+            for name, value in outputs.items()
+        }
+
+    specs = {name: _spec([None], dtype, name) for name in inputs}
+    module = tf.Module()
+    module.serve = tf.function(serve)
+    signature = module.serve.get_concrete_function(**specs)
+    tf.saved_model.save(module, str(path), signatures={"serving_default": signature})
+
+
+def answering(text, score=-0.5, **more) -> dict:
+    """The outputs that every model of ours has, without other answers; `text` may be a function of the inputs."""
+    tokens = more.pop("tokens", text.split() if isinstance(text, str) else ["?"])
+    none = {"alternatives": tf.zeros([0], tf.string), "alternative_scores": tf.zeros([0])}
+    return {"text": text, "score": score, "tokens": tokens, **none, **more}
+
+
 def export_examples(path: Path) -> None:
     """A SavedModel with signatures that classify and regress `tf.Example`s, which only TensorFlow 1 can write.
 

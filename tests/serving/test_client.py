@@ -8,6 +8,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import numpy as np
 import pytest
+import tensorflow as tf
+from serving_toys import answering, config, export_fixed
 
 from seqattn_tf.serving.client import GrpcClient, RestClient, connect
 from seqattn_tf.serving.errors import ServingError
@@ -39,6 +41,81 @@ def test_text_is_str_and_bytes_are_bytes(client):
     assert outputs["upper"].tolist() == ["AB", "\ufffd\0"]
     assert outputs["raw_bytes"].tolist() == [b"ab", b"\xff\0"]
     np.testing.assert_allclose(outputs["score"], [0.2, 0.2])
+
+
+def joined(*names):
+    """Outputs that say what came in under these names."""
+    return answering(lambda given: tf.strings.join([given[name] for name in names], "|"), tags=["A", "B"])
+
+
+@pytest.fixture(scope="module")
+def answerer(tmp_path_factory):
+    root = tmp_path_factory.mktemp("models")
+    export_fixed(root / "one" / "1", joined("image"), ["image"])
+    export_fixed(root / "two" / "1", joined("premise", "hypothesis"), ["premise", "hypothesis"])
+    with Server(config(root)) as server:
+        yield server
+
+
+@pytest.fixture(params=["http", "grpc"])
+def asker(request, answerer):
+    client = connect(answerer.rest_url if request.param == "http" else f"grpc://{answerer.grpc_address}")
+    yield client
+    client.close()
+
+
+def test_rows_are_bare_values_or_mappings_by_name(asker):
+    assert [answer.text for answer in asker.answer("one", ["a", b"b\0", ["c", "d"]])] == ["a", "b\0", "c\nd"]
+    assert [answer.text for answer in asker.answer("one", [{"image": "a"}], version=1)] == ["a"]
+    rows = [{"hypothesis": "h", "premise": "p"}, {"premise": ["p", "q"], "hypothesis": b"h"}]
+    first, second = asker.answer("two", rows)
+    assert (first.text, second.text) == ("p|h", "p\nq|h")
+    assert first.score == -0.5
+    assert first.parts["tags"].tolist() == ["A", "B"]
+
+
+@pytest.mark.parametrize(
+    ("model", "rows", "message"),
+    [
+        ("two", ["p"], r"rows: expected mappings with hypothesis, premise\. Received: 'p'"),
+        ("two", [{"premise": "p"}], r"rows: expected hypothesis, premise in each\. Received: no hypothesis in row 0"),
+        ("one", ["a", {"image": "b"}], "rows: expected mappings only or bare values only"),
+        ("one", [1], r"rows: expected a string, bytes or a list of strings as image\. Received: 1 in row 0"),
+        ("one", "abc", r"rows: expected a list of rows\. Received: 'abc'"),
+    ],
+)
+def test_rows_that_do_not_fit_are_refused_before_they_are_sent(asker, model, rows, message):
+    with pytest.raises(ValueError, match=message):
+        asker.answer(model, rows)
+
+
+def test_no_rows_are_no_request():
+    assert connect("http://127.0.0.1:9", retries=0).answer("one", []) == []
+
+
+def test_the_names_of_inputs_are_asked_for_once_and_again_when_they_do_not_fit(answerer, monkeypatch):
+    asked = []
+    client = RestClient(answerer.rest_url)
+    metadata = client._metadata
+    monkeypatch.setattr(client, "_metadata", lambda *arguments: asked.append(1) or metadata(*arguments))
+    for _ in range(3):
+        client.answer("one", ["a"])
+    assert len(asked) == 1
+    client._input_names = {key: ["text"] for key in client._input_names}  # of a version that has left
+    assert client.answer("one", [{"image": "a"}])[0].text == "a"
+    assert len(asked) == 2
+    client._input_names = {key: ["text"] for key in client._input_names}
+    with pytest.raises(ServingError, match="image"):
+        client.answer("one", ["a"])
+    assert client.answer("one", ["a"])[0].text == "a"
+    with pytest.raises(ServingError, match="NOT_FOUND"):
+        client.answer("nobody", ["a"])
+    client.close()
+
+
+def test_a_model_that_answers_with_something_else(client):
+    with pytest.raises(ValueError, match="outputs: expected text, score"):
+        client.answer("toy", ["a"])
 
 
 def test_an_empty_batch(client):

@@ -1,60 +1,88 @@
 """The page at `/`, by raw requests and in a real browser on the shipped model and on small ones made for it."""
 
+import base64
+import json
 import math
 import re
 import shutil
+import urllib.request
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from serving_toys import config, http_request, install, post, until
+from serving_toys import answering, config, export_fixed, http_request, install, post, until
 
+from seqattn_tf.export.manifest import FILE
 from seqattn_tf.export.package import export_presets
 from seqattn_tf.serving.api.exchange import Request
 from seqattn_tf.serving.front.page import POLICY, Page
 from seqattn_tf.serving.server import Server, ServerConfig
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-QUIETLY = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 ODD = {  # an answer with all that is awkward about symbols, and other answers, one of them none
     "text": "the house",
     "score": -0.9,
     "alternatives": ["the home", "this house", ""],
     "alternative_scores": [-1.4, -9.2, -math.inf],
-    "attention": np.float32([[0, 0.1, 0.2, 0.3, 0.4, 0, 0], [0.5, 0.6, 0.7, 0.8, 0.9, 1, 0]]),
-    "tokens_in": ["▁das", " ", "▁", "東京", "مرحبا", "\n", ""],  # the last is padding
-    "tokens_out": ["▁the", "▁house"],
+    "tokens": ["▁the", "▁house"],
+    "text_attention": np.float32([[0, 0.1, 0.2, 0.3, 0.4, 0, 0], [0.5, 0.6, 0.7, 0.8, 0.9, 1, 0]]),
+    "text_places": ["▁das", " ", "▁", "東京", "مرحبا", "\n", ""],  # the last is padding
+    "text_rows": ["▁the", "▁house"],
 }
 LONG = {
     "text": "long",
     "score": -30.0,
-    "attention": np.eye(64, 100, dtype=np.float32),
-    "tokens_in": [f"i{n}" for n in range(100)],
-    "tokens_out": [f"o{n}" for n in range(64)],
+    "text_attention": np.eye(64, 100, dtype=np.float32),
+    "text_places": [f"i{n}" for n in range(100)],
+    "text_rows": [f"o{n}" for n in range(64)],
 }
 TAGS = {"tags": ["NAME", "WORD"], "tokens": ["Anna", "-Infinity"], "language": "en"}
 
 
-def export(path: Path, outputs: dict, dtype=tf.string) -> None:
-    """A model that gives the same outputs to every text."""
-    module = tf.Module()
+def look(name, rows, places, weights) -> dict:
+    return {f"{name}_attention": np.float32(weights), f"{name}_rows": rows, f"{name}_places": places}
 
-    @tf.function(input_signature=[tf.TensorSpec([None], dtype, name="text")])
-    def serve(text):
-        copies = tf.shape(text)[0]
-        return {name: tf.repeat(tf.constant(value)[None], copies, 0) for name, value in outputs.items()}
 
-    tf.saved_model.save(module, str(path), signatures={"serving_default": serve})
+PAIR = answering(  # two inputs, two looks, one of them of what was not said, and parts
+    lambda given: tf.strings.join([given["premise"], given["hypothesis"]], "|"),
+    tokens=["entailment"],
+    **look("premise", ["a", "man", "sleeps"], ["a", "boy", "naps"], np.eye(3)),
+    **look("hypothesis", ["entailment"], ["a", "man", "sleeps"], [[0, 0, 0]]),
+    classes=["entailment", "neutral"],
+    chances=np.float32([0.75, 0.25]),
+    marginals=np.float32([[0.5, 0.5], [0.125, 0.875]]),
+)
+CAPTION = answering(  # the text says what bytes arrived
+    lambda given: tf.strings.as_string(tf.strings.to_hash_bucket_fast(given["image"], 2**40)),
+    tokens=["a", "dog"],
+    length=lambda given: tf.strings.length(given["image"]),
+    image_rows=["a", "dog"],
+    image_attention=np.float32([[[0, 0.1, 0.2], [0.3, 0.4, 0]], [[0, 0, 0], [0, 0, 0.9]]]),
+)
+GRID = answering("map", image_rows=["map"], image_attention=np.float32([[[0.5, 0.5]]]))
+PIXEL = (
+    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1\x08\x06\0\0\0\x1f\x15\xc4\x89"
+    b"\0\0\0\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\0\x05\0\x01\xff\x89\x99=\x1d\0\0\0\0IEND\xaeB`\x82"
+)
+MANIFESTS = {
+    "pair": {
+        "summary": "Says whether the second sentence follows from the first.",
+        "inputs": {"premise": {"kind": "text", "limit": 40}, "hypothesis": {"kind": "odd", "limit": True}},
+        "examples": [{"premise": "A man sleeps.", "hypothesis": "A man rests."}, {"premise": "half"}, 3],
+    },
+    "story": {"inputs": {"story": {"kind": "lines"}, "question": {"kind": "text"}}},
+    "caption": {
+        "summary": "Says what a picture shows.",
+        "inputs": {"image": {"kind": "image"}},
+        "examples": [{"image": {"b64": base64.b64encode(PIXEL).decode()}}, {"image": {"b64": "!"}}],
+    },
+}
+
+
+def with_manifest(version: Path, manifest) -> None:
+    (version / "assets.extra").mkdir(exist_ok=True)
+    text = manifest if isinstance(manifest, str) else json.dumps(manifest)
+    (version / "assets.extra" / FILE).write_text(text)
 
 
 @pytest.fixture(scope="module")
@@ -62,64 +90,35 @@ def url(tmp_path_factory, exports):
     root = tmp_path_factory.mktemp("models")
     (root / "pronounce").symlink_to(export_presets() / "pronounce")
     install(exports / "1", root / "toy", 1)
-    export(root / "odd" / "1", ODD)
-    export(root / "long" / "1", LONG)
-    export(root / "tagger" / "1", TAGS)
-    export(root / "single" / "1", {"label": "<img src=/x onerror=alert(1)>"})
-    export(root / "numbers" / "1", {"y": 1.0}, tf.float32)
+    export_fixed(root / "odd" / "1", ODD)
+    export_fixed(root / "long" / "1", LONG)
+    export_fixed(root / "tagger" / "1", TAGS)
+    export_fixed(root / "single" / "1", {"label": "<img src=/x onerror=alert(1)>"})
+    export_fixed(root / "numbers" / "1", {"y": 1.0}, dtype=tf.float32)
+    export_fixed(root / "mute" / "1", answering("", -math.inf, **look("text", [""], ["東", "京"], [[0, 0]])))
+    export_fixed(root / "pair" / "1", PAIR, ["hypothesis", "premise"])
+    export_fixed(root / "story" / "1", answering(lambda given: given["story"]), ["question", "story"])
+    export_fixed(root / "caption" / "1", CAPTION, ["image"])
+    export_fixed(root / "grid" / "1", GRID)
+    for name, manifest in MANIFESTS.items():
+        with_manifest(root / name / "1", manifest)
+    with_manifest(root / "single" / "1", "{broken")
+    with_manifest(root / "grid" / "1", ["of another form"])
     (root / "broken" / "1").mkdir(parents=True)
     (root / "broken" / "1" / "saved_model.pb").write_bytes(b"\xff\xff")
     with Server(config(root)) as server:
         yield server.rest_url
 
 
-@pytest.fixture(scope="module")
-def browser():
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on the path")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIETLY)
-        sync_api.expect.set_options(timeout=10_000)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def open_page(browser):
-    """Opens the page; at the end nothing may have gone wrong in it or have been asked of another host."""
-    contexts, wrong = [], []
-
-    def open_page(url, link="", refused=False, **options):
-        context = browser.new_context(**options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("request", lambda request: request.url.startswith(url + "/") or wrong.append(request.url))
-        # Chromium itself writes a line for each answer above 399.
-        expected = re.compile("Failed to load resource" if refused else "$^")
-        page.on("console", lambda line: expected.match(line.text) or wrong.append(line.text))
-        page.goto(f"{url}/{link}")
-        page.locator(".facts, #alert:not(:empty)" if "text=" in link else "option").first.wait_for(state="attached")
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert not wrong
-
-
-@pytest.fixture
-def expect(browser):
-    from playwright.sync_api import expect
-
-    return expect
-
-
 def asked(url, model, text):
     """What the REST API itself says."""
     outputs = post(url, {"inputs": {"text": [text]}}, f"/v1/models/{model}:predict")[1]["outputs"]
     return {name: value[0] for name, value in outputs.items()}
+
+
+def http_headers(url, path):
+    with urllib.request.urlopen(url + path, timeout=30) as response:
+        return response.headers
 
 
 # by raw requests
@@ -129,7 +128,7 @@ def test_files_come_with_their_types_and_a_strict_policy():
     page = Page(None)
     html = page.answer(Request("GET", "/"))
     named = re.findall(r'(?:src|href)="([^"]+)"', html.body.decode())
-    scripts = [f"/page/{name}" for name in ("dom.js", "views/index.js", "views/alignment.js")]
+    scripts = [f"/page/{name}" for name in ("dom.js", "inputs/index.js", "views/index.js", "views/grid.js")]
     types = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
     assert len(named) == 3
     for path in ["/", *named, *scripts]:
@@ -141,6 +140,8 @@ def test_files_come_with_their_types_and_a_strict_policy():
         assert reply.headers["Cache-Control"] == "no-cache"
     assert POLICY.startswith("default-src 'none'")
     assert "unsafe" not in POLICY
+    assert "data:" not in POLICY
+    assert re.findall(r"([\w-]+)[^;]* blob:", POLICY) == ["img-src"]  # a picture that is about to be sent
     assert not re.search(rb"<style|\sstyle=|\son\w+=|<script(?![^>]+src=)|https?:", html.body)
 
 
@@ -173,15 +174,29 @@ def test_models_are_told_with_their_state_and_what_they_take(url):
     status, document, text = http_request(url, "GET", "/page/models.json")
     assert status == 200
     models = {model["name"]: model for model in document["models"]}
-    assert [*models] == ["broken", "long", "numbers", "odd", "pronounce", "single", "tagger", "toy"]
+    assert {"broken", "caption", "numbers", "pair", "pronounce", "toy"} <= models.keys()
+    assert [*models] == sorted(models)
     assert models["toy"] == {
         "name": "toy",
         "version": "1",
-        "inputs": [{"name": "text", "type": "string"}],
+        "summary": "",
+        "inputs": [{"name": "text", "type": "string", "kind": "text", "limit": None}],
+        "examples": [],
         "outputs": ["raw_bytes", "score", "upper", "version"],
         "versions": [{"version": "1", "state": "AVAILABLE", "error": ""}],
     }
-    assert models["numbers"]["inputs"] == [{"name": "text", "type": "float"}]
+    mark = http_headers(url, "/page/models.json")["ETag"]
+    assert http_request(url, "GET", "/page/models.json", headers={"If-None-Match": mark})[::2] == (304, "")
+    assert models["numbers"]["inputs"][0]["type"] == "float"
+    assert models["pair"]["summary"] == MANIFESTS["pair"]["summary"]
+    assert models["pair"]["inputs"] == [
+        {"name": "premise", "type": "string", "kind": "text", "limit": 40},
+        {"name": "hypothesis", "type": "string", "kind": "odd", "limit": None},
+    ]
+    assert [len(models[name]["examples"]) for name in ("pair", "caption")] == [1, 1]
+    for name in ("single", "grid"):
+        assert (models[name]["summary"], models[name]["examples"]) == ("", [])
+        assert models[name]["inputs"] == models["toy"]["inputs"]
     assert models["broken"]["version"] is None
     assert models["broken"]["versions"][0]["state"] == "END"
     assert "Can't parse saved_model.pb" in models["broken"]["versions"][0]["error"]
@@ -202,9 +217,9 @@ def test_a_word_asked_by_keyboard_alone(url, open_page, expect):
     expect(page.locator(".facts")).to_have_text(
         re.compile(rf"^probability {math.exp(said['score']) * 100:.1f} % · [\d.]+ ms there and back$")
     )
-    expect(page.locator(".cells rect[data-row]")).to_have_count(len(said["tokens_in"]) * len(said["tokens_out"]))
-    assert page.locator(".top text").all_text_contents() == said["tokens_in"]
-    assert page.locator(".side text").all_text_contents() == said["tokens_out"]
+    expect(page.locator(".cells rect[data-row]")).to_have_count(len(said["text_places"]) * len(said["text_rows"]))
+    assert page.locator(".top text").all_text_contents() == said["text_places"]
+    assert page.locator(".side text").all_text_contents() == said["text_rows"]
     assert page.url == f"{url}/#model=pronounce&text=hello"
     page.keyboard.press("Shift+Enter")
     assert page.get_by_label("Text").input_value() == "hello\n"
@@ -214,7 +229,7 @@ def test_a_word_asked_by_keyboard_alone(url, open_page, expect):
 
 def test_a_tile_under_the_mouse_tells_its_weight(url, open_page, expect):
     page = open_page(url, "#model=pronounce&text=hello")
-    weights = asked(url, "pronounce", "hello")["attention"]
+    weights = asked(url, "pronounce", "hello")["text_attention"]
     reading = page.get_by_role("figure").get_by_role("status")
     for row, column in ((0, 1), (2, 3)):
         page.locator(f'.cells rect[data-row="{row}"][data-column="{column}"]').hover()
@@ -248,8 +263,8 @@ def test_the_map_by_keyboard(url, open_page, expect):
     for keys, row, column in (("ArrowDown", 0, 0), ("ArrowDown ArrowRight", 1, 1), ("End", 1, 4), ("ArrowRight", 1, 4)):
         for key in keys.split():
             page.keyboard.press(key)
-        out, into = said["tokens_out"][row], said["tokens_in"][column]
-        weight = said["attention"][row][column]
+        out, into = said["text_rows"][row], said["text_places"][column]
+        weight = said["text_attention"][row][column]
         expect(reading).to_have_text(f"{out} looked at {into} with weight {weight:.3f}")
     page.keyboard.press("Home")
     page.keyboard.press("ArrowLeft")
@@ -304,7 +319,7 @@ def test_the_server_s_message_is_shown_and_the_text_kept(url, open_page, expect)
 
 def test_a_text_that_gets_no_answer(url, open_page, expect):
     page = open_page(url, "#model=pronounce&text=%E6%9D%B1%E4%BA%AC")
-    expect(page.locator("#answer .said")).to_have_text("The model gave no answer to this text.")
+    expect(page.locator("#answer .said")).to_have_text("The model gave no answer.")
     expect(page.locator("#details")).to_have_text("Nothing was said, so nothing was looked at.")
     expect(page.locator(".facts")).not_to_contain_text("probability")
     page.get_by_label("Text").fill("")
@@ -330,14 +345,15 @@ def test_a_link_asks_and_questions_asked_before_are_at_hand(url, open_page, expe
 
 def test_models_that_cannot_be_asked_say_why(url, open_page, expect):
     page = open_page(url)
-    expect(page.get_by_label("Model")).to_have_value("long")  # the first that is loaded
+    expect(page.get_by_label("Model")).to_have_value("caption")  # the first that is loaded
+    page.get_by_label("Model").select_option("toy")
     page.get_by_label("Model").select_option("broken")
     expect(page.get_by_role("alert")).to_have_text(re.compile("^broken is not loaded. Version 1: Can't parse"))
     page.get_by_label("Text").press("Enter")
     expect(page.get_by_role("alert")).to_have_text(re.compile("^broken is not loaded. Version 1: Can't parse"))
     page.get_by_label("Model").select_option("numbers")
     expect(page.get_by_role("alert")).to_have_text(
-        "This page asks with one text. numbers takes text (float): ask it by REST or gRPC."
+        "This page asks with texts and pictures. numbers takes text (float): ask it by REST or gRPC."
     )
     expect(page.get_by_role("button", name="Ask")).to_be_disabled()
     page.get_by_label("Model").select_option("toy")
@@ -457,6 +473,157 @@ def test_a_large_map_scrolls_in_its_own_box(url, open_page, expect):
     assert labels == [True, True, True]
 
 
+# inputs
+
+
+def test_two_texts_are_asked_and_kept_and_linked(url, open_page, expect):
+    page = open_page(url, "#model=pair")
+    expect(page.locator("#summary")).to_have_text(MANIFESTS["pair"]["summary"])
+    assert page.locator("#inputs label").all_text_contents() == ["premise", "hypothesis"]
+    premise, hypothesis = (page.get_by_label(name, exact=True) for name in ("premise", "hypothesis"))
+    expect(premise).to_be_focused()
+    premise.fill("p & q")
+    hypothesis.fill("h")
+    hypothesis.press("Enter")
+    expect(page.locator("#answer .said")).to_have_text("p & q|h")
+    assert page.url == f"{url}/#model=pair&premise=p+%26+q&hypothesis=h"
+    page.get_by_label("Model").select_option("toy")
+    assert page.locator("#inputs label").all_text_contents() == ["text"]
+    expect(page.locator("#summary")).to_be_hidden()
+    page.get_by_label("Text").fill("kept")
+    page.get_by_label("Model").select_option("pair")
+    expect(premise).to_have_value("p & q")
+    assert page.url == f"{url}/#model=pair&premise=p+%26+q&hypothesis=h"
+    page.get_by_label("Model").select_option("tagger")
+    expect(page.get_by_label("Text")).to_have_value("kept")
+    page.evaluate("location.hash = 'model=pair&hypothesis=2&premise=1'")
+    expect(page.locator("#answer .said")).to_have_text("1|2")
+    before = page.get_by_role("group", name="Asked before").get_by_role("button")
+    expect(before).to_have_text(["1 · 2", "p & q · h"])
+    before.nth(1).click()
+    expect(page.locator("#answer .said")).to_have_text("p & q|h")
+    expect(hypothesis).to_have_value("h")
+
+
+def test_an_example_fills_the_inputs_and_asks(url, open_page, expect):
+    page = open_page(url, "#model=pair")
+    examples = page.get_by_role("group", name="Examples").get_by_role("button")
+    expect(examples).to_have_text(["A man sleeps. · A man rests."])
+    examples.click()
+    expect(page.locator("#answer .said")).to_have_text("A man sleeps.|A man rests.")
+    expect(page.get_by_label("premise", exact=True)).to_have_value("A man sleeps.")
+    expect(examples).to_be_focused()
+    page.get_by_label("Model").select_option("toy")
+    expect(page.get_by_role("group", name="Examples")).to_be_hidden()
+
+
+def test_lines_are_written_with_enter_and_asked_with_control(url, open_page, expect):
+    page = open_page(url, "#model=story")
+    expect(page.locator("#inputs .quiet")).to_have_text(
+        "One sentence or turn a line: Enter starts a line, Ctrl Enter asks."
+    )
+    page.get_by_label("story").focus()
+    page.keyboard.type("It fell.")
+    page.keyboard.press("Enter")
+    page.keyboard.type("It rolled.")
+    expect(page.locator("#answer")).to_be_empty()
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#answer .said")).to_have_text("It fell.\nIt rolled.")
+
+
+def arrives(url, data: bytes) -> str:
+    """What the model says to these bytes by REST."""
+    body = {"inputs": {"image": [{"b64": base64.b64encode(data).decode()}]}}
+    outputs = post(url, body, "/v1/models/caption:predict")[1]["outputs"]
+    assert outputs["length"] == [len(data)]
+    return outputs["text"][0]
+
+
+def test_a_picture_is_sent_byte_by_byte(url, open_page, expect):
+    page = open_page(url, "#model=caption")
+    chooser = page.get_by_label("image")
+    page.get_by_role("button", name="Ask").click()
+    expect(page.get_by_role("alert")).to_have_text("Choose a picture (image).")
+    expect(chooser).to_be_focused()
+    data = PIXEL + bytes(range(256)) * 40  # what comes after a picture's end does not disturb it
+    chooser.set_input_files({"name": "dog.png", "mimeType": "image/png", "buffer": data})
+    expect(page.locator(".preview")).to_be_visible()
+    page.get_by_role("button", name="Ask").click()
+    expect(page.locator("#answer .said")).to_have_text(arrives(url, data))
+    expect(page.get_by_role("row").last).to_have_text(f"length{len(data)}")
+    assert page.url == f"{url}/#model=caption"
+    chooser.set_input_files({"name": "big.png", "mimeType": "image/png", "buffer": bytes(8_100_000)})
+    expect(page.get_by_role("alert")).to_have_text("big.png has 8.1 MB. A picture may have at most 8 MB.")
+    assert chooser.evaluate("chooser => chooser.files[0].name") == "dog.png"
+    page.get_by_role("group", name="Examples").get_by_role("button").click()
+    expect(page.locator("#answer .said")).to_have_text(arrives(url, PIXEL))
+    expect(page.get_by_role("group", name="Asked before").get_by_role("button")).to_have_text(["example", "dog.png"])
+
+
+BRING = """([event, carrier, data]) => {
+  const files = new DataTransfer();
+  files.items.add(new File([Uint8Array.from(data)], "brought.png", { type: "image/png" }));
+  const happening = new Event(event, { bubbles: true, cancelable: true });
+  happening[carrier] = files;
+  document.querySelector(".drop").dispatchEvent(happening);
+}"""
+
+
+@pytest.mark.parametrize("way", [("paste", "clipboardData"), ("drop", "dataTransfer")])
+def test_a_picture_may_be_pasted_or_dropped(url, open_page, expect, way):
+    page = open_page(url, "#model=caption")
+    page.evaluate(BRING, [*way, [*PIXEL]])
+    expect(page.locator(".preview")).to_be_visible()
+    page.get_by_role("button", name="Ask").click()
+    expect(page.locator("#answer .said")).to_have_text(arrives(url, PIXEL))
+
+
+# looks and parts
+
+
+def test_a_look_over_a_picture(url, open_page, expect):
+    page = open_page(url, "#model=caption")
+    page.get_by_role("group", name="Examples").get_by_role("button").click()
+    expect(page.locator(".tile .token")).to_have_text(["a", "dog"])
+    expect(page.locator(".over.picture img")).to_have_count(2)
+    heat = page.locator(".tile").nth(1).locator("rect")
+    assert heat.evaluate_all("cells => cells.map(cell => Number(getComputedStyle(cell).fillOpacity))") == [
+        pytest.approx(share) for share in (0, 0, 0, 0, 0, 0.75)
+    ]
+    heat.last.hover()
+    reading = page.get_by_role("figure").get_by_role("status")
+    expect(reading).to_have_text("dog looked at row 2 of 2, column 3 of 3, with weight 0.900")
+    page.get_by_text("In words").click()
+    rows = page.get_by_role("table", name="The place that each symbol looked at most").get_by_role("row")
+    expect(rows.nth(1)).to_have_text("arow 2 of 2, column 2 of 3, with weight 0.400")
+    expect(page.get_by_role("region", name="Outputs")).to_have_text("Outputslength70")  # shown once, the look is not
+
+
+def test_a_look_over_a_grid_without_a_picture(url, open_page, expect):
+    page = open_page(url, "#model=grid&text=x")
+    expect(page.locator(".heat rect.shade")).to_have_count(2)
+    expect(page.locator(".picture, .over img")).to_have_count(0)
+
+
+def test_several_looks_and_parts(url, open_page, expect):
+    page = open_page(url, "#model=pair&premise=p&hypothesis=h")
+    expect(page.locator("figcaption")).to_have_text(["What it looked at in premise"])
+    expect(page.locator("#details > p")).to_have_text("This model does not look back at hypothesis.")
+    assert page.locator(".lines > .quiet").all_text_contents() == ["read", "looked"]
+    expect(page.locator(".map")).to_have_attribute("aria-label", re.compile("^Alignment map of premise, 3 by 3"))
+    parts = page.get_by_role("region", name="Output").get_by_role("row")
+    expect(parts).to_have_text(
+        ["chancesclasses", "0.75entailment", "0.25neutral", "marginals01", "00.50.5", "10.1250.875"]
+    )
+
+
+def test_no_answer_is_said_so(url, open_page, expect):
+    page = open_page(url, "#model=mute&text=x")
+    expect(page.locator("#answer .said")).to_have_text("The model gave no answer.")
+    expect(page.locator("#details")).to_have_text("Nothing was said, so nothing was looked at.")
+    expect(page.locator(".facts")).not_to_contain_text("probability")
+
+
 CHECKS = """() => {
   const wrong = [];
   const seen = (node) => node.checkVisibility();
@@ -475,7 +642,8 @@ CHECKS = """() => {
     for (const head of table.querySelectorAll("th")) if (!head.scope) wrong.push("a header without a scope");
   }
   for (const node of document.querySelectorAll("[aria-describedby]"))
-    if (!document.getElementById(node.getAttribute("aria-describedby"))) wrong.push("described by nothing");
+    for (const id of node.getAttribute("aria-describedby").split(" "))
+      if (!document.getElementById(id)) wrong.push("described by nothing");
   if (document.querySelector("[aria-hidden] [tabindex], [aria-hidden][tabindex]")) wrong.push("hidden focus");
   if (document.querySelectorAll("[tabindex]:not([tabindex='0'])").length) wrong.push("an order of its own");
   const ids = [...document.querySelectorAll("[id]")].map(({ id }) => id);
@@ -488,9 +656,14 @@ CHECKS = """() => {
 LONG_WORD = "#model=pronounce&text=floccinaucinihilipilification"
 
 
-@pytest.mark.parametrize("link", ["", LONG_WORD, "#model=odd&text=x", "#model=tagger&text=x"])
+@pytest.mark.parametrize(
+    "link", ["#model=caption", LONG_WORD, "#model=odd&text=x", "#model=tagger&text=x", "#model=pair&premise=p"]
+)
 def test_everything_has_a_name_and_fits_a_narrow_screen(url, open_page, link):
     page = open_page(url, link, viewport={"width": 360, "height": 740})
+    if link == "#model=caption":
+        page.get_by_role("group", name="Examples").get_by_role("button").click()
+        page.locator(".tile").first.wait_for()
     assert page.evaluate(CHECKS) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
@@ -517,7 +690,7 @@ def test_text_stands_out_in_light_and_dark(url, open_page, scheme):
     for selector in (".top text >> nth=0", ".side text >> nth=0"):
         assert _contrast(_tone(page.locator(selector), "fill"), card) >= 4.5, selector
     assert _contrast(*(_tone(page.locator("#ask"), name) for name in ("color", "backgroundColor"))) >= 4.5
-    assert _contrast(_tone(page.locator("#text"), "borderTopColor"), card) >= 3
+    assert _contrast(_tone(page.locator("textarea"), "borderTopColor"), card) >= 3
     number = page.locator(".cells text")
     for index, (row, column) in enumerate([(0, c) for c in range(1, 5)] + [(1, c) for c in range(6)]):
         tile = page.locator(f'rect[data-row="{row}"][data-column="{column}"]')

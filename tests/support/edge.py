@@ -2,10 +2,9 @@
 
 import keras
 
-from seqattn_tf.models import EncoderDecoder, Seq2Seq
-from seqattn_tf.models.language import LanguageModel, LanguageNetwork
-from seqattn_tf.models.reader import Reader, ReaderNetwork
+from seqattn_tf.models import EncoderDecoder, LanguageNetwork, ReaderNetwork
 from seqattn_tf.text import SymbolRules
+from support import systems
 
 LETTERS, SOUNDS = SymbolRules(tuple("abc")), SymbolRules(("A", "B"), split="spaces")
 TEXTS = ["", "a", "ab", "cab", "c?a", "abcabcabcabcabcabcabcab"]
@@ -20,23 +19,23 @@ def clear(network):
 
 
 def pairs(**settings):
-    network = EncoderDecoder(LETTERS.size, SOUNDS.size, units=6, embedding=4, **settings)
-    return Seq2Seq(clear(network), LETTERS, SOUNDS, max_target=5, beam=4, alternatives=3)
+    network = EncoderDecoder.of_symbols(LETTERS.size, SOUNDS.size, units=6, embedding=4, **settings)
+    return systems.seq2seq(clear(network), LETTERS, SOUNDS, max_target=5, beam=4, alternatives=3)
 
 
 def reader(outputs, *labels):
-    return Reader(clear(ReaderNetwork(LETTERS.size, outputs=outputs, units=4)), LETTERS, *labels)
+    return systems.reader(clear(ReaderNetwork(LETTERS.size, outputs=outputs, units=4)), LETTERS, *labels)
 
 
 def language(**settings):
-    return LanguageModel(clear(LanguageNetwork(LETTERS.size, units=6)), LETTERS, max_target=5, **settings)
+    return systems.language_model(clear(LanguageNetwork(LETTERS.size, units=6)), LETTERS, max_target=5, **settings)
 
 
 FAMILIES = {
     "a chain": lambda: pairs(align="crf"),
-    "turns": lambda: pairs(encoder="hierarchical", turn_mark=LETTERS.ids["c"], decoder="luong"),
+    "turns": lambda: pairs(encoder="hierarchical", mark=LETTERS.ids["c"], decoder="luong"),
     "labels": lambda: reader(2, ("no", "yes")),
-    "numbers": lambda: reader(0),
+    "numbers": lambda: reader(1),
     "sampling": language,
     "greedy": lambda: language(temperature=0.0),
     "beam": lambda: language(beam=3),

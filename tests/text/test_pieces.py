@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 import tensorflow as tf
 
-from seqattn_tf.text import SymbolRules, SymbolTokenizer, pieces
+from seqattn_tf.text import SymbolRules, SymbolTokenizer, learn, pieces
 
 TEXTS = [
     "A man, asleep on a bench.",
@@ -30,7 +30,7 @@ ODD = [
 
 @pytest.fixture(scope="module", params=["letters", "words", "subwords"])
 def rules(request):
-    return SymbolRules.learn(TEXTS, split=request.param, vocabulary=60 if request.param == "subwords" else 0)
+    return learn(TEXTS, split=request.param, vocabulary=60 if request.param == "subwords" else 0)
 
 
 def test_the_graph_and_plain_python_agree(rules):
@@ -91,18 +91,18 @@ def test_pieces_are_what_stands_together_most_often():
 
 
 def test_rare_symbols_are_unknown_and_unknown_ones_are_never_said():
-    rules = SymbolRules.learn(["a b", "a c"], split="spaces", least=2)
+    rules = learn(["a b", "a c"], split="spaces", least=2)
     assert rules.symbols == ("a",)
     assert rules.unknown
     assert rules.encode("a c") == [4, 3]
     assert rules.unsayable == (0, 1, 3)
-    assert SymbolRules.learn(["a b", "a c"], split="spaces", vocabulary=2).symbols == ("a", "b")
-    assert not SymbolRules.learn(["a b"], split="spaces").unknown
+    assert learn(["a b", "a c"], split="spaces", vocabulary=2).symbols == ("a", "b")
+    assert not learn(["a b"], split="spaces").unknown
 
 
 def test_subwords_need_a_size():
     with pytest.raises(ValueError, match="vocabulary: expected a size for subwords"):
-        SymbolRules.learn(["a"], split="subwords")
+        learn(["a"], split="subwords")
 
 
 def test_a_lone_space_at_the_end_of_an_answer_is_not_said():

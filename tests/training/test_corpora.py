@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from seqattn_tf.training.data import Pair, brown, flickr8k, shakespeare, snli
-from seqattn_tf.training.data.pairs import TURN
+from seqattn_tf.training.data import Example, brown, flickr8k, from_text, shakespeare, snli
 
 
 @pytest.mark.parametrize(
@@ -29,7 +28,8 @@ def test_characters_are_split_by_position(tmp_path):
     text = "abcdefghij" * 3
     (tmp_path / "plays.txt").write_text(text)
     splits = shakespeare.characters(tmp_path)
-    assert [part[0].target for part in (splits.dev, splits.train, splits.test)] == [text[:1], text[1:27], text[27:]]
+    parts = [splits.dev, splits.train, splits.test]
+    assert parts == [[Example("", {}, part)] for part in (text[:1], text[1:27], text[27:])]
     (tmp_path / "plays.txt").write_text("short")
     with pytest.raises(ValueError, match=r"characters of plays\.txt: expected at least 20\. Received: 5"):
         shakespeare.characters(tmp_path)
@@ -42,10 +42,10 @@ def test_speeches_answer_the_ones_before_within_their_split(tmp_path):
     blocks = [f"SPEAKER {i}:\nspeech {i}\nwith three  more words" for i in range(30)]
     (tmp_path / "plays.txt").write_text("\n\n".join(["ACT I", *blocks, "NOBODY:"]) + "\n")
     splits = shakespeare.dialog(tmp_path, turns=2, words=3)
-    assert splits.train[0] == Pair("speech 0 with", "speech 1 with")
-    assert splits.train[4] == Pair("speech 3 with \u00b6 speech 4 with", "speech 5 with")
-    assert splits.dev[0] == Pair("speech 24 with", "speech 25 with")
-    assert splits.test[-1] == Pair("speech 27 with \u00b6 speech 28 with", "speech 29 with")
+    assert splits.train[0] == from_text("speech 0 with", "speech 1 with")
+    assert splits.train[4] == from_text("speech 3 with\nspeech 4 with", "speech 5 with")
+    assert splits.dev[0] == from_text("speech 24 with", "speech 25 with")
+    assert splits.test[-1] == from_text("speech 27 with\nspeech 28 with", "speech 29 with")
     with pytest.raises(ValueError, match="turns, words: expected at least 1"):
         shakespeare.dialog(tmp_path, turns=0)
 
@@ -55,9 +55,9 @@ def test_shakespeare_whole(shared_data):
     splits = shakespeare.characters(folder)
     assert [len(part[0].target) for part in (splits.train, splits.dev, splits.test)] == [948_085, 55_769, 111_540]
     splits = shakespeare.dialog(folder)
-    assert splits.train[0].source == "Before we proceed any further, hear me speak."
-    assert splits.train[3].source.count(TURN) == 2
-    assert max(len(pair.target.split()) for pair in splits.train) == 30
+    assert splits.train[0].key == "Before we proceed any further, hear me speak."
+    assert splits.train[3].inputs["text"].count("\n") == 2
+    assert max(len(example.target.split()) for example in splits.train) == 30
 
 
 def test_brown_loses_its_tags_and_reports_words_without(tmp_path):
@@ -65,14 +65,14 @@ def test_brown_loses_its_tags_and_reports_words_without(tmp_path):
     (tmp_path / "brown.txt").write_text("\n".join(lines))
     with pytest.warns(UserWarning, match=r"brown\.txt, line 3: expected word/tag\. Received: 'no tags'"):
         splits = brown.load(tmp_path)
-    assert [pair.target for pair in splits.train[:2]] == ["The jury", "one half 1/2"]
+    assert [example.target for example in splits.train[:2]] == ["The jury", "one half 1/2"]
     assert len(splits.train) + len(splits.dev) + len(splits.test) == 10
 
 
 def test_brown_whole(shared_data):
     splits = brown.load(shared_data / "brown")
     assert len(splits.train) + len(splits.dev) + len(splits.test) == 57_340
-    words = [sum(len(pair.target.split()) for pair in part) for part in (splits.train, splits.dev, splits.test)]
+    words = [sum(len(example.target.split()) for example in part) for part in (splits.train, splits.dev, splits.test)]
     assert sum(words) == 1_161_192
     assert words[0] / sum(words) == pytest.approx(800 / 1181, abs=1e-4)
 
@@ -91,9 +91,9 @@ def test_captions_from_the_others(tmp_path, lists):
     with pytest.warns(UserWarning, match=r"odd\.jpg: expected 5 captions\. Received: 4"):
         splits = flickr8k.load(tmp_path)
     assert len(splits.train) == 5
-    assert splits.train[1] == Pair(TURN.join(["a 0", "a 2", "a 3", "a 4"]), "a 1")
-    assert splits.dev == [Pair(TURN.join(["b 0", "b 1", "b 2", "b 3"]), "b 4")]
-    assert splits.test == [Pair(TURN.join(["c 0", "c 1", "c 2", "c 3"]), "c 4")]
+    assert splits.train[1] == from_text("\n".join(["a 0", "a 2", "a 3", "a 4"]), "a 1")
+    assert splits.dev == [from_text("\n".join(["b 0", "b 1", "b 2", "b 3"]), "b 4")]
+    assert splits.test == [from_text("\n".join(["c 0", "c 1", "c 2", "c 3"]), "c 4")]
 
 
 def test_captions_whole(shared_data):
@@ -110,7 +110,7 @@ def test_hypotheses_of_one_label(tmp_path, form):
         (tmp_path / f"snli_1.0_{part}.{form}").write_text("\n".join(lines) + "\n")
     for label in snli.LABELS:
         splits = snli.load(tmp_path, label)
-        assert splits.test == [Pair("test premise", f"{label} hypothesis")]
+        assert splits.test == [from_text("test premise", f"{label} hypothesis")]
         assert splits.origin.endswith(label)
     with pytest.raises(ValueError, match=r"label: expected one of .*Received: 'maybe'"):
         snli.load(tmp_path, "maybe")

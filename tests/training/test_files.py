@@ -7,7 +7,7 @@ import warnings
 
 import pytest
 
-from seqattn_tf.training.data import Pair
+from seqattn_tf.training.data import from_text
 from seqattn_tf.training.data.files import load, read_rows, read_text
 from seqattn_tf.training.data.reading import SPELLED_OUT
 
@@ -19,8 +19,8 @@ WORDS = {
 }
 
 
-def pairs_of(part):
-    return [Pair(text, text.upper()) for text in WORDS[part]]
+def examples_of(part):
+    return [from_text(text, text.upper()) for text in WORDS[part]]
 
 
 def write(path, data, packing="", end="\n"):
@@ -31,27 +31,28 @@ def write(path, data, packing="", end="\n"):
 def parallel(folder, packing="", end="\n", bom=""):
     for part in WORDS:
         write(folder / f"{part}.de", [bom + WORDS[part][0], *WORDS[part][1:]], packing, end)
-        write(folder / f"{part}.en", [pair.target for pair in pairs_of(part)], packing, end)
+        write(folder / f"{part}.en", [example.target for example in examples_of(part)], packing, end)
     return "de", "en"
 
 
 def tsv(folder, packing="", end="\n", bom=""):
     for part in WORDS:
-        rows = [f"{i}\t{pair.target}\t{pair.source}" for i, pair in enumerate(pairs_of(part))]
+        rows = [f"{i}\t{example.target}\t{example.key}" for i, example in enumerate(examples_of(part))]
         write(folder / f"{part}.tsv", [bom + rows[0], *rows[1:]], packing, end)
     return "2", "1"
 
 
 def tsv_with_names(folder, packing="", end="\n", bom=""):
     for part in WORDS:
-        rows = [f"{pair.target}\t{pair.source}" for pair in pairs_of(part)]
+        rows = [f"{example.target}\t{example.key}" for example in examples_of(part)]
         write(folder / f"{part}18k.tsv", [bom + "english\tgerman", *rows], packing, end)
     return "german", "english"
 
 
 def jsonl(folder, packing="", end="\n", bom=""):
     for part in WORDS:
-        rows = [json.dumps({"a": pair.source, "b": pair.target, "c": 1}, ensure_ascii=False) for pair in pairs_of(part)]
+        rows = [{"a": example.key, "b": example.target, "c": 1} for example in examples_of(part)]
+        rows = [json.dumps(row, ensure_ascii=False) for row in rows]
         write(folder / f"my-{part}.jsonl", [bom + rows[0], *rows[1:]], packing, end)
     return "a", "b"
 
@@ -60,9 +61,9 @@ def jsonl(folder, packing="", end="\n", bom=""):
 @pytest.mark.parametrize("form", [parallel, tsv, tsv_with_names, jsonl])
 def test_forms_and_packings(tmp_path, form, packing):
     splits = load(tmp_path, *form(tmp_path, packing), test="test_2016")
-    assert splits.train == pairs_of("train")
-    assert splits.dev == pairs_of("val")
-    assert splits.test == pairs_of("test_2016")
+    assert splits.train == examples_of("train")
+    assert splits.dev == examples_of("val")
+    assert splits.test == examples_of("test_2016")
     assert all(part in splits.origin for part in WORDS)
     assert "held out" not in splits.origin
     assert str(tmp_path) not in splits.origin
@@ -71,14 +72,14 @@ def test_forms_and_packings(tmp_path, form, packing):
 @pytest.mark.parametrize("form", [parallel, tsv, tsv_with_names, jsonl])
 def test_carriage_returns_and_a_byte_order_mark_are_no_text(tmp_path, form):
     splits = load(tmp_path, *form(tmp_path, end="\r\n", bom="\ufeff"), test="test_2016")
-    assert splits.train == pairs_of("train")
+    assert splits.train == examples_of("train")
 
 
 @pytest.mark.parametrize("name", ["dev", "val", "valid", "validation", "Dev", "newscrawl.dev-2"])
 def test_names_of_the_development_part(tmp_path, name):
     for part in ("train", name, "test"):
         write(tmp_path / f"{part}.tsv", [f"{part}\tx"])
-    assert load(tmp_path, "0", "1").dev == [Pair(name, "x")]
+    assert load(tmp_path, "0", "1").dev == [from_text(name, "x")]
 
 
 def test_one_test_set_of_several(tmp_path):
@@ -87,28 +88,28 @@ def test_one_test_set_of_several(tmp_path):
         write(tmp_path / f"test_2017.{language}", ["zwei"])
     with pytest.raises(ValueError, match=r"expected one test set; `test` picks.*test_2016.de \+ test_2016.en.*2017"):
         load(tmp_path, *de_en)
-    assert load(tmp_path, *de_en, test="test_2017").test == [Pair("zwei", "zwei")]
+    assert load(tmp_path, *de_en, test="test_2017").test == [from_text("zwei", "zwei")]
     with pytest.raises(ValueError, match=r"test: expected what the name of a test file holds.*Received: 'test_2018'"):
         load(tmp_path, *de_en, test="test_2018")
     with pytest.raises(ValueError, match="test: expected what the name"):
         load(tmp_path, *de_en, test="")
     for language in de_en:
         write(tmp_path / f"test.{language}", ["nur test"])
-    assert load(tmp_path, *de_en).test == [Pair("nur test", "nur test")]  # nothing added to its name
+    assert load(tmp_path, *de_en).test == [from_text("nur test", "nur test")]  # nothing added to its name
 
 
 def test_parts_that_are_not_there_are_held_out_by_source(tmp_path):
     write(tmp_path / "train.tsv", [f"source {i % 500}\ttarget {i}" for i in range(1000)])
     splits = load(tmp_path, "0", "1")
     assert splits.origin == "train.tsv (dev and test held out of train by hash of the source)"
-    sources = [{pair.source for pair in part} for part in (splits.train, splits.dev, splits.test)]
+    sources = [{example.key for example in part} for part in (splits.train, splits.dev, splits.test)]
     assert len(set.union(*sources)) == sum(map(len, sources)) == 500
     assert 30 <= len(splits.dev) <= 80
     assert 60 <= len(splits.test) <= 140
     write(tmp_path / "dev.tsv", ["a\tb"])
     other = load(tmp_path, "0", "1")
     assert other.origin == "train.tsv, dev.tsv (test held out of train by hash of the source)"
-    assert (other.dev, other.test) == ([Pair("a", "b")], splits.test)
+    assert (other.dev, other.test) == ([from_text("a", "b")], splits.test)
     write(tmp_path / "train.tsv", ["a\tb"])
     with pytest.raises(ValueError, match=r"expected pairs for each split\. Received: 1 to train, 1 for dev.*0 to test"):
         load(tmp_path, "0", "1")
@@ -157,7 +158,7 @@ def test_malformed_lines_of_parallel_text_drop_their_partner(tmp_path):
     (tmp_path / "train.de").write_bytes("eins\nzwei\n\xff\nvier\n".encode("latin-1"))
     write(tmp_path / "train.en", ["one", "  ", "three", "four"])
     splits, said = reported(load, tmp_path, "de", "en")
-    assert splits.train == [Pair("eins", "one"), Pair("vier", "four")]
+    assert splits.train == [from_text("eins", "one"), from_text("vier", "four")]
     assert sorted(said) == [
         "train.de, line 3: expected UTF-8. Received: 'invalid start byte'",
         "train.en, line 2: expected text on each side. Received: '  '",

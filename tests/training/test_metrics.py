@@ -9,8 +9,8 @@ import tensorflow as tf
 from support.gradients import assert_gradient
 from support.layers import random, roundtrip
 
+from seqattn_tf.targets.graph import MaskedCrossEntropy
 from seqattn_tf.training.metrics import (
-    MaskedCrossEntropy,
     accuracy_by,
     bleu,
     bleu_by_length,

@@ -3,11 +3,12 @@
 import contextlib
 import io
 import random
+from collections import Counter
 
 import pytest
 
 from seqattn_tf.training.data import numbers, programs
-from seqattn_tf.training.data.pairs import share
+from seqattn_tf.training.data.examples import share
 
 
 def printed(text):
@@ -59,10 +60,10 @@ def test_programs_follow_the_curriculum_and_repeat_by_seed():
     found = programs.pairs(400, draw, seed=1)
     assert found == programs.pairs(400, draw, seed=1)
     assert found != programs.pairs(400, draw, seed=2)
-    early, late = (max(int(c) for p in half for c in _numbers(p.source)) for half in (found[:50], found[-50:]))
+    early, late = (max(int(c) for p in half for c in _numbers(p.key)) for half in (found[:50], found[-50:]))
     assert early < 10 < 1000 < late
     last = programs.pairs(50, draw, seed=1, start=0.75, stop=1.0)
-    assert max(int(c) for p in last for c in _numbers(p.source)) > 1000
+    assert max(int(c) for p in last for c in _numbers(p.key)) > 1000
 
 
 def _numbers(text):
@@ -72,7 +73,7 @@ def _numbers(text):
 def test_no_program_is_in_two_splits():
     splits = programs.load("combined", 2, 2, train=5000, held=200)
     assert (len(splits.train), len(splits.dev), len(splits.test)) == (5000, 200, 200)
-    sources = [{pair.source for pair in part} for part in (splits.train, splits.dev, splits.test)]
+    sources = [{example.key for example in part} for part in (splits.train, splits.dev, splits.test)]
     assert len(sources[1]) == len(sources[2]) == 200
     assert not sources[0] & (sources[1] | sources[2])
     assert not sources[1] & sources[2]
@@ -84,10 +85,10 @@ def test_grid_and_sums():
     assert sorted(cells) == [(a, b) for a in (1, 2) for b in (1, 2, 3)]
     assert {len(cell) for cell in cells.values()} == {20}
     found = programs.sums(300, 3)
-    assert len(set(found)) == 300
-    for pair in found:
-        assert printed(pair.source) == pair.target
-        assert [len(number) for number in _numbers(pair.source)] == [3, 3]
+    assert len({example.key for example in found}) == 300
+    for example in found:
+        assert printed(example.inputs["text"]) == example.target
+        assert [len(number) for number in _numbers(example.key)] == [3, 3]
     few = programs.sums(100, 1)  # of 81 about a tenth is for the test
     assert 1 < len(few) < 25
 
@@ -123,9 +124,9 @@ def test_toy_tasks_are_right_and_tested_at_four_times_the_length(task):
     splits = numbers.load(task, 5, train=2000, held=100)
     parts = (splits.train, splits.dev, splits.test)
     for part in parts:
-        assert all(pair.target == answer(task, pair.source) for pair in part)
+        assert all(example.target == answer(task, example.key) for example in part)
         if task != "sum":
-            assert min(sum(pair.target == label for pair in part) for label in {pair.target for pair in part}) >= 5
-    lengths = [{len(pair.source.split()) for pair in part} for part in parts]
+            assert min(Counter(example.target for example in part).values()) >= 5
+    lengths = [{len(example.key.split()) for example in part} for part in parts]
     assert lengths == [{1, 2, 3, 4, 5}, {6, 7, 8, 9, 10}, {20}]
     assert splits.train == numbers.load(task, 5, train=2000, held=100).train

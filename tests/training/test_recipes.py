@@ -1,15 +1,16 @@
 """Every recipe: its small preset, on a corner of its data, trains, saves, reloads, answers and is measured."""
 
 import dataclasses
+import warnings
 
 import numpy as np
 import pytest
 
 from seqattn_tf.training import recipes, run
-from seqattn_tf.training.data import Pair
+from seqattn_tf.training.data import from_text
 from tests.support import corpora
 
-QUICK = {"units": 8, "embedding": 6, "batch": 16, "epochs": 1, "warmup": 5, "limit": 64}
+QUICK = {"units": 8, "embedding": 6, "batch": 16, "epochs": 1, "warmup": 5, "max_examples": 64}
 MORE = {
     "execute": {"programs": 300},
     "toy": {"examples": 200},
@@ -18,6 +19,7 @@ MORE = {
 }
 
 
+LOOK = ("dialog", "entail_generate", "execute", "pronounce", "summarize", "translate", "transliterate")
 ALIKE = ("entail_generate", "summarize", "translate")  # the task and the model of `transliterate`
 
 
@@ -37,7 +39,11 @@ def test_small_preset_trains_saves_reloads_and_answers(name, tmp_path, monkeypat
         recipe = few
     model = run.train(recipe, settings, tmp_path / "run", data)
     [answer] = model.answer([text])  # the model that `train` returns was loaded from the folder
-    assert answer.attention.shape == (len(answer.tokens_out), len(answer.tokens_in))
+    assert set(answer.looks) == ({"text"} if name in LOOK else set())
+    for look in answer.looks.values():
+        assert look.rows == answer.tokens
+        assert look.weights.shape == (len(look.rows), len(look.places))
+        np.testing.assert_allclose(look.weights.sum(axis=1), 1, atol=1e-5)
     report = run.evaluate(tmp_path / "run", data)
     assert recipe.task.monitor in report.figures
     assert all(np.isfinite(value) for value in report.figures.values()), report.figures
@@ -48,30 +54,29 @@ def _few(splits):
 
 
 def test_a_curriculum_is_learned_in_its_order():
-    """An ordered task gives each epoch its own part of the pairs, the first part first."""
+    """An ordered task gives each epoch its own part of the examples, the first part first."""
     recipe = recipes.get("execute")
     settings = dataclasses.replace(recipe.small, programs=120, batch=10, epochs=3, curriculum="naive", nesting=2)
-    splits = recipe.load(None, settings)
-    model = recipe.task.build(settings, splits)
-    pairs = recipe.task.fitting(model, splits, settings)
-    steps = recipe.task.steps(model, pairs, settings)
-    assert steps == 4
-    seen = [np.array(source) for (source, _), _ in recipe.task.batches(model, pairs, settings, 0)]
+    training = recipe.task.open(settings, run.open_splits(recipe, settings, None))
+    assert len(training.rows) == 120
+    assert training.steps == 4
+    seen = [inputs["text_ids"].numpy() for inputs, _ in training.batches(0)]
     assert len(seen) == 12
+    rules, train = training.model.inputs["text"].rules, training.splits.train
     for epoch in range(3):
         rows = [row[row > 0].tolist() for batch in seen[epoch * 4 : epoch * 4 + 4] for row in batch]
-        expected = [model.source.rules.encode(pair.source) for pair in pairs[epoch * 40 : epoch * 40 + 40]]
+        expected = [rules.encode(example.key) for example in train[epoch * 40 : epoch * 40 + 40]]
         assert sorted(rows) == sorted(expected)
-    later = [np.array(source) for (source, _), _ in recipe.task.batches(model, pairs, settings, 2)]
-    assert len(later) == 4
+    later = [inputs["text_ids"].numpy() for inputs, _ in training.batches(2)]
+    assert [batch.tolist() for batch in later] == [batch.tolist() for batch in seen[8:]]
 
 
-@pytest.mark.filterwarnings("ignore:64 of 64 training pairs are too long")
+@pytest.mark.filterwarnings("ignore:64 of 64 training examples are too long")
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"source": "fr"}, r"(?s)expected.*de.*en.*fr|fr"),
-        ({"max_source": 2}, "development split: expected at most 2 symbols"),
+        ({"max_source": 2}, r"development split: expected text of at most 2 places \(max_source of a text\)"),
         ({"max_target": 0}, "max_target: expected at least 1"),
         ({"growth": -1}, "growth: expected at least 0"),
         ({"length_penalty": -1.0}, "length_penalty: expected a number of at least 0"),
@@ -79,18 +84,20 @@ def test_a_curriculum_is_learned_in_its_order():
         ({"alternatives": 9}, "alternatives: expected from 0 to below the beam of 5"),
         ({"vocabulary": -1}, "vocabulary: expected at least 0"),
         ({"least": 0}, "least: expected at least 1"),
-        ({"max_target": 1}, "train: expected at least one pair that the model can take"),
+        ({"max_target": 1}, "train: expected at least one example that the model can take"),
         ({"fold": "most"}, "fold: expected one of"),
         ({"align": "heads"}, "align: expected one of a query to places"),
-        ({"encoder": "hierarchical"}, "encoder: expected sources with turns"),
+        (
+            {"encoder": "hierarchical"},
+            r"lines: expected texts of several lines to learn from\. Received: none with two",
+        ),
     ],
 )
 def test_what_a_user_gets_wrong_is_said(change, message, tmp_path):
     corpora.translate(tmp_path)
     recipe = recipes.get("translate")
-    settings = dataclasses.replace(recipe.small, **QUICK, **change)
     with pytest.raises(ValueError, match=message):
-        run.train(recipe, settings, tmp_path / "run", tmp_path)
+        run.train(recipe, dataclasses.replace(recipe.small, **QUICK, **change), tmp_path / "run", tmp_path)
 
 
 def test_a_vocabulary_of_one_word_is_refused(tmp_path):
@@ -109,7 +116,7 @@ def test_too_long_a_test_source_is_found_before_training(tmp_path):
         more.write("Hund " * 300 + "\n")
         other.write("dog\n")
     recipe = recipes.get("translate")
-    with pytest.raises(ValueError, match=r"test split: expected at most 200 symbols \(max_source\)"):
+    with pytest.raises(ValueError, match=r"test split: expected text of at most 200 places \(max_source of a text\)"):
         run.train(recipe, dataclasses.replace(recipe.small, **QUICK), tmp_path / "run", tmp_path)
 
 
@@ -117,9 +124,8 @@ def test_unknown_words_are_not_left_out_of_perplexity(tmp_path):
     corpora.entail_generate(tmp_path)
     recipe = recipes.get("entail_generate")
     settings = dataclasses.replace(recipe.small, **QUICK, least=1)
-    splits = recipe.load(tmp_path, settings)
-    model = recipe.task.build(settings, splits)
-    known, unknown = (Pair("A dog runs.", text) for text in ("An animal runs.", "Zebras quack loudly!"))
+    model = recipe.task.build(settings, run.open_splits(recipe, settings, tmp_path).train)
+    known, unknown = (from_text("A dog runs.", text) for text in ("An animal runs.", "Zebras quack loudly!"))
     assert recipe.task.measure(model, [known]).figures["perplexity"] > 1
     ids = model.target.rules.encode(unknown.target)
     assert all(i == 3 for i in ids[:3])  # each has an id, so each is counted
@@ -127,8 +133,8 @@ def test_unknown_words_are_not_left_out_of_perplexity(tmp_path):
 
 def test_a_curriculum_shorter_than_its_epochs_is_refused(tmp_path):
     recipe = recipes.get("execute")
-    settings = dataclasses.replace(recipe.small, programs=300, limit=3, epochs=5)
-    with pytest.raises(ValueError, match="train: expected a pair for each of 5 epochs"):
+    settings = dataclasses.replace(recipe.small, programs=300, max_examples=3, epochs=5)
+    with pytest.raises(ValueError, match="train: expected an example for each of 5 epochs"):
         run.train(recipe, settings, tmp_path / "run")
 
 
@@ -136,15 +142,18 @@ def test_only_as_many_best_as_there_are_are_counted(tmp_path):
     corpora.transliterate(tmp_path)
     recipe = recipes.get("transliterate")
     settings = dataclasses.replace(recipe.small, **QUICK, alternatives=1)
-    splits = recipe.load(tmp_path, settings)
-    figures = recipe.task.measure(recipe.task.build(settings, splits), splits.dev[:3]).figures
+    splits = run.open_splits(recipe, settings, tmp_path)
+    figures = recipe.task.measure(recipe.task.build(settings, splits.train), splits.dev[:3]).figures
     assert set(figures) == {"accuracy", "accuracy_2"}
 
 
 def test_answers_that_may_not_be_long_enough_are_said(tmp_path):
     corpora.translate(tmp_path)
     recipe = recipes.get("translate")
-    settings = dataclasses.replace(recipe.small, **QUICK, source_split="spaces", target_split="characters", growth=0)
-    splits = recipe.load(tmp_path, settings)
+    settings = dataclasses.replace(recipe.small, **QUICK, source_split="spaces", target_split="characters", growth=1)
+    splits = run.open_splits(recipe, settings, tmp_path)
     with pytest.warns(UserWarning, match=r"growth: \d+ of 64 training targets are longer"):
-        recipe.task.fitting(recipe.task.build(settings, splits), splits, settings)
+        recipe.task.open(settings, splits)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        recipe.task.open(dataclasses.replace(settings, growth=0), splits)  # as long as `max_target` allows

@@ -12,7 +12,7 @@ import pytest
 from seqattn_tf.models import load
 from seqattn_tf.models.base import read_config
 from seqattn_tf.training import recipes, run
-from seqattn_tf.training.data import Pair, Splits
+from seqattn_tf.training.data import Splits, from_text
 from seqattn_tf.training.metrics import symbol_and_word_errors
 from seqattn_tf.training.recipes import Recipe
 from seqattn_tf.training.tasks import PairSettings, PairTask, Settings
@@ -33,9 +33,9 @@ SETTINGS = PairSettings(
 def language(_folder=None, _settings=None):
     generator = random.Random(0)
     words = {"".join(generator.choices("abcd", k=generator.randint(1, 4))) for _ in range(2000)}
-    pairs = [Pair(word, " ".join(reversed(word.upper()))) for word in sorted(words)]
-    generator.shuffle(pairs)
-    return Splits(pairs[60:] * 12, pairs[:30], pairs[30:60], "made up")
+    examples = [from_text(word, " ".join(reversed(word.upper()))) for word in sorted(words)]
+    generator.shuffle(examples)
+    return Splits(examples[60:] * 12, examples[:30], examples[30:60], "made up")
 
 
 RECIPE = Recipe(
@@ -63,7 +63,7 @@ def test_attention_learns_to_look_backwards(trained):
     _, model = trained
     [answer] = model.answer(["abcd"])
     assert answer.text == "D C B A"
-    assert answer.attention.argmax(-1).tolist() == [3, 2, 1, 0]
+    assert answer.looks["text"].weights.argmax(-1).tolist() == [3, 2, 1, 0]
 
 
 def test_record_says_where_the_model_comes_from(trained):
@@ -72,8 +72,32 @@ def test_record_says_where_the_model_comes_from(trained):
     assert record["recipe"] == "pronounce"
     assert record["settings"] == dataclasses.asdict(SETTINGS)
     assert record["data"] == "made up"
+    assert record["summary"] == "reverse"
+    assert record["counts"] == {"train": len(language().train), "dev": 30, "test": 30}
+    assert record["examples"] == [{"text": example.key} for example in language().dev[::5]]
     figures = RECIPE.task.measure(model, language().dev).figures
     assert record["figures"]["dev_per"] == pytest.approx(figures["per"], abs=1e-4)
+
+
+@dataclasses.dataclass(frozen=True)
+class Counting(PairTask):
+    """What is simpler and learned from the same says from how many examples."""
+
+    def beside(self, model, train, examples):
+        return {"learned_from": len(train), "measured_on": len(examples)}
+
+
+def test_no_more_than_so_many_examples_are_learned_from_and_recorded(tmp_path, monkeypatch):
+    recipe = dataclasses.replace(RECIPE, task=Counting(metrics=[symbol_and_word_errors], monitor="per"))
+    settings = dataclasses.replace(SETTINGS, max_examples=70, epochs=1)
+    training = recipe.task.open(settings, run.open_splits(recipe, settings, None))
+    assert (training.rows.tolist(), training.steps) == (list(range(70)), 2)
+    assert list(training.splits.train) == language().train[:70]
+    run.train(recipe, settings, tmp_path)
+    assert read_config(tmp_path)["record"]["counts"] == {"train": 70, "dev": 30, "test": 30}
+    monkeypatch.setattr(recipes, "get", lambda _: recipe)
+    figures = run.evaluate(tmp_path).figures
+    assert (figures["learned_from"], figures["measured_on"]) == (70, 30)
 
 
 def test_finished_run_returns_at_once_and_other_settings_are_refused(trained):
@@ -104,7 +128,7 @@ def test_damaged_progress_is_refused_with_a_way_out(trained, tmp_path):
 
 
 def test_early_stopping_keeps_the_best(tmp_path):
-    settings = dataclasses.replace(SETTINGS, rate=0.0, epochs=9, patience=2, limit=64)
+    settings = dataclasses.replace(SETTINGS, rate=0.0, epochs=9, patience=2, max_examples=64)
     run.train(RECIPE, settings, tmp_path)
     with np.load(tmp_path / "progress.npz") as stored:
         assert stored["scalars"].tolist()[:2] == [3, 0]  # best at the first epoch, two more without a better one
@@ -153,7 +177,7 @@ def test_killed_run_goes_on_where_it_was(tmp_path):
 
 
 def test_a_loss_that_is_no_number_stops_the_run_with_advice(tmp_path):
-    settings = dataclasses.replace(SETTINGS, rate=float("nan"), limit=64)
+    settings = dataclasses.replace(SETTINGS, rate=float("nan"), max_examples=64)
     with pytest.raises(FloatingPointError, match="the loss became nan in epoch 1: try a smaller rate"):
         run.train(RECIPE, settings, tmp_path)
 
@@ -179,8 +203,8 @@ def test_recipes_are_found_by_name():
 
 
 def test_words_too_long_to_answer_are_found_before_training(tmp_path):
-    long = dataclasses.replace(language(), dev=[Pair("a" * 65, "A")])
-    with pytest.raises(ValueError, match=r"development split: expected at most 64 symbols"):
+    long = dataclasses.replace(language(), dev=[from_text("a" * 65, "A")])
+    with pytest.raises(ValueError, match=r"development split: expected text of at most 64 places"):
         run.train(dataclasses.replace(RECIPE, load=lambda *_: long), SETTINGS, tmp_path)
 
 

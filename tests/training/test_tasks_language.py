@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from seqattn_tf.models import load
 from seqattn_tf.training import recipes, run
-from seqattn_tf.training.data import Pair, Splits
+from seqattn_tf.training.data import Example, Splits
 from seqattn_tf.training.ngrams import KneserNey
 from seqattn_tf.training.tasks.language import LanguageSettings, LanguageTask
 
@@ -56,15 +56,15 @@ def test_sentences_of_words_are_learned(corpus, tmp_path):
     assert report.figures["perplexity"] < 1.5  # of three sentences, at least 1.27
     assert model.answer(["a"])[0].text == "a dog sat ."
     beside = recipe.task.beside(model, splits.train, splits.test)
-    texts = [[pair.target for pair in part] for part in (splits.train, splits.test)]
+    texts = [[example.target for example in part] for part in (splits.train, splits.test)]
     expected = KneserNey(texts[0], 5, model.source.rules.symbols).perplexity(texts[1])
     assert beside == {"kneser_ney_5": pytest.approx(expected)}
 
 
 def test_what_the_model_and_the_n_grams_count_is_the_same(corpus):
     """A model that knows nothing has the perplexity of a die with as many faces as words, end and unknown."""
-    task, splits = LanguageTask(order=5), recipes.get("word_lm").load(corpus, None)
-    model = task.build(LanguageSettings(split="spaces", least=81, **TINY), splits)
+    task, splits = LanguageTask(order=5), recipes.get("word_lm").load(corpus, None).at_most(0)
+    model = task.build(LanguageSettings(split="spaces", least=81, **TINY), splits.train)
     for weight in model.network.weights:
         weight.assign(tf.zeros_like(weight))
     assert set(model.source.rules.symbols) == {"the", "cat", "sat", "."}
@@ -75,22 +75,23 @@ def test_what_the_model_and_the_n_grams_count_is_the_same(corpus):
 
 def test_stretches_are_of_the_text_and_begin_elsewhere_every_epoch():
     text = "".join(chr(200 + i) for i in range(103))
-    splits = Splits([Pair("", text)], [Pair("", "x")], [Pair("", "x")], "made")
+    splits = Splits([Example("", {}, text)], [Example("", {}, "x")], [Example("", {}, "x")], "made").at_most(0)
     task, settings = LanguageTask(window=8), LanguageSettings(stretch=10, batch=4, **TINY)
-    model = task.build(settings, splits)
-    pairs = task.fitting(model, splits, settings)
-    assert task.steps(model, pairs, settings) == 2
-    assert task.steps(model, pairs, dataclasses.replace(settings, limit=5)) == 1
-    data = task.batches(model, pairs, settings, epoch=0)
+    training = task.open(settings, splits)
+    rules = training.model.source.rules
+    assert training.steps == 2
+    assert task.open(dataclasses.replace(settings, max_examples=5), splits).steps == 1
+    data = training.batches(0)
     epochs = []
     for _ in range(4):
         starts = set()
-        for (source, shifted), targets in data:
-            assert (source.shape, shifted.shape, targets.shape) == ((4, 0), (4, 10), (4, 10))
+        for inputs, targets in data:
+            [(name, shifted)] = inputs.items()
+            assert (name, shifted.shape, targets.shape) == ("shifted", (4, 10), (4, 10))
             assert (shifted[:, 0].numpy() == 1).all()
             assert (shifted[:, 1:].numpy() == targets[:, :-1].numpy()).all()
             for row in targets.numpy():
-                said = "".join(model.source.rules.names(row))
+                said = "".join(rules.names(row))
                 assert len(said) == 10
                 assert said in text
                 starts.add(text.index(said))
@@ -100,54 +101,53 @@ def test_stretches_are_of_the_text_and_begin_elsewhere_every_epoch():
 
 
 def test_spaces_at_the_ends_are_part_of_a_text(plays):
-    splits = recipes.get("char_lm").load(plays, None)
+    splits = recipes.get("char_lm").load(plays, None).at_most(0)
     task = recipes.get("char_lm").task
-    model = task.build(LanguageSettings(**TINY), splits)
-    [pair] = splits.test
-    assert model.measure([pair.target], window=512)[1] == len(pair.target)
+    model = task.build(LanguageSettings(**TINY), splits.train)
+    [example] = splits.test
+    assert model.measure([example.target], window=512)[1] == len(example.target)
     assert len(model.stream(" \n")) == 2
     assert min(model.stream(" \n")) > 3
 
 
 def test_a_symbol_never_seen_is_finite(plays):
     task = LanguageTask(window=8)
-    model = task.build(LanguageSettings(**TINY), recipes.get("char_lm").load(plays, None))
-    assert math.isfinite(task.measure(model, [Pair("", "the ¿ cat")]).figures["bits"])
+    model = task.build(LanguageSettings(**TINY), recipes.get("char_lm").load(plays, None).at_most(0).train)
+    assert math.isfinite(task.measure(model, [Example("", {}, "the ¿ cat")]).figures["bits"])
 
 
 def test_faults_are_said():
-    one = Splits([Pair("", "aaaa")], [Pair("", "a")], [Pair("", "a")], "made")
+    one = Splits([Example("", {}, "aaaa")], [Example("", {}, "a")], [Example("", {}, "a")], "made")
     with pytest.raises(ValueError, match="vocabulary: expected at least two symbols"):
-        LanguageTask(window=8).build(LanguageSettings(**TINY), one)
-    two = dataclasses.replace(one, train=[Pair("", "ab")])
+        LanguageTask(window=8).open(LanguageSettings(**TINY), one.at_most(0))
+    two = dataclasses.replace(one, train=[Example("", {}, "ab")])
     settings = LanguageSettings(stretch=9, **TINY)
-    model = LanguageTask(window=8).build(settings, two)
     with pytest.raises(ValueError, match=r"expected at least 9 symbols \(stretch\)\. Received: 2"):
-        LanguageTask(window=8).fitting(model, two, settings)
-    with pytest.raises(ValueError, match="stretch: expected at least 1"):
-        LanguageSettings(stretch=0)
-    long = dataclasses.replace(one, train=[Pair("", "ab"), Pair("", "ab" * 300)])
-    with pytest.warns(UserWarning, match="1 of 2 training sentences are too long"):
-        assert LanguageTask().fitting(model, long, settings) == long.train[:1]
+        LanguageTask(window=8).open(settings, two.at_most(0))
+    for name in ("stretch", "max_source", "max_target"):
+        with pytest.raises(ValueError, match=rf"{name}: expected at least 1\. Received: 0"):
+            LanguageSettings(**{name: 0})
+    long = dataclasses.replace(one, train=[Example("", {}, "ab"), Example("", {}, "ab" * 300)])
+    with pytest.warns(UserWarning, match="1 of 2 training examples are too long"):
+        assert LanguageTask().open(settings, long.at_most(0)).rows.tolist() == [0]
 
 
 def test_a_sentence_is_its_symbols_and_its_end():
-    splits = Splits([Pair("", "a b"), Pair("", "b")], [Pair("", "a")], [Pair("", "a")], "made")
+    splits = Splits(
+        [Example("", {}, "a b"), Example("", {}, "b")], [Example("", {}, "a")], [Example("", {}, "a")], "made"
+    )
     task, settings = LanguageTask(), LanguageSettings(split="spaces", batch=2, **TINY)
-    model = task.build(settings, splits)
-    [((source, shifted), targets)] = task.batches(model, splits.train, settings, epoch=0)
-    a, b = (model.source.rules.ids[word] for word in "ab")
-    assert source.shape[0] == 2
+    training = task.open(settings, splits.at_most(0))
+    [(inputs, targets)] = training.batches(0)
+    a, b = (training.model.source.rules.ids[word] for word in "ab")
+    assert list(inputs) == ["shifted"]
     assert np.array_equal(targets, [[b, 2, 0], [a, b, 2]])
-    assert np.array_equal(shifted, [[1, b, 2], [1, a, b]])
+    assert np.array_equal(inputs["shifted"], [[1, b, 2], [1, a, b]])
 
 
 @pytest.mark.parametrize("split", ["words", "letters"])
 def test_a_long_text_may_be_cut_into_other_symbols(split, plays):
     recipe = recipes.get("char_lm")
-    settings = dataclasses.replace(recipe.small, split=split, stretch=16, batch=4, limit=9)
-    splits = recipe.load(plays, settings)
-    model = recipe.task.build(settings, splits)
-    pairs = recipe.task.fitting(model, splits, settings)
-    read = list(recipe.task.batches(model, pairs, settings, 0))
-    assert len(read) == recipe.task.steps(model, pairs, settings) == 2
+    settings = dataclasses.replace(recipe.small, split=split, stretch=16, batch=4, max_examples=9)
+    training = recipe.task.open(settings, run.open_splits(recipe, settings, plays))
+    assert len(list(training.batches(0))) == training.steps == 2

@@ -5,15 +5,16 @@ import dataclasses
 import pytest
 
 from seqattn_tf.models import load
+from seqattn_tf.targets import Label, Number
 from seqattn_tf.training import recipes, run
-from seqattn_tf.training.data import Pair, Splits, numbers
+from seqattn_tf.training.data import Splits, from_text, numbers
 from seqattn_tf.training.tasks.numbers import ADDS, FLIPS, NumberSettings, NumberTask
 
 TOY = recipes.get("toy")
 
 
 def test_parity_is_exact_at_four_times_the_length(tmp_path):
-    settings = dataclasses.replace(TOY.small, task="parity", epochs=4, examples=12_000, rate=1e-2)
+    settings = dataclasses.replace(TOY.small, task="parity", epochs=4, examples=12_000)
     model = run.train(TOY, settings, tmp_path / "run")
     assert run.evaluate(tmp_path / "run").figures["accuracy"] == 1
     assert load(tmp_path / "run").answer(["1 0 1 1"])[0].text == model.answer(["1 0 1 1"])[0].text == "odd"
@@ -29,21 +30,22 @@ def test_every_task_is_exact_at_four_times_the_length(task, seed, tmp_path):
 
 def test_numbers_and_labels_are_told_apart():
     for task, labels in (("sum", ()), ("compare", ("first", "same", "second")), ("parity", ("even", "odd"))):
-        settings = NumberSettings(task=task, examples=200)
-        splits = TOY.load(None, settings)
-        model = TOY.task.build(settings, splits)
-        assert model.labels == labels
-        [(sources, targets)] = TOY.task.batches(model, splits.train, dataclasses.replace(settings, batch=200), epoch=0)
-        assert (sources.shape, targets.shape) == ((200, 10), (200, 1))
-        assert targets.dtype.is_floating == (task == "sum")
+        settings = NumberSettings(task=task, examples=200, batch=200)
+        training = TOY.task.open(settings, run.open_splits(TOY, settings, None))
+        assert getattr(training.model.target, "labels", ()) == labels
+        assert isinstance(training.model.target, Label if labels else Number)
+        [(inputs, right)] = training.batches(0)
+        assert {name: tensor.shape for name, tensor in inputs.items()} == {"text_ids": (200, 10)}
+        assert right.shape == ((200,) if labels else (200, 1))
+        assert right.dtype.is_floating == (task == "sum")
 
 
 def test_a_named_cell_has_its_own_sizes():
     assert NumberSettings(task="sum").shape == ADDS
     assert NumberSettings(task="parity").shape == FLIPS
     settings = NumberSettings(task="sum", cell="lstm", units=5, embedding=3, depth=2)
-    model = NumberTask().build(settings, numbers.load("sum", train=50, held=5))
-    expected = {"units": 5, "embedding": 3, "cell": "lstm", "activation": "tanh", "depth": 2, "outputs": 0}
+    model = NumberTask().build(settings, numbers.load("sum", train=50, held=5).at_most(0).train)
+    expected = {"units": 5, "embedding": 3, "cell": "lstm", "activation": "tanh", "depth": 2, "outputs": 1}
     assert expected.items() <= model.network.get_config().items()
 
 
@@ -51,6 +53,11 @@ def test_faults_are_said():
     with pytest.raises(ValueError, match=r"task: expected one of .*Received: 'product'"):
         NumberSettings(task="product")
     settings = NumberSettings(max_source=3)
-    splits = Splits([Pair("1 0", "odd"), Pair("0", "even")], [Pair("1 0 1 0", "even")], [Pair("1", "odd")], "made")
-    with pytest.raises(ValueError, match=r"expected at most 3 symbols \(max_source\)\. Received: 4"):
-        NumberTask().fitting(NumberTask().build(settings, splits), splits, settings)
+    splits = Splits(
+        [from_text("1 0", "odd"), from_text("0", "even")],
+        [from_text("1 0 1 0", "even")],
+        [from_text("1", "odd")],
+        "made",
+    )
+    with pytest.raises(ValueError, match=r"expected text of at most 3 places \(max_source of a text\)\. Received: 4"):
+        NumberTask().open(settings, splits.at_most(0))

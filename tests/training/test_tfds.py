@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow_datasets as tfds
 
-from seqattn_tf.training.data import Pair, files, shakespeare, snli
+from seqattn_tf.training.data import files, from_text, shakespeare, snli
 from seqattn_tf.training.data import tfds as ours
 
 
@@ -68,8 +68,9 @@ def _own_folder(tmp_path_factory):
 def test_translations_by_their_languages():
     splits = files.load("tfds:made_up_translate/de-en", "de", "en")
     assert len(splits.train) == 299
-    assert sorted(splits.dev) == [Pair(f"validation Zahl {i} ä", f"number {i}") for i in (0, 2)]
-    assert sorted(splits.test) == [Pair(f"test Zahl {i} ä", f"number {i}") for i in (0, 2)]
+    for part, word in ((splits.dev, "validation"), (splits.test, "test")):
+        expected = [from_text(f"{word} Zahl {i} ä", f"number {i}") for i in (0, 2)]
+        assert sorted(part, key=lambda example: example.key) == expected
     names = ["made_up_translate/de-en " + part for part in ("train", "dev", "test")]
     assert splits.origin == ", ".join(names)
     assert splits.fingerprint == ours.load("made_up_translate/de-en", "de", "en").fingerprint
@@ -84,13 +85,13 @@ def test_parts_that_the_set_lacks_are_held_out(tmp_path):
 
 def test_classes_by_their_names():
     splits = snli.load("tfds:made_up_inference", "neutral")
-    assert splits.train == [Pair("train premise", "hypothesis 1")]
+    assert splits.train == [from_text("train premise", "hypothesis 1")]
     assert splits.origin.endswith("made_up_inference test, neutral")
 
 
 def test_one_text():
     splits = shakespeare.characters("tfds:made_up_plays")
-    whole = "".join(pair.target for part in (splits.dev, splits.train, splits.test) for pair in part)
+    whole = "".join(example.target for part in (splits.dev, splits.train, splits.test) for example in part)
     assert whole == "train text\n\nvalidation text\n\ntest text\n\n"
 
 

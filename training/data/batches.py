@@ -1,69 +1,86 @@
-"""Batches of pairs of about the same lengths, by `tf.data` throughout.
+"""Batches of examples of about the same lengths, by `tf.data` throughout.
 
 An epoch is planned with a few ops over the whole set: shuffle, leave out what fills no batch, sort by length (the
-shuffle breaks ties), cut into batches, shuffle the batches. A batch is then one gather, cut to its own longest row: no
-work per example at all, and hardly any padding.
+shuffle breaks ties), cut into batches, shuffle the batches. A batch is then the rows of each column, padded to its own
+longest: no work per example at all for what is in memory, and hardly any padding.
 """
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Mapping
 
+import numpy as np
 import tensorflow as tf
 
-from seqattn_tf.text.rules import BEGIN, END
-from seqattn_tf.text.symbols import SymbolTokenizer
-from seqattn_tf.training.data.pairs import Pair
+from seqattn_tf.column import Column
+from seqattn_tf.models import Model
+from seqattn_tf.targets.graph import GraphTarget
+from seqattn_tf.training.data.examples import Examples
 
-Arrays = tuple[tf.Tensor, tf.Tensor]
-
-
-def encode(pairs: Sequence[Pair], source: SymbolTokenizer, target: SymbolTokenizer) -> Arrays:
-    """All pairs as padded ids: `[pairs, longest source], [pairs, longest target + 1]`, the targets with their end."""
-    sources = source.encode(tf.constant([pair.source for pair in pairs]))
-    targets = target.encode(tf.constant([pair.target for pair in pairs]))
-    ends = tf.one_hot(row_lengths(targets), tf.shape(targets)[1] + 1, on_value=END, dtype=tf.int32)
-    return sources, tf.pad(targets, [[0, 0], [0, 1]]) + ends
+Tensors = dict[str, tf.Tensor]
 
 
-def row_lengths(rows: tf.Tensor) -> tf.Tensor:
-    """Number of places up to the last that is not padding: `[rows, longest] -> [rows]`."""
-    places = tf.range(1, tf.shape(rows)[1] + 1)
-    return tf.reduce_max(tf.concat([tf.where(rows != 0, places, 0), tf.zeros_like(rows[:, :1])], axis=1), axis=1)
+@dataclasses.dataclass(frozen=True)
+class Columns:
+    """All examples as a network reads them: one column for each input, and one for the target."""
+
+    inputs: Mapping[str, Column]
+    target: Column
+    says: GraphTarget
+
+    @classmethod
+    def of(cls, model: Model, examples: Examples) -> "Columns":
+        """The columns of a model."""
+        inputs = {name: field.column(examples.inputs(name)) for name, field in model.in_graph.items()}
+        return cls(inputs, model.says.column(examples.targets), model.says)
+
+    def keys(self, rows: np.ndarray) -> np.ndarray:
+        """Numbers that order rows by the lengths of their inputs, one after the other, and of their targets."""
+        keys = np.zeros(len(rows), np.int64)
+        for column in (*self.inputs.values(), self.target):
+            lengths = column.lengths[rows]
+            keys = keys * (lengths.max(initial=0) + 1) + lengths
+        return keys
+
+    def batch(self, rows: tf.Tensor) -> tuple[Tensors, tf.Tensor]:
+        """What `fit` wants of a batch: the tensors that the network reads, and what is right."""
+        tensors = {
+            f"{name}_{part}": tensor
+            for name, column in self.inputs.items()
+            for part, tensor in column.rows(rows).items()
+        }
+        right = self.target.rows(rows)
+        return {**tensors, **self.says.teach(right)}, self.says.right(right)
 
 
-def example(sources: tf.Tensor, targets: tf.Tensor) -> tuple[Arrays, tf.Tensor]:
-    """What `fit` wants of a batch: `((source, shifted target), target)`, cut to the longest row of each side."""
-    sources = sources[:, : tf.reduce_max(row_lengths(sources))]
-    targets = targets[:, : tf.reduce_max(row_lengths(targets))]
-    begin = tf.fill([tf.shape(targets)[0], 1], BEGIN)
-    return (sources, tf.concat([begin, targets[:, :-1]], axis=1)), targets
-
-
-def batches(arrays: Arrays, size: int, seed: int | None = None) -> tf.data.Dataset:
-    """Batches of `size` pairs of about the same lengths.
+def batches(
+    columns: Columns, size: int, seed: int | None = None, rows: np.ndarray | None = None, by_length: bool = True
+) -> tf.data.Dataset:
+    """Batches of `size` examples of about the same lengths.
 
     Args:
-        arrays: what `encode` returned.
-        size: pairs in a batch.
-        seed: of the order, anew every epoch, the left-over pairs dropped; None for every pair in order of length.
+        columns: of the examples.
+        size: examples in a batch.
+        seed: of the order, anew every epoch, the left-over examples dropped; None for every one in order of length.
+        rows: the examples meant; None for all.
+        by_length: whether a batch has examples of about the same lengths, or of all.
     """
-    sources, targets = arrays
-    count = sources.shape[0]
+    rows = np.arange(len(columns.target.lengths)) if rows is None else np.asarray(rows)
+    count = len(rows)
     if count < 1:
-        raise ValueError("pairs: expected at least one. Received: none")
-    keys = row_lengths(sources) * (targets.shape[1] + 1) + row_lengths(targets)
+        raise ValueError("examples: expected at least one. Received: none")
+    keys, rows = columns.keys(rows) if by_length else np.zeros(count, np.int64), tf.constant(rows, tf.int64)
 
     def plan(shuffle_seed: tf.Tensor) -> tf.data.Dataset:
         order = tf.random.experimental.stateless_shuffle(tf.range(count), seed=shuffle_seed)
-        order = order[: count // size * size]  # left out before sorting: any pair, not the shortest and the longest
+        order = order[: count // size * size]  # left out before sorting: any one, not the shortest and the longest
         order = tf.gather(order, tf.argsort(tf.gather(keys, order), stable=True))
-        rows = tf.reshape(order, [-1, size])
-        return tf.data.Dataset.from_tensor_slices(tf.random.experimental.stateless_shuffle(rows, seed=shuffle_seed))
+        cut = tf.reshape(order, [-1, size])
+        return tf.data.Dataset.from_tensor_slices(tf.random.experimental.stateless_shuffle(cut, seed=shuffle_seed))
 
     if seed is None or count < size:
-        order = tf.argsort(keys, stable=True)
-        indices = tf.data.Dataset.from_tensor_slices(order).batch(size)
+        indices = tf.data.Dataset.from_tensor_slices(tf.argsort(keys, stable=True)).batch(size)
     else:
         seeds = tf.data.Dataset.random(seed=seed, rerandomize_each_iteration=True).batch(2).take(1)
         indices = seeds.flat_map(plan)
         indices = indices.apply(tf.data.experimental.assert_cardinality(count // size))
-    return indices.map(lambda rows: example(tf.gather(sources, rows), tf.gather(targets, rows))).prefetch(4)
+    return indices.map(lambda chosen: columns.batch(tf.gather(rows, chosen))).prefetch(4)

@@ -8,8 +8,8 @@ fiction, the test split is fiction alone.
 import warnings
 from pathlib import Path
 
+from seqattn_tf.training.data.examples import Example, Splits
 from seqattn_tf.training.data.files import existing_text, read_text
-from seqattn_tf.training.data.pairs import Pair, Splits
 
 WANTED = "the Brown corpus in one text, a sentence of word/tag a line,"
 PROPORTIONS = (800, 1000, 1181)
@@ -36,11 +36,11 @@ def load(folder: str | Path | None) -> Splits:
             sentences.append(text)
         else:
             warnings.warn(f"{path.name}, line {number}: expected word/tag. Received: {line[:60]!r}", stacklevel=2)
-    parts: list[list[Pair]] = [[], [], []]
+    parts: list[list[Example]] = [[], [], []]
     total, before = sum(len(text.split()) for text in sentences), 0
     for text in sentences:
         place = before * PROPORTIONS[2] / total
-        parts[sum(place >= bound for bound in PROPORTIONS[:2])].append(Pair("", text))
+        parts[sum(place >= bound for bound in PROPORTIONS[:2])].append(Example("", {}, text))
         before += len(text.split())
     if not all(parts):
         raise ValueError(f"{path}: expected sentences for each split. Received: {len(sentences)}")

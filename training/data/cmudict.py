@@ -11,17 +11,17 @@ import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from seqattn_tf.training.data.pairs import DEV_SHARE, TEST_SHARE, Pair, Splits, hold_out, hold_out_dev
+from seqattn_tf.training.data.examples import DEV_SHARE, TEST_SHARE, Example, Splits, from_text, hold_out, hold_out_dev
 from seqattn_tf.training.data.reading import read_text
 
 _LINE = re.compile(r"^(?P<word>\S+?)(\(\d+\))?\s+(?P<phonemes>[A-Z]+\d?( +[A-Z]+\d?)*)\s*(#.*)?$")
 
 
-def parse(lines: Iterable[str], name: str) -> Iterator[Pair]:
-    """The pairs of a dictionary's lines; a malformed line is reported with its number and passed over.
+def parse(lines: Iterable[str], name: str) -> Iterator[Example]:
+    """The examples of a dictionary's lines; a malformed line is reported with its number and passed over.
 
     >>> list(parse(["tomato(2) T AH0 M AA1 T OW2 # a comment"], "example"))
-    [Pair(source='tomato', target='T AH M AA T OW')]
+    [Example(key='tomato', inputs={'text': 'tomato'}, target='T AH M AA T OW')]
     """
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith(";;;"):
@@ -30,12 +30,12 @@ def parse(lines: Iterable[str], name: str) -> Iterator[Pair]:
         if match is None:
             warnings.warn(f"{name}, line {number}: expected WORD PHONEMES. Received: {line[:60]!r}", stacklevel=2)
             continue
-        yield Pair(match["word"].lower(), re.sub(r"\d", "", " ".join(match["phonemes"].split())))
+        yield from_text(match["word"].lower(), re.sub(r"\d", "", " ".join(match["phonemes"].split())))
 
 
-def read(path: Path) -> list[Pair]:
-    """All pairs of a dictionary file, each once (stress marks alone told some apart)."""
-    return list(dict.fromkeys(parse(read_text(path).split("\n"), path.name)))
+def read(path: Path) -> list[Example]:
+    """All pronunciations of a dictionary file, each once (stress marks alone told some apart)."""
+    return list({example.line: example for example in parse(read_text(path).split("\n"), path.name)}.values())
 
 
 def installed_file() -> Path:
@@ -63,8 +63,8 @@ def load(folder: str | Path | None = None) -> Splits:
     if not folder.is_dir():
         raise ValueError(f"data: expected a folder. Received: {folder}")
     files = {part: _part(folder, part) for part in ("train", "test")}
-    pairs, test = read(files["train"]), read(files["test"])
-    train, dev = hold_out_dev(pairs)
+    listed, test = read(files["train"]), read(files["test"])
+    train, dev = hold_out_dev(listed)
     if not (train and dev and test):
         counts = f"{len(train)} to train, {len(dev)} for development, {len(test)} to test"
         raise ValueError(f"{folder}: expected words for each split. Received: {counts}")

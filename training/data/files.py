@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from seqattn_tf.training.data.pairs import TEST_SHARE, Pair, Splits, hold_out, hold_out_dev
+from seqattn_tf.training.data.examples import TEST_SHARE, Example, Splits, hold_out, hold_out_dev
 from seqattn_tf.training.data.reading import parted, read_pairs, read_rows, read_text
 
 __all__ = ["existing", "existing_text", "find", "find_one", "load", "public_name", "read_rows", "read_text", "split"]
@@ -49,7 +49,7 @@ def load(folder: str | Path | None, source: str, target: str, *, test: str = "te
     return split(pairs, {part: " + ".join(path.name for path in paths) for part, paths in files.items()})
 
 
-def split(pairs: dict[str, list[Pair]], names: dict[str, str]) -> Splits:
+def split(pairs: dict[str, list[Example]], names: dict[str, str]) -> Splits:
     """Splits of what there is: `train`, and `dev` and `test` held out of it where they are not given.
 
     Args:

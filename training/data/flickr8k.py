@@ -6,8 +6,8 @@ To train, each of the five is the target once; in `dev` and `test` the first fou
 import warnings
 from pathlib import Path
 
+from seqattn_tf.training.data.examples import Example, Splits, from_text
 from seqattn_tf.training.data.files import existing, read_rows
-from seqattn_tf.training.data.pairs import TURN, Pair, Splits
 from seqattn_tf.training.data.reading import read_text
 
 CAPTIONS = 5
@@ -49,9 +49,9 @@ def load(folder: str | Path | None) -> Splits:
     folder = existing(folder, WANTED)
     texts, names = captions(folder), images(folder)
 
-    def without(name: str, last: int) -> Pair:
+    def without(name: str, last: int) -> Example:
         source = [text for i, text in enumerate(texts[name]) if i != last]
-        return Pair(TURN.join(source), texts[name][last])
+        return from_text("\n".join(source), texts[name][last])
 
     parts = {part: [name for name in listed if name in texts] for part, listed in names.items()}
     if not all(parts.values()):

@@ -7,35 +7,35 @@ parity   "1 0 1 1"  -> "odd"      the number of ones
 
 import random
 
-from seqattn_tf.training.data.pairs import Pair, Splits
+from seqattn_tf.training.data.examples import Example, Splits, from_text
 
 
-def _sum(digits: list[int], rng: random.Random) -> Pair:
-    return Pair(" ".join(map(str, digits)), str(sum(digits)))
+def _sum(digits: list[int], rng: random.Random) -> Example:
+    return from_text(" ".join(map(str, digits)), str(sum(digits)))
 
 
-def _compare(digits: list[int], rng: random.Random) -> Pair:
+def _compare(digits: list[int], rng: random.Random) -> Example:
     others = [rng.randrange(10) for _ in digits]
     if rng.random() < 0.2:  # the same in another order: by chance alone "same" is too rare to learn
         others = rng.sample(digits, len(digits))
     difference = sum(digits) - sum(others)
     answer = "same" if difference == 0 else "first" if difference > 0 else "second"
-    return Pair(" ".join(f"{a}:{b}" for a, b in zip(digits, others, strict=True)), answer)
+    return from_text(" ".join(f"{a}:{b}" for a, b in zip(digits, others, strict=True)), answer)
 
 
-def _parity(digits: list[int], rng: random.Random) -> Pair:
+def _parity(digits: list[int], rng: random.Random) -> Example:
     bits = [digit % 2 for digit in digits]
-    return Pair(" ".join(map(str, bits)), "odd" if sum(bits) % 2 else "even")
+    return from_text(" ".join(map(str, bits)), "odd" if sum(bits) % 2 else "even")
 
 
 TASKS = {"sum": _sum, "compare": _compare, "parity": _parity}
 
 
-def make(task: str, count: int, longest: int, seed: int, shortest: int = 1) -> list[Pair]:
+def make(task: str, count: int, longest: int, seed: int, shortest: int = 1) -> list[Example]:
     """Random examples of a task, all lengths from `shortest` to `longest` equally often.
 
-    >>> make("sum", 2, longest=4, seed=0)
-    [Pair(source='6 2 6', target='14'), Pair(source='5', target='5')]
+    >>> [(example.key, example.target) for example in make("sum", 2, longest=4, seed=0)]
+    [('6 2 6', '14'), ('5', '5')]
     """
     if task not in TASKS:
         raise ValueError(f"task: expected one of {sorted(TASKS)}. Received: {task!r}")

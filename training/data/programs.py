@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable, Iterator
 from string import ascii_lowercase
 
-from seqattn_tf.training.data.pairs import Pair, Splits, share
+from seqattn_tf.training.data.examples import Example, Splits, from_text, share
 
 Draw = Callable[[float, random.Random], tuple[int, int]]
 
@@ -160,11 +160,11 @@ def curriculum(name: str, length: int, nesting: int, climb: float = 0.75) -> Dra
 
 def pairs(
     count: int, draw: Draw, seed: int, *, part: str = "train", start: float = 0.0, stop: float = 1.0
-) -> list[Pair]:
+) -> list[Example]:
     """Programs and their outputs in the order of a curriculum, for the training from share `start` to share `stop`.
 
     >>> pairs(1, curriculum("baseline", 1, 1), seed=2)
-    [Pair(source='print(9+1)', target='10')]
+    [Example(key='print(9+1)', inputs={'text': 'print(9+1)'}, target='10')]
     """
     _positive(count=count)
     rng = random.Random(seed)
@@ -175,7 +175,9 @@ def pairs(
     return found
 
 
-def grid(count: int, length: int, nesting: int, seed: int = 0, part: str = "test") -> dict[tuple[int, int], list[Pair]]:
+def grid(
+    count: int, length: int, nesting: int, seed: int = 0, part: str = "test"
+) -> dict[tuple[int, int], list[Example]]:
     """`count` programs of every `(length, nesting)` up to the greatest, no program twice; to see what was learned."""
     _positive(count=count, length=length, nesting=nesting)
     rng, seen = random.Random(seed), set()
@@ -183,11 +185,11 @@ def grid(count: int, length: int, nesting: int, seed: int = 0, part: str = "test
     return {cell: list(_distinct(count, lambda c=cell: program(*c, rng), part, seen)) for cell in cells}
 
 
-def sums(count: int, digits: int, seed: int = 0, part: str = "test") -> list[Pair]:
+def sums(count: int, digits: int, seed: int = 0, part: str = "test") -> list[Example]:
     """One-line sums of two numbers of so many digits, each once; fewer where there are not as many.
 
     >>> sums(1, 3)
-    [Pair(source='print(356+645)', target='1001')]
+    [Example(key='print(356+645)', inputs={'text': 'print(356+645)'}, target='1001')]
     """
     _positive(count=count, digits=digits)
     rng = random.Random(seed)
@@ -206,16 +208,16 @@ def load(
     drawn = pairs(train, curriculum(name, length, nesting), seed)
     every = max(held // (length * nesting), 1)
     grids = (grid(every, length, nesting, seed + 1, part) for part in ("dev", "test"))
-    held_out = [(cell, pairs) for cells in grids for cell, pairs in cells.items()]
-    notes = {pair.source: f"length {cell[0]}, nesting {cell[1]}" for cell, pairs in held_out for pair in pairs}
+    held_out = [(cell, made) for cells in grids for cell, made in cells.items()]
+    notes = {example.key: f"length {cell[0]}, nesting {cell[1]}" for cell, made in held_out for example in made}
     dev, test = (
-        [pair for _, pairs in part for pair in pairs]
+        [example for _, made in part for example in made]
         for part in (held_out[: len(held_out) // 2], held_out[len(held_out) // 2 :])
     )
     return Splits(drawn, dev, test, f"programs of length {length}, nesting {nesting}, {name}, seed {seed}", notes)
 
 
-def _next(make: Callable[[], tuple[str, str]], part: str, seen: set[str] | frozenset[str] = frozenset()) -> Pair:
+def _next(make: Callable[[], tuple[str, str]], part: str, seen: set[str] | frozenset[str] = frozenset()) -> Example:
     """The next program made that belongs to the part and has not been seen."""
     if part not in PARTS:
         raise ValueError(f"part: expected one of {sorted(PARTS)}. Received: {part!r}")
@@ -223,18 +225,18 @@ def _next(make: Callable[[], tuple[str, str]], part: str, seen: set[str] | froze
     for _ in range(_TRIES):
         text, printed = make()
         if least <= share(text) < most and text not in seen:
-            return Pair(text, printed)
+            return from_text(text, printed)
     raise LookupError(f"no {part} program left")
 
 
-def _distinct(count: int, make: Callable[[], tuple[str, str]], part: str, seen: set[str]) -> Iterator[Pair]:
+def _distinct(count: int, make: Callable[[], tuple[str, str]], part: str, seen: set[str]) -> Iterator[Example]:
     for _ in range(count):
         try:
-            pair = _next(make, part, seen)
+            example = _next(make, part, seen)
         except LookupError:
             return
-        seen.add(pair.source)
-        yield pair
+        seen.add(example.key)
+        yield example
 
 
 def _positive(**counts: int) -> None:

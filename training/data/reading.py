@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from seqattn_tf.training.data.pairs import Pair
+from seqattn_tf.training.data.examples import Example, from_text
 
 SPELLED_OUT = 20  # malformed lines of a file; more are counted
 _OPENERS = {".gz": gzip.open, ".xz": lzma.open}
@@ -150,10 +150,10 @@ def _cut(lines: list[str | None], columns: Sequence[str], faults: _Faults) -> It
             faults.add(number, f"at least {max(places) + 1} columns", line)
 
 
-def read_pairs(paths: Sequence[Path], source: str, target: str) -> list[Pair]:
+def read_pairs(paths: Sequence[Path], source: str, target: str) -> list[Example]:
     """The pairs of one TSV or JSONL file, or of two files of parallel text."""
     if len(paths) == 1:
-        return [Pair(*row) for row in read_rows(paths[0], (source, target))]
+        return [from_text(*row) for row in read_rows(paths[0], (source, target))]
     faults = [_Faults(path.name) for path in paths]
     sides = [_lines(path, fault) for path, fault in zip(paths, faults, strict=True)]
     if len(sides[0]) != len(sides[1]):
@@ -166,7 +166,7 @@ def read_pairs(paths: Sequence[Path], source: str, target: str) -> list[Pair]:
             if expected:
                 fault.add(number, expected, cell)
         if None not in cells and not any(bad):
-            pairs.append(Pair(*(cell.strip() for cell in cells)))
+            pairs.append(from_text(*(cell.strip() for cell in cells)))
     for fault in faults:
         fault.close()
     if not pairs:

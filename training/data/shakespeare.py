@@ -7,8 +7,8 @@ so that what is learned from goes on right up to the test split; of the speeches
 from collections.abc import Sequence
 from pathlib import Path
 
+from seqattn_tf.training.data.examples import Example, Splits, from_text
 from seqattn_tf.training.data.files import existing_text, public_name, read_text
-from seqattn_tf.training.data.pairs import TURN, Pair, Splits
 
 WANTED = "one text of plays, such as tiny Shakespeare's input.txt (or --data tfds:tiny_shakespeare),"
 
@@ -34,7 +34,7 @@ def characters(data: str | Path | None) -> Splits:
     text, name = _text(data)
     _check(text, f"characters of {name}")
     first, last = len(text) // 20, len(text) * 9 // 10
-    parts = ([Pair("", part)] for part in (text[first:last], text[:first], text[last:]))
+    parts = ([Example("", {}, part)] for part in (text[first:last], text[:first], text[last:]))
     return Splits(*parts, f"{name} (by position: the first 5 % dev, 85 % train, the last 10 % test)")
 
 
@@ -69,7 +69,7 @@ def dialog(data: str | Path | None, turns: int = 3, words: int = 30) -> Splits:
     _check(spoken, f"speeches (NAME: and lines) of {name}")
     first, last = (len(spoken) * tenths // 10 for tenths in (8, 9))
     parts = (
-        [Pair(TURN.join(part[max(i - turns, 0) : i]), part[i]) for i in range(1, len(part))]
+        [from_text("\n".join(part[max(i - turns, 0) : i]), part[i]) for i in range(1, len(part))]
         for part in (spoken[:first], spoken[first:last], spoken[last:])
     )
     return Splits(*parts, f"{name} (speeches by position: 80 % train, 10 % dev, the last 10 % test)")

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from seqattn_tf.training.data.examples import Splits, from_text
 from seqattn_tf.training.data.files import existing, find_one, public_name, read_rows, split
-from seqattn_tf.training.data.pairs import Pair, Splits
 from seqattn_tf.training.data.reading import parted
 
 LABELS = ("entailment", "neutral", "contradiction")
@@ -32,6 +32,6 @@ def load(data: str | Path | None, label: str = "entailment") -> Splits:
             raise ValueError(f"{folder}: expected {WANTED}. Received: {sorted(p.name for p in folder.iterdir())}")
         rows = {part: read_rows(path, COLUMNS[parted(path)[1]]) for part, path in paths.items() if path}
         names = {part: path.name for part, path in paths.items() if path}
-    pairs = {part: [Pair(*texts) for found, *texts in table if found == label] for part, table in rows.items()}
+    pairs = {part: [from_text(*texts) for found, *texts in table if found == label] for part, table in rows.items()}
     found = split(pairs, names)
     return Splits(found.train, found.dev, found.test, f"{found.origin}, {label}")

@@ -6,8 +6,8 @@ A set is fetched and prepared once, into TensorFlow Datasets' own folder (or `TF
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from seqattn_tf.training.data.examples import Splits, from_text
 from seqattn_tf.training.data.files import PARTS, split
-from seqattn_tf.training.data.pairs import Pair, Splits
 
 
 def load(name: str, source: str, target: str, data_dir: str | None = None) -> Splits:
@@ -20,7 +20,7 @@ def load(name: str, source: str, target: str, data_dir: str | None = None) -> Sp
         data_dir: where sets are kept; None for the usual place.
     """
     parts = rows(name, [source, target], data_dir)
-    pairs = {part: [Pair(*map(str.strip, row)) for row in found] for part, found in parts.items()}
+    pairs = {part: [from_text(*map(str.strip, row)) for row in found] for part, found in parts.items()}
     return split(pairs, {part: f"{name} {part}" for part in parts})
 
 

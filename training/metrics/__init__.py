@@ -1,15 +1,13 @@
-"""What training minimises, and what results are reported in.
+"""What results are reported in.
 
-A metric takes the answer to each source and the right ones, `(answers, references)`, and returns figures by name.
+A metric takes the answer to each key and the right ones, `(answers, references)`, and returns figures by name.
 """
 
 from seqattn_tf.training.metrics.errors import edit_distance, symbol_and_word_errors
 from seqattn_tf.training.metrics.exact import accuracy_by, exact_match, nbest_accuracy
-from seqattn_tf.training.metrics.loss import MaskedCrossEntropy
 from seqattn_tf.training.metrics.translation import bleu, bleu_by_length, bleu_signature, chrf, rouge
 
 __all__ = [
-    "MaskedCrossEntropy",
     "accuracy_by",
     "bleu",
     "bleu_by_length",

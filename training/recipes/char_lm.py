@@ -4,8 +4,8 @@
     seqattn train char_lm --data tfds:tiny_shakespeare --preset small
 
 Data: tiny Shakespeare, or any one text in a folder; the last tenth is the test split, the first twentieth development.
-Network: LSTM layers. Loss: cross-entropy of the next character. Metric: bits a character, each character having 256 to
-512 before it, but for the first ones of the split.
+Network: LSTM layers. Loss: cross-entropy of the next character. Metric: bits per character, each character having 256
+to 512 before it, but for the first ones of the split.
 """
 
 import dataclasses

@@ -11,7 +11,7 @@ how often the right spelling is the best answer, among the two best, among the t
 import dataclasses
 from pathlib import Path
 
-from seqattn_tf.training.data import Pair, Splits, files
+from seqattn_tf.training.data import Splits, files
 from seqattn_tf.training.metrics import exact_match
 from seqattn_tf.training.recipes.base import Recipe
 from seqattn_tf.training.tasks import PairSettings, PairTask
@@ -34,10 +34,10 @@ FULL = PairSettings(
 
 
 def load(data: str | Path | None, settings: PairSettings) -> Splits:
-    """The pairs of the folder, the letters of the targets joined."""
+    """The examples of the folder, the letters of the targets joined."""
     splits = files.load(data, settings.source, settings.target, test=settings.test)
     parts = {
-        part: [Pair(pair.source, pair.target.replace(" ", "")) for pair in getattr(splits, part)]
+        part: [example._replace(target=example.target.replace(" ", "")) for example in getattr(splits, part)]
         for part in ("train", "dev", "test")
     }
     return dataclasses.replace(splits, **parts)

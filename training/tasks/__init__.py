@@ -1,6 +1,6 @@
 """What each kind of model needs of a training: how it is built, fed and measured."""
 
-from seqattn_tf.training.tasks.base import Report, Settings, Task
+from seqattn_tf.training.tasks.base import Report, Settings, Task, Training
 from seqattn_tf.training.tasks.language import LanguageSettings, LanguageTask
 from seqattn_tf.training.tasks.numbers import NumberSettings, NumberTask
 from seqattn_tf.training.tasks.pairs import PairSettings, PairTask
@@ -15,4 +15,5 @@ __all__ = [
     "Report",
     "Settings",
     "Task",
+    "Training",
 ]

@@ -1,17 +1,25 @@
 """What all kinds of trainings share: their settings, and the contract of a task."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
+from tqdm import tqdm
 
+from seqattn_tf.answer import Answer
 from seqattn_tf.models import Model
 from seqattn_tf.text import SymbolRules
-from seqattn_tf.training.data import Pair, Splits
+from seqattn_tf.training.data import Example, Examples, Splits
+from seqattn_tf.training.data.batches import Columns, batches
+from seqattn_tf.training.data.examples import group_targets
+from seqattn_tf.training.metrics import exact_match, nbest_accuracy
 
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+Metric = Callable[[Mapping[str, str], Mapping[str, Sequence[str]]], dict[str, float]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,32 +32,26 @@ class Settings:
     depth: int = 1  # layers of the encoder, or of the only network
     dropout: float = 0.3  # on embeddings, outputs and readout
     label_smoothing: float = 0.1
-    batch: int = 256  # pairs in a step
+    batch: int = 256  # examples in a step
     epochs: int = 60
     rate: float = 2e-3  # Adam's, at its peak: a linear warm-up before it, a cosine to zero after it
     warmup: int = 800  # steps
     clip: float = 1.0  # of the global norm of the gradient
     patience: int = 10  # epochs without a better score on the development split before training stops
     seed: int = 0
-    limit: int = 0  # at most so many training pairs; 0 for all
+    max_examples: int = 0  # at most so many to train on; 0 for all
 
     def __post_init__(self) -> None:
-        least = {
-            "units": 1,
-            "embedding": 1,
-            "depth": 1,
-            "batch": 1,
-            "epochs": 1,
-            "patience": 1,
-            "warmup": 0,
-            "limit": 0,
-        }
-        for name, bound in least.items():
-            if getattr(self, name) < bound:
-                raise ValueError(f"{name}: expected at least {bound}. Received: {getattr(self, name)}")
+        self._refuse_less(1, "units", "embedding", "depth", "batch", "epochs", "patience")
+        self._refuse_less(0, "warmup", "max_examples")
         for name in ("dropout", "label_smoothing"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected a share from 0 to below 1. Received: {getattr(self, name)}")
+
+    def _refuse_less(self, bound: int, *names: str) -> None:
+        for name in names:
+            if getattr(self, name) < bound:
+                raise ValueError(f"{name}: expected at least {bound}. Received: {getattr(self, name)}")
 
     def changed(self, assignments: Sequence[str]) -> "Settings":
         """These settings with `name=value` assignments applied.
@@ -92,49 +94,165 @@ class Report:
     groups: Mapping[str, Sequence[tuple[str, int, float]]] = dataclasses.field(default_factory=dict)
 
 
+@dataclasses.dataclass(frozen=True)
 class Task:
-    """A kind of training: one for each kind of model.
+    """A kind of training: how a kind of model is built and measured. A subclass gives `build`.
 
     Args:
+        metrics: functions of `(answers, references)`, both by key.
         monitor: the figure that picks the best epoch.
         rising: whether more of it is better.
-        ordered: whether the batches of one epoch go on where those of the last ended.
+        nbest: for how many of the best answers to say how often one of them is right.
+        groups: functions of `(answers, references, notes)` to `(label, count, value)` rows, by title.
+        ordered: whether the training examples stand in an order, of which every epoch takes the next part.
+        by_length: whether a batch has examples of about the same lengths, or of all.
     """
 
-    monitor: str
-    rising: bool = False
+    metrics: Sequence[Metric] = (exact_match,)
+    monitor: str = "accuracy"
+    rising: bool = True
+    nbest: Sequence[int] = ()
+    groups: Mapping[str, Callable] = dataclasses.field(default_factory=dict)
     ordered: bool = False
+    by_length: bool = True
 
-    def build(self, settings: Settings, splits: Splits) -> Model:
+    def build(self, settings: Settings, train: Examples) -> Model:
         """An untrained model for these data."""
         raise NotImplementedError
 
-    def fitting(self, model: Model, splits: Splits, settings: Settings) -> list[Pair]:
-        """The training pairs that the model can take; data it could not be measured on is refused."""
-        raise NotImplementedError
+    def open(self, settings: Settings, splits: Splits) -> "Training":
+        """Everything that a training needs."""
+        return Training(self, settings, self.build(settings, splits.train), splits)
 
-    def batches(self, model: Model, pairs: Sequence[Pair], settings: Settings, epoch: int) -> tf.data.Dataset:
-        """What `fit` reads from this epoch on."""
-        raise NotImplementedError
+    def columns(self, model: Model, examples: Examples) -> Columns:
+        """The examples as the network learns from them."""
+        return Columns.of(model, examples)
 
-    def steps(self, model: Model, pairs: Sequence[Pair], settings: Settings) -> int:
-        """Steps of an epoch."""
-        return max(len(pairs) // settings.batch, 1)
+    def most_said(self, model: Model) -> int | None:
+        """How long a target may be to be learned; None for any length."""
+        return model.target.limit
 
-    def loss(self, settings: Settings) -> keras.losses.Loss:
-        """What is minimised."""
-        raise NotImplementedError
+    def check(self, training: "Training") -> None:
+        """Say of the data what a user should know before a long training."""
 
     def quick(self, model: Model) -> Model:
         """The model as it is measured after every epoch: by less search, where there is any."""
         return model
 
     def measure(
-        self, model: Model, pairs: Sequence[Pair], notes: Mapping[str, str] | None = None, quiet: bool = True
+        self, model: Model, examples: Sequence[Example], notes: Mapping[str, str] | None = None, quiet: bool = True
     ) -> Report:
-        """How good the model is on some pairs; `notes` say of what kind a source is, where that is known."""
-        raise NotImplementedError
+        """The figures; any listed target of a key is right. `notes` say of what kind a key is, where that is known."""
+        references = group_targets(examples)
+        found = answer_all(model, examples, quiet=quiet)
+        said = {key: answer.text for key, answer in found.items()}
+        figures = {name: value for metric in self.metrics for name, value in metric(said, references).items()}
+        most = max((len(answer.alternatives) for answer in found.values()), default=0) + 1
+        if nbest := [n for n in self.nbest if 1 < n <= most]:
+            ranked = {key: [a.text, *(text for text, _ in a.alternatives)] for key, a in found.items()}
+            figures |= nbest_accuracy(ranked, references, nbest)
+        return Report(figures, {title: rows(said, references, notes or {}) for title, rows in self.groups.items()})
 
-    def beside(self, model: Model, train: Sequence[Pair], pairs: Sequence[Pair]) -> dict[str, float]:
-        """Figures of something simpler that learned from `train`, on the same pairs, to put beside the model's."""
+    def beside(self, model: Model, train: Sequence[Example], examples: Sequence[Example]) -> dict[str, float]:
+        """Figures of something simpler that learned from `train`, on the same examples, to put beside the model's."""
         return {}
+
+
+class Training:
+    """A task opened on data: the model, the examples that it can learn from, and their batches.
+
+    Args:
+        task: the kind of training.
+        settings: of it.
+        model: untrained.
+        splits: the data; what the model could not be measured on is refused.
+    """
+
+    def __init__(self, task: Task, settings: Settings, model: Model, splits: Splits) -> None:
+        self.task, self.settings, self.model, self.splits = task, settings, model, splits
+        for name, part in (("development", splits.dev), ("test", splits.test)):
+            self._refuse_long(name, part)
+        self.columns = task.columns(model, splits.train)
+        self.rows = self._usable()
+        if not len(self.rows):
+            raise ValueError(
+                f"train: expected at least one example that the model can take. Received: none of {splits.origin}"
+            )
+        if task.ordered and len(self.rows) < settings.epochs:
+            epochs = settings.epochs
+            raise ValueError(f"train: expected an example for each of {epochs} epochs. Received: {len(self.rows)}")
+        task.check(self)
+
+    def _refuse_long(self, name: str, part: Examples) -> None:
+        for given, column in self.task.columns(self.model, part).inputs.items():
+            limit, longest = self.model.inputs[given].limit, int(column.lengths.max(initial=0))
+            if longest > limit:
+                value = part[int(column.lengths.argmax())].inputs[given]
+                raise ValueError(
+                    f"{name} split: expected {given} of at most {limit} places (max_source of a text). "
+                    f"Received: {longest}, {value!r:.80}"
+                )
+
+    def _usable(self) -> np.ndarray:
+        """The training examples that are not too long; others are left out, and that is said."""
+        fits = np.ones(len(self.splits.train), bool)
+        for name, column in self.columns.inputs.items():
+            fits &= column.lengths <= self.model.inputs[name].limit
+        most = self.task.most_said(self.model)
+        if most is not None:
+            fits &= self.columns.target.lengths <= most
+        if not fits.all():
+            warnings.warn(f"{(~fits).sum()} of {len(fits)} training examples are too long", stacklevel=2)
+        return np.flatnonzero(fits)
+
+    def _part(self, epoch: int) -> np.ndarray:
+        """The examples of an epoch: all, or the next part of those that stand in an order."""
+        if not self.task.ordered:
+            return self.rows
+        size = max(len(self.rows) // self.settings.epochs, 1)
+        return self.rows[epoch * size : (epoch + 1) * size]
+
+    @property
+    def steps(self) -> int:
+        """Steps of an epoch."""
+        return max(len(self._part(0)) // self.settings.batch, 1)
+
+    def batches(self, epoch: int) -> tf.data.Dataset:
+        """What `fit` reads from this epoch on, in an order that a resumed run does not repeat."""
+        size, how = self.settings.batch, {"by_length": self.task.by_length}
+        if not self.task.ordered:
+            return batches(self.columns, size, self.settings.seed + epoch, self.rows, **how)
+        parts = [batches(self.columns, size, e, self._part(e), **how) for e in range(epoch, self.settings.epochs)]
+        whole = parts[0]
+        for part in parts[1:]:
+            whole = whole.concatenate(part)
+        return whole
+
+    @property
+    def loss(self) -> keras.losses.Loss:
+        """What is minimised."""
+        return self.model.says.loss(self.settings.label_smoothing)
+
+
+def answer_all(model: Model, examples: Iterable[Example], batch: int = 256, quiet: bool = True) -> dict[str, Answer]:
+    """The model's answer to every key; batched by length, with a bar unless `quiet`."""
+    asked = {example.key: example.inputs for example in reversed(list(examples))}  # of several, the first
+    order = sorted(asked, key=lambda key: sum(len(value) for value in asked[key].values() if isinstance(value, str)))
+    answers: dict[str, Answer] = {}
+    for start in tqdm(range(0, len(order), batch), unit="batch", disable=quiet):
+        keys = order[start : start + batch]
+        rows = [{name: field.raw(asked[key][name]) for name, field in model.inputs.items()} for key in keys]
+        answers.update(zip(keys, model.answer(rows), strict=True))
+    return answers
+
+
+def loss_of(model: Model, examples: Sequence[Example], batch: int = 64) -> tuple[float, float]:
+    """The mean loss of the right answers, and the number of symbols or rows that it is the mean of."""
+    total = count = 0.0
+    loss, says = model.says.loss(), model.says
+    forward = tf.function(lambda inputs: model.network(inputs, training=False), reduce_retracing=True)
+    for inputs, right in batches(Columns.of(model, Examples.of(examples)), batch):
+        kept = float(tf.math.count_nonzero(right != tf.cast(says.padding, right.dtype)))
+        total += float(loss(right, forward(inputs))) * kept
+        count += kept
+    return total / max(count, 1), count

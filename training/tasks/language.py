@@ -2,21 +2,22 @@
 
 import dataclasses
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 
-import keras
 import numpy as np
 import tensorflow as tf
 
+from seqattn_tf.fields import Text
 from seqattn_tf.models import LanguageModel, LanguageNetwork
-from seqattn_tf.text import SymbolRules
+from seqattn_tf.named import arguments_of
+from seqattn_tf.targets import Symbols
+from seqattn_tf.targets.graph.symbols import SHIFTED
+from seqattn_tf.text import learn
 from seqattn_tf.text.rules import BEGIN
-from seqattn_tf.training.data import Pair, Splits
-from seqattn_tf.training.data.batches import Arrays, batches, encode
-from seqattn_tf.training.metrics import MaskedCrossEntropy
+from seqattn_tf.training.data import Example, Examples, Splits
+from seqattn_tf.training.data.batches import Columns
 from seqattn_tf.training.ngrams import KneserNey
-from seqattn_tf.training.tasks.base import Report, Settings, Task, folded, refuse_few
+from seqattn_tf.training.tasks.base import Report, Settings, Task, Training, folded, refuse_few
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,13 +40,12 @@ class LanguageSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.stretch < 1:
-            raise ValueError(f"stretch: expected at least 1. Received: {self.stretch}")
+        self._refuse_less(1, "stretch", "max_source", "max_target")
 
 
 @dataclasses.dataclass(frozen=True)
 class LanguageTask(Task):
-    """Training of a language model on the targets of pairs; their sources are not looked at.
+    """Training of a language model on the targets of examples, which have no inputs.
 
     Args:
         window: 0 if the targets are sentences; their ends are learned and counted. Else they are texts that go on,
@@ -53,86 +53,85 @@ class LanguageTask(Task):
         order: of the n-gram model beside which the figure is put; 0 for none.
     """
 
+    monitor: str = ""
+    rising: bool = False
     window: int = 0
     order: int = 0
 
-    @property
-    def monitor(self) -> str:
+    def __post_init__(self) -> None:
         """Bits a symbol of a long text, perplexity of sentences."""
-        return "bits" if self.window else "perplexity"
+        object.__setattr__(self, "monitor", "bits" if self.window else "perplexity")
 
-    def build(self, settings: LanguageSettings, splits: Splits) -> LanguageModel:
+    def build(self, settings: LanguageSettings, train: Examples) -> LanguageModel:
         """Rules learned from the training texts, with an id for what is unknown, and a network of their size."""
-        train = splits.train if self.window else splits.train[: settings.limit or None]
-        learned = SymbolRules.learn(
-            (pair.target for pair in train),
-            split=settings.split,
-            fold=folded(settings.fold),
-            vocabulary=settings.vocabulary,
-            least=settings.least,
+        learned = learn(
+            train.targets, settings.split, folded(settings.fold), vocabulary=settings.vocabulary, least=settings.least
         )
         refuse_few(learned, "vocabulary")
         rules = dataclasses.replace(learned, unknown=True)
-        same = ("units", "embedding", "cell", "depth", "dropout", "tied")
-        network = LanguageNetwork(rules.size, **{name: getattr(settings, name) for name in same})
-        names = ("max_source", "max_target", "temperature", "top_k", "top_p", "beam", "seed")
-        return LanguageModel(network, rules, **{name: getattr(settings, name) for name in names})
+        network = LanguageNetwork(rules.size, **arguments_of(LanguageNetwork, settings))
+        text, target = Text(rules, settings.max_source), Symbols(rules, settings.max_target)
+        return LanguageModel(network, {"text": text}, target, **arguments_of(LanguageModel, settings))
 
-    def fitting(self, model: LanguageModel, splits: Splits, settings: LanguageSettings) -> list[Pair]:
-        """All of a long text; of sentences those that are not too long."""
-        if self.window:
-            symbols = sum(len(model.stream(pair.target)) for pair in splits.train)
-            if symbols < settings.stretch:
-                raise ValueError(f"train: expected at least {settings.stretch} symbols (stretch). Received: {symbols}")
-            return list(splits.train)
-        train = splits.train[: settings.limit or None]
-        kept = [pair for pair in train if len(model.source.rules.tokens(pair.target)) <= model.max_source]
-        if len(kept) < len(train):
-            warnings.warn(f"{len(train) - len(kept)} of {len(train)} training sentences are too long", stacklevel=2)
-        return kept
+    def open(self, settings: LanguageSettings, splits: Splits) -> Training:
+        """Sentences as they are, a long text in stretches."""
+        kind = Stream if self.window else Training
+        return kind(self, settings, self.build(settings, splits.train), splits)
 
-    def steps(self, model: LanguageModel, pairs: Sequence[Pair], settings: LanguageSettings) -> int:
-        """Steps of an epoch; of a long text `limit` counts the stretches."""
-        if not self.window:
-            return super().steps(model, pairs, settings)
-        stretches = sum(len(model.stream(pair.target)) for pair in pairs) // settings.stretch
-        return max(min(stretches, settings.limit or stretches) // settings.batch, 1)
+    def columns(self, model: LanguageModel, examples: Examples) -> Columns:
+        """Targets alone."""
+        return Columns({}, model.says.column(examples.targets), model.says)
 
-    def batches(
-        self, model: LanguageModel, pairs: Sequence[Pair], settings: LanguageSettings, epoch: int
-    ) -> tf.data.Dataset:
-        """Sentences of about the same length, or stretches that begin at another place in every epoch."""
-        seed = settings.seed + epoch  # a resumed run repeats no order
-        if self.window:
-            ids = np.concatenate([model.stream(pair.target) for pair in pairs])
-            return _stretches(ids, settings.stretch, settings.batch, self.steps(model, pairs, settings), seed)
-        _, targets = encode(pairs, model.source, model.source)
-        return batches((tf.zeros([targets.shape[0], 1], tf.int32), targets), settings.batch, seed=seed)
-
-    def loss(self, settings: LanguageSettings) -> keras.losses.Loss:
-        """Cross-entropy of the next symbols."""
-        return MaskedCrossEntropy(settings.label_smoothing)
+    def most_said(self, model: LanguageModel) -> int | None:
+        """A text that can be gone on from can be learned; one in stretches has any length."""
+        return None if self.window else model.source.limit
 
     def measure(
         self,
         model: LanguageModel,
-        pairs: Sequence[Pair],
+        examples: Sequence[Example],
         notes: Mapping[str, str] | None = None,
         quiet: bool = True,
     ) -> Report:
         """Bits a symbol, or perplexity."""
-        nats, symbols = model.measure((pair.target for pair in pairs), window=self.window)
+        nats, symbols = model.measure((example.target for example in examples), window=self.window)
         mean = nats / max(symbols, 1)
         value = mean / math.log(2) if self.window else math.exp(mean) if mean < 700 else math.inf
         return Report({self.monitor: value})
 
-    def beside(self, model: LanguageModel, train: Sequence[Pair], pairs: Sequence[Pair]) -> dict[str, float]:
+    def beside(self, model: LanguageModel, train: Sequence[Example], examples: Sequence[Example]) -> dict[str, float]:
         """The same figure of an n-gram model of the training sentences, with the model's vocabulary."""
         if not self.order:
             return {}
-        rules = model.source.rules
-        rival = KneserNey((rules.tokens(pair.target) for pair in train), self.order, rules.symbols)
-        return {f"kneser_ney_{self.order}": rival.perplexity(rules.tokens(pair.target) for pair in pairs)}
+        rules = model.rules
+        rival = KneserNey((rules.tokens(example.target) for example in train), self.order, rules.symbols)
+        return {f"kneser_ney_{self.order}": rival.perplexity(rules.tokens(example.target) for example in examples)}
+
+
+class Stream(Training):
+    """A training on long texts, in stretches that begin at another place in every epoch; `max_examples` counts them."""
+
+    def __init__(self, task: Task, settings: LanguageSettings, model: LanguageModel, splits: Splits) -> None:
+        texts, rules = splits.train.targets, model.rules
+        if rules.split == "characters" and not rules.fold:  # no space is lost
+            self.ids = np.concatenate([model.stream(text) for text in texts]).astype(np.int32)
+        else:
+            self.ids = model.target.stretches(texts).ids
+        if len(self.ids) < settings.stretch:
+            least = settings.stretch
+            raise ValueError(f"train: expected at least {least} symbols (stretch). Received: {len(self.ids)}")
+        super().__init__(task, settings, model, splits)
+
+    @property
+    def steps(self) -> int:
+        """Steps of an epoch."""
+        stretches = len(self.ids) // self.settings.stretch
+        return max(min(stretches, self.settings.max_examples or stretches) // self.settings.batch, 1)
+
+    def batches(self, epoch: int) -> tf.data.Dataset:
+        """Stretches from this epoch on."""
+        settings = self.settings
+        return _stretches(self.ids, settings.stretch, settings.batch, self.steps, settings.seed + epoch)
 
 
 def _stretches(ids: np.ndarray, length: int, size: int, steps: int, seed: int) -> tf.data.Dataset:
@@ -141,10 +140,10 @@ def _stretches(ids: np.ndarray, length: int, size: int, steps: int, seed: int) -
     count = max(len(ids) // length, 1)
     size = min(size, count)
 
-    def example(rows: tf.Tensor) -> tuple[Arrays, tf.Tensor]:
+    def example(rows: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
         targets = tf.reshape(tf.gather(text, rows[:, None] + tf.range(length)), [size, length])
         shifted = tf.concat([tf.fill([size, 1], BEGIN), targets[:, :-1]], axis=1)
-        return (tf.zeros([size, 0], tf.int32), shifted), targets
+        return {SHIFTED: shifted}, targets
 
     def plan(seeds: tf.Tensor) -> tf.data.Dataset:
         spare = len(ids) - (count - 1) * length  # places where the first stretch may begin

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import weakref
 from pathlib import Path
 from typing import Any
 
 from seqattn_tf.serving import DEFAULT_SIGNATURE
 from seqattn_tf.serving.api.exchange import JSON, Reply, Request
 from seqattn_tf.serving.errors import ServingError
+from seqattn_tf.serving.front.page.about import NOTHING, About, about
 from seqattn_tf.serving.models.repository import ModelRepository, VersionStatus
-from seqattn_tf.serving.models.servable import type_name
+from seqattn_tf.serving.models.servable import Servable
 
 MODELS_PATH = "/page/models.json"
 CONTENT_TYPES = {
@@ -21,7 +23,7 @@ CONTENT_TYPES = {
     ".svg": "image/svg+xml",
 }
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
@@ -42,20 +44,42 @@ class Page:
     def __init__(self, repository: ModelRepository):
         self._repository = repository
         self._files = _read_files(Path(__file__).parent)
+        self._abouts: weakref.WeakKeyDictionary[Servable, About] = weakref.WeakKeyDictionary()
 
     def answer(self, request: Request) -> Reply | None:
         """The reply to GET or HEAD of `/` and of what lies under `/page/`; None for all else."""
         if request.method not in ("GET", "HEAD"):
             return None
         if request.path == MODELS_PATH:
-            return Reply(200, json.dumps({"models": self._models()}).encode(), JSON, HEADERS)
-        reply = self._files.get(request.path)
+            reply = _tagged(json.dumps({"models": self._models()}).encode(), JSON)
+        else:
+            reply = self._files.get(request.path)
         if reply is not None and reply.headers["ETag"] in request.headers.get("If-None-Match", ""):
             return Reply(304, b"", reply.content_type, reply.headers)
         return reply
 
     def _models(self) -> list[dict[str, Any]]:
-        return [_describe(self._repository, name) for name in self._repository.names()]
+        return [self._describe(name) for name in self._repository.names()]
+
+    def _describe(self, name: str) -> dict[str, Any]:
+        """One model: the version that answers, what it is, takes and gives, and the state of each version seen."""
+        try:
+            statuses = self._repository.status(name)
+        except ServingError:  # gone since its name was read
+            statuses = []
+        model = {"name": name, "version": None, **NOTHING, "outputs": [], "versions": [*map(_version, statuses)]}
+        try:
+            servable = self._repository.get(name)
+        except ServingError:
+            return model
+        model["version"] = str(servable.version)
+        signature = servable.signature_defs.get(DEFAULT_SIGNATURE)
+        if signature is not None:
+            if servable not in self._abouts:
+                self._abouts[servable] = about(servable.folder, signature)
+            model |= self._abouts[servable]
+            model["outputs"] = sorted(signature.outputs)
+        return model
 
 
 def _read_files(folder: Path) -> dict[str, Reply]:
@@ -63,31 +87,15 @@ def _read_files(folder: Path) -> dict[str, Reply]:
     files = {}
     for path in folder.rglob("*"):
         if path.suffix in CONTENT_TYPES:
-            body = path.read_bytes()
-            headers = HEADERS | {"ETag": f'"{hashlib.sha256(body).hexdigest()[:32]}"'}
             name = f"/page/{path.relative_to(folder).as_posix()}"
-            files[name] = Reply(200, body, CONTENT_TYPES[path.suffix], headers)
+            files[name] = _tagged(path.read_bytes(), CONTENT_TYPES[path.suffix])
     files["/"] = files.pop("/page/index.html")
     return files
 
 
-def _describe(repository: ModelRepository, name: str) -> dict[str, Any]:
-    """One model: the version that answers, the state of each version seen, the names of what goes in and comes out."""
-    try:
-        statuses = repository.status(name)
-    except ServingError:  # gone since its name was read
-        statuses = []
-    model = {"name": name, "version": None, "inputs": [], "outputs": [], "versions": [*map(_version, statuses)]}
-    try:
-        servable = repository.get(name)
-    except ServingError:
-        return model
-    model["version"] = str(servable.version)
-    signature = servable.signature_defs.get(DEFAULT_SIGNATURE)
-    if signature is not None:
-        model["inputs"] = [{"name": alias, "type": type_name(info.dtype)} for alias, info in signature.inputs.items()]
-        model["outputs"] = sorted(signature.outputs)
-    return model
+def _tagged(body: bytes, content_type: str) -> Reply:
+    """A reply with a mark of its body, so that what has not changed is not sent again."""
+    return Reply(200, body, content_type, HEADERS | {"ETag": f'"{hashlib.sha256(body).hexdigest()[:32]}"'})
 
 
 def _version(status: VersionStatus) -> dict[str, str]:

@@ -4,19 +4,23 @@ import { element } from "./dom.js";
 import { draw } from "./views/index.js";
 import { probability } from "./words.js";
 
-/** Elements for the outputs of one text: `spoken`, which a screen reader says at once, and `details`. */
-export function answer(outputs, milliseconds) {
-  const said = outputs.text?.[0];
+const SAID = ["text", "score", "alternatives", "alternative_scores"];
+
+/** Elements for the outputs of one row: `spoken`, which a screen reader says at once, and `details`. */
+export function answer(outputs, asked, milliseconds) {
+  const text = outputs.text?.[0];
   const score = outputs.score?.[0];
   const facts = [`${milliseconds < 10 ? milliseconds.toFixed(1) : Math.round(milliseconds)} ms there and back`];
   const spoken = [];
-  if (typeof said === "string") {
-    if (said && typeof score === "number") facts.unshift(score > 0 ? `score ${score}` : `probability ${probability(score)}`);
-    const words = said || "The model gave no answer to this text.";
-    spoken.push(element("p", { class: said ? "said" : "said quiet", dir: "auto" }, words));
+  if (typeof text === "string") {
+    const none = !text && !(score > -Infinity);
+    if (!none && typeof score === "number") facts.unshift(score > 0 ? `score ${score}` : `probability ${probability(score)}`);
+    const words = text || (none ? "The model gave no answer." : "The answer is an empty text.");
+    spoken.push(element("p", { class: text ? "said" : "said quiet", dir: "auto" }, words));
   }
   spoken.push(element("p", { class: "facts quiet" }, facts.join(" \u00b7 ")));
-  return { spoken, details: [...best(outputs), ...draw(outputs, 0)] };
+  const said = typeof text === "string" ? SAID.filter((name) => name in outputs) : [];
+  return { spoken, details: [...best(outputs), ...draw(outputs, 0, asked, said)] };
 }
 
 /** The best answers with bars, where there is more than one. */
@@ -24,7 +28,7 @@ function best(outputs) {
   const scores = outputs.alternative_scores?.[0] ?? [];
   const others = (outputs.alternatives?.[0] ?? []).map((other, index) => [other, scores[index]]);
   const real = others.filter(([, score]) => score > -Infinity); // a place that no answer fills has a score of -Infinity
-  if (!real.length) return [];
+  if (!real.length || !(outputs.score?.[0] > -Infinity)) return [];
   const all = [[outputs.text[0], outputs.score[0]], ...real];
   const top = Math.max(...all.map(([, score]) => score));
   const head = ["Answer", "Probability"].map((name) => element("th", { scope: "col" }, name));

@@ -29,3 +29,17 @@ export function shade(node, share) {
 export function unshade(node) {
   node.classList.remove("shade", "deep");
 }
+
+/** Shows a file in images; resolves to whether it could be shown. */
+export async function showFile(images, file) {
+  const address = URL.createObjectURL(file);
+  const shown = await Promise.allSettled(images.map((image) => {
+    image.src = address;
+    return image.decode();
+  }));
+  URL.revokeObjectURL(address);
+  return shown.every(({ status }) => status === "fulfilled");
+}
+
+/** Text in which keys are lists: ["Enter"] becomes a key, " asks" stays text. */
+export const withKeys = (parts) => parts.map((part) => (Array.isArray(part) ? element("kbd", {}, ...part) : part));

@@ -2,17 +2,21 @@
 
 import { answer } from "./answer.js";
 import { element } from "./dom.js";
+import { Fields } from "./fields.js";
+import { briefly, readAll, sendAll } from "./inputs/index.js";
 import { fetchJson } from "./server.js";
 
 const SLOW = 300; // milliseconds before a question counts as slow, with a spinner and a way to stop
 const REMEMBERED = 8; // questions kept, in this page only
 
 const at = (id) => document.getElementById(id);
-const [form, select, text, token, button] = ["form", "model", "text", "token", "ask"].map(at);
-const link = () => new URLSearchParams(location.hash.slice(1));
+const [form, select, token, button] = ["form", "model", "token", "ask"].map(at);
 const say = (message) => (at("alert").textContent = message);
+const fields = new Fields(at("inputs"), at("keys"), { ask: () => work(ask), say });
 let models = [];
+let wanted = link(); // what the link asks, until its model is there
 let asked = []; // the latest questions, newest first
+let offered = ""; // the model whose examples are on the buttons, and these
 let running = null; // { stop, done }: what is under way
 
 // One thing at a time
@@ -57,17 +61,17 @@ async function explain(error) {
 // Models
 
 const chosen = () => models.find((model) => model.name === select.value);
-const takesText = ({ inputs }) => inputs.length === 1 && inputs[0].type === "string";
+const askable = ({ inputs }) => inputs.length > 0 && inputs.every(({ type }) => type === "string");
 
 async function loadModels(signal) {
   const found = (await fetchJson("/page/models.json", { token: token.value, signal })).models;
   if (!found.length) say("There is no model here yet.");
   if (JSON.stringify(found) === JSON.stringify(models)) return;
   models = found;
-  const wanted = select.value || link().get("model");
-  const name = (model) => (model.version ? model.name : `${model.name} (not loaded)`);
-  select.replaceChildren(...models.map((model) => element("option", { value: model.name }, name(model))));
-  if (models.length) choose(wanted);
+  const name = select.value || wanted?.model;
+  const label = (model) => (model.version ? model.name : `${model.name} (not loaded)`);
+  select.replaceChildren(...models.map((model) => element("option", { value: model.name }, label(model))));
+  if (models.length) choose(name);
 }
 
 function choose(name) {
@@ -77,37 +81,53 @@ function choose(name) {
   if (name && !known) say(`There is no model named ${name} here.`);
 }
 
-/** Says which version answers, why another does not, and whether this page can ask it at all. */
+/** Says what the model does, which version answers, why another does not, and whether this page can ask it at all. */
 function describe() {
-  const { name, version, versions, inputs } = chosen();
+  const { name, version, versions, summary, inputs } = chosen();
   const faults = versions.filter(({ error }) => error).map((fault) => `Version ${fault.version}: ${fault.error}`);
   at("about").textContent = version ? [`version ${version}`, ...faults].join(". ") : "";
-  button.disabled = Boolean(version) && !takesText(chosen());
+  at("summary").textContent = summary;
+  offer(chosen());
+  if (version) fields.draw(askable(chosen()) ? inputs : []);
+  if (version && wanted) fields.fill(wanted.values);
+  if (version) wanted = null;
+  button.disabled = Boolean(version) && !askable(chosen());
   if (button.disabled) {
     const taken = inputs.map((input) => `${input.name} (${input.type})`).join(", ") || "nothing by default";
-    say(`This page asks with one text. ${name} takes ${taken}: ask it by REST or gRPC.`);
+    say(`This page asks with texts and pictures. ${name} takes ${taken}: ask it by REST or gRPC.`);
   } else if (!version) {
     const states = versions.map((one) => `Version ${one.version} is in state ${one.state}.`);
     say(`${name} is not loaded. ${(faults.length ? faults : states).join(" ")}`);
   }
 }
 
-// Questions
+/** Buttons for the examples of a model. */
+function offer({ name, inputs, examples }) {
+  if (offered === JSON.stringify([name, inputs, examples])) return; // a button in focus stays
+  offered = JSON.stringify([name, inputs, examples]);
+  const questions = examples.map((example) => ({ model: name, inputs, values: readAll(inputs, example) }));
+  at("examples").hidden = !examples.length;
+  at("examples").replaceChildren(element("span", { class: "quiet" }, "Try"), ...questions.map(again));
+}
+
+// Questions: { model, inputs, values }
 
 async function ask(signal) {
   const knew = models.length;
   if (!chosen()?.version) await loadModels(signal); // it may have come up in the meantime
   const model = chosen();
-  if (!model?.version || !takesText(model)) return model && describe();
-  if (!knew && !text.value) return text.focus();
-  const question = { model: model.name, text: text.value };
-  history.replaceState(null, "", `#${new URLSearchParams(question)}`);
+  if (!model?.version || !askable(model)) return model && describe();
+  if (!knew && fields.empty) return fields.focus();
+  const lacking = fields.lacking();
+  if (lacking) return say(lacking);
+  const question = { model: model.name, inputs: model.inputs, values: fields.values };
+  history.replaceState(null, "", address(question));
   const path = `/v1/models/${encodeURIComponent(model.name)}:predict`;
-  const body = { inputs: { [model.inputs[0].name]: [question.text] } };
+  const body = { inputs: await sendAll(question.inputs, question.values) };
   const began = performance.now();
   const { outputs } = await fetchJson(path, { body, token: token.value, signal });
   const named = model.outputs.length === 1 ? { [model.outputs[0]]: outputs } : outputs; // a single one comes bare
-  const { spoken, details } = answer(named, performance.now() - began);
+  const { spoken, details } = answer(named, question.values, performance.now() - began);
   show(spoken, details);
   remember(question);
   await loadModels(signal).catch(() => {}); // a new version may have come
@@ -120,22 +140,41 @@ function show(spoken = [], details = []) {
 }
 
 function remember(question) {
-  const same = (other) => other.model === question.model && other.text === question.text;
+  const names = Object.keys(question.values);
+  const same = ({ model, values }) => model === question.model && names.every((name) => values[name] === question.values[name]);
   asked = [question, ...asked.filter((other) => !same(other))].slice(0, REMEMBERED);
   at("asked").hidden = asked.length < 2;
-  at("asked").replaceChildren(...asked.map((past) => {
-    const again = element("button", { type: "button", dir: "auto", title: past.model }, past.text || "(empty)");
-    again.addEventListener("click", () => pose(past));
-    return again;
-  }));
+  at("asked").replaceChildren(...asked.map(again));
+}
+
+/** A button that asks a question. */
+function again(question) {
+  const { model, inputs, values } = question;
+  const node = element("button", { type: "button", dir: "auto", title: model }, ...briefly(inputs, values));
+  node.addEventListener("click", () => pose(question));
+  return node;
 }
 
 async function pose(question) {
   await stop();
   say("");
-  text.value = question.text ?? "";
+  wanted = question;
   if (models.length) choose(question.model ?? select.value);
   if (!at("alert").textContent) work(ask);
+}
+
+// The link: the model, then each text by the name of its input
+
+function link() {
+  const pairs = [...new URLSearchParams(location.hash.slice(1))];
+  const first = pairs.findIndex(([name]) => name === "model");
+  const [[, model] = []] = first < 0 ? [] : pairs.splice(first, 1); // an input may have this name too
+  return { model, values: Object.fromEntries(pairs) };
+}
+
+function address({ model, values }) {
+  const texts = Object.entries(values).filter(([, value]) => typeof value === "string");
+  return `#${new URLSearchParams([["model", model], ...texts])}`;
 }
 
 // What the person does
@@ -145,11 +184,6 @@ form.addEventListener("submit", (event) => {
   if (form.classList.contains("slow")) stop();
   else work(ask);
 });
-text.addEventListener("keydown", (event) => {
-  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-  event.preventDefault();
-  if (!event.repeat) work(ask);
-});
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") stop();
 });
@@ -157,14 +191,15 @@ select.addEventListener("change", async () => {
   await stop();
   say("");
   show();
-  history.replaceState(null, "", `#${new URLSearchParams({ model: select.value, text: text.value })}`);
+  wanted = null;
   describe();
+  history.replaceState(null, "", address({ model: select.value, values: fields.values }));
 });
-addEventListener("hashchange", () => pose(Object.fromEntries(link())));
+addEventListener("hashchange", () => pose(link()));
 
 work(async (signal) => {
-  text.value = link().get("text") ?? "";
-  text.focus();
+  const full = Object.values(wanted.values).some(Boolean);
   await loadModels(signal);
-  if (text.value && !at("alert").textContent) await ask(signal);
+  fields.focus();
+  if (full && !at("alert").textContent) await ask(signal);
 });

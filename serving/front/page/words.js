@@ -16,10 +16,10 @@ export const weightOf = (weight) => weight.toFixed(3);
 export const plain = (symbol) => symbol.replaceAll("\u2581", " ");
 
 /** A symbol as a label: every character visible, cut where it is very long. */
-export function legible(symbol) {
+export function legible(symbol, longest = LONGEST) {
   const text = plain(symbol).replaceAll("\n", "\u21b5").replaceAll("\t", "\u21e5");
   const shown = [...(text.trim() || "\u2423".repeat(text.length))];
-  return shown.length > LONGEST ? shown.slice(0, LONGEST - 1).join("") + "\u2026" : shown.join("");
+  return shown.length > longest ? shown.slice(0, longest - 1).join("") + "\u2026" : shown.join("");
 }
 
 /** Whether symbols are pieces of running text, to be set without gaps: letters, or words that carry their space. */

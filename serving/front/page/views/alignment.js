@@ -3,31 +3,33 @@
 import { element } from "../dom.js";
 import { legible, weightOf } from "../words.js";
 import { highlight } from "./highlight.js";
+import { legend } from "./legend.js";
+import { inOrder, named, outputsOf, read, title } from "./looks.js";
 import { map } from "./map.js";
 
 export const alignment = {
-  fits: (outputs) =>
-    ["attention", "tokens_in", "tokens_out"].every((name) => Array.isArray(outputs[name]?.[0])) &&
-    !Array.isArray(outputs.attention[0][0]?.[0]), // one weight for each pair of symbols
-  draw(outputs, row) {
-    const look = read(outputs, row);
-    if (!look.top) return element("p", { class: "quiet" }, nothing(look));
-    const pointed = new Pointed();
-    const reading = element("p", { class: "reading", role: "status" });
-    const say = () => reading.replaceChildren(...sentence(look, pointed));
-    pointed.addEventListener("change", say);
-    say();
-    return element(
-      "figure",
-      { class: "alignment" },
-      element("figcaption", {}, "What it looked at"),
-      highlight(look, pointed),
-      map(look, pointed),
-      element("div", { class: "below" }, legend(look.top), reading),
-      spoken(look),
-    );
-  },
+  shows: (outputs) => named(outputs, false).flatMap(outputsOf),
+  draw: (outputs, row, asked) =>
+    inOrder(named(outputs, false), asked).map((name) => figure(scaled(outputs, read(outputs, name, row, asked), row))),
 };
+
+function figure(look) {
+  if (!look.top) return element("p", { class: "quiet" }, nothing(look));
+  const pointed = new Pointed();
+  const reading = element("p", { class: "reading", role: "status" });
+  const say = () => reading.replaceChildren(...sentence(look, pointed));
+  pointed.addEventListener("change", say);
+  say();
+  return element(
+    "figure",
+    { class: "alignment" },
+    element("figcaption", {}, title(look)),
+    highlight(look, pointed),
+    map(look, pointed),
+    element("div", { class: "below" }, legend(look.top), reading),
+    spoken(look),
+  );
+}
 
 /** Which row and column are pointed at, by mouse or by keyboard; -1: none. Tells whoever listens for "change". */
 class Pointed extends EventTarget {
@@ -41,17 +43,18 @@ class Pointed extends EventTarget {
   }
 }
 
-/** One row of the outputs without its padding; `top` is the end of the scale, 0 where there is nothing to see. */
-function read(outputs, row) {
-  const [into, out] = ["tokens_in", "tokens_out"].map((name) => outputs[name][row].filter((symbol) => symbol !== ""));
-  const weights = out.map((_, i) => into.map((_, j) => outputs.attention[row][i]?.[j] ?? 0));
+/** A look with full rows of weights; `top` is the end of the scale, 0 where there is nothing to see. */
+function scaled(outputs, look, row) {
+  const weights = look.out.map((_, i) => look.into.map((_, j) => look.weights[i]?.[j] ?? 0));
   const largest = Math.max(0, ...weights.flat());
-  return { into, out, weights, text: outputs.text?.[row] ?? "", top: Math.ceil(Math.round(largest * 1e4) / 1e3) / 10 };
+  const text = look.said ? (outputs.text?.[row] ?? "") : "";
+  return { ...look, weights, text, top: Math.ceil(Math.round(largest * 1e4) / 1e3) / 10 };
 }
 
-function nothing({ into, out }) {
-  if (!into.length) return "There was nothing to look at: the text is empty.";
-  return out.length ? "This model does not look back at the text." : "Nothing was said, so nothing was looked at.";
+function nothing({ into, out, of }) {
+  if (!into.length) return `There was nothing to look at: ${of || "the text"} is empty.`;
+  if (out.length) return `This model does not look back at ${of || "the text"}.`;
+  return of ? `Nothing was said, so nothing in ${of} was looked at.` : "Nothing was said, so nothing was looked at.";
 }
 
 function sentence(look, { row, column }) {
@@ -69,18 +72,15 @@ function most(symbols, weights) {
   return order.slice(0, 3).flatMap(([weight, symbol], index) => [index ? ", " : "", apart(symbol), ` (${weightOf(weight)})`]);
 }
 
-function legend(top) {
-  return element("p", { class: "legend quiet" }, "0", element("span", { class: "ramp" }), String(top));
-}
-
-function spoken({ into, out, weights }) {
+function spoken({ into, out, weights, of, said }) {
+  const caption = `Weight of each symbol of ${of || "the text"} for each symbol ${said ? "of the answer" : "that looked"}`;
   const head = into.map((symbol) => element("th", { scope: "col" }, legible(symbol)));
   const rows = out.map((symbol, i) =>
     element("tr", {}, element("th", { scope: "row" }, legible(symbol)),
       ...weights[i].map((weight) => element("td", {}, weightOf(weight)))),
   );
   return element("div", { class: "unseen" },
-    element("table", {}, element("caption", {}, "Weight of each symbol of the text for each symbol of the answer"),
-      element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "answer"), ...head)),
+    element("table", {}, element("caption", {}, caption),
+      element("thead", {}, element("tr", {}, element("th", { scope: "col" }, said ? "answer" : "looked"), ...head)),
       element("tbody", {}, ...rows)));
 }

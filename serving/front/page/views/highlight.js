@@ -15,18 +15,18 @@ export function highlight(look, pointed) {
   });
   const lines = element("div", { class: "lines", "aria-hidden": true },
     element("span", { class: "quiet" }, "read"), line(into, "into", tight[0]),
-    element("span", { class: "quiet" }, "said"), line(out, "out", tight[1]));
+    element("span", { class: "quiet" }, look.said ? "said" : "looked"), line(out, "out", tight[1]));
   lines.addEventListener("pointerleave", ({ pointerType }) => pointerType === "mouse" && pointed.at(-1, -1));
   return lines;
 }
 
 function line(nodes, side, tight) {
-  return element("span", { class: `line ${side}${tight ? " tight" : ""}`, dir: "auto" }, ...nodes);
+  return element("span", { class: `line ${side}${tight ? " tight" : ""}`, dir: "auto" }, ...nodes.flatMap((node) => (tight ? [node] : [node, element("wbr")])));
 }
 
 function symbols(tokens, tight, point) {
   return tokens.map((token, index) => {
-    const node = element("span", { class: "symbol", title: legible(token) }, tight ? plain(token) : legible(token));
+    const node = element("span", { class: "symbol", title: legible(token) }, tight ? plain(token) : legible(token, Infinity));
     node.addEventListener("pointerenter", () => point(index));
     return node;
   });

@@ -1,12 +1,20 @@
-// The ways to look at an answer. A view is `{ fits(outputs), draw(outputs, row) }`; `draw` gives an element.
-// Outputs are by name, one value for each text asked; `row` says which text. All views that fit are shown.
+// The ways to look at an answer. A view is `{ shows(outputs), draw(outputs, row, asked) }`: the names of the outputs
+// that it shows, none where it does not fit, and a list of elements. Outputs are by name, one value for each row asked;
+// `row` says which; `asked` has the values of the inputs by name. What no view shows is in a table.
 
 import { alignment } from "./alignment.js";
+import { grid } from "./grid.js";
 import { table } from "./table.js";
 
-const VIEWS = [alignment];
+const VIEWS = [alignment, grid];
 
-export function draw(outputs, row) {
-  const fitting = VIEWS.filter((view) => view.fits(outputs));
-  return (fitting.length ? fitting : [table]).map((view) => view.draw(outputs, row));
+/** Elements for all outputs but those that were `said` already. */
+export function draw(outputs, row, asked, said) {
+  const fitting = VIEWS.filter((view) => view.shows(outputs).length);
+  const shown = [...said, ...fitting.flatMap((view) => view.shows(outputs))];
+  const rest = Object.fromEntries(Object.entries(outputs).filter(([name]) => !shown.includes(name)));
+  const { tokens, ...parts } = rest;
+  const beside = Object.values(parts).some((part) => part?.[row]?.length === tokens?.[row]?.length);
+  const left = said.length && !beside ? parts : rest; // the symbols of an answer that was said tell nothing alone
+  return [...fitting, table].flatMap((view) => view.draw(view === table ? left : outputs, row, asked));
 }

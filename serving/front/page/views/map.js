@@ -25,7 +25,7 @@ export function map(look, pointed) {
       class: "map",
       tabindex: 0,
       role: "application",
-      "aria-label": `Alignment map, ${look.out.length} by ${look.into.length}. Arrow keys move over it.`,
+      "aria-label": `Alignment map${look.of && ` of ${look.of}`}, ${look.out.length} by ${look.into.length}. Arrow keys move over it.`,
     },
     element("div", { class: "corner" }), top, side, cells,
   );

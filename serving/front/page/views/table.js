@@ -1,21 +1,24 @@
-// Any outputs as tables: lists of one length side by side (tokens and their tags), all else as name and value.
+// Any outputs as tables: lists of one length side by side (tokens and their tags), a matrix as a table of its own, all
+// else as name and value.
 
 import { element } from "../dom.js";
 
+const isList = (value) => Array.isArray(value) && value.length > 0 && !value.some(Array.isArray);
+const isMatrix = (value) => Array.isArray(value) && value.length > 0 && value.every(isList);
+
 export const table = {
-  fits: () => true,
   draw(outputs, row) {
     const names = Object.entries(outputs).sort(([a], [b]) => b.startsWith("tokens") - a.startsWith("tokens"));
     const values = names.map(([name, value]) => [name, Array.isArray(value) ? value[row] : value]);
-    const lists = values.filter(([, value]) => Array.isArray(value) && value.length && !value.some(Array.isArray));
+    const lists = values.filter(([, value]) => isList(value));
+    const matrices = values.filter(([, value]) => isMatrix(value));
     const lengths = new Set(lists.map(([, value]) => value.length));
-    const single = values.filter((pair) => !lists.includes(pair));
-    return element(
-      "div",
-      { class: "tables" },
+    const single = values.filter((pair) => !lists.includes(pair) && !matrices.includes(pair));
+    return [
       ...[...lengths].map((length) => sideBySide(lists.filter(([, value]) => value.length === length))),
+      ...matrices.map(([name, value]) => matrix(name, value)),
       ...(single.length ? [nameAndValue(single)] : []),
-    );
+    ];
   },
 };
 
@@ -25,6 +28,18 @@ function sideBySide(lists) {
     element("tr", {}, ...lists.map(([, value]) => element("td", { dir: "auto" }, written(value[index])))),
   );
   return boxed("Outputs side by side", element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows));
+}
+
+function matrix(name, value) {
+  const widest = value.reduce((longest, line) => (line.length > longest.length ? line : longest));
+  const head = [name, ...widest.keys()].map((place) => element("th", { scope: "col" }, String(place)));
+  const rows = value.map((line, index) =>
+    element("tr", {}, element("th", { scope: "row" }, String(index)),
+      ...line.map((each) => element("td", { dir: "auto" }, written(each, 3)))),
+  );
+  const node = boxed(`Output ${name}`, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows));
+  node.classList.add("matrix");
+  return node;
 }
 
 function nameAndValue(pairs) {
@@ -39,8 +54,8 @@ function boxed(caption, ...parts) {
     element("table", {}, element("caption", { class: "unseen" }, caption), ...parts));
 }
 
-function written(value) {
+function written(value, digits = 6) {
   if (typeof value === "string") return value;
-  if (typeof value === "number") return String(Number.isInteger(value) ? value : Number(value.toPrecision(6)));
+  if (typeof value === "number") return String(Number.isInteger(value) ? value : Number(value.toPrecision(digits)));
   return value === undefined ? "" : JSON.stringify(value);
 }

@@ -1,0 +1,62 @@
+"""LiteRT: the model in built-in ops, with what a device needs to use it."""
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.lite.python.convert_phase import ConverterError
+
+from seqattn_tf.assets import save_assets
+from seqattn_tf.export import manifest
+from seqattn_tf.export.forms.base import Answers, Form
+from seqattn_tf.export.lite_runtime import FILE, LiteModel
+from seqattn_tf.export.lite_version import least_runtime
+from seqattn_tf.export.signatures import TENSORS, edge_signature
+from seqattn_tf.models import Model
+
+
+def convert(model: Model) -> bytes:
+    """What `infer` does as a LiteRT file; fails when an op is not built in."""
+    with tempfile.TemporaryDirectory() as folder:
+        tf.saved_model.save(tf.Module(), folder, signatures={TENSORS: edge_signature(model)})
+        converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=[TENSORS])
+        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
+        try:
+            return converter.convert()
+        except ConverterError as error:
+            said = str(error).strip().splitlines()
+            raise ValueError(
+                f"LiteRT: expected a model in built-in ops. Received: {said[0] if said else error!r}"
+            ) from None
+
+
+class Lite(Form):
+    """The file and its assets, in a folder that can be copied to a device by itself.
+
+    Its float kernels round otherwise than TensorFlow's, and near ties turn.
+    """
+
+    name_in_registry = "lite"
+    title = "LiteRT"
+    place = "assets.extra/lite"  # never beside saved_model.pb, where TF Serving may take it for the model
+    tolerance = 1e-3
+    share = 0.996
+
+    def write(self, model: Model, folder: Path, described: Mapping[str, Any]) -> dict[str, Any]:
+        """The file, the assets, and the manifest without which the folder is not usable."""
+        made = convert(model)
+        (folder / FILE).write_bytes(made)
+        save_assets(folder, model.inputs, model.target)
+        needs = {"lite": {"least_runtime": least_runtime(made), "bytes": len(made)}}
+        self.describe(folder, {**described, **needs})
+        return needs
+
+    def open(self, folder: Path) -> Answers:
+        """By the interpreter."""
+        return LiteModel(folder).answer
+
+    def describe(self, folder: Path, described: Mapping[str, Any]) -> None:
+        """The manifest of the export."""
+        manifest.write(folder, described)

@@ -1,0 +1,133 @@
+"""SavedModel: the graph with its signatures, judged by TensorFlow's C++ loader in a process without Keras."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from seqattn_tf.answer import Answer
+from seqattn_tf.export import cpp_loader, meta_graph, ops
+from seqattn_tf.export.forms.base import Answers, Form, Row
+from seqattn_tf.export.signatures import DEFAULT, TENSORS, concrete, signatures
+from seqattn_tf.models import Model
+from seqattn_tf.rows import columns
+
+Tensors = Mapping[str, np.ndarray]
+
+
+class SavedModel(Form):
+    """What TensorFlow Serving runs. TensorFlow rewrites a graph before it runs: numbers differ in their last places."""
+
+    name_in_registry = "saved_model"
+    title = "SavedModel"
+
+    def write(self, model: Model, folder: Path, described: Mapping[str, Any]) -> dict[str, Any]:
+        """The graph, its ops checked; says what it takes and gives."""
+        made = concrete(model)
+        tf.saved_model.save(_plain(model, made), str(folder), signatures=made)
+        used = ops.check(folder)
+        shapes = {
+            name: {
+                "inputs": {key: _spec(spec) for key, spec in function.structured_input_signature[1].items()},
+                "outputs": {key: _spec(value) for key, value in function.structured_outputs.items()},
+            }
+            for name, function in made.items()
+        }
+        return {"signatures": shapes, "ops": sorted(used)}
+
+    def open(self, folder: Path) -> Answers:
+        """By the default signature."""
+
+        def answers(rows: Sequence[Row]) -> list[Answer]:
+            asked = {name: tf.constant(values).numpy() for name, values in columns(rows, list(rows[0])).items()}
+            found = ask_signatures(folder, {DEFAULT: asked})[DEFAULT]
+            return [Answer.from_outputs(found, row) for row in range(len(rows))]
+
+        return answers
+
+    def compare(self, model: Model, folder: Path, rows: Sequence[Row]) -> tuple[np.ndarray, str]:
+        """Every output of every signature, not only what an answer is made of."""
+        questions = questions_about(model, rows)
+        said = {name: _run(signature.run, questions[name]) for name, signature in signatures(model).items()}
+        agreeing, fault = np.ones(len(rows), bool), ""
+        for name, found in ask_signatures(folder, questions).items():
+            for alias, expected in said[name].items():
+                same = _same_rows(expected, found[alias], self.tolerance)
+                if not same.all() and not fault:
+                    fault = f"{name} gives another {alias} for {rows[int(np.argmin(same))]!r:.80}"
+                agreeing &= same
+        return agreeing, fault
+
+
+def _plain(model: Model, functions: dict[str, Any]) -> tf.Module:
+    """What the signatures read, without the Keras objects around it: the weights, and the tables of the tokenisers.
+
+    TensorFlow saves the variables that it reaches through Keras 3's objects as copies. Its C++ loader restores the
+    copies, and the signatures look for the originals in vain.
+    """
+    module = tf.Module()
+    read = [variable for function in functions.values() for variable in function.variables]
+    module.weights = list({id(variable): variable for variable in read}.values())  # each once
+    module.parts = [*model.in_graph.values(), model.says]
+    return module
+
+
+def _spec(spec: tf.TensorSpec) -> dict[str, Any]:
+    return {"dtype": spec.dtype.name, "shape": spec.shape.as_list()}
+
+
+def questions_about(model: Model, rows: Sequence[Row]) -> dict[str, Tensors]:
+    """Inputs of every signature that ask about the same rows; what wants an answer is asked for the model's own."""
+    raw = {name: tf.constant(values) for name, values in columns(rows, list(model.inputs)).items()}
+    sent = {
+        f"{name}_{part}": tensor
+        for name, field in model.in_graph.items()
+        for part, tensor in field.to_wire(raw[name]).items()
+    }
+    said = tf.constant([answer.text for answer in model.answer(rows)])
+    asked = {DEFAULT: raw, TENSORS: sent}
+    asked |= {name: {**raw, **dict.fromkeys(texts, said)} for name, texts in model.signatures.items()}
+    return {name: {alias: value.numpy() for alias, value in inputs.items()} for name, inputs in asked.items()}
+
+
+def ask_signatures(folder: Path, questions: Mapping[str, Tensors], python: str = sys.executable) -> dict[str, Tensors]:
+    """What a SavedModel answers under each signature, in TensorFlow's C++ loader and a process of its own.
+
+    Args:
+        folder: holds `saved_model.pb`.
+        questions: inputs by signature.
+        python: the interpreter of that process; see `cpp_loader.ask`.
+
+    Raises:
+        ValueError: it does not load, or a signature fails; with TensorFlow's words.
+    """
+    declared = meta_graph.read(folder).signature_def
+    asks = []
+    for name, inputs in questions.items():
+        feeds = [(declared[name].inputs[alias].name, value) for alias, value in inputs.items()]
+        asks.append(cpp_loader.Ask(feeds, [info.name for info in declared[name].outputs.values()]))
+    answers = {}
+    for name, told in zip(questions, cpp_loader.ask(folder, asks, python=python), strict=True):
+        if told.code:
+            raise ValueError(f"SavedModel: expected an answer of signature {name}. Received: {told.message}")
+        answers[name] = dict(zip(declared[name].outputs, told.arrays, strict=True))
+    return answers
+
+
+def _run(form: Any, inputs: Tensors) -> dict[str, np.ndarray]:
+    tensors = {alias: tf.constant(value) for alias, value in inputs.items()}
+    return {alias: np.asarray(value) for alias, value in form(**tensors).items()}
+
+
+def _same_rows(expected: np.ndarray, found: np.ndarray, tolerance: float) -> np.ndarray:
+    """Whether each row is the same, decimals within the tolerance: `[rows]`."""
+    if expected.shape != found.shape or expected.dtype != found.dtype:
+        return np.zeros(len(expected), bool)
+    if expected.dtype.kind == "f":
+        same = np.isclose(found, expected, rtol=tolerance, atol=tolerance)
+    else:
+        same = found == expected
+    return same.reshape(len(expected), -1).all(axis=1)

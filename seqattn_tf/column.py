@@ -1,0 +1,108 @@
+"""One input or target of all examples: how long each is, and the rows of a batch when it comes."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+Rows = dict[str, tf.Tensor]
+
+
+class Column:
+    """A column of a table of examples.
+
+    Args:
+        lengths: by which batches of like examples are planned, `[examples]`.
+    """
+
+    def __init__(self, lengths: np.ndarray) -> None:
+        self.lengths = np.asarray(lengths, np.int64)
+
+    def rows(self, indices: tf.Tensor) -> Rows:
+        """The examples `[batch]` as tensors by name, padded to the longest of them; in the graph."""
+        raise NotImplementedError
+
+
+class Whole(Column):
+    """Arrays whose rows all have one shape, in memory.
+
+    >>> Whole({"label": np.array([3, 1, 2])}).rows(tf.constant([2, 0]))["label"].numpy().tolist()
+    [2, 3]
+    """
+
+    def __init__(self, arrays: dict[str, np.ndarray]) -> None:
+        super().__init__(np.zeros(len(next(iter(arrays.values()))), np.int64))
+        self.arrays = {name: tf.constant(array) for name, array in arrays.items()}
+
+    def rows(self, indices: tf.Tensor) -> Rows:
+        """One gather."""
+        return {name: tf.gather(array, indices) for name, array in self.arrays.items()}
+
+
+class Padded(Column):
+    """Sequences of numbers of any length, in memory without padding.
+
+    Args:
+        name: of the tensor.
+        values: of all examples in a row.
+        starts: where each example begins in them, and last where all end.
+        end: a number that every row of a batch gets after its last; None for none.
+        padding: what fills a row.
+
+    >>> column = Padded("ids", np.array([5, 6, 7]), np.array([0, 1, 3]), end=2)
+    >>> column.rows(tf.constant([0, 1]))["ids"].numpy().tolist()
+    [[5, 2, 0], [6, 7, 2]]
+    """
+
+    def __init__(
+        self, name: str, values: np.ndarray, starts: np.ndarray, end: int | None = None, padding: int = 0
+    ) -> None:
+        lengths = np.diff(starts)
+        super().__init__(lengths)
+        self.name, self.end, self.padding = name, end, padding
+        self.values = tf.constant(np.concatenate([values, [padding]]).astype(values.dtype))  # one to look at in vain
+        self.starts, self.sizes = tf.constant(starts[:-1], tf.int64), tf.constant(lengths, tf.int64)
+
+    def rows(self, indices: tf.Tensor) -> Rows:
+        """One gather, and the padding."""
+        starts, sizes = (tf.gather(array, indices)[:, None] for array in (self.starts, self.sizes))
+        longest = tf.reduce_max(sizes) + (self.end is not None)
+        places = tf.range(longest)[None]
+        found = tf.gather(self.values, tf.where(places < sizes, starts + places, tf.size(self.values, tf.int64) - 1))
+        if self.end is not None:
+            found = tf.where(places == sizes, tf.constant(self.end, found.dtype), found)
+        return {self.name: found}
+
+
+class Raw(Column):
+    """Raw values that become tensors when their batch comes: bytes in memory, in files or in tars.
+
+    Args:
+        values: strings, bytes, or what has a method `read` that gives bytes.
+        encode: strings `[batch]` to tensors, in the graph.
+
+    >>> raw = Raw([b"ab", "c"], lambda texts: {"length": tf.strings.length(texts)})
+    >>> raw.rows(tf.constant([1, 0]))["length"].numpy().tolist()
+    [1, 2]
+    """
+
+    def __init__(self, values: Sequence[Any], encode: Callable[[tf.Tensor], Rows]) -> None:
+        super().__init__(np.zeros(len(values), np.int64))
+        self.values, self.encode = values, encode
+
+    def rows(self, indices: tf.Tensor) -> Rows:
+        """Read, then encode."""
+        raw = tf.numpy_function(self._read, [indices], tf.string, stateful=False)
+        return self.encode(tf.ensure_shape(raw, [None]))
+
+    def _read(self, indices: np.ndarray) -> np.ndarray:
+        found = np.empty(len(indices), np.object_)
+        found[:] = [_raw(self.values[index]) for index in indices]
+        return found
+
+
+def _raw(value: Any) -> bytes:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace")
+    return value if isinstance(value, bytes) else value.read()

@@ -1,0 +1,69 @@
+"""The contract of an encoder: the tensors of one input in, what a decoder looks at out."""
+
+from typing import Any, ClassVar, NamedTuple
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.named import Named
+
+Tensors = dict[str, tf.Tensor]
+
+
+class Read(NamedTuple):
+    """What an encoder made of an input."""
+
+    values: tf.Tensor  # [batch, places, output_size]: to look at
+    mask: tf.Tensor  # [batch, places], True = keep
+    summary: tf.Tensor  # [batch, summary_size]: all in one
+
+
+class Encoder(Named, keras.layers.Layer):
+    """Reads one input of a model.
+
+    A subclass gives `call`, `places_read`, the two sizes and `arguments`, and `at_places` where there is not one value
+    for each place of the input. `call(tensors, training)` takes the tensors of all inputs by `INPUT_PART` and returns a
+    `Read`.
+
+    Args:
+        reads: the name of the input.
+    """
+
+    registry: ClassVar[dict[str, type]] = {}
+    takes: ClassVar[str] = "text"  # the field that it is made for
+    looked_at: ClassVar[bool] = True  # whether looking at its values is looking at places of the input
+
+    def __init__(self, reads: str = "text", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.reads = reads
+
+    @property
+    def output_size(self) -> int:
+        """Width of the values."""
+        raise NotImplementedError
+
+    @property
+    def summary_size(self) -> int:
+        """Width of the summary."""
+        raise NotImplementedError
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Constructor arguments of the subclass."""
+        raise NotImplementedError
+
+    def part(self, tensors: Tensors, part: str) -> tf.Tensor:
+        """One tensor of the input."""
+        return tensors[f"{self.reads}_{part}"]
+
+    def places_read(self, tensors: Tensors) -> tf.Tensor:
+        """How many places of each row there are to read: `[batch]`; 0 for a row with nothing."""
+        raise NotImplementedError
+
+    def at_places(self, weights: tf.Tensor, tensors: Tensors) -> tf.Tensor:
+        """Weights `[batch, rows, values]` as of the places of the input, or of its grid."""
+        return weights
+
+    def get_config(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        return {**super().get_config(), "reads": self.reads, **self.arguments}

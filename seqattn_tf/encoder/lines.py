@@ -1,0 +1,84 @@
+"""Lines of symbols: one network over the symbols of each line, another over the lines, both looked at together."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.encoder.base import Read, Tensors
+from seqattn_tf.encoder.symbols import SymbolEncoder
+from seqattn_tf.encoder.turns import Turns, fold, unfold
+from seqattn_tf.named import checked_count
+from seqattn_tf.recurrent import HierarchicalEncoder, Recurrent
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class LineEncoder(SymbolEncoder):
+    """Reads ids `[batch, source]` with a mark between two lines, a sentence or a turn each.
+
+    Args:
+        vocabulary: number of ids.
+        mark: the id between two lines.
+        lines: how many lines to read, the last ones.
+        line_length: of each line how many symbols; None for all.
+        **arguments: of a `SymbolEncoder`; `depth` is that of the network over symbols.
+
+    >>> encoder = LineEncoder(30, mark=9, lines=2, units=8, embedding=4)
+    >>> encoder({"text_ids": tf.constant([[5, 9, 6, 7]])}).values.shape.as_list()
+    [1, 4, 24]
+    """
+
+    name_in_registry = "hierarchical"
+    takes = "lines"
+    both_ways = True
+
+    def __init__(
+        self, vocabulary: int, mark: int, lines: int = 4, line_length: int | None = None, **arguments: Any
+    ) -> None:
+        super().__init__(vocabulary, **arguments)
+        self.mark, self.lines = checked_count("mark", mark), checked_count("lines", lines)
+        self.line_length = line_length
+        outer = Recurrent(self.cell, units=self.units, dtype=self.dtype_policy)
+        self.network = HierarchicalEncoder(self.network, outer, dtype=self.dtype_policy)
+
+    def build(self, input_shape: Any = None) -> None:
+        """Build every part; the shapes follow from the arguments."""
+        self.embedding.build((None, None))
+        self.network.build((None, None, None, self.embedding.output_dim))
+        self.built = True
+
+    @property
+    def output_size(self) -> int:
+        """Of a symbol in its line, and of the lines until then."""
+        return self.network.inner.output_size + self.summary_size
+
+    @property
+    def summary_size(self) -> int:
+        """Of the network over lines."""
+        return self.network.outer.output_size
+
+    def _folded(self, tensors: Tensors) -> Turns:
+        return fold(self.part(tensors, "ids"), self.mark, self.lines, self.line_length)
+
+    def call(self, tensors: Tensors, training: bool = False) -> Read:
+        """An output for each symbol that is read."""
+        ids = self._folded(tensors).ids
+        mask = tf.not_equal(ids, 0)
+        embedded = self.drop(self.embedding(ids), training=training)
+        found = self.network.read(embedded, mask, training)
+        shape = tf.concat([tf.shape(ids), tf.shape(found.outputs)[2:]], axis=0)
+        around = tf.broadcast_to(found.outputs[:, :, None], shape)
+        values = tf.concat([found.inner_outputs, around], axis=-1)  # a symbol, and the lines until its own
+        flat = tf.shape(values)[1] * tf.shape(values)[2]
+        values = tf.reshape(values, [tf.shape(values)[0], flat, values.shape[-1]])
+        summary = self.network.outer.final_output(found.states)
+        return Read(self.drop(values, training=training), tf.reshape(mask, [tf.shape(mask)[0], flat]), summary)
+
+    def at_places(self, weights: tf.Tensor, tensors: Tensors) -> tf.Tensor:
+        """Back to where each symbol stands in the text; marks, and lines that are not read, get nothing."""
+        return unfold(weights, self._folded(tensors).places)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        return {**super().arguments, "mark": self.mark, "lines": self.lines, "line_length": self.line_length}

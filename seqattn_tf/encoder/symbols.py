@@ -1,0 +1,108 @@
+"""Encoders of symbols: embeddings, and a recurrent network over them."""
+
+from typing import Any, ClassVar
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.encoder.base import Encoder, Read, Tensors
+from seqattn_tf.named import checked_count
+from seqattn_tf.recurrent import Bidirectional, Recurrent, Stack
+
+
+class SymbolEncoder(Encoder):
+    """Reads ids `[batch, source]`; id 0 is padding and is never read. The summary is the last output.
+
+    Args:
+        vocabulary: number of ids.
+        units: state size of each layer and direction.
+        embedding: size of a symbol's embedding.
+        cell: name of the recurrent cell.
+        depth: number of layers, with residual connections between them.
+        dropout: rate on embeddings and values, in training.
+        reads: the name of the input.
+
+    >>> encoder = BidirectionalEncoder(30, units=8, embedding=4)
+    >>> encoder({"text_ids": tf.ones([2, 5], tf.int32)}).values.shape.as_list()
+    [2, 5, 16]
+    """
+
+    both_ways: ClassVar[bool]
+
+    def __init__(
+        self,
+        vocabulary: int,
+        units: int = 128,
+        embedding: int = 64,
+        cell: str = "gru",
+        depth: int = 1,
+        dropout: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.vocabulary = checked_count("vocabulary", vocabulary)
+        self.units, self.cell, self.depth = units, cell, checked_count("depth", depth)
+        alike = {"dtype": self.dtype_policy}
+        self.embedding = keras.layers.Embedding(vocabulary, embedding, embeddings_initializer="glorot_uniform", **alike)
+        self.drop = keras.layers.Dropout(dropout, **alike)
+        if depth > 1:
+            both = {"bidirectional": self.both_ways, "residual": True, "dropout": dropout}
+            self.network = Stack(cell, depth=depth, units=units, **both, **alike)
+        else:
+            self.network = (Bidirectional if self.both_ways else Recurrent)(cell, units=units, **alike)
+
+    def build(self, input_shape: Any = None) -> None:
+        """Build every part; the shapes follow from the arguments."""
+        self.embedding.build((None, None))
+        self.network.build((None, None, self.embedding.output_dim))
+        self.built = True
+
+    @property
+    def output_size(self) -> int:
+        """Of the network."""
+        return self.network.output_size
+
+    @property
+    def summary_size(self) -> int:
+        """Of the network."""
+        return self.network.output_size
+
+    def call(self, tensors: Tensors, training: bool = False) -> Read:
+        """An output for each symbol."""
+        ids = self.part(tensors, "ids")
+        mask = tf.not_equal(ids, 0)
+        embedded = self.drop(self.embedding(ids), training=training)
+        found = self.network.read(embedded, mask=mask, training=training)
+        return Read(self.drop(found.outputs, training=training), mask, self.network.final_output(found.states))
+
+    def places_read(self, tensors: Tensors) -> tf.Tensor:
+        """Symbols that are not padding."""
+        return tf.reduce_sum(tf.cast(self.part(tensors, "ids") != 0, tf.int32), axis=1)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        return {
+            "vocabulary": self.vocabulary,
+            "units": self.units,
+            "embedding": self.embedding.output_dim,
+            "cell": self.cell,
+            "depth": self.depth,
+            "dropout": self.drop.rate,
+        }
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class BidirectionalEncoder(SymbolEncoder):
+    """Reads symbols from both ends."""
+
+    name_in_registry = "bidirectional"
+    both_ways = True
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class ForwardEncoder(SymbolEncoder):
+    """Reads symbols from the first to the last."""
+
+    name_in_registry = "forward"
+    both_ways = False

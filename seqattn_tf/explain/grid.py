@@ -1,0 +1,67 @@
+"""Where a model looked in a picture: one small map for each symbol it said."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.colors import LinearSegmentedColormap, Normalize
+from matplotlib.figure import Figure
+
+from seqattn_tf.explain.sheet import (
+    BLUES,
+    MARGIN,
+    TITLE_LINE,
+    legible,
+    nothing,
+    page,
+    text_style,
+    title_lines,
+)
+
+# Sizes in inches, fonts in points.
+SIDE, GAP, LABEL, SIZE = 1.35, 0.12, 0.24, 10
+ACROSS = 6  # maps in a row
+OVER = LinearSegmentedColormap.from_list("over", [(0.0, 0.0, 0.0, 0.65), (1.0, 1.0, 1.0, 0.0)])  # light where looked
+
+
+def draw_grid(
+    weights: np.ndarray, rows: Sequence[str], *, picture: np.ndarray | None = None, title: str | None = None
+) -> Figure:
+    """Draws attention over a grid, a map for each row, over the picture where one is given.
+
+    Args:
+        weights: `[rows, height, width]`, finite, not negative.
+        rows: what looked, in order.
+        picture: `[y, x, 3]` from 0 to 255, which the grid covers.
+        title: one sentence above.
+
+    >>> figure = draw_grid(np.ones([2, 3, 3]) / 9, ["a", "dog"], title="a dog")
+    """
+    weights = np.asarray(weights, float)
+    if weights.ndim != 3 or len(weights) != len(rows) or not np.isfinite(weights).all() or weights.min(initial=0) < 0:
+        expected = f"[{len(rows)}, height, width], finite, none negative"
+        raise ValueError(f"weights: expected {expected}. Received: shape {weights.shape}")
+    if not weights.size:
+        return nothing(title)
+    across = min(len(rows), ACROSS)
+    down = math.ceil(len(rows) / across)
+    tall = SIDE * weights.shape[1] / weights.shape[2] if picture is None else SIDE * picture.shape[0] / picture.shape[1]
+    width = 2 * MARGIN + across * (SIDE + GAP) - GAP
+    lines = title_lines(title, max(width, 2.4) - 2 * MARGIN)
+    height = 2 * MARGIN + TITLE_LINE * len(lines) + down * (tall + LABEL + GAP) - GAP
+    width = max(width, 2.4)
+    figure = page(width, height, lines)
+    top = height - MARGIN - TITLE_LINE * len(lines)
+    for number, (label, looked) in enumerate(zip(rows, weights, strict=True)):
+        x = MARGIN + number % across * (SIDE + GAP)
+        y = top - number // across * (tall + LABEL + GAP) - LABEL
+        figure.text((x + SIDE / 2) / width, (y + 0.06) / height, legible(label), ha="center", **text_style(SIZE))
+        axes = figure.add_axes([x / width, (y - tall) / height, SIDE / width, tall / height])
+        axes.set_axis_off()
+        scale, box = Normalize(0, looked.max() or 1), (0, 1, 0, 1)
+        if picture is not None:
+            axes.imshow(np.asarray(picture) / 255, extent=box, aspect="auto")
+        colours = BLUES if picture is None else OVER
+        smooth = "nearest" if picture is None else "bilinear"
+        axes.imshow(looked, cmap=colours, norm=scale, extent=box, aspect="auto", interpolation=smooth)
+    return figure

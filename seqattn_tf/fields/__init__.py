@@ -1,0 +1,8 @@
+"""What goes into a model: one raw input each, in plain Python here and inside a graph in `fields.graph`."""
+
+from seqattn_tf.fields.base import Field
+from seqattn_tf.fields.image import Image
+from seqattn_tf.fields.lines import Lines
+from seqattn_tf.fields.text import Text
+
+__all__ = ["Field", "Image", "Lines", "Text"]

@@ -1,0 +1,90 @@
+"""The contract of a field: one raw input of a model, in plain Python, so that a device can import it."""
+
+import abc
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from seqattn_tf.named import Named
+
+if TYPE_CHECKING:
+    from seqattn_tf.fields.graph.base import GraphField
+
+
+class Field(Named, abc.ABC):
+    """One raw input: what a person or a program gives, and the arrays that a network reads.
+
+    A field names itself, and says which input of the page draws it (`kind`). `in_graph` gives its twin, which does the
+    same to a batch of strings inside a TensorFlow graph; a test holds the two together.
+
+    Attributes:
+        limit: the most places of a value; more is refused.
+    """
+
+    registry: ClassVar[dict[str, type]] = {}
+    kind: ClassVar[str] = "text"
+    limit: int
+
+    @abc.abstractmethod
+    def arrays(self, value: Any) -> dict[str, np.ndarray]:
+        """What a network reads of one value, by part.
+
+        Raises:
+            ValueError: the value is too long, broken, or of another kind.
+        """
+
+    def places(self, value: Any, level: str = "") -> tuple[str, ...]:
+        """What attention may point at, at a level of the value where it has several; none of a grid."""
+        return ()
+
+    def picture(self, value: Any) -> np.ndarray | None:
+        """What a look over a grid is drawn over, `[y, x, 3]` from 0 to 255; None where there is nothing to see."""
+        return None
+
+    @abc.abstractmethod
+    def made_up(self, count: int, seed: int = 0) -> list[str | bytes]:
+        """Values nobody has seen, the same for the same seed: to verify with, and to warm up."""
+
+    def odd(self) -> list[str | bytes]:
+        """Values at the edges of what may come: to verify with, as well."""
+        return []
+
+    def raw(self, value: Any) -> bytes:
+        """A value as it is sent.
+
+        Raises:
+            ValueError: it is neither text nor bytes, nor something with a method `read` that gives bytes.
+        """
+        if isinstance(value, str):
+            return value.encode("utf-8", "replace")
+        if hasattr(value, "read"):
+            value = value.read()
+        if not isinstance(value, bytes):
+            raise ValueError(f"expected text or bytes. Received: {value!r:.80}")
+        return value
+
+    @abc.abstractmethod
+    def get_config(self) -> dict[str, Any]:
+        """Constructor arguments, as JSON holds them."""
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> "Field":
+        """The field of these constructor arguments."""
+        return cls(**config)
+
+    @abc.abstractmethod
+    def in_graph(self, name: str) -> "GraphField":
+        """The twin, for the input of this name; needs TensorFlow."""
+
+
+def save_fields(fields: Mapping[str, Field]) -> list[dict[str, Any]]:
+    """Fields by name as JSON holds them, in their order."""
+    return [
+        {"name": name, "field": field.name_in_registry, "config": field.get_config()} for name, field in fields.items()
+    ]
+
+
+def load_fields(saved: Iterable[Mapping[str, Any]]) -> dict[str, Field]:
+    """The fields that `save_fields` described."""
+    return {entry["name"]: Field.member(entry["field"]).from_config(entry["config"]) for entry in saved}

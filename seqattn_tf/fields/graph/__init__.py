@@ -1,0 +1,1 @@
+"""Fields inside a TensorFlow graph, the twins of those in `fields`."""

@@ -1,0 +1,64 @@
+"""The contract of a field inside a TensorFlow graph."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from seqattn_tf.column import Column, Raw
+from seqattn_tf.fields.base import Field
+
+Tensors = dict[str, tf.Tensor]
+
+
+class Reading(NamedTuple):
+    """A batch of one input."""
+
+    tensors: Tensors  # what a network reads, by part
+    places: Tensors  # strings `[batch, places]` by level, empty ones after the last; none of a grid
+
+
+class GraphField(tf.Module):
+    """What a `Field` does, to a batch of strings in a graph.
+
+    A subclass gives `tensors` and `read`; where a client may send tensors instead of strings in another form than the
+    network reads (ids need their lengths, as servers pad with anything), also `wire`, `to_wire` and `from_wire`.
+
+    Args:
+        field: the twin.
+        name: of the input, for messages.
+
+    Attributes:
+        tensors: specs of what a network reads, by part.
+    """
+
+    tensors: dict[str, tf.TensorSpec]
+
+    def __init__(self, field: Field, name: str) -> None:
+        super().__init__()
+        self.field, self.input_name = field, name
+
+    def read(self, raw: tf.Tensor) -> Reading:
+        """Strings `[batch]` to tensors and places; what is too long or broken is refused: INVALID_ARGUMENT."""
+        raise NotImplementedError
+
+    def encode(self, raw: tf.Tensor) -> Tensors:
+        """The tensors alone."""
+        return self.read(raw).tensors
+
+    def column(self, values: Sequence[Any]) -> Column:
+        """The input of many examples, encoded batch by batch."""
+        return Raw([value if hasattr(value, "read") else self.field.raw(value) for value in values], self.encode)
+
+    @property
+    def wire(self) -> dict[str, tf.TensorSpec]:
+        """Specs of what a client may send, by part."""
+        return self.tensors
+
+    def to_wire(self, raw: tf.Tensor) -> Tensors:
+        """What a client would send for these strings."""
+        return self.encode(raw)
+
+    def from_wire(self, sent: Tensors) -> Tensors:
+        """What a network reads of what a client sent, its limits checked."""
+        return sent

@@ -1,0 +1,73 @@
+"""Pictures as pixels, in the graph; the size is read from the header before anything is decoded."""
+
+from typing import Any
+
+import tensorflow as tf
+
+from seqattn_tf.fields.graph.base import GraphField, Reading
+from seqattn_tf.fields.image import BMP, FORMATS, JPEG, PNG
+
+AT_ONCE = 16  # pictures of a batch that are decoded at the same time
+
+
+class GraphImage(GraphField):
+    """The twin of `Image`."""
+
+    def __init__(self, field: Any, name: str) -> None:
+        super().__init__(field, name)
+        self.tensors = {"pixels": tf.TensorSpec([None, field.height, field.width, 3], tf.float32)}
+
+    def read(self, raw: tf.Tensor) -> Reading:
+        """Pixels; a grid has no places with names."""
+        shape = [self.field.height, self.field.width, 3]
+        made = {"fn_output_signature": tf.TensorSpec(shape, tf.float32)}
+        if not tf.executing_eagerly():
+            made["parallel_iterations"] = AT_ONCE
+        found = tf.map_fn(self._pixels, raw, **made)
+        return Reading({"pixels": found}, {})
+
+    def _pixels(self, data: tf.Tensor) -> tf.Tensor:
+        height, width = self._size(data)
+        message = f"{self.input_name}: expected a picture of at most {self.field.limit} pixels, received"
+        small = tf.cast(height, tf.int64) * tf.cast(width, tf.int64) <= self.field.limit
+        with tf.control_dependencies([tf.debugging.Assert(small, [message, width, "x", height])]):
+            data = tf.identity(data)
+        pixels = tf.cond(  # the accurate way is that of other readers, Pillow's among them
+            self._begins(data, JPEG),
+            lambda: tf.io.decode_jpeg(data, channels=3, dct_method="INTEGER_ACCURATE"),
+            lambda: tf.ensure_shape(tf.io.decode_image(data, channels=3, expand_animations=False), [None, None, 3]),
+        )
+        pixels = tf.cast(pixels, tf.float32)
+        down, across = shares(tf.shape(pixels)[0], self.field.height), shares(tf.shape(pixels)[1], self.field.width)
+        return tf.einsum("hxc,wx->hwc", tf.einsum("hy,yxc->hxc", down, pixels), across)
+
+    @staticmethod
+    def _begins(data: tf.Tensor, mark: bytes) -> tf.Tensor:
+        return tf.strings.substr(data, 0, tf.minimum(len(mark), tf.strings.length(data))) == mark
+
+    def _size(self, data: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Height and width, as the header says."""
+        jpeg, png, bmp = (self._begins(data, mark) for mark in (JPEG, PNG, BMP))
+
+        def two(start: int, little: bool) -> tf.Tensor:
+            head = tf.strings.substr(tf.strings.join([data, b"\0" * (start + 8)]), start, 8)
+            return tf.abs(tf.io.decode_raw(head, tf.int32, little_endian=little))
+
+        message = f"{self.input_name}: expected {FORMATS}, received other bytes:"
+        with tf.control_dependencies([tf.debugging.Assert(jpeg | png | bmp, [message, tf.strings.length(data)])]):
+            data = tf.identity(data)
+        size = tf.cond(
+            jpeg,
+            lambda: tf.image.extract_jpeg_shape(data)[:2],
+            lambda: tf.where(png, two(16, False), two(18, True))[::-1],
+        )
+        return size[0], size[1]
+
+
+def shares(given: tf.Tensor, wanted: int) -> tf.Tensor:
+    """The same as `fields.image.shares`, for a size that the graph does not know."""
+    scale = tf.cast(given, tf.float32) / wanted
+    centres = (tf.range(wanted, dtype=tf.float32) + 0.5) * scale - 0.5
+    distances = tf.abs(tf.range(tf.cast(given, tf.float32)) - centres[:, None]) / tf.maximum(scale, 1)
+    weights = tf.maximum(1 - distances, 0)
+    return weights / tf.reduce_sum(weights, axis=1, keepdims=True)

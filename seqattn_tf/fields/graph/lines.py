@@ -1,0 +1,33 @@
+"""Texts of several lines as ids, in the graph."""
+
+import tensorflow as tf
+
+from seqattn_tf.fields.graph.base import Reading
+from seqattn_tf.fields.graph.text import GraphText
+from seqattn_tf.text.lines import BREAK, MARK
+from seqattn_tf.text.rules import SPACES
+
+
+class GraphLines(GraphText):
+    """The twin of `Lines`."""
+
+    def _lines(self, raw: tf.Tensor) -> tf.RaggedTensor:
+        """The lines of each text: `[batch] -> [batch, (lines)]`."""
+        texts = tf.strings.unicode_transcode(raw, "UTF-8", "UTF-8", errors="replace")
+        texts = tf.strings.regex_replace(texts, BREAK, MARK)
+        return tf.strings.split(tf.strings.regex_replace(texts, f"^[{SPACES}]+|[{SPACES}]+$", ""), MARK)
+
+    def _tokens(self, lines: tf.RaggedTensor) -> tf.Tensor:
+        cut = self.tokenizer.cut(lines.flat_values)  # [all lines, (symbols)]
+        marked = tf.concat([tf.fill([cut.nrows(), 1], MARK), cut], axis=1)
+        rows = tf.RaggedTensor.from_row_splits(marked, lines.row_splits).merge_dims(1, 2)
+        return rows[:, 1:].to_tensor("")
+
+    def tokens(self, raw: tf.Tensor) -> tf.Tensor:
+        """The symbols of all lines of each text, and the marks between them."""
+        return self._tokens(self._lines(raw))
+
+    def read(self, raw: tf.Tensor) -> Reading:
+        """Ids; symbols and lines as places."""
+        tensors, places = super().read(raw)
+        return Reading(tensors, {**places, "lines": self._lines(raw).to_tensor("")})

@@ -1,0 +1,109 @@
+"""A picture, from the bytes of its file."""
+
+import io
+import random
+import struct
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqattn_tf.fields.base import Field
+from seqattn_tf.named import checked_count
+
+if TYPE_CHECKING:
+    from seqattn_tf.fields.graph.image import GraphImage
+
+LARGEST = 1 << 25  # pixels: 100 MB when decoded
+JPEG, PNG, BMP = b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"BM"  # how the files begin
+FORMATS = "a JPEG, PNG or BMP picture"
+
+
+class Image(Field):
+    """One picture as red, green and blue from 0 to 255, shrunk or stretched to one size.
+
+    Args:
+        height, width: of what the network sees.
+        limit: pictures with more pixels are refused before they are decoded.
+
+    >>> image = Image(2, 3)
+    >>> [picture] = image.made_up(1)
+    >>> image.arrays(picture)["pixels"].shape
+    (2, 3, 3)
+    """
+
+    name_in_registry = "image"
+    kind = "image"
+
+    def __init__(self, height: int, width: int, limit: int = LARGEST) -> None:
+        self.height, self.width = checked_count("height", height), checked_count("width", width)
+        self.limit = checked_count("limit", limit)
+
+    def arrays(self, value: Any) -> dict[str, np.ndarray]:
+        """The pixels: `[height, width, 3]`."""
+        pixels = self.picture(value)
+        down, across = shares(pixels.shape[0], self.height), shares(pixels.shape[1], self.width)
+        return {"pixels": np.einsum("hy,yxc,wx->hwc", down, pixels.astype(np.float32), across, optimize=True)}
+
+    def picture(self, value: Any) -> np.ndarray:
+        """The picture as it is: `[y, x, 3]`."""
+        from PIL import Image as Pillow
+
+        data = self.raw(value)
+        if not data.startswith((JPEG, PNG, BMP)):
+            raise ValueError(f"expected {FORMATS}. Received: bytes that begin with {data[:8]!r}")
+        try:
+            with Pillow.open(io.BytesIO(data), formats=("JPEG", "PNG", "BMP")) as picture:
+                if picture.width * picture.height > self.limit:
+                    size = f"{picture.width} x {picture.height}"
+                    raise TooLarge(f"expected a picture of at most {self.limit} pixels. Received: {size}")
+                deep = picture.mode.startswith("I")  # 16 bits, which Pillow would cut off at 255
+                pixels = np.asarray(picture, np.float32) // 256 if deep else np.asarray(picture.convert("RGB"))
+        except TooLarge:
+            raise
+        except (OSError, ValueError, SyntaxError, Pillow.DecompressionBombError) as error:
+            raise ValueError(f"expected {FORMATS}. Received: a broken one: {error}") from None
+        return np.repeat(pixels[:, :, None], 3, axis=2) if pixels.ndim == 2 else pixels
+
+    def made_up(self, count: int, seed: int = 0) -> list[str | bytes]:
+        """Noise of a few sizes, as PNG."""
+        generator = random.Random(seed)
+        return [png(generator, generator.randint(1, 40), generator.randint(1, 40)) for _ in range(count)]
+
+    def get_config(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        return {"height": self.height, "width": self.width, "limit": self.limit}
+
+    def in_graph(self, name: str) -> "GraphImage":
+        """The twin."""
+        from seqattn_tf.fields.graph.image import GraphImage
+
+        return GraphImage(self, name)
+
+
+class TooLarge(ValueError):
+    """A picture that is not decoded."""
+
+
+def shares(given: int, wanted: int) -> np.ndarray:
+    """How much of each given row goes into each wanted row: a triangle over those near it, `[wanted, given]`.
+
+    >>> shares(4, 2).round(3).tolist()
+    [[0.429, 0.429, 0.143, 0.0], [0.0, 0.143, 0.429, 0.429]]
+    """
+    scale = np.float32(given) / np.float32(wanted)
+    centres = (np.arange(wanted, dtype=np.float32) + 0.5) * scale - 0.5
+    distances = np.abs(np.arange(given, dtype=np.float32) - centres[:, None]) / np.maximum(scale, 1)
+    weights = np.maximum(1 - distances, 0)
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def png(generator: random.Random, height: int, width: int) -> bytes:
+    """A picture of noise as the bytes of a PNG file."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    rows = b"".join(b"\0" + generator.randbytes(3 * width) for _ in range(height))
+    return PNG + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")

@@ -1,0 +1,66 @@
+"""A story, a document or a dialog: one text, a sentence or a turn a line."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from seqattn_tf.fields.text import Text
+from seqattn_tf.text import lines
+
+if TYPE_CHECKING:
+    from seqattn_tf.fields.graph.lines import GraphLines
+
+
+class Lines(Text):
+    """One text of several lines, as the ids of its symbols with a mark between two lines; blank lines are nothing.
+
+    A value may also be a list of its lines. Attention may point at symbols, or at the level `lines`.
+
+    >>> from seqattn_tf.text import SymbolRules
+    >>> story = Lines(SymbolRules(("\\n", "a", "b"), "spaces"))
+    >>> story.arrays(["a b", "a"])["ids"].tolist(), story.places("a b\\na", "lines")
+    ([4, 5, 3, 4], ('a b', 'a'))
+    """
+
+    name_in_registry = "lines"
+    kind = "lines"
+    by_lines = True
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """What an encoder of lines needs to know.
+
+        Raises:
+            ValueError: the vocabulary has no mark: no text it was learned from has two lines.
+        """
+        if lines.MARK not in self.rules.ids:
+            raise ValueError("lines: expected texts of several lines to learn from. Received: none with two")
+        return {**super().sizes, "mark": self.rules.ids[lines.MARK]}
+
+    def raw(self, value: Any) -> bytes:
+        """A text, or a list of lines."""
+        if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+            value = lines.MARK.join(self.text(line) for line in value)
+        return super().raw(value)
+
+    def tokens(self, value: Any) -> list[str]:
+        """The symbols of all lines, and the marks between them."""
+        return lines.tokens(self.rules, self.text(value))
+
+    def places(self, value: Any, level: str = "") -> tuple[str, ...]:
+        """The symbols with the marks, or the lines."""
+        if level == "lines":
+            return tuple(line for line in lines.split_lines(self.text(value)) if line)
+        return super().places(value)
+
+    def made_up(self, count: int, seed: int = 0) -> list[str | bytes]:
+        """Texts of one to three lines, as long as texts of one line are."""
+        symbols = [symbol for symbol in self.rules.symbols if symbol != lines.MARK]
+        flat = Text(type(self.rules)(tuple(symbols), self.rules.split), max(self.limit // 4, 1))
+        parts = flat.made_up(3 * count, seed)
+        return ["\n".join(parts[3 * i : 3 * i + 1 + i % 3]) for i in range(count)]
+
+    def in_graph(self, name: str) -> "GraphLines":
+        """The twin."""
+        from seqattn_tf.fields.graph.lines import GraphLines
+
+        return GraphLines(self, name)

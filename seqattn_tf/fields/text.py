@@ -1,0 +1,101 @@
+"""A text, read as symbols."""
+
+import random
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqattn_tf.fields.base import Field
+from seqattn_tf.named import checked_count
+from seqattn_tf.text.cut import Stretches, Texts, learn
+from seqattn_tf.text.rules import SymbolRules
+
+if TYPE_CHECKING:
+    from seqattn_tf.fields.graph.text import GraphText
+
+MADE_UP = 12  # symbols of a made-up text, at most
+
+
+class Text(Field):
+    """One text, as the ids of its symbols.
+
+    Args:
+        rules: how text becomes symbols.
+        limit: texts with more symbols are refused.
+
+    >>> text = Text(SymbolRules(("a", "b")))
+    >>> text.arrays("ba")["ids"].tolist(), text.places("ba")
+    ([4, 3], ('b', 'a'))
+    """
+
+    name_in_registry = "text"
+    by_lines = False
+
+    def __init__(self, rules: SymbolRules, limit: int = 64) -> None:
+        self.rules, self.limit = rules, checked_count("limit", limit)
+
+    @classmethod
+    def learn(
+        cls, texts: Iterable[str], *, limit: int = 64, split: str = "characters", fold: bool | str = False, **least: int
+    ) -> "Text":
+        """The field whose vocabulary comes from texts; `vocabulary` and `least` limit it, see `text.learn`."""
+        return cls(learn(texts, split, fold, by_lines=cls.by_lines, **least), limit)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """What an encoder of symbols needs to know."""
+        return {"vocabulary": self.rules.size}
+
+    def text(self, value: Any) -> str:
+        """The value as text, what is no UTF-8 replaced."""
+        return self.raw(value).decode("utf-8", "replace")
+
+    def tokens(self, value: Any) -> list[str]:
+        """The symbols of a value, known or not."""
+        return self.rules.tokens(self.text(value))
+
+    def arrays(self, value: Any) -> dict[str, np.ndarray]:
+        """The ids: `[symbols]`."""
+        tokens = self.tokens(value)
+        if len(tokens) > self.limit:
+            raise ValueError(f"expected at most {self.limit} symbols. Received: {len(tokens)}")
+        return {"ids": np.array([self.rules.ids.get(token, self.rules.default) for token in tokens], np.int32)}
+
+    def places(self, value: Any, level: str = "") -> tuple[str, ...]:
+        """The symbols."""
+        return tuple(self.tokens(value))
+
+    def stretches(self, texts: Iterable[str]) -> Stretches:
+        """The ids of many texts; `Texts` are cut once for all that is asked of them."""
+        return Texts.of(texts).cut(self.rules.split, self.rules.fold, self.by_lines).encode(self.rules)
+
+    def made_up(self, count: int, seed: int = 0) -> list[str | bytes]:
+        """Texts of 1 to 12 of the symbols.
+
+        >>> Text(SymbolRules(("a",))).made_up(2, seed=1)
+        ['aaa', 'aa']
+        """
+        generator = random.Random(seed)
+        ids, longest = range(len(self.rules.special), self.rules.size), min(MADE_UP, self.limit)
+        return [self.rules.decode(generator.choices(ids, k=generator.randint(1, longest))) for _ in range(count)]
+
+    def odd(self) -> list[str | bytes]:
+        """Nothing, what is in no vocabulary, what is no UTF-8, and as much as there may be."""
+        longest = [self.rules.decode([len(self.rules.special)] * self.limit)] if self.rules.symbols else []
+        return ["", "\ue000", b"\xff", *longest]
+
+    def get_config(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        return {"limit": self.limit, "rules": self.rules.get_config()}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> "Text":
+        """The field of these constructor arguments."""
+        return cls(SymbolRules.from_config(config["rules"]), config["limit"])
+
+    def in_graph(self, name: str) -> "GraphText":
+        """The twin."""
+        from seqattn_tf.fields.graph.text import GraphText
+
+        return GraphText(self, name)

@@ -1,0 +1,102 @@
+"""What a model is asked, as people write it: rows, each a value or a mapping by the names of the inputs.
+
+Plain Python: models, clients and devices without TensorFlow read rows the same way.
+"""
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+
+def columns(rows: Sequence[Any], names: Sequence[str]) -> dict[str, list[str | bytes]]:
+    r"""One list for each input, with a value for each row.
+
+    A value is a string, or bytes, or a list of strings, which is one text with a line for each. Lone surrogates are
+    replaced; bytes are left as they are.
+
+    Args:
+        rows: mappings from the name of an input to its value, or bare values where there is one input.
+        names: the inputs of the model.
+
+    Raises:
+        ValueError: a row is incomplete, has an input that is unknown or a value of another type, or is a bare value
+            though there are several inputs; or the rows are of both forms.
+
+    >>> columns(["hello", b"\xff"], ["text"])
+    {'text': ['hello', b'\xff']}
+    >>> columns([{"question": "Where is it?", "story": ["It fell.", "It rolled away."]}], ["story", "question"])
+    {'story': ['It fell.\nIt rolled away.'], 'question': ['Where is it?']}
+    >>> columns([{"premise": "It rains."}], ["premise", "hypothesis"])
+    Traceback (most recent call last):
+    ValueError: rows: expected premise, hypothesis in each. Received: no hypothesis in row 0
+    """
+    if not names:
+        raise ValueError("names: expected at least one input. Received: none")
+    rows = as_rows(rows)
+    named = [isinstance(row, Mapping) for row in rows]
+    if len(names) > 1 and not all(named):
+        bare = rows[named.index(False)]
+        raise ValueError(f"rows: expected mappings with {', '.join(names)}. Received: {bare!r:.80}")
+    if any(named) and not all(named):
+        raise ValueError(f"rows: expected mappings only or bare values only. Received: {rows!r:.80}")
+    if not all(named):
+        return {names[0]: [_value(row, names[0], place) for place, row in enumerate(rows)]}
+    for place, row in enumerate(rows):
+        _check_names(row, names, place)
+    return {name: [_value(row[name], name, place) for place, row in enumerate(rows)] for name in names}
+
+
+def as_rows(rows: Iterable[Any]) -> list[Any]:
+    """The rows as a list; a single row or anything else is refused.
+
+    >>> as_rows(("hello", "world"))
+    ['hello', 'world']
+    """
+    if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
+        raise ValueError(f"rows: expected a list of rows. Received: {rows!r:.80}")
+    return list(rows)
+
+
+def _check_names(row: Mapping[str, Any], names: Sequence[str], place: int) -> None:
+    wanted = f"rows: expected {', '.join(names)} in each"
+    if missing := [name for name in names if name not in row]:
+        raise ValueError(f"{wanted}. Received: no {', '.join(missing)} in row {place}")
+    if unknown := [str(name) for name in row if name not in names]:
+        raise ValueError(f"{wanted}. Received: {', '.join(unknown)} in row {place}")
+
+
+def _value(value: Any, name: str, place: int) -> str | bytes:
+    if isinstance(value, bytes):
+        return bytes(value)
+    lines = [value] if isinstance(value, str) else value
+    if not isinstance(lines, list | tuple) or not all(isinstance(line, str) for line in lines):
+        raise ValueError(
+            f"rows: expected a string, bytes or a list of strings as {name}. Received: {value!r:.80} in row {place}"
+        )
+    if not isinstance(value, str) and any("\n" in line for line in lines):
+        raise ValueError(f"rows: expected one line in each string of {name}. Received: {value!r:.80} in row {place}")
+    return "\n".join(lines).encode("utf-8", "replace").decode("utf-8")
+
+
+def to_json(row: Mapping[str, str | bytes]) -> dict[str, Any]:
+    r"""A row as JSON holds it: text as it is, bytes that are none as TF Serving's REST has them.
+
+    >>> to_json({"text": b"caf\xc3\xa9", "image": b"\xff\xd8"})
+    {'text': 'café', 'image': {'b64': '/9g='}}
+    """
+    found: dict[str, Any] = {}
+    for name, value in row.items():
+        try:
+            found[name] = value if isinstance(value, str) else value.decode()
+        except UnicodeDecodeError:
+            found[name] = {"b64": base64.b64encode(value).decode("ascii")}
+    return found
+
+
+def from_json(row: Mapping[str, Any]) -> dict[str, str | bytes]:
+    r"""The row that `to_json` wrote.
+
+    >>> from_json({"image": {"b64": "/9g="}})
+    {'image': b'\xff\xd8'}
+    """
+    return {name: value if isinstance(value, str) else base64.b64decode(value["b64"]) for name, value in row.items()}

@@ -1,0 +1,93 @@
+"""The contract of a target inside a TensorFlow graph: what is learned from, what is found, what is said."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from seqattn_tf.column import Column, Padded, Whole
+from seqattn_tf.targets.base import Target
+from seqattn_tf.targets.graph.loss import MaskedCrossEntropy
+
+Tensors = dict[str, tf.Tensor]
+
+
+class GraphTarget(tf.Module):
+    """What a `Target` does, to batches in a graph.
+
+    A subclass gives `texts` and `tokens`, and `decide` where a network's outputs are enough to find an answer.
+
+    Args:
+        target: the twin.
+
+    Attributes:
+        padding: what stands after the last number of a right answer.
+        first: the least number of a right answer.
+    """
+
+    padding = -1
+    first = 0
+
+    def __init__(self, target: Target) -> None:
+        super().__init__()
+        self.target = target
+
+    # Learning
+
+    def column(self, values: Sequence[Any]) -> Column:
+        """The right answers of many examples.
+
+        Raises:
+            ValueError: one of them cannot be said.
+        """
+        [name] = self.target.names
+        try:
+            arrays = [self.target.arrays(value)[name] for value in values]
+        except ValueError as error:
+            raise ValueError(f"target: {error}") from None
+        if not arrays or not arrays[0].ndim:
+            return Whole({name: np.array(arrays)})
+        starts = np.concatenate([[0], np.cumsum([len(array) for array in arrays])])
+        return Padded(name, np.concatenate(arrays), starts, padding=self.padding)
+
+    def teach(self, rows: Tensors) -> Tensors:
+        """What a network is shown of the right answers while it learns; nothing, where it answers at once."""
+        return {}
+
+    def right(self, rows: Tensors) -> tf.Tensor:
+        """What the loss compares a network's outputs with."""
+        [name] = self.target.names
+        return rows[name]
+
+    def loss(self, label_smoothing: float = 0.0) -> keras.losses.Loss:
+        """What training minimises."""
+        return MaskedCrossEntropy(label_smoothing, first=self.first, padding=self.padding)
+
+    # Answering
+
+    def decide(self, outputs: tf.Tensor, mask: tf.Tensor | None = None) -> Tensors:
+        """What is found in a network's outputs; `mask [batch, places]` says which places are read."""
+        raise NotImplementedError(f"{type(self.target).__name__}: found by a search, not in outputs alone")
+
+    def texts(self, found: Tensors) -> tf.Tensor:
+        """The text of each answer: `[batch, answers]`."""
+        raise NotImplementedError
+
+    def tokens(self, found: Tensors) -> tf.Tensor:
+        """The tokens of the best answers: `[batch, tokens]`, empty strings after the last."""
+        raise NotImplementedError
+
+    def say(self, found: Tensors) -> Tensors:
+        """`text`, `score`, `alternatives`, `alternative_scores` and `tokens` of what was found."""
+        scores = found["scores"]
+        real = scores > -float("inf")
+        texts = tf.where(real, self.texts(found), "")
+        return {
+            "text": texts[:, 0],
+            "score": scores[:, 0],
+            "alternatives": texts[:, 1:],
+            "alternative_scores": scores[:, 1:],
+            "tokens": tf.where(real[:, :1], self.tokens(found), ""),
+        }

@@ -1,0 +1,51 @@
+"""Heads: for each word the word that it depends on."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqattn_tf.targets.base import Target
+from seqattn_tf.targets.tags import listed
+
+if TYPE_CHECKING:
+    from seqattn_tf.targets.graph.heads import GraphHeads
+
+NONE = -1  # after the last word
+
+
+class Heads(Target):
+    """A head for each word, counted from 1, and 0 for the root; found are `heads [batch, answers, words]`, -1 after the
+    last.
+
+    >>> import numpy as np
+    >>> Heads().say_row({"heads": np.array([[2, 0, 2, -1]]), "scores": np.array([-0.5])})["text"]
+    '2 0 2'
+    """
+
+    name_in_registry = "heads"
+    names = ("heads",)
+
+    def arrays(self, value: str | Sequence[int]) -> dict[str, np.ndarray]:
+        """The heads: `[words]`."""
+        try:
+            heads = np.array([int(head) for head in listed(value)], np.int32)
+        except (TypeError, ValueError):
+            raise ValueError(f"expected whole numbers. Received: {value!r:.80}") from None
+        if ((heads < 0) | (heads > len(heads))).any():
+            raise ValueError(f"expected heads from 0 to the {len(heads)} words there are. Received: {value!r:.80}")
+        return {"heads": heads}
+
+    def tokens(self, found: Mapping[str, np.ndarray], answer: int) -> list[str]:
+        """The heads, as numbers."""
+        return [str(head) for head in found["heads"][answer].tolist() if head != NONE]
+
+    def get_config(self) -> dict[str, Any]:
+        """Constructor arguments: none."""
+        return {}
+
+    def in_graph(self) -> "GraphHeads":
+        """The twin."""
+        from seqattn_tf.targets.graph.heads import GraphHeads
+
+        return GraphHeads(self)

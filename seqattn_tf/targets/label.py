@@ -1,0 +1,70 @@
+"""A label: one of a few names."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqattn_tf.targets.base import Target, checked_names
+
+if TYPE_CHECKING:
+    from seqattn_tf.targets.graph.label import GraphLabel
+
+
+class Label(Target):
+    """One of some labels; found are `labels [batch, answers]`, their places, and all others are alternatives.
+
+    Args:
+        labels: their names.
+
+    >>> import numpy as np
+    >>> Label(("no", "yes")).say_row({"labels": np.array([1, 0]), "scores": np.array([-0.1, -2.3])})
+    {'text': 'yes', 'score': -0.1, 'alternatives': (('no', -2.3),), 'tokens': ('yes',)}
+    """
+
+    name_in_registry = "label"
+    names = ("labels",)
+
+    def __init__(self, labels: Sequence[str]) -> None:
+        self.labels = checked_names("labels", labels)
+
+    @classmethod
+    def learn(cls, values: Iterable[str]) -> "Label":
+        """The target whose labels are those of the values, in order."""
+        return cls(sorted(set(values)))
+
+    @property
+    def size(self) -> int:
+        """Numbers that a network gives for a row."""
+        return len(self.labels)
+
+    def arrays(self, value: Any) -> dict[str, np.ndarray]:
+        """The place of the label: `[]`."""
+        if value not in self.labels:
+            raise ValueError(f"expected a label among {list(self.labels)[:20]}. Received: {value!r:.80}")
+        return {"labels": np.array(self.labels.index(value), np.int32)}
+
+    def tokens(self, found: Mapping[str, np.ndarray], answer: int) -> list[str]:
+        """The label, as one token."""
+        return [self.labels[int(found["labels"][answer])]]
+
+    def text(self, tokens: Sequence[str]) -> str:
+        """The label itself."""
+        return "".join(tokens)
+
+    def draw_progress(self, tokens: Sequence[str], outputs: np.ndarray, title: str) -> Any:
+        """The probability of each label after each token, from a network's outputs `[tokens, labels]`."""
+        from seqattn_tf.explain import draw_alignment
+
+        shares = np.exp(outputs - outputs.max(axis=1, keepdims=True, initial=-np.inf))
+        return draw_alignment((shares / shares.sum(axis=1, keepdims=True)).T, tokens, self.labels, title=title)
+
+    def get_config(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        return {"labels": list(self.labels)}
+
+    def in_graph(self) -> "GraphLabel":
+        """The twin."""
+        from seqattn_tf.targets.graph.label import GraphLabel
+
+        return GraphLabel(self)

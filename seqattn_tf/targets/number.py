@@ -1,0 +1,64 @@
+"""A whole number."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqattn_tf.targets.base import Target
+
+if TYPE_CHECKING:
+    from seqattn_tf.targets.graph.number import GraphNumber
+
+LARGEST = 999_999_936.0  # that is said: a larger one is no whole number in 32 bits
+
+
+class Number(Target):
+    """A whole number; found are `numbers [batch, 1]`, which are rounded when they are said.
+
+    Its score is 0: the model does not say how sure it is.
+
+    >>> import numpy as np
+    >>> Number().say_row({"numbers": np.array([-7.6]), "scores": np.array([0.0])})["text"]
+    '-8'
+    """
+
+    name_in_registry = "number"
+    names = ("numbers",)
+    size = 1  # numbers that a network gives for a row
+
+    def arrays(self, value: Any) -> dict[str, np.ndarray]:
+        """The number: `[]`."""
+        try:
+            number = np.array(float(value), np.float32)
+        except (TypeError, ValueError):
+            number = np.array(np.nan)
+        if not np.isfinite(number):
+            raise ValueError(f"expected a number. Received: {value!r:.80}")
+        return {"numbers": number}
+
+    def tokens(self, found: Mapping[str, np.ndarray], answer: int) -> list[str]:
+        """The number, as one token."""
+        number = np.float32(found["numbers"][answer])
+        number = np.clip(np.round(number), -LARGEST, LARGEST) if number == number else 0.0
+        return [str(int(number))]
+
+    def text(self, tokens: Sequence[str]) -> str:
+        """The number itself."""
+        return "".join(tokens)
+
+    def draw_progress(self, tokens: Sequence[str], outputs: np.ndarray, title: str) -> Any:
+        """The number after each token, from a network's outputs `[tokens, 1]`."""
+        from seqattn_tf.explain import draw_running
+
+        return draw_running(tokens, outputs[:, 0], title=title)
+
+    def get_config(self) -> dict[str, Any]:
+        """Constructor arguments: none."""
+        return {}
+
+    def in_graph(self) -> "GraphNumber":
+        """The twin."""
+        from seqattn_tf.targets.graph.number import GraphNumber
+
+        return GraphNumber(self)

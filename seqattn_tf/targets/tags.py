@@ -1,0 +1,67 @@
+"""Tags: a name for each place of what was read."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqattn_tf.targets.base import Target, checked_names
+
+if TYPE_CHECKING:
+    from seqattn_tf.targets.graph.tags import GraphTags
+
+
+class Tags(Target):
+    """A tag for each place; found are `tags [batch, answers, places]`: 1 for the first tag, 0 after the last place.
+
+    Args:
+        tags: their names, without spaces: the text of an answer has spaces between the tags.
+
+    >>> import numpy as np
+    >>> Tags(("D", "N")).say_row({"tags": np.array([[1, 2, 0]]), "scores": np.array([-0.5])})["text"]
+    'D N'
+    """
+
+    name_in_registry = "tags"
+    names = ("tags",)
+
+    def __init__(self, tags: Sequence[str]) -> None:
+        self.tags = checked_names("tags", tags)
+        if spaced := [tag for tag in self.tags if tag.split() != [tag]]:
+            raise ValueError(f"tags: expected names without spaces. Received: {spaced}")
+        self.numbers = {tag: number for number, tag in enumerate(self.tags, 1)}
+
+    @classmethod
+    def learn(cls, values: Iterable[str | Sequence[str]]) -> "Tags":
+        """The target whose tags are those of the values, in order."""
+        return cls(sorted({tag for value in values for tag in listed(value)}))
+
+    @property
+    def size(self) -> int:
+        """Numbers that a network gives for a place."""
+        return len(self.tags)
+
+    def arrays(self, value: str | Sequence[str]) -> dict[str, np.ndarray]:
+        """The numbers of the tags: `[places]`."""
+        if unknown := [tag for tag in listed(value) if tag not in self.numbers]:
+            raise ValueError(f"expected tags among {list(self.tags)[:20]}. Received: {unknown[0]!r}")
+        return {"tags": np.array([self.numbers[tag] for tag in listed(value)], np.int32)}
+
+    def tokens(self, found: Mapping[str, np.ndarray], answer: int) -> list[str]:
+        """The tags."""
+        return [self.tags[number - 1] for number in found["tags"][answer].tolist() if number]
+
+    def get_config(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        return {"tags": list(self.tags)}
+
+    def in_graph(self) -> "GraphTags":
+        """The twin."""
+        from seqattn_tf.targets.graph.tags import GraphTags
+
+        return GraphTags(self)
+
+
+def listed(value: str | Sequence[str]) -> list[str]:
+    """Tags in a text with spaces between them, or in a list."""
+    return value.split() if isinstance(value, str) else list(value)

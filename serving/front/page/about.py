@@ -1,0 +1,97 @@
+"""What the page tells of a version: what the model does, what it takes, and examples, as its manifest says.
+
+The manifest is optional, and may be anybody's: what is broken, very large or of another form counts as not there.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, TypedDict
+
+from tensorflow.core.protobuf import meta_graph_pb2
+
+from seqattn_tf.export import manifest
+from seqattn_tf.serving.api.json_values import is_base64
+from seqattn_tf.serving.models.servable import type_name
+
+EXTRA = "assets.extra"  # below the folder of a version
+LARGEST = 4_000_000  # bytes of a manifest that is read
+LONGEST = 500  # characters of a summary
+EXAMPLES, EXAMPLES_SIZE = 6, 300_000  # how many are sent, and how many characters of JSON they are together
+PLAIN = "text"  # the kind of an input of which nothing is said
+
+
+class About(TypedDict):
+    """What is told of a version."""
+
+    summary: str
+    inputs: list[dict[str, Any]]  # name, type, kind and limit of each, in the order in which they are asked for
+    examples: list[dict[str, Any]]  # values by input: strings or {"b64": ...}
+
+
+NOTHING = About(summary="", inputs=[], examples=[])
+
+
+def about(folder: Path | None, signature: meta_graph_pb2.SignatureDef) -> About:
+    """What is known of a version from its signature and, where there is one, its manifest."""
+    told = _read(folder)
+    kinds = _mapping(told.get("inputs"))
+    names = [name for name in kinds if name in signature.inputs]
+    names += sorted(name for name in signature.inputs if name not in kinds)
+    summary = told.get("summary")
+    return About(
+        summary=" ".join(summary.split())[:LONGEST] if isinstance(summary, str) else "",
+        inputs=[
+            {"name": name, "type": type_name(signature.inputs[name].dtype), **_input(_mapping(kinds.get(name)))}
+            for name in names
+        ],
+        examples=_examples(told.get("examples"), names),
+    )
+
+
+def _read(folder: Path | None) -> dict[str, Any]:
+    try:
+        path = folder / EXTRA if folder else None
+        if path is None or (path / manifest.FILE).stat().st_size > LARGEST:
+            return {}
+        return _mapping(manifest.read(path))
+    except (OSError, ValueError, RecursionError):
+        return {}
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _input(told: dict[str, Any]) -> dict[str, Any]:
+    kind, limit = told.get("kind"), told.get("limit")
+    return {
+        "kind": kind if isinstance(kind, str) else PLAIN,
+        "limit": limit if isinstance(limit, int) and limit is not True and limit > 0 else None,
+    }
+
+
+def _examples(told: Any, names: Iterable[str]) -> list[dict[str, Any]]:
+    """The first examples that have a value for each input and fit together into what is sent."""
+    kept, left = [], EXAMPLES_SIZE
+    for example in told if isinstance(told, list) else []:
+        values = _mapping(example)
+        if values.keys() != set(names) or not all(map(_is_value, values.values())):
+            continue
+        size = len(json.dumps(values))
+        if size <= left and len(kept) < EXAMPLES:
+            kept.append(values)
+            left -= size
+    return kept
+
+
+def _is_value(value: Any) -> bool:
+    if not is_base64(value):
+        return isinstance(value, str)
+    try:
+        return bool(base64.b64decode(value["b64"], validate=True))
+    except ValueError:
+        return False

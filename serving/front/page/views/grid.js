@@ -1,0 +1,86 @@
+// What each symbol looked at in a grid: the picture once for each, the weights over it as heat; and as a table.
+
+import { drawn, element, shade, showFile } from "../dom.js";
+import { legible, weightOf } from "../words.js";
+import { legend } from "./legend.js";
+import { inOrder, named, outputsOf, read, title } from "./looks.js";
+
+const FEW = 2; // looks so few are drawn large
+
+export const grid = {
+  shows: (outputs) => named(outputs, true).flatMap(outputsOf),
+  draw: (outputs, row, asked) =>
+    inOrder(named(outputs, true), asked).map((name) => figure(read(outputs, name, row, asked), asked[name])),
+};
+
+function figure(look, picture) {
+  const weights = look.out.map((_, index) => look.weights[index].map((line) => line.map((weight) => weight ?? 0)));
+  const largest = weights.flat(2).reduce((most, weight) => Math.max(most, weight), 0);
+  if (!largest) return element("p", { class: "quiet" }, nothing(look));
+  const top = Number(largest.toPrecision(2));
+  const reading = element("p", { class: "reading", role: "status" });
+  const images = picture instanceof Blob ? weights.map(() => element("img", { alt: "" })) : [];
+  const tiles = weights.map((each, index) => tile(look.out[index], each, top, images[index]));
+  const few = tiles.length <= FEW ? " few" : "";
+  const box = element("div", { class: `tiles${few}`, "aria-hidden": true }, ...tiles);
+  const node = element("figure", { class: "alignment" }, element("figcaption", {}, title(look)), box,
+    element("div", { class: "below" }, legend(top, images.length ? "ramp heat" : "ramp"), reading), table(look, weights));
+  follow(box, reading);
+  if (images.length) showFile(images, picture).then((shown) => shown || plain(node, images));
+  return node;
+}
+
+function tile(symbol, weights, top, image) {
+  const cells = weights.flatMap((line, y) => line.map((weight, x) => {
+    const where = place([y, x, weight], weights);
+    const cell = drawn("rect", { x, y, width: 1, height: 1, "data-reading": `${legible(symbol)} looked at ${where}` });
+    shade(cell, weight / top);
+    cell.style.setProperty("--share", weight / top);
+    return cell;
+  }));
+  const [height, width] = [weights.length, weights[0].length];
+  const heat = drawn("svg", { class: "heat", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none" }, ...cells);
+  return element("div", { class: "tile" },
+    element("div", { class: image ? "over picture" : "over" }, ...(image ? [image] : []), heat),
+    element("div", { class: "token", dir: "auto" }, legible(symbol)));
+}
+
+/** A file that the browser cannot show: the heat alone. */
+function plain(node, images) {
+  for (const image of images) image.parentNode.classList.remove("picture");
+  for (const image of images) image.remove();
+  node.querySelector(".ramp").classList.remove("heat");
+}
+
+/** Tells the weight under the pointer. */
+function follow(box, reading) {
+  const rest = "Point at a place to read its weight.";
+  reading.textContent = rest;
+  const point = ({ target }) => (reading.textContent = target.dataset.reading ?? rest);
+  for (const event of ["pointermove", "pointerdown"]) box.addEventListener(event, point);
+  box.addEventListener("pointerleave", () => (reading.textContent = rest));
+}
+
+function place([y, x, weight], weights) {
+  return `row ${y + 1} of ${weights.length}, column ${x + 1} of ${weights[0].length}, with weight ${weightOf(weight)}`;
+}
+
+function most(weights) {
+  const cells = weights.flatMap((line, y) => line.map((weight, x) => [y, x, weight]));
+  return cells.reduce((best, cell) => (cell[2] > best[2] ? cell : best));
+}
+
+function table({ out }, weights) {
+  const rows = weights.map((each, index) =>
+    element("tr", {}, element("th", { scope: "row", dir: "auto" }, legible(out[index])), element("td", {}, place(most(each), each))),
+  );
+  const head = ["symbol", "looked most at"].map((name) => element("th", { scope: "col" }, name));
+  return element("details", {}, element("summary", {}, "In words"),
+    element("table", {}, element("caption", { class: "unseen" }, "The place that each symbol looked at most"),
+      element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows)));
+}
+
+function nothing({ out, of }) {
+  const what = of || "the picture";
+  return out.length ? `This model does not look at ${what}.` : `Nothing was said, so nothing in ${what} was looked at.`;
+}

@@ -1,0 +1,94 @@
+"""Encoders of symbols: what they read, what they give, and where attention on them points."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from seqattn_tf.encoder import BidirectionalEncoder, Encoder, ForwardEncoder, LineEncoder, SummaryEncoder
+from seqattn_tf.encoder.turns import fold, unfold
+
+MARK = 9
+SOURCE = np.array([[3, 4, MARK, 5, 6, 0], [7, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0]], "int32")
+SIZES = {"vocabulary": 10, "units": 6, "embedding": 4, "cell": "lstm", "depth": 2, "dropout": 0.25, "reads": "story"}
+TENSORS = {"story_ids": tf.constant(SOURCE), "other_ids": tf.constant(SOURCE[:, :1])}
+
+
+def made():
+    yield BidirectionalEncoder(**SIZES)
+    yield ForwardEncoder(**SIZES)
+    yield LineEncoder(**SIZES, mark=MARK, lines=3, line_length=2)
+    yield SummaryEncoder(BidirectionalEncoder(**SIZES), every_step=True, dropout=0.5)
+    yield SummaryEncoder(ForwardEncoder(**SIZES), every_step=False)
+
+
+@pytest.mark.parametrize("encoder", list(made()), ids=lambda encoder: type(encoder).__name__)
+def test_every_encoder_keeps_the_contract(encoder):
+    read = encoder(TENSORS)
+    places = read.values.shape[1]
+    assert read.values.shape == (3, places, encoder.output_size)
+    assert (read.mask.shape, read.mask.dtype) == ((3, places), tf.bool)
+    assert read.summary.shape == (3, encoder.summary_size)
+    assert encoder.reads == "story"
+    assert encoder.places_read(TENSORS).numpy().tolist() == [5, 1, 0]
+    assert not read.mask[2].numpy().any()  # nothing to read is nothing to look at
+    if encoder.looked_at:
+        weights = encoder.at_places(tf.cast(read.mask, tf.float32)[:, None], TENSORS)
+        assert weights.shape == (3, 1, 6)
+        assert weights.numpy()[1, 0].tolist() == [1, 0, 0, 0, 0, 0]
+    again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(encoder))
+    assert again.get_config() == encoder.get_config()
+    again(TENSORS)
+    again.set_weights(encoder.get_weights())
+    np.testing.assert_allclose(again(TENSORS).values, read.values, atol=1e-6)
+    trained = encoder(TENSORS, training=True)
+    assert not np.allclose(trained.values, read.values)  # dropout
+
+
+@pytest.mark.parametrize("encoder", [BidirectionalEncoder(10, 6), LineEncoder(10, MARK, units=6)])
+def test_padding_changes_nothing(encoder):
+    read, padded = (encoder({"text_ids": tf.constant(np.pad(SOURCE, [[0, 0], [0, n]]))}) for n in (0, 4))
+    places = tf.shape(read.values)[1]
+    np.testing.assert_allclose(padded.summary, read.summary, atol=1e-6)
+    np.testing.assert_allclose(padded.values[:, :places], read.values, atol=1e-6)
+    assert not padded.mask[:, places:].numpy().any()
+
+
+def test_what_one_step_sees_of_a_summary():
+    encoder = BidirectionalEncoder(10, units=6)
+    encoder.build()
+    tensors = {"text_ids": tf.constant(SOURCE)}
+    for every_step in (True, False):
+        read = SummaryEncoder(encoder, every_step)(tensors)
+        assert read.mask.numpy()[:, 0].tolist() == [every_step, every_step, False]
+        np.testing.assert_allclose(read.values[:, 0], encoder(tensors).summary, atol=1e-6)
+
+
+def test_turns_are_folded_and_weights_find_their_way_back():
+    turns = fold(tf.constant(SOURCE), MARK, turns=2)
+    assert turns.ids.numpy().tolist() == [[[3, 4], [5, 6]], [[0, 0], [7, 0]], [[0, 0], [0, 0]]]
+    weights = tf.reshape(tf.range(12.0), [3, 1, 4])
+    assert unfold(weights, turns.places).numpy()[0, 0].tolist() == [0, 1, 0, 2, 3, 0]
+    assert unfold(weights, turns.places).numpy()[1, 0].tolist() == [6, 0, 0, 0, 0, 0]
+    cut = fold(tf.constant(SOURCE), MARK, turns=1, symbols=1)  # the last turn, its first symbol
+    assert cut.ids.numpy().tolist() == [[[5]], [[7]], [[0]]]
+    assert fold(tf.zeros([0, 4], tf.int32), MARK, turns=2).ids.shape == (0, 2, 1)
+    assert fold(tf.zeros([2, 0], tf.int32), MARK, turns=2).ids.shape == (2, 2, 1)
+
+
+def test_lines_are_read_one_by_one():
+    """What stands in one line does not change how the symbols of an earlier one are read by the inner network."""
+    encoder = LineEncoder(10, MARK, lines=3, units=6, embedding=4)
+    one, other = (
+        encoder({"text_ids": tf.constant([[3, 4, MARK, *end]])}).values.numpy()[0] for end in ([5, 6], [7, 8])
+    )
+    np.testing.assert_allclose(one[2:4, :12], other[2:4, :12], atol=1e-6)
+    assert not np.allclose(one[4:6, :12], other[4:6, :12])
+
+
+def test_encoders_are_found_by_name():
+    assert isinstance(Encoder.get("forward", vocabulary=5), ForwardEncoder)
+    assert {Encoder.member(name).takes for name in ("bidirectional", "forward")} == {"text"}
+    assert Encoder.member("hierarchical").takes == "lines"
+    with pytest.raises(ValueError, match="mark: expected a positive integer"):
+        Encoder.get("hierarchical", vocabulary=5, mark=0)

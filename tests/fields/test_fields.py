@@ -1,0 +1,200 @@
+"""Every field: its plain half and its twin in the graph read the same, refuse the same, and come back from JSON."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from PIL import Image as Pillow
+from support.strangers import Date
+
+from seqattn_tf.fields import Field, Image, Lines, Text
+from seqattn_tf.fields.base import load_fields, save_fields
+from seqattn_tf.fields.image import shares
+from seqattn_tf.text import SymbolRules, Texts
+
+WORDS = SymbolRules(("the", "cat", "sat", "\n"), split="spaces", unknown=True)
+
+
+def picture(mode="RGB", kind="PNG", size=(37, 50), **how):
+    noise = np.random.default_rng(0).integers(0, 256, (8, 8, 3), dtype=np.uint8)
+    smooth = Pillow.fromarray(noise).resize(size[::-1], Pillow.Resampling.BICUBIC)
+    data = io.BytesIO()
+    smooth.convert(mode).save(data, kind, **how)
+    return data.getvalue()
+
+
+def deep():
+    data = io.BytesIO()
+    Pillow.fromarray((np.arange(81).reshape(9, 9) * 809).astype(np.uint16)).save(data, "PNG")
+    return data.getvalue()
+
+
+PICTURES = [
+    *(picture(mode) for mode in ("RGB", "L", "RGBA", "P", "LA", "1")),
+    *(picture(mode, "JPEG") for mode in ("RGB", "L", "CMYK")),
+    picture("RGB", "JPEG", progressive=True, quality=50),
+    picture("RGB", "BMP"),
+    picture(size=(1, 1)),
+    picture(size=(3, 200)),
+    deep(),
+]
+TEXTS = ["the cat", "", "  ", "a dog sat", "the\tcat \n sat", b"\xff the", "\ue000"]
+STORIES = ["the cat\nsat", "", "\n\n", "the", " the \r\n\r\n cat\n", "a\vb\n\n\nsat dog", b"\xff\nthe"]
+VALUES = {
+    "text": (Text(WORDS, 6), TEXTS),
+    "letters": (Text(SymbolRules(tuple("abc"), fold=True), 6), ["aB\u00e1", "", "xyz", "c"]),
+    "lines": (Lines(WORDS, 6), STORIES),
+    "image": (Image(14, 10), PICTURES),
+    "date": (Date(), ["2024-02-29", "1999-12-31"]),
+}
+
+
+@pytest.fixture(params=VALUES)
+def case(request):
+    return VALUES[request.param]
+
+
+def read(field, values):
+    return tf.function(field.in_graph("it").read)(tf.constant([field.raw(value) for value in values]))
+
+
+def test_both_halves_read_the_same(case):
+    field, values = case
+    tensors, places = read(field, values)
+    specs = field.in_graph("it").tensors
+    assert specs.keys() == tensors.keys()
+    for part, spec in specs.items():
+        assert spec.is_compatible_with(tensors[part])
+    for row, value in enumerate(values):
+        for part, array in field.arrays(value).items():
+            found = tensors[part][row].numpy()
+            inside = tuple(slice(size) for size in array.shape)
+            np.testing.assert_allclose(found[inside], array, atol=1e-3)
+            assert array.dtype == found.dtype
+            assert not found[array.shape[0] :].any()  # padding
+        for level, names in places.items():
+            named = [name.decode() for name in names[row].numpy() if name]
+            assert named == list(field.places(value, level))
+
+
+def test_both_halves_agree_on_what_is_made_up_and_odd(case):
+    field, _ = case
+    made = field.made_up(30, seed=1)
+    assert made == field.made_up(30, seed=1) != field.made_up(30, seed=2)
+    values = [*made, *field.odd()]
+    tensors, _ = read(field, values)
+    for row, value in enumerate(values):
+        for part, array in field.arrays(value).items():
+            np.testing.assert_allclose(tensors[part][row].numpy()[: array.shape[0]], array, atol=1e-3)
+
+
+def test_it_comes_back_from_json(case):
+    field, values = case
+    [again] = load_fields(json.loads(json.dumps(save_fields({"it": field})))).values()
+    assert type(again) is type(field)
+    assert again.get_config() == field.get_config()
+    for one, other in zip(field.arrays(values[0]).values(), again.arrays(values[0]).values(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_what_goes_by_wire_is_what_is_read(case):
+    field, values = case
+    graph = field.in_graph("it")
+    raw = tf.constant([field.raw(value) for value in values])
+    sent = graph.to_wire(raw)
+    assert sent.keys() == graph.wire.keys()
+    for part, tensor in graph.from_wire(sent).items():
+        np.testing.assert_array_equal(tensor, graph.encode(raw)[part])
+
+
+def test_a_column_gives_what_is_read(case):
+    field, values = case
+    graph = field.in_graph("it")
+    texts = [value for value in values if isinstance(value, str)] or values
+    column = graph.column(Texts(texts) if isinstance(texts[0], str) else texts)
+    order = [len(texts) - 1, 0]
+    expected = graph.encode(tf.constant([field.raw(texts[i]) for i in order]))
+    assert len(column.lengths) == len(texts)
+    for part, tensor in column.rows(tf.constant(order)).items():
+        np.testing.assert_allclose(tensor, expected[part], atol=1e-6)
+
+
+REFUSED = [
+    ("text", ["the " * 7], "at most 6 symbols"),
+    ("lines", ["the\ncat\nsat\nsat"], "at most 6 symbols"),
+    ("image", [b""], "a JPEG, PNG or BMP picture"),
+    ("image", [b"GIF89a" + bytes(20)], "a JPEG, PNG or BMP picture"),
+    ("image", [picture()[:60]], ""),
+    ("image", [picture("RGB", "JPEG")[:100]], ""),
+    ("date", ["2024-13-01"], "YYYY-MM-DD"),
+]
+
+
+@pytest.mark.parametrize(("kind", "values", "words"), REFUSED)
+def test_both_halves_refuse_the_same(kind, values, words):
+    field, good = VALUES[kind]
+    with pytest.raises(ValueError, match=f"^expected .*{words}"):
+        field.arrays(values[0])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"it: expected {words}" if words else ""):
+        read(field, [good[0], *values])
+
+
+def test_a_large_picture_is_refused_before_it_is_decoded():
+    """By what its header says: the rest of the file is missing, and nobody gets that far."""
+    field = Image(4, 4, limit=100)
+    for data in (picture(), picture("RGB", "JPEG"), picture("RGB", "BMP")):
+        head = data[: len(data) * 3 // 4]
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"it: expected a picture of at most 100 pixels"):
+            read(field, [head])
+        with pytest.raises(ValueError, match=r"expected a picture of at most 100 pixels\. Received: 50 x 37"):
+            field.arrays(data)
+    wide = bytearray(picture())
+    wide[16:24] = (2**31 - 1).to_bytes(4, "big") * 2  # no product of the two fits 32 bits
+    with pytest.raises(tf.errors.InvalidArgumentError, match="expected a picture of at most"):
+        read(Image(4, 4), [bytes(wide)])
+
+
+def test_shrinking_keeps_the_mean_and_growing_keeps_the_corners():
+    assert np.allclose(shares(50, 7).sum(axis=1), 1)
+    np.testing.assert_allclose(shares(5, 5), np.eye(5), atol=1e-6)
+    grey = np.full([9, 4, 3], 77, np.uint8)
+    data = io.BytesIO()
+    Pillow.fromarray(grey).save(data, "PNG")
+    assert Image(3, 11).arrays(data.getvalue())["pixels"] == pytest.approx(77)
+    outside = Pillow.fromarray(np.asarray(Pillow.open(io.BytesIO(picture())))).resize(
+        (10, 14), Pillow.Resampling.BILINEAR
+    )
+    np.testing.assert_allclose(Image(14, 10).arrays(picture())["pixels"], np.asarray(outside, np.float32), atol=1.01)
+
+
+def test_lengths_decide_and_padding_does_not():
+    """A server pads a batch with anything."""
+    graph = Text(WORDS, 6).in_graph("text")
+    sent = {"ids": tf.constant([[4, 5, 4, 4], [6, 6, 6, 6]]), "lengths": tf.constant([2, 4])}
+    assert graph.from_wire(sent)["ids"].numpy().tolist() == [[4, 5, 0, 0], [6, 6, 6, 6]]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="text_ids: expected at most 6 symbols"):
+        graph.from_wire({"ids": tf.ones([1, 7], tf.int32), "lengths": tf.constant([7])})
+
+
+def test_lines_may_be_a_list_and_need_their_mark():
+    field = Lines(WORDS)
+    assert field.raw(["the cat", b"sat"]) == b"the cat\nsat"
+    assert field.sizes == {"vocabulary": WORDS.size, "mark": WORDS.ids["\n"]}
+    with pytest.raises(ValueError, match="expected texts of several lines to learn from"):
+        _ = Lines(SymbolRules(("a",))).sizes
+    learned = Lines.learn(["a b\nb", "b"], split="spaces")
+    assert set(learned.rules.symbols) == {"a", "b", "\n"}
+
+
+def test_wrong_values_and_names():
+    with pytest.raises(ValueError, match=r"expected text or bytes\. Received: 3"):
+        Text(WORDS).raw(3)
+    with pytest.raises(ValueError, match="field: expected one of"):
+        load_fields([{"name": "x", "field": "smell", "config": {}}])
+    with pytest.raises(ValueError, match="limit: expected a positive integer"):
+        Text(WORDS, 0)
+    with pytest.raises(ValueError, match="height: expected a positive integer"):
+        Image(0, 3)
+    assert {"text", "lines", "image", "date"} <= Field.registry.keys()

@@ -1,0 +1,74 @@
+"""What the page tells of a version, by its manifest or without."""
+
+import json
+
+import pytest
+from tensorflow.core.framework import types_pb2
+from tensorflow.core.protobuf import meta_graph_pb2
+
+from seqattn_tf.export.manifest import FILE
+from seqattn_tf.serving.front.page.about import EXAMPLES, EXAMPLES_SIZE, EXTRA, LARGEST, about
+
+STRING = meta_graph_pb2.TensorInfo(dtype=types_pb2.DT_STRING)
+PAIR = meta_graph_pb2.SignatureDef(inputs={"a": STRING, "b": STRING})
+BARE = [{"name": name, "type": "string", "kind": "text", "limit": None} for name in "ab"]
+NONE = {"summary": "", "inputs": BARE, "examples": []}
+
+
+@pytest.fixture
+def told(tmp_path):
+    """What is told of a version with this manifest."""
+    (tmp_path / EXTRA).mkdir()
+
+    def told(manifest):
+        text = manifest if isinstance(manifest, str) else json.dumps(manifest)
+        (tmp_path / EXTRA / FILE).write_text(text)
+        return about(tmp_path, PAIR)
+
+    return told
+
+
+def test_without_a_manifest_or_a_folder(tmp_path):
+    assert about(tmp_path, PAIR) == about(None, PAIR) == NONE
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        "",
+        "{",
+        "[" * 100_000,
+        "[]",
+        "null",
+        '"text"',
+        "{}",
+        json.dumps({"summary": "x" * LARGEST}),
+        {"summary": 3, "inputs": ["a"], "examples": {"a": "x"}},
+        {"inputs": {"a": "text", "c": {"kind": "image"}, "b": {"kind": 3, "limit": "4"}}, "examples": [[], None, {}]},
+        {"inputs": {"a": {"limit": -1}, "b": {"limit": True}}, "examples": [{"a": "x", "b": 3}, {"a": "x"}]},
+        {"examples": [{"a": "x", "b": {"b64": "!"}}, {"a": "x", "b": {"b64": "YQ==", "more": ""}}]},
+    ],
+    ids=lambda manifest: str(manifest)[:20],
+)
+def test_what_is_broken_huge_or_of_another_form_counts_as_not_there(told, manifest):
+    assert told(manifest) == NONE
+
+
+def test_bytes_that_are_no_text(tmp_path):
+    (tmp_path / EXTRA).mkdir()
+    (tmp_path / EXTRA / FILE).write_bytes(b"\xff\xfe{}")
+    assert about(tmp_path, PAIR) == NONE
+
+
+def test_inputs_come_in_the_order_of_the_manifest(told):
+    found = told({"summary": " Does\nthis. ", "inputs": {"b": {"kind": "image", "limit": 5}}})
+    assert found["summary"] == "Does this."
+    assert found["inputs"] == [{"name": "b", "type": "string", "kind": "image", "limit": 5}, BARE[0]]
+    assert [item["name"] for item in told({"inputs": {"b": {}, "a": {}}})["inputs"]] == ["b", "a"]
+
+
+def test_examples_are_few_and_small(told):
+    small = [{"a": str(n), "b": {"b64": "YQ=="}} for n in range(EXAMPLES + 3)]
+    assert told({"examples": small})["examples"] == small[:EXAMPLES]
+    large = [{"a": "x" * (EXAMPLES_SIZE // 2), "b": str(n)} for n in range(3)]
+    assert told({"examples": [*large, small[0]]})["examples"] == [large[0], small[0]]

