@@ -133,4 +133,5 @@ def learn(
     else:
         ranked = sorted(counts, key=lambda symbol: (-counts[symbol], symbol))
         symbols = [symbol for symbol in ranked if counts[symbol] >= least][: vocabulary or None]
+        symbols += [lines.MARK] if by_lines and lines.MARK in counts and lines.MARK not in symbols else []
     return SymbolRules(tuple(symbols), split, fold, unknown=split == "subwords" or len(symbols) < len(counts))

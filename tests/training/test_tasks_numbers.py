@@ -41,12 +41,14 @@ def test_numbers_and_labels_are_told_apart():
 
 
 def test_a_named_cell_has_its_own_sizes():
-    assert NumberSettings(task="sum").shape == ADDS
-    assert NumberSettings(task="parity").shape == FLIPS
-    settings = NumberSettings(task="sum", cell="lstm", units=5, embedding=3, depth=2)
-    model = NumberTask().build(settings, numbers.load("sum", train=50, held=5).at_most(0).train)
-    expected = {"units": 5, "embedding": 3, "cell": "lstm", "activation": "tanh", "depth": 2, "outputs": 1}
-    assert expected.items() <= model.network.get_config().items()
+    def built(**settings):
+        train = numbers.load(settings["task"], train=50, held=5).at_most(0).train
+        return NumberTask().build(NumberSettings(**settings), train).network.get_config().items()
+
+    assert ADDS.items() <= built(task="sum")
+    assert FLIPS.items() <= built(task="parity")
+    own = {"units": 5, "embedding": 3, "cell": "lstm", "activation": "sigmoid", "depth": 2}
+    assert {**own, "outputs": 1}.items() <= built(task="sum", **own)
 
 
 def test_faults_are_said():

@@ -46,6 +46,8 @@ def in_tar(path: Path) -> dict[str, Stored]:
         last = members[-1].name if members else "its beginning"
         raise ValueError(f"{path}: expected a whole tar. Received: one that breaks off after {last}")
     found: dict[str, tarfile.TarInfo] = {}
+    if sparse := [member.name for member in members if member.issparse()]:
+        raise ValueError(f"{path}: expected files as they are. Received: {sparse[0]} with holes")
     for member in filter(tarfile.TarInfo.isfile, members):
         other = found.setdefault(Path(member.name).name, member)
         if other.name != member.name:

@@ -11,6 +11,7 @@ import tensorflow as tf
 from tqdm import tqdm
 
 from seqattn_tf.answer import Answer
+from seqattn_tf.column import Column
 from seqattn_tf.models import Model
 from seqattn_tf.text import SymbolRules
 from seqattn_tf.training.data import Example, Examples, Splits
@@ -124,9 +125,9 @@ class Task:
         """Everything that a training needs."""
         return Training(self, settings, self.build(settings, splits.train), splits)
 
-    def columns(self, model: Model, examples: Examples) -> Columns:
-        """The examples as the network learns from them."""
-        return Columns.of(model, examples)
+    def inputs(self, model: Model, examples: Examples) -> dict[str, Column]:
+        """What goes in of the examples, as the network learns from it."""
+        return {name: field.column(examples.inputs(name)) for name, field in model.in_graph.items()}
 
     def most_said(self, model: Model) -> int | None:
         """How long a target may be to be learned; None for any length."""
@@ -172,7 +173,7 @@ class Training:
         self.task, self.settings, self.model, self.splits = task, settings, model, splits
         for name, part in (("development", splits.dev), ("test", splits.test)):
             self._refuse_long(name, part)
-        self.columns = task.columns(model, splits.train)
+        self.columns = Columns(task.inputs(model, splits.train), model.says.column(splits.train.targets), model.says)
         self.rows = self._usable()
         if not len(self.rows):
             raise ValueError(
@@ -184,7 +185,7 @@ class Training:
         task.check(self)
 
     def _refuse_long(self, name: str, part: Examples) -> None:
-        for given, column in self.task.columns(self.model, part).inputs.items():
+        for given, column in self.task.inputs(self.model, part).items():
             limit, longest = self.model.inputs[given].limit, int(column.lengths.max(initial=0))
             if longest > limit:
                 value = part[int(column.lengths.argmax())].inputs[given]

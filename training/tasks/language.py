@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import tensorflow as tf
 
+from seqattn_tf.column import Column
 from seqattn_tf.fields import Text
 from seqattn_tf.models import LanguageModel, LanguageNetwork
 from seqattn_tf.named import arguments_of
@@ -15,7 +16,6 @@ from seqattn_tf.targets.graph.symbols import SHIFTED
 from seqattn_tf.text import learn
 from seqattn_tf.text.rules import BEGIN
 from seqattn_tf.training.data import Example, Examples, Splits
-from seqattn_tf.training.data.batches import Columns
 from seqattn_tf.training.ngrams import KneserNey
 from seqattn_tf.training.tasks.base import Report, Settings, Task, Training, folded, refuse_few
 
@@ -78,9 +78,9 @@ class LanguageTask(Task):
         kind = Stream if self.window else Training
         return kind(self, settings, self.build(settings, splits.train), splits)
 
-    def columns(self, model: LanguageModel, examples: Examples) -> Columns:
-        """Targets alone."""
-        return Columns({}, model.says.column(examples.targets), model.says)
+    def inputs(self, model: LanguageModel, examples: Examples) -> dict[str, Column]:
+        """Nothing: a text is learned from as a target."""
+        return {}
 
     def most_said(self, model: LanguageModel) -> int | None:
         """A text that can be gone on from can be learned; one in stretches has any length."""

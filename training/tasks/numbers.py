@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from seqattn_tf.fields import Text
 from seqattn_tf.models import Reader, ReaderNetwork
+from seqattn_tf.named import arguments_of
 from seqattn_tf.targets import Label, Number
 from seqattn_tf.training.data import Example, Examples
 from seqattn_tf.training.data.numbers import TASKS
@@ -35,12 +36,6 @@ class NumberSettings(Settings):
             raise ValueError(f"task: expected one of {sorted(TASKS)}. Received: {self.task!r}")
         self._refuse_less(1, "examples", "longest", "max_source")
 
-    @property
-    def shape(self) -> dict[str, object]:
-        """Arguments of the network."""
-        named = {name: getattr(self, name) for name in ("units", "embedding", "cell", "activation")}
-        return SOLVES.get((self.cell, self.task), named)
-
 
 @dataclasses.dataclass(frozen=True)
 class NumberTask(Task):
@@ -60,7 +55,7 @@ class NumberTask(Task):
         source = Text.learn(train.inputs("text"), split="spaces", limit=settings.max_source)
         whole = all(target.removeprefix("-").isdecimal() for target in train.targets)
         target = Number() if whole else Label.learn(train.targets)
-        sizes = {"depth": settings.depth, "dropout": settings.dropout, **settings.shape}
+        sizes = {**arguments_of(ReaderNetwork, settings), **SOLVES.get((settings.cell, settings.task), {})}
         return Reader(ReaderNetwork(source.rules.size, target.size, **sizes), {"text": source}, target)
 
     def measure(
