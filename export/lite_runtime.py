@@ -4,6 +4,7 @@ model = LiteModel("models/pronounce/1/assets.extra/lite")
 model.answer(["hello"])[0].text
 """
 
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ FILE = "model.tflite"
 
 
 class LiteModel:
-    """Answers like the Keras model, one row after the other.
+    """Answers like the Keras model, one row after the other. Safe in threads.
 
     Args:
         folder: the `lite` folder of an export, or a copy of it.
@@ -39,6 +40,7 @@ class LiteModel:
         folder = Path(folder)
         self.manifest = manifest.read(folder)
         self.inputs, self.target = load_assets(folder)
+        self.lock = threading.Lock()
         try:
             self.interpreter = Interpreter(str(folder / FILE), num_threads=threads)
             self.run = self.interpreter.get_signature_runner("tensors")
@@ -63,7 +65,8 @@ class LiteModel:
                 raise ValueError(f"{name}: {error}") from None
             fed.update({f"{name}_{part}": _at_least_one(array)[None] for part, array in arrays.items()})
         try:
-            found = {name: _infinite(value[0]) for name, value in self.run(**fed).items()}
+            with self.lock:  # an interpreter answers one question at a time
+                found = {name: _infinite(value[0]) for name, value in self.run(**fed).items()}
         except RuntimeError as error:
             raise ValueError(f"row: expected one that this model can read. Received: {row!r:.80}, {error}") from None
         said = self.target.say_row(found)
@@ -71,8 +74,17 @@ class LiteModel:
             look: self._look(look, looks, found[look + ATTENTION], row, said["tokens"])
             for look, looks in self.manifest["looks"].items()
         }
-        used = {"scores", *self.target.names, *(look + ATTENTION for look in looks)}
-        return Answer(**said, looks=looks, parts={name: v for name, v in found.items() if name not in used})
+        parts = {}
+        for part, axes in self.manifest["parts"].items():
+            sizes = [self._count(axis, row, said["tokens"]) for axis in axes]
+            parts[part] = found[part][tuple(map(slice, sizes))]
+        return Answer(**said, looks=looks, parts=parts)
+
+    def _count(self, axis: str, row: Mapping[str, Any], tokens: tuple[str, ...]) -> int | None:
+        """How much of an axis of a part is no padding; None for all of it."""
+        if not axis:
+            return None
+        return len(tokens if axis == "tokens" else self._places(axis, row))
 
     def _look(
         self, look: str, looks: str | list[str], weights: np.ndarray, row: Mapping[str, Any], tokens: tuple[str, ...]

@@ -28,6 +28,7 @@ def describe(model: Model, record: dict[str, Any]) -> dict[str, Any]:
         },
         "target": model.target.name_in_registry,
         "looks": dict(model.looks),
+        "parts": dict(model.parts),
         "examples": record.get("examples", []),
         "record": without_examples(record),
         "made": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),

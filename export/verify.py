@@ -1,7 +1,8 @@
 """Whether two answers are the same: text, score, alternatives, tokens, looks and parts. And rows to ask for them."""
 
+import contextlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -52,8 +53,15 @@ def rows_to_verify(inputs: Mapping[str, Field], record: Mapping[str, Any], count
     made = {name: field.made_up(count, seed) for seed, (name, field) in enumerate(inputs.items())}
     rows = [dict(zip(made, values, strict=True)) for values in zip(*made.values(), strict=True)]
     odd = [{**rows[0], name: value} for name, field in inputs.items() for value in field.odd()]
-    examples = [from_json(example) for example in record.get("examples", ()) if example.keys() == inputs.keys()]
-    return rows + odd + examples
+    return rows + odd + list(_examples(record.get("examples"), inputs))
+
+
+def _examples(told: Any, inputs: Mapping[str, Field]) -> Iterator[dict[str, str | bytes]]:
+    """Those examples that have a value for each input; what else a record may hold is passed over."""
+    for example in told if isinstance(told, list) else []:
+        if isinstance(example, dict) and example.keys() == inputs.keys():
+            with contextlib.suppress(ValueError, TypeError, KeyError):
+                yield from_json(example)
 
 
 def least_agreeing(share: float, count: int) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 NAMES = ("text", "score", "alternatives", "alternative_scores", "tokens")  # outputs that every model has
 ATTENTION, ROWS, PLACES = "_attention", "_rows", "_places"  # what the outputs of a look end in
+SHAPE = "_shape"  # what the output ends in that says how much of a part is no padding
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +44,7 @@ class Answer:
         scores = map(float, outputs["alternative_scores"][row])
         others = zip(map(_text, outputs["alternatives"][row]), scores, strict=True)
         looks = {name.removesuffix(ATTENTION) for name in outputs if name.endswith(ATTENTION)}
+        looks = {name for name in looks if name + ROWS in outputs}
         of_looks = {name + end for name in looks for end in (ATTENTION, ROWS, PLACES)}
         return cls(
             text=_text(outputs["text"][row]),
@@ -50,7 +52,11 @@ class Answer:
             alternatives=tuple((text, score) for text, score in others if score > -math.inf),
             tokens=_texts(outputs["tokens"][row]),
             looks={name: _look(outputs, name, row) for name in sorted(looks)},
-            parts={name: values[row] for name, values in outputs.items() if name not in {*NAMES, *of_looks}},
+            parts={
+                name: _part(outputs, name, row)
+                for name in outputs
+                if name not in {*NAMES, *of_looks} and not (name.endswith(SHAPE) and name[: -len(SHAPE)] in outputs)
+            },
         )
 
 
@@ -60,6 +66,11 @@ def _look(outputs: Mapping[str, np.ndarray], name: str, row: int) -> Look:
         return Look(weights[: len(rows)], rows)
     places = _texts(outputs[name + PLACES][row])
     return Look(weights[: len(rows), : len(places)], rows, places)
+
+
+def _part(outputs: Mapping[str, np.ndarray], name: str, row: int) -> Any:
+    sizes = outputs[name + SHAPE][row] if name + SHAPE in outputs else ()
+    return outputs[name][row][tuple(slice(int(size)) for size in sizes)] if len(sizes) else outputs[name][row]
 
 
 def _texts(values: Sequence[str | bytes]) -> tuple[str, ...]:

@@ -99,4 +99,7 @@ def from_json(row: Mapping[str, Any]) -> dict[str, str | bytes]:
     >>> from_json({"image": {"b64": "/9g="}})
     {'image': b'\xff\xd8'}
     """
-    return {name: value if isinstance(value, str) else base64.b64decode(value["b64"]) for name, value in row.items()}
+    return {
+        name: value if isinstance(value, str) else base64.b64decode(value["b64"], validate=True)
+        for name, value in row.items()
+    }

@@ -1,5 +1,6 @@
 """A training run: recipe and settings in, `runs/NAME/` with the best model and its record out."""
 
+import contextlib
 import dataclasses
 import platform
 from collections.abc import Iterator, Mapping
@@ -18,6 +19,7 @@ from seqattn_tf.training.data import Splits
 from seqattn_tf.training.progress import Progress
 from seqattn_tf.training.recipes import Recipe
 from seqattn_tf.training.tasks import Report, Settings, Training
+from seqattn_tf.training.tasks.base import refuse_unreadable
 
 SHOWN, MOST_SHOWN = 6, 50_000  # examples that a model carries, and the most bytes of a value of theirs
 
@@ -57,20 +59,32 @@ def train(recipe: Recipe, settings: Settings, folder: Path, data: str | Path | N
         model.save(folder, describe(recipe, training, figures, progress.seconds))
 
     if not progress.finished(settings.epochs, settings.patience):
-        model.network.fit(
-            training.batches(progress.epoch),
-            epochs=settings.epochs,
-            initial_epoch=progress.epoch,
-            steps_per_epoch=training.steps if task.ordered else None,
-            callbacks=[
-                Score(lambda: task.measure(quick, splits.dev).figures),
-                KeepBest(f"dev_{task.monitor}", settings.patience, save, progress, rising=task.rising),
-                ProgressBar(training.steps, settings.epochs, progress.epoch),
-            ],
-            shuffle=False,  # the dataset does it
-            verbose=0,
-        )
+        with _named_faults(training):
+            model.network.fit(
+                training.batches(progress.epoch),
+                epochs=settings.epochs,
+                initial_epoch=progress.epoch,
+                steps_per_epoch=training.steps if task.ordered else None,
+                callbacks=[
+                    Score(lambda: task.measure(quick, splits.dev).figures),
+                    KeepBest(f"dev_{task.monitor}", settings.patience, save, progress, rising=task.rising),
+                    ProgressBar(training.steps, settings.epochs, progress.epoch),
+                ],
+                shuffle=False,  # the dataset does it
+                verbose=0,
+            )
     return load(folder)
+
+
+@contextlib.contextmanager
+def _named_faults(training: Training) -> Iterator[None]:
+    """A value that no graph can read ends a training with the example it is of."""
+    try:
+        yield
+    except (tf.errors.InvalidArgumentError, tf.errors.UnknownError) as error:
+        refuse_unreadable(training.model, training.splits.train)
+        why = error.message.strip().splitlines()[-1]
+        raise ValueError(f"train: expected inputs and targets that fit together. Received: {why}") from error
 
 
 def _refuse_another_run(folder: Path, settings: Settings, splits: Splits) -> None:

@@ -21,6 +21,7 @@ from seqattn_tf.explain.sheet import (
 # Sizes in inches, fonts in points.
 SIDE, GAP, LABEL, SIZE = 1.35, 0.12, 0.24, 10
 ACROSS = 6  # maps in a row
+SHARP = 500  # pixels of a picture's longer side
 OVER = LinearSegmentedColormap.from_list("over", [(0.0, 0.0, 0.0, 0.65), (1.0, 1.0, 1.0, 0.0)])  # light where looked
 
 
@@ -43,6 +44,9 @@ def draw_grid(
         raise ValueError(f"weights: expected {expected}. Received: shape {weights.shape}")
     if not weights.size:
         return nothing(title)
+    if picture is not None:  # no more of it than can be seen
+        step = max(max(picture.shape[:2]) // SHARP, 1)
+        picture = np.asarray(picture)[::step, ::step]
     across = min(len(rows), ACROSS)
     down = math.ceil(len(rows) / across)
     tall = SIDE * weights.shape[1] / weights.shape[2] if picture is None else SIDE * picture.shape[0] / picture.shape[1]
@@ -60,7 +64,7 @@ def draw_grid(
         axes.set_axis_off()
         scale, box = Normalize(0, looked.max() or 1), (0, 1, 0, 1)
         if picture is not None:
-            axes.imshow(np.asarray(picture) / 255, extent=box, aspect="auto")
+            axes.imshow(picture / 255, extent=box, aspect="auto")
         colours = BLUES if picture is None else OVER
         smooth = "nearest" if picture is None else "bilinear"
         axes.imshow(looked, cmap=colours, norm=scale, extent=box, aspect="auto", interpolation=smooth)

@@ -50,7 +50,8 @@ class Field(Named, abc.ABC):
         """Values at the edges of what may come: to verify with, as well."""
         return []
 
-    def raw(self, value: Any) -> bytes:
+    @classmethod
+    def raw(cls, value: Any) -> bytes:
         """A value as it is sent.
 
         Raises:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 LARGEST = 1 << 25  # pixels: 100 MB when decoded
 JPEG, PNG, BMP = b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"BM"  # how the files begin
+BMP_BITS = 24  # of a pixel, at least: with fewer, TensorFlow takes the places of a palette for colours
 FORMATS = "a JPEG, PNG or BMP picture"
 
 
@@ -52,6 +53,8 @@ class Image(Field):
         data = self.raw(value)
         if not data.startswith((JPEG, PNG, BMP)):
             raise ValueError(f"expected {FORMATS}. Received: bytes that begin with {data[:8]!r}")
+        if data.startswith(BMP) and int.from_bytes(data[28:30], "little") < BMP_BITS:
+            raise ValueError(f"expected a BMP picture of {BMP_BITS} bits a pixel or more. Received: one of fewer")
         try:
             with Pillow.open(io.BytesIO(data), formats=("JPEG", "PNG", "BMP")) as picture:
                 if picture.width * picture.height > self.limit:

@@ -1,5 +1,6 @@
 """A story, a document or a dialog: one text, a sentence or a turn a line."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -36,10 +37,11 @@ class Lines(Text):
             raise ValueError("lines: expected texts of several lines to learn from. Received: none with two")
         return {**super().sizes, "mark": self.rules.ids[lines.MARK]}
 
-    def raw(self, value: Any) -> bytes:
+    @classmethod
+    def raw(cls, value: Any) -> bytes:
         """A text, or a list of lines."""
-        if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-            value = lines.MARK.join(self.text(line) for line in value)
+        if isinstance(value, Sequence) and not isinstance(value, str | bytes) and not hasattr(value, "read"):
+            value = lines.MARK.join(cls.text(line) for line in value)
         return super().raw(value)
 
     def tokens(self, value: Any) -> list[str]:
@@ -49,15 +51,16 @@ class Lines(Text):
     def places(self, value: Any, level: str = "") -> tuple[str, ...]:
         """The symbols with the marks, or the lines."""
         if level == "lines":
-            return tuple(line for line in lines.split_lines(self.text(value)) if line)
+            return tuple(lines.split_lines(self.text(value)))
         return super().places(value)
 
     def made_up(self, count: int, seed: int = 0) -> list[str | bytes]:
         """Texts of one to three lines, as long as texts of one line are."""
         symbols = [symbol for symbol in self.rules.symbols if symbol != lines.MARK]
-        flat = Text(type(self.rules)(tuple(symbols), self.rules.split), max(self.limit // 4, 1))
+        flat = Text(dataclasses.replace(self.rules, symbols=tuple(symbols)), max((self.limit - 2) // 3, 1))
         parts = flat.made_up(3 * count, seed)
-        return ["\n".join(parts[3 * i : 3 * i + 1 + i % 3]) for i in range(count)]
+        most = min(3, (self.limit + 1) // 2)  # a line of one symbol takes two, but for the last
+        return [lines.MARK.join(parts[3 * i : 3 * i + 1 + i % most]) for i in range(count)]
 
     def in_graph(self, name: str) -> "GraphLines":
         """The twin."""

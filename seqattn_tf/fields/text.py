@@ -9,7 +9,7 @@ import numpy as np
 from seqattn_tf.fields.base import Field
 from seqattn_tf.named import checked_count
 from seqattn_tf.text.cut import Stretches, Texts, learn
-from seqattn_tf.text.rules import SymbolRules
+from seqattn_tf.text.rules import JOINS, SymbolRules
 
 if TYPE_CHECKING:
     from seqattn_tf.fields.graph.text import GraphText
@@ -40,16 +40,22 @@ class Text(Field):
         cls, texts: Iterable[str], *, limit: int = 64, split: str = "characters", fold: bool | str = False, **least: int
     ) -> "Text":
         """The field whose vocabulary comes from texts; `vocabulary` and `least` limit it, see `text.learn`."""
-        return cls(learn(texts, split, fold, by_lines=cls.by_lines, **least), limit)
+        return cls(learn(cls.texts(texts), split, fold, by_lines=cls.by_lines, **least), limit)
 
     @property
     def sizes(self) -> dict[str, int]:
         """What an encoder of symbols needs to know."""
         return {"vocabulary": self.rules.size}
 
-    def text(self, value: Any) -> str:
+    @classmethod
+    def text(cls, value: Any) -> str:
         """The value as text, what is no UTF-8 replaced."""
-        return self.raw(value).decode("utf-8", "replace")
+        return cls.raw(value).decode("utf-8", "replace")
+
+    @classmethod
+    def texts(cls, values: Iterable[Any]) -> Texts:
+        """Values as texts; `Texts` are cut once for all that is asked of them."""
+        return values if isinstance(values, Texts) else Texts(map(cls.text, values))
 
     def tokens(self, value: Any) -> list[str]:
         """The symbols of a value, known or not."""
@@ -66,9 +72,9 @@ class Text(Field):
         """The symbols."""
         return tuple(self.tokens(value))
 
-    def stretches(self, texts: Iterable[str]) -> Stretches:
-        """The ids of many texts; `Texts` are cut once for all that is asked of them."""
-        return Texts.of(texts).cut(self.rules.split, self.rules.fold, self.by_lines).encode(self.rules)
+    def stretches(self, values: Iterable[Any]) -> Stretches:
+        """The ids of many values."""
+        return self.texts(values).cut(self.rules.split, self.rules.fold, self.by_lines).encode(self.rules)
 
     def made_up(self, count: int, seed: int = 0) -> list[str | bytes]:
         """Texts of 1 to 12 of the symbols.
@@ -78,12 +84,21 @@ class Text(Field):
         """
         generator = random.Random(seed)
         ids, longest = range(len(self.rules.special), self.rules.size), min(MADE_UP, self.limit)
-        return [self.rules.decode(generator.choices(ids, k=generator.randint(1, longest))) for _ in range(count)]
+        return [self._fitting(generator.choices(ids, k=generator.randint(1, longest))) for _ in range(count)]
+
+    def _fitting(self, ids: list[int]) -> str:
+        """The text of as many of the ids as fit: joined, pieces of words may be cut into more."""
+        while len(self.tokens(text := self.rules.decode(ids))) > self.limit:
+            ids = ids[:-1]
+        return text
 
     def odd(self) -> list[str | bytes]:
-        """Nothing, what is in no vocabulary, what is no UTF-8, and as much as there may be."""
-        longest = [self.rules.decode([len(self.rules.special)] * self.limit)] if self.rules.symbols else []
-        return ["", "\ue000", b"\xff", *longest]
+        """Nothing, what is in no vocabulary, alone and between others, what is no UTF-8, as much as there may be."""
+        unknown = "\ue000"
+        between = [JOINS[self.rules.split]([one, unknown, one]) for one in self.rules.symbols[:1]]
+        full = (self.rules.decode([i] * self.limit) for i in range(len(self.rules.special), self.rules.size))
+        longest = next((text for text in full if len(self.tokens(text)) == self.limit), "")
+        return ["", unknown, b"\xff", longest, *(text for text in between if len(self.tokens(text)) <= self.limit)]
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""

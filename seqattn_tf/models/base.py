@@ -3,6 +3,7 @@
 import inspect
 import json
 import os
+import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from seqattn_tf.answer import ATTENTION, PLACES, ROWS, Answer
+from seqattn_tf.answer import ATTENTION, PLACES, ROWS, SHAPE, Answer
 from seqattn_tf.aside import write_json, written_aside
 from seqattn_tf.assets import load_assets, save_assets
 from seqattn_tf.explain import draw_answer
@@ -23,6 +24,7 @@ from seqattn_tf.scan import hold
 from seqattn_tf.targets import Target
 
 WHOLE, COMPACT = "model.keras", "weights.npz"
+_NAME = re.compile("[A-Za-z][A-Za-z0-9_]*")
 TOKENS = "tokens"  # what looks, where it is the tokens of the answer
 
 Tensors = dict[str, tf.Tensor]
@@ -43,13 +45,18 @@ class Model(Named, tf.Module):
         signatures: what can be asked besides answers: methods by name, with the texts they take after the inputs.
         looks: what looks at an input (or at `INPUT_LEVEL`), by its name: the `tokens` of the answer, another input, or
             rows with fixed names.
+        parts: what `infer` finds besides, by name, with its axes after the batch: the places of an input (or of
+            `INPUT_LEVEL`), the `tokens` of the answer, or an empty name for an axis of one size.
     """
 
     registry: ClassVar[dict[str, type]] = {}
     signatures: ClassVar[Mapping[str, Sequence[str]]] = {}
+    parts: ClassVar[Mapping[str, Sequence[str]]] = {}
 
     def __init__(self, network: keras.Model, inputs: Mapping[str, Field], target: Target) -> None:
         super().__init__()
+        if wrong := [name for name in inputs if not _NAME.fullmatch(name) or name == TOKENS]:
+            raise ValueError(f"inputs: expected names of letters, digits and _, not {TOKENS!r}. Received: {wrong}")
         if not network.built:
             network.build()
         self.network, self.inputs, self.target = network, dict(inputs), target
@@ -78,7 +85,10 @@ class Model(Named, tf.Module):
         for name, field in self.in_graph.items():
             found = field.read(raw[name])
             tensors.update({f"{name}_{part}": tensor for part, tensor in found.tensors.items()})
-            places.update({f"{name}_{level}".strip("_"): values for level, values in found.places.items()})
+            levels = {f"{name}_{level}" if level else name: values for level, values in found.places.items()}
+            if twice := levels.keys() & places.keys():
+                raise ValueError(f"inputs: expected no name like a level of another. Received: {sorted(twice)}")
+            places.update(levels)
         return tensors, places
 
     def serve(self, **raw: tf.Tensor) -> Tensors:
@@ -87,6 +97,13 @@ class Model(Named, tf.Module):
         found = self.infer(tensors)
         said = self.says.say(found)
         outputs = {name: value for name, value in found.items() if name not in ("scores", *self.target.names)}
+        expected = {*self.parts, *(look + ATTENTION for look in self.looks)}
+        if outputs.keys() != expected or expected & said.keys():
+            wanted = f"scores, {', '.join([*self.target.names, *sorted(expected)])}"
+            raise ValueError(f"infer: expected to find {wanted} (target, looks, parts). Received: {sorted(found)}")
+        for part, axes in self.parts.items():
+            sizes = [self._size(axis, said, places, outputs[part], i) for i, axis in enumerate(axes, 1)]
+            outputs[part + SHAPE] = tf.stack(sizes, axis=1)
         for look, looks in self.looks.items():
             rows = self._rows(looks, said, places, tf.shape(said["score"]))
             outputs[look + ROWS] = rows
@@ -94,6 +111,14 @@ class Model(Named, tf.Module):
             if look in places:
                 outputs[look + PLACES] = places[look]
         return {**said, **outputs}
+
+    def _size(self, axis: str, said: Tensors, places: Tensors, part: tf.Tensor, place: int) -> tf.Tensor:
+        """How much of an axis of a part is no padding: `[batch]`."""
+        if not axis:
+            return tf.repeat(tf.shape(part)[place], tf.shape(part)[0])
+        names = said[TOKENS] if axis == TOKENS else places[axis]
+        there = tf.where(names != "", tf.range(1, tf.shape(names)[1] + 1), 0)
+        return tf.reduce_max(tf.pad(there, [[0, 0], [1, 0]]), axis=1)
 
     def _serve(self, raw: Tensors) -> Tensors:
         return self.serve(**raw)
@@ -122,9 +147,12 @@ class Model(Named, tf.Module):
             return []
         try:
             found = self._compiled({name: tf.constant(values) for name, values in raw.items()})
-        except tf.errors.InvalidArgumentError:
+        except tf.errors.InvalidArgumentError as error:
             self._refuse(raw)
-            raise
+            said = error.message.strip().splitlines()
+            raise ValueError(
+                f"rows: expected values that can be read. Received: {said[-1] if said else error}"
+            ) from None
         found = {key: value.numpy() for key, value in found.items()}
         return [Answer.from_outputs(found, row) for row in range(len(found["score"]))]
 
@@ -206,10 +234,12 @@ def read_config(folder: str | os.PathLike[str]) -> dict[str, Any]:
         config = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{path}: expected JSON. Received: {error}") from None
+    if not isinstance(config, dict) or not isinstance(config.get("settings"), dict):
+        raise ValueError(f"{path}: expected a system and its settings. Received: {config!r:.80}")
     if config.get("system") not in Model.registry:
         names = sorted(Model.registry)
         raise ValueError(f"{path}: expected a system among {names}. Received: {config.get('system')!r}")
-    return config
+    return {"record": {}, **config}
 
 
 def load(folder: str | os.PathLike[str]) -> Model:
@@ -225,7 +255,10 @@ def load(folder: str | os.PathLike[str]) -> Model:
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise ValueError(f"{folder}: expected whole weights. Received: {error}") from None
     inputs, target = load_assets(folder / "assets")
-    return Model.member(config["system"])(network, inputs, target, **config["settings"])
+    try:
+        return Model.member(config["system"])(network, inputs, target, **config["settings"])
+    except TypeError as error:
+        raise ValueError(f"{folder}: expected settings of the system. Received: {error}") from None
 
 
 def _load_keras(folder: Path) -> keras.Model:

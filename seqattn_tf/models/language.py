@@ -132,8 +132,8 @@ class LanguageModel(Model):
         """
         prompt = self.read(raw)[0][f"{self.input_name}_ids"]
         symbols = self.says.tokenizer
-        tokens = symbols.tokens(one_each(answer, tf.shape(prompt)[0]))
-        tokens = at_most(self.source.limit + self.target.limit, tokens, "answer")
+        cut = symbols.cut(one_each(answer, tf.shape(prompt)[0]))
+        tokens = at_most(self.source.limit + self.target.limit, cut, "answer")
         whole, size = symbols.lookup(tokens), tf.shape(prompt)[1]
         room = tf.pad(whole, [[0, 0], [0, size]])  # the prompt may be longer
         expected = packed(self._named(prompt))

@@ -108,6 +108,8 @@ class Reader(Model):
     signatures = {"log_likelihood": ("answer",)}
 
     def __init__(self, network: ReaderNetwork, inputs: Any, target: Any) -> None:
+        if list(inputs) != ["text"]:
+            raise ValueError(f"inputs: expected one named text. Received: {list(inputs)}")
         if network.settings["outputs"] != target.size:
             outputs = network.settings["outputs"]
             raise ValueError(f"target: expected one for the network's {outputs} outputs. Received: {target.size}")

@@ -109,7 +109,7 @@ class Seq2Seq(Model):
         tensors, _ = self.read(raw)
         read = self.network.encoder.places_read(tensors)
         symbols = self.says.tokenizer
-        tokens = at_most(self.target.limit, symbols.tokens(one_each(answer, tf.size(read))), "answer")
+        tokens = at_most(self.target.limit, symbols.cut(one_each(answer, tf.size(read))), "answer")
         said = tf.pad(tf.cast(tokens != "", tf.int32), [[0, 0], [0, 1]]) == 1  # [batch, longest + 1]
         ids = tf.pad(symbols.lookup(tokens), [[0, 0], [0, 1]])
         first_free = tf.one_hot(tf.reduce_sum(tf.cast(said, tf.int32), axis=1), tf.shape(ids)[1], dtype=tf.int32)

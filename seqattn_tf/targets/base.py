@@ -41,6 +41,10 @@ class Target(Named, abc.ABC):
             ValueError: it is none that this target can say.
         """
 
+    def said(self, value: Any) -> str:
+        """A right answer as this target would say it: what answers are held against."""
+        return str(value)
+
     @abc.abstractmethod
     def tokens(self, found: Mapping[str, np.ndarray], answer: int) -> list[str]:
         """The tokens of one answer to one row of what was found."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqattn_tf.targets.base import Target
-from seqattn_tf.targets.tags import listed
+from seqattn_tf.targets.tags import listed, without_end
 
 if TYPE_CHECKING:
     from seqattn_tf.targets.graph.heads import GraphHeads
@@ -38,7 +38,11 @@ class Heads(Target):
 
     def tokens(self, found: Mapping[str, np.ndarray], answer: int) -> list[str]:
         """The heads, as numbers."""
-        return [str(head) for head in found["heads"][answer].tolist() if head != NONE]
+        return without_end(["" if head == NONE else str(head) for head in found["heads"][answer].tolist()])
+
+    def said(self, value: str | Sequence[int]) -> str:
+        """The numbers, spaces between them."""
+        return " ".join(map(str, listed(value)))
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments: none."""

@@ -27,6 +27,7 @@ class Label(Target):
 
     def __init__(self, labels: Sequence[str]) -> None:
         self.labels = checked_names("labels", labels)
+        self.numbers = {label: number for number, label in enumerate(self.labels)}
 
     @classmethod
     def learn(cls, values: Iterable[str]) -> "Label":
@@ -40,9 +41,9 @@ class Label(Target):
 
     def arrays(self, value: Any) -> dict[str, np.ndarray]:
         """The place of the label: `[]`."""
-        if value not in self.labels:
+        if value not in self.numbers:
             raise ValueError(f"expected a label among {list(self.labels)[:20]}. Received: {value!r:.80}")
-        return {"labels": np.array(self.labels.index(value), np.int32)}
+        return {"labels": np.array(self.numbers[value], np.int32)}
 
     def tokens(self, found: Mapping[str, np.ndarray], answer: int) -> list[str]:
         """The label, as one token."""

@@ -37,6 +37,11 @@ class Number(Target):
             raise ValueError(f"expected a number. Received: {value!r:.80}")
         return {"numbers": number}
 
+    def said(self, value: Any) -> str:
+        """Without a fraction, where it has none."""
+        number = float(value)
+        return str(int(number)) if number == int(number) else str(value)
+
     def tokens(self, found: Mapping[str, np.ndarray], answer: int) -> list[str]:
         """The number, as one token."""
         number = np.float32(found["numbers"][answer])

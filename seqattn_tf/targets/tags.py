@@ -49,7 +49,12 @@ class Tags(Target):
 
     def tokens(self, found: Mapping[str, np.ndarray], answer: int) -> list[str]:
         """The tags."""
-        return [self.tags[number - 1] for number in found["tags"][answer].tolist() if number]
+        names = ["", *self.tags]
+        return without_end([names[number] for number in found["tags"][answer].tolist()])
+
+    def said(self, value: str | Sequence[str]) -> str:
+        """The tags, spaces between them."""
+        return " ".join(listed(value))
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""
@@ -60,6 +65,19 @@ class Tags(Target):
         from seqattn_tf.targets.graph.tags import GraphTags
 
         return GraphTags(self)
+
+
+GAP = "_"  # said of a place inside that was not read
+
+
+def without_end(names: Sequence[str]) -> list[str]:
+    """Names up to the last that is not empty; those before it that are, are gaps.
+
+    >>> without_end(["D", "", "N", "", ""])
+    ['D', '_', 'N']
+    """
+    last = max((place for place, name in enumerate(names) if name), default=-1)
+    return [name or GAP for name in names[: last + 1]]
 
 
 def listed(value: str | Sequence[str]) -> list[str]:

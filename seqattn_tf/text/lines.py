@@ -1,7 +1,5 @@
 """Texts of several lines, a sentence or a turn each: their symbols in a row, with a mark between two lines."""
 
-import re
-
 from seqattn_tf.text.rules import SPACES, SymbolRules
 
 MARK = "\n"  # the symbol between two lines
@@ -14,7 +12,7 @@ def split_lines(text: str) -> list[str]:
     >>> split_lines("a b\\r\\n\\n c\\n")
     ['a b', 'c']
     """
-    return re.sub(BREAK, MARK, text).strip(SPACES).split(MARK)
+    return [line for part in text.split(MARK) if (line := part.strip(SPACES))]
 
 
 def tokens(rules: SymbolRules, text: str) -> list[str]:

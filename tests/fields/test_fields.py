@@ -13,6 +13,7 @@ from seqattn_tf.fields import Field, Image, Lines, Text
 from seqattn_tf.fields.base import load_fields, save_fields
 from seqattn_tf.fields.image import shares
 from seqattn_tf.text import SymbolRules, Texts
+from seqattn_tf.training.data.stored import Stored
 
 WORDS = SymbolRules(("the", "cat", "sat", "\n"), split="spaces", unknown=True)
 
@@ -126,6 +127,8 @@ REFUSED = [
     ("lines", ["the\ncat\nsat\nsat"], "at most 6 symbols"),
     ("image", [b""], "a JPEG, PNG or BMP picture"),
     ("image", [b"GIF89a" + bytes(20)], "a JPEG, PNG or BMP picture"),
+    ("image", [picture("P", "BMP")], "a BMP picture of 24 bits"),
+    ("image", [picture("1", "BMP")], "a BMP picture of 24 bits"),
     ("image", [picture()[:60]], ""),
     ("image", [picture("RGB", "JPEG")[:100]], ""),
     ("date", ["2024-13-01"], "YYYY-MM-DD"),
@@ -176,6 +179,33 @@ def test_lengths_decide_and_padding_does_not():
     assert graph.from_wire(sent)["ids"].numpy().tolist() == [[4, 5, 0, 0], [6, 6, 6, 6]]
     with pytest.raises(tf.errors.InvalidArgumentError, match="text_ids: expected at most 6 symbols"):
         graph.from_wire({"ids": tf.ones([1, 7], tf.int32), "lengths": tf.constant([7])})
+
+
+def test_many_blanks_and_one_long_text_cost_little():
+    """No time that grows with the square, no padding of a whole batch before the limit is looked at."""
+    field = Lines(WORDS, 6)
+    assert field.places("the" + " " * 200_000 + "cat") == ("the", "cat")
+    with pytest.raises(tf.errors.InvalidArgumentError, match="it: expected at most 6 symbols, received"):
+        read(field, ["the " * 100_000, *["the"] * 300])  # 30 million strings, if they were padded
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 5, 64])
+@pytest.mark.parametrize("split", ["characters", "letters", "spaces", "words", "subwords"])
+def test_what_is_made_up_is_never_too_long(split, limit):
+    texts = ["a man, asleep", "low\nlower slow", "a b"]
+    for kind in (Text, Lines):
+        field = kind.learn(texts, split=split, limit=limit, vocabulary=14)
+        lengths = [len(field.arrays(value)["ids"]) for value in [*field.made_up(40), *field.odd()]]
+        assert max(lengths) == limit  # and the limit is reached
+
+
+def test_values_of_any_form_are_learned_from_and_read(tmp_path):
+    (tmp_path / "story.txt").write_text("the cat\nsat")
+    values = [["the cat", "sat"], b"the cat\nsat", "the cat\nsat", Stored(tmp_path / "story.txt")]
+    field = Lines.learn(values, split="spaces")
+    rows = field.in_graph("it").column(values).rows(tf.range(4))["ids"].numpy()
+    assert (rows == rows[0]).all()
+    assert rows[0].tolist() == field.arrays(values[0])["ids"].tolist()
 
 
 def test_lines_may_be_a_list_and_need_their_mark():

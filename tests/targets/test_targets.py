@@ -50,6 +50,8 @@ FOUND = {
         {"heads": [[[2, 0, 2]], [[0, -1, -1]], [[-1, -1, -1]]], "scores": [[-1], [-2], [-INF]]},
         ["2 0 2", "0", ""],
     ),
+    "tags with gaps": (Tags(("D", "N")), {"tags": [[[1, 0, 2, 0]]], "scores": [[-1]]}, ["D _ N"]),
+    "heads with gaps": (Heads(), {"heads": [[[-1, 0, -1, 2]]], "scores": [[-1]]}, ["_ 0 _ 2"]),
 }
 INTS = {"tokens", "labels", "tags", "heads"}
 
@@ -123,6 +125,23 @@ def test_right_answers_become_numbers_in_batches(kind):
 def test_what_cannot_be_said_is_refused(target, values, words):
     with pytest.raises(ValueError, match=words):
         target.in_graph().column(values)
+
+
+@pytest.mark.parametrize(
+    ("target", "value", "text"),
+    [
+        (Symbols(PIECES), "a b", "a b"),
+        (Label(("a", "b")), "a", "a"),
+        (Number(), 5, "5"),
+        (Number(), "5.0", "5"),
+        (Number(), 2.5, "2.5"),
+        (Tags(("D", "N")), ["D", "N"], "D N"),
+        (Tags(("D", "N")), "D  N", "D N"),
+        (Heads(), [2, 0], "2 0"),
+    ],
+)
+def test_right_answers_are_said_as_answers_are(target, value, text):
+    assert target.said(value) == text
 
 
 def test_bad_names_are_refused():

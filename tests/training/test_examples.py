@@ -22,7 +22,8 @@ def numbered(count):
         (Example("k", {"premise": "It rains.", "hypothesis": "It is wet."}, "yes"), "It rains.\tIt is wet.\tyes"),
         (Example("1.jpg", {"image": b"\x89PNG"}, "a dog"), "1.jpg\ta dog"),
         (Example("1.jpg", {"image": Stored("somewhere/else")}, "a dog"), "1.jpg\ta dog"),
-        (Example("a b", {"text": "a b"}, ["D", "N"]), "a b\ta b"),
+        (Example("k", {"text": "a b"}, ["D", "N"]), "a b\t['D', 'N']"),
+        (Example("k", {"text": "a"}, 5), "a\t5"),
     ],
 )
 def test_an_example_is_one_line(example, line):

@@ -21,9 +21,13 @@ class Example(NamedTuple):
 
     @property
     def line(self) -> str:
-        """The example as one line of text; values that are no text, such as pictures, stand in it by the key."""
-        values = [*self.inputs.values(), self.target]
-        return "\t".join(value if isinstance(value, str) else self.key for value in values)
+        """The example as one line of text; bytes, in memory or in a file, stand in it by the key."""
+        return "\t".join(map(self._text, [*self.inputs.values(), self.target]))
+
+    def _text(self, value: Any) -> str:
+        if isinstance(value, bytes) or hasattr(value, "read"):
+            return self.key
+        return value if isinstance(value, str) else repr(value)
 
 
 def from_text(text: str, target: Any) -> Example:

@@ -144,7 +144,7 @@ class Task:
         self, model: Model, examples: Sequence[Example], notes: Mapping[str, str] | None = None, quiet: bool = True
     ) -> Report:
         """The figures; any listed target of a key is right. `notes` say of what kind a key is, where that is known."""
-        references = group_targets(examples)
+        references = {key: [model.target.said(t) for t in ts] for key, ts in group_targets(examples).items()}
         found = answer_all(model, examples, quiet=quiet)
         said = {key: answer.text for key, answer in found.items()}
         figures = {name: value for metric in self.metrics for name, value in metric(said, references).items()}
@@ -243,8 +243,22 @@ def answer_all(model: Model, examples: Iterable[Example], batch: int = 256, quie
     for start in tqdm(range(0, len(order), batch), unit="batch", disable=quiet):
         keys = order[start : start + batch]
         rows = [{name: field.raw(asked[key][name]) for name, field in model.inputs.items()} for key in keys]
-        answers.update(zip(keys, model.answer(rows), strict=True))
+        try:
+            answers.update(zip(keys, model.answer(rows), strict=True))
+        except ValueError:
+            refuse_unreadable(model, (Example(key, asked[key], None) for key in keys))
+            raise
     return answers
+
+
+def refuse_unreadable(model: Model, examples: Iterable[Example]) -> None:
+    """Say which example has a value that the model cannot read, where one has."""
+    for example in examples:
+        for name, field in model.inputs.items():
+            try:
+                field.arrays(example.inputs[name]) if name in example.inputs else None
+            except (ValueError, OSError) as error:
+                raise ValueError(f"{example.key:.80}, {name}: {error}") from None
 
 
 def loss_of(model: Model, examples: Sequence[Example], batch: int = 64) -> tuple[float, float]:

@@ -65,7 +65,7 @@ class PairTask(Task):
         source = kind.learn(train.inputs("text"), **cut, **limits)
         target = Symbols.learn(train.targets, split=settings.target_split, limit=settings.max_target, **limits)
         if not self.metrics:  # what the model has no word for is counted as unknown, not left out
-            target.rules = dataclasses.replace(target.rules, unknown=True)
+            target = Symbols(dataclasses.replace(target.rules, unknown=True), target.limit)
         for side, rules in (("source", source.rules), ("target", target.rules)):
             refuse_few(rules, f"{side} vocabulary")
         arguments = arguments_of(EncoderDecoder.of_symbols, settings)

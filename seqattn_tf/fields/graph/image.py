@@ -5,7 +5,7 @@ from typing import Any
 import tensorflow as tf
 
 from seqattn_tf.fields.graph.base import GraphField, Reading
-from seqattn_tf.fields.image import BMP, FORMATS, JPEG, PNG
+from seqattn_tf.fields.image import BMP, BMP_BITS, FORMATS, JPEG, PNG
 
 AT_ONCE = 16  # pictures of a batch that are decoded at the same time
 
@@ -55,6 +55,11 @@ class GraphImage(GraphField):
 
         message = f"{self.input_name}: expected {FORMATS}, received other bytes:"
         with tf.control_dependencies([tf.debugging.Assert(jpeg | png | bmp, [message, tf.strings.length(data)])]):
+            data = tf.identity(data)
+        head = tf.strings.substr(tf.strings.join([data, b"\0" * 30]), 28, 2)
+        deep = tf.cast(tf.io.decode_raw(head, tf.uint16)[0], tf.int32) >= BMP_BITS
+        few = f"{self.input_name}: expected a BMP picture of {BMP_BITS} bits a pixel or more"
+        with tf.control_dependencies([tf.debugging.Assert(deep | ~bmp, [few])]):
             data = tf.identity(data)
         size = tf.cond(
             jpeg,

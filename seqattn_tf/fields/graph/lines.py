@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from seqattn_tf.fields.graph.base import Reading
-from seqattn_tf.fields.graph.text import GraphText
+from seqattn_tf.fields.graph.text import GraphText, at_most
 from seqattn_tf.text.lines import BREAK, MARK
 from seqattn_tf.text.rules import SPACES
 
@@ -17,17 +17,19 @@ class GraphLines(GraphText):
         texts = tf.strings.regex_replace(texts, BREAK, MARK)
         return tf.strings.split(tf.strings.regex_replace(texts, f"^[{SPACES}]+|[{SPACES}]+$", ""), MARK)
 
-    def _tokens(self, lines: tf.RaggedTensor) -> tf.Tensor:
+    def cut(self, raw: tf.Tensor) -> tf.RaggedTensor:
+        """The symbols of all lines of each text, and the marks between them."""
+        return self._cut(self._lines(raw))
+
+    def _cut(self, lines: tf.RaggedTensor) -> tf.RaggedTensor:
         cut = self.tokenizer.cut(lines.flat_values)  # [all lines, (symbols)]
         marked = tf.concat([tf.fill([cut.nrows(), 1], MARK), cut], axis=1)
         rows = tf.RaggedTensor.from_row_splits(marked, lines.row_splits).merge_dims(1, 2)
-        return rows[:, 1:].to_tensor("")
-
-    def tokens(self, raw: tf.Tensor) -> tf.Tensor:
-        """The symbols of all lines of each text, and the marks between them."""
-        return self._tokens(self._lines(raw))
+        return rows[:, 1:]
 
     def read(self, raw: tf.Tensor) -> Reading:
         """Ids; symbols and lines as places."""
-        tensors, places = super().read(raw)
-        return Reading(tensors, {**places, "lines": self._lines(raw).to_tensor("")})
+        lines, limit = self._lines(raw), self.field.limit
+        tokens = at_most(limit, self._cut(lines), self.input_name)
+        shown = at_most(limit + 1, lines, self.input_name)  # a mark between two is a symbol
+        return Reading({"ids": self.tokenizer.lookup(tokens)}, {"": tokens, "lines": shown})

@@ -12,12 +12,20 @@ from seqattn_tf.text.rules import PAD
 from seqattn_tf.text.symbols import SymbolTokenizer
 
 
-def at_most(limit: int, rows: tf.Tensor, name: str) -> tf.Tensor:
-    """The rows `[batch, length]` themselves, after making sure in the graph that they are not too long."""
-    length = tf.shape(rows)[1]
+def check_length(limit: int, length: tf.Tensor, name: str) -> tf.Operation:
+    """What refuses a length in the graph; whatever depends on it is not computed then."""
     message = f"{name}: expected at most {limit} symbols, received"
-    with tf.control_dependencies([tf.debugging.Assert(length <= limit, [message, length])]):
-        return tf.identity(rows)
+    return tf.debugging.Assert(length <= limit, [message, length])
+
+
+def at_most(limit: int, cut: tf.RaggedTensor, name: str) -> tf.Tensor:
+    """Symbols `[batch, (symbols)]` as `[batch, longest]`, padded with empty strings where no row is too long.
+
+    One long row would make a large batch of them: the lengths are looked at first.
+    """
+    longest = tf.reduce_max(tf.concat([cut.row_lengths(), [0]], axis=0))
+    with tf.control_dependencies([check_length(limit, longest, name)]):
+        return cut.with_values(tf.identity(cut.values)).to_tensor("")
 
 
 class GraphText(GraphField):
@@ -29,13 +37,13 @@ class GraphText(GraphField):
         super().__init__(field, name)
         self.tokenizer = SymbolTokenizer(field.rules)
 
-    def tokens(self, raw: tf.Tensor) -> tf.Tensor:
-        """The symbols of each text: `[batch] -> [batch, symbols]`, empty strings after the last."""
-        return self.tokenizer.tokens(raw)
+    def cut(self, raw: tf.Tensor) -> tf.RaggedTensor:
+        """The symbols of each text: `[batch] -> [batch, (symbols)]`."""
+        return self.tokenizer.cut(raw)
 
     def read(self, raw: tf.Tensor) -> Reading:
         """Ids, and the symbols as places."""
-        tokens = at_most(self.field.limit, self.tokens(raw), self.input_name)
+        tokens = at_most(self.field.limit, self.cut(raw), self.input_name)
         return Reading({"ids": self.tokenizer.lookup(tokens)}, {"": tokens})
 
     def column(self, values: Sequence[Any]) -> Column:
@@ -50,11 +58,13 @@ class GraphText(GraphField):
 
     def to_wire(self, raw: tf.Tensor) -> Tensors:
         """Ids and lengths."""
-        tokens = self.tokens(raw)
-        lengths = tf.reduce_sum(tf.cast(tokens != "", tf.int32), axis=1)
-        return {"ids": self.tokenizer.lookup(tokens), "lengths": lengths}
+        cut = self.cut(raw)
+        lengths = tf.cast(cut.row_lengths(), tf.int32)
+        return {"ids": self.tokenizer.lookup(cut.to_tensor("")), "lengths": lengths}
 
     def from_wire(self, sent: Tensors) -> Tensors:
         """Ids alone, padding after those that are meant."""
-        ids = at_most(self.field.limit, sent["ids"], f"{self.input_name}_ids")
+        ids, limit = sent["ids"], self.field.limit
+        with tf.control_dependencies([check_length(limit, tf.shape(ids)[1], f"{self.input_name}_ids")]):
+            ids = tf.identity(ids)
         return {"ids": tf.where(length_mask(sent["lengths"], tf.shape(ids)[1]), ids, PAD)}

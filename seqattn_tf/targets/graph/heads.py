@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from seqattn_tf.targets.graph.base import GraphTarget, Tensors
-from seqattn_tf.targets.graph.tags import joined
+from seqattn_tf.targets.graph.tags import joined, with_gaps
 from seqattn_tf.targets.heads import NONE
 
 
@@ -24,7 +24,7 @@ class GraphHeads(GraphTarget):
         }
 
     def _names(self, found: Tensors) -> tf.Tensor:
-        return tf.where(found["heads"] == NONE, "", tf.strings.as_string(found["heads"]))
+        return with_gaps(tf.where(found["heads"] == NONE, "", tf.strings.as_string(found["heads"])))
 
     def texts(self, found: Tensors) -> tf.Tensor:
         """The heads, spaces between them."""

@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from seqattn_tf.targets.graph.base import GraphTarget, Tensors
+from seqattn_tf.targets.tags import GAP
 
 
 class GraphTags(GraphTarget):
@@ -23,7 +24,7 @@ class GraphTags(GraphTarget):
         }
 
     def _names(self, found: Tensors) -> tf.Tensor:
-        return tf.gather(tf.constant(["", *self.target.tags]), found["tags"])  # [batch, answers, places]
+        return with_gaps(tf.gather(tf.constant(["", *self.target.tags]), found["tags"]))  # [batch, answers, places]
 
     def texts(self, found: Tensors) -> tf.Tensor:
         """The tags, spaces between them."""
@@ -32,6 +33,12 @@ class GraphTags(GraphTarget):
     def tokens(self, found: Tensors) -> tf.Tensor:
         """The tags of the best answers."""
         return self._names(found)[:, 0]
+
+
+def with_gaps(names: tf.Tensor) -> tf.Tensor:
+    """Names `[..., places]`, empty ones before the last that is not being gaps."""
+    there = tf.cast(names != "", tf.int32)
+    return tf.where((there == 0) & (tf.cumsum(there, axis=-1, reverse=True) > 0), GAP, names)
 
 
 def joined(names: tf.Tensor) -> tf.Tensor:

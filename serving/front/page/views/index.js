@@ -12,7 +12,8 @@ const VIEWS = [alignment, grid];
 export function draw(outputs, row, asked, said) {
   const fitting = VIEWS.filter((view) => view.shows(outputs).length);
   const shown = [...said, ...fitting.flatMap((view) => view.shows(outputs))];
-  const rest = Object.fromEntries(Object.entries(outputs).filter(([name]) => !shown.includes(name)));
+  const shape = (name) => name.endsWith("_shape") && name.slice(0, -"_shape".length) in outputs; // of a part: for programs
+  const rest = Object.fromEntries(Object.entries(outputs).filter(([name]) => !shown.includes(name) && !shape(name)));
   const { tokens, ...parts } = rest;
   const beside = Object.values(parts).some((part) => part?.[row]?.length === tokens?.[row]?.length);
   const left = said.length && !beside ? parts : rest; // the symbols of an answer that was said tell nothing alone
