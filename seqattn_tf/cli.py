@@ -246,7 +246,7 @@ def _shown(value: str | bytes) -> str:
     """A value in one column of one line."""
     if isinstance(value, bytes):
         return f"({len(value)} bytes)"
-    return " / ".join(line.strip("\r") for line in value.replace("\t", " ").split("\n"))
+    return " / ".join(line.strip("\r") for line in value.replace("\t", " ").strip("\n").split("\n"))
 
 
 def _said(answer: Any) -> tuple[str, str]:

@@ -12,16 +12,13 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from support import strangers
 
 from seqattn_tf import cli
 from seqattn_tf.export.lite_runtime import LiteModel
-from seqattn_tf.fields import Lines, Text
-from seqattn_tf.models import EncoderDecoder, Seq2Seq
 from seqattn_tf.serving.client import connect
 from seqattn_tf.serving.errors import ServingError
 from seqattn_tf.serving.server import Server, ServerConfig
-from seqattn_tf.targets import Symbols
-from seqattn_tf.text import SymbolRules
 
 
 @pytest.fixture(scope="module")
@@ -170,30 +167,31 @@ def test_command_line_says_everything_as_json(capsys):
 
 
 @pytest.fixture
-def two_inputs(tmp_path):
-    """The folder of an untrained model that takes a story and a question."""
-    letters, lines = (SymbolRules((*marks, "a", "b"), "spaces") for marks in ((), ("\n",)))
-    network = EncoderDecoder.of_symbols(lines.size, letters.size, units=4, embedding=4, reads="story")
-    inputs = {"story": Lines(lines), "question": Text(letters)}
-    Seq2Seq(network, inputs, Symbols(letters)).save(tmp_path / "pair")
-    return str(tmp_path / "pair")
+def three_inputs(tmp_path):
+    """The folder of an untrained model that takes two words and a day."""
+    train = strangers.match.load(None, None).at_most(0).train
+    strangers.match.task.build(strangers.match.settings, train).save(tmp_path / "match")
+    return str(tmp_path / "match")
 
 
-def test_command_line_asks_by_the_names_of_several_inputs(two_inputs, tmp_path, capsys):
-    (tmp_path / "story.txt").write_text("a b\nb")
-    story, asked = f"story=@{tmp_path / 'story.txt'}", ["story=a", "question=b", "question=a"]
-    assert cli.main(["query", two_inputs, *asked, story]) == 0
-    printed = [line.split("\t")[:2] for line in capsys.readouterr().out.splitlines()]
-    assert printed == [["a", "b"], ["a b / b", "a"]]
-    assert cli.main(["explain", two_inputs, story, "question=a", "-o", str(tmp_path / "pair.png")]) == 0
-    assert (tmp_path / "pair.png").is_file()
+def test_command_line_asks_by_the_names_of_several_inputs(three_inputs, tmp_path, capsys):
+    (tmp_path / "word.txt").write_text("ab\n")
+    first, when = f"first=@{tmp_path / 'word.txt'}", "when=2024-02-29"
+    asked = ["first=a", "second=b", when, when, "second=c=d", first]
+    assert cli.main(["query", three_inputs, *asked]) == 0
+    printed = [line.split("\t")[:3] for line in capsys.readouterr().out.splitlines()]
+    assert printed == [["a", "b", "2024-02-29"], ["ab", "c=d", "2024-02-29"]]
+    picture = tmp_path / "match.png"
+    assert cli.main(["explain", three_inputs, first, when, "second=a", "-o", str(picture)]) == 0
+    assert picture.is_file()
     for wrong, message in (
-        (["a"], "values: expected story=..., question=.... Received: 'a'"),
-        (["story=a", "other=b"], "values: expected story=..., question=.... Received: 'other=b'"),
-        (["story=a"], "values: expected story, question for each question. Received: no question"),
+        (["a"], "values: expected first=..., second=..., when=.... Received: 'a'"),
+        (["first=a", "other=b"], "values: expected first=..., second=..., when=.... Received: 'other=b'"),
+        (["first=a", "second=b"], "values: expected first, second, when for each question. Received: no when"),
+        (["first=a", "second=b", "when=now"], "when: expected YYYY-MM-DD. Received: 'now'"),
     ):
         for command in ("query", "explain"):
-            assert cli.main([command, two_inputs, *wrong]) == 2
+            assert cli.main([command, three_inputs, *wrong]) == 2
             assert message in capsys.readouterr().err
 
 

@@ -91,8 +91,8 @@ class TooLarge(ValueError):
 def shares(given: int, wanted: int) -> np.ndarray:
     """How much of each given row goes into each wanted row: a triangle over those near it, `[wanted, given]`.
 
-    >>> shares(4, 2).round(3).tolist()
-    [[0.429, 0.429, 0.143, 0.0], [0.0, 0.143, 0.429, 0.429]]
+    >>> (shares(4, 2) * 7).round().tolist()
+    [[3.0, 3.0, 1.0, 0.0], [0.0, 1.0, 3.0, 3.0]]
     """
     scale = np.float32(given) / np.float32(wanted)
     centres = (np.arange(wanted, dtype=np.float32) + 0.5) * scale - 0.5

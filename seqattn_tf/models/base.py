@@ -234,11 +234,11 @@ def read_config(folder: str | os.PathLike[str]) -> dict[str, Any]:
         config = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{path}: expected JSON. Received: {error}") from None
-    if not isinstance(config, dict) or not isinstance(config.get("settings"), dict):
-        raise ValueError(f"{path}: expected a system and its settings. Received: {config!r:.80}")
-    if config.get("system") not in Model.registry:
-        names = sorted(Model.registry)
-        raise ValueError(f"{path}: expected a system among {names}. Received: {config.get('system')!r}")
+    system = config.get("system") if isinstance(config, dict) else None
+    if system not in Model.registry:
+        raise ValueError(f"{path}: expected a system among {sorted(Model.registry)}. Received: {system!r}")
+    if not isinstance(config.get("settings"), dict):
+        raise ValueError(f"{path}: expected the settings of the system. Received: none")
     return {"record": {}, **config}
 
 

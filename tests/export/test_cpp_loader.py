@@ -59,7 +59,7 @@ def model(request):
 def asked_in_python(model, texts):
     """What the Keras model says to each signature, by its methods alone."""
     strings = tf.constant(texts)
-    tokens = model.in_graph["text"].tokens(strings)
+    tokens = model.in_graph["text"].tokenizer.tokens(strings)
     ids = model.in_graph["text"].tokenizer.lookup(tokens)
     lengths = tf.reduce_sum(tf.cast(tf.strings.length(tokens) > 0, tf.int32), axis=1)
     answers = [answer.text for answer in model.answer(texts)]

@@ -111,14 +111,14 @@ def test_the_server_prefers_it_when_told_so(exported, file, exports, tmp_path):
     serving_toys.install(exports / "1", tmp_path / "toy", 1)  # has no such file: served as ever
     version = tmp_path / "edge" / "1"
     version.mkdir(parents=True)
-    shutil.copy(exported / "lite/pronounce/model.tflite", version / LITE_FILE)
+    shutil.copy(exported / "models/pronounce/1/assets.extra/lite/model.tflite", version / LITE_FILE)
     shutil.copytree(exports / "1", tmp_path / "both" / "1")
     shutil.copy(file, tmp_path / "both" / "1" / LITE_FILE)
     pools = {"num_tflite_pools": 2, "num_tflite_interpreters_per_pool": 3}
     with Server(serving_toys.config(tmp_path, prefer_tflite_model=True, **pools)) as server:
-        ids = {"signature_name": "tensors", "inputs": {"ids": [[5, 3, 22]]}}
+        ids = {"signature_name": "tensors", "inputs": {"text_ids": [[5, 3, 22]]}}
         status, answer = post(server.rest_url, ids, "/v1/models/edge:predict")
-        assert (status, len(answer["outputs"]["attention"][0][0])) == (200, 3)
+        assert (status, len(answer["outputs"]["text_attention"][0][0])) == (200, 3)
         assert server.repository.get("both")._engine._free.qsize() == 6
         scaled = {"signature_name": "scale", "inputs": {"x": [[1, 2]], "k": [2]}}
         assert post(server.rest_url, scaled, "/v1/models/both:predict")[1]["outputs"]["y"] == [[2, 4]]

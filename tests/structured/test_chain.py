@@ -50,6 +50,9 @@ class ChainTests(ExactTests):
 
 class TestStepTransitions(ChainTests):
     pairwise_shape = (4, TIMES - 1, STATES, STATES)
+    test_everything_compiled_and_with_unknown_shapes = pytest.mark.slow(
+        ChainTests.test_everything_compiled_and_with_unknown_shapes
+    )
 
     def test_edge_marginals(self):
         _, chain, rows = self.case()

@@ -41,6 +41,7 @@ class TreeTests(ExactTests):
 
 class TestSingleRoot(TreeTests):
     single_root = True
+    test_second_derivatives = pytest.mark.slow(TreeTests.test_second_derivatives)
 
 
 class TestMultiRoot(TreeTests):

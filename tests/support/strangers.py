@@ -205,7 +205,9 @@ class CaptionTask(Task):
             "cell": Cell.get("gru", units=settings.units),
             "attention": Attention("additive", units=settings.units),
         }
-        decoder = SymbolDecoder.get("bahdanau", vocabulary=target.rules.size, readout=settings.units, **parts)
+        decoder = SymbolDecoder.get(
+            "bahdanau", vocabulary=target.rules.size, jit_compile=False, readout=settings.units, **parts
+        )
         network = EncoderDecoder(PatchEncoder(settings.units), decoder)
         return Captioner(network, {"image": Image(SIDE, SIDE)}, target, growth=0, beam=2, alternatives=1)
 

@@ -79,6 +79,8 @@ def batches(
 
     if seed is None or count < size:
         indices = tf.data.Dataset.from_tensor_slices(tf.argsort(keys, stable=True)).batch(size)
+    elif not by_length:
+        indices = tf.data.Dataset.range(count).shuffle(count, seed=seed).batch(size, drop_remainder=True)
     else:
         seeds = tf.data.Dataset.random(seed=seed, rerandomize_each_iteration=True).batch(2).take(1)
         indices = seeds.flat_map(plan)
