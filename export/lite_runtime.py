@@ -14,6 +14,7 @@ import numpy as np
 from seqattn_tf.answer import ATTENTION, Answer, Look
 from seqattn_tf.assets import load_assets
 from seqattn_tf.export import manifest
+from seqattn_tf.fields.base import read_row
 from seqattn_tf.rows import columns
 
 try:
@@ -57,13 +58,7 @@ class LiteModel:
         return [self._answer(dict(zip(asked, values, strict=True))) for values in zip(*asked.values(), strict=True)]
 
     def _answer(self, row: Mapping[str, str | bytes]) -> Answer:
-        fed = {}
-        for name, field in self.inputs.items():
-            try:
-                arrays = field.arrays(row[name])
-            except ValueError as error:
-                raise ValueError(f"{name}: {error}") from None
-            fed.update({f"{name}_{part}": _at_least_one(array)[None] for part, array in arrays.items()})
+        fed = {name: _at_least_one(array)[None] for name, array in read_row(self.inputs, row).items()}
         try:
             with self.lock:  # an interpreter answers one question at a time
                 found = {name: _infinite(value[0]) for name, value in self.run(**fed).items()}

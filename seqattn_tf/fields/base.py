@@ -79,6 +79,21 @@ class Field(Named, abc.ABC):
         """The twin, for the input of this name; needs TensorFlow."""
 
 
+def read_row(fields: Mapping[str, Field], row: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """What a network reads of one row, by `INPUT_PART`.
+
+    Raises:
+        ValueError: a value is refused by its field, or its file cannot be read; with the name of the input.
+    """
+    found = {}
+    for name, field in fields.items():
+        try:
+            found.update({f"{name}_{part}": array for part, array in field.arrays(row[name]).items()})
+        except (ValueError, OSError) as error:
+            raise ValueError(f"{name}: {error}") from None
+    return found
+
+
 def save_fields(fields: Mapping[str, Field]) -> list[dict[str, Any]]:
     """Fields by name as JSON holds them, in their order."""
     return [

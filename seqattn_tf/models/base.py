@@ -17,7 +17,7 @@ from seqattn_tf.answer import ATTENTION, PLACES, ROWS, SHAPE, Answer
 from seqattn_tf.aside import write_json, written_aside
 from seqattn_tf.assets import load_assets, save_assets
 from seqattn_tf.explain import draw_answer
-from seqattn_tf.fields import Field
+from seqattn_tf.fields.base import Field, read_row
 from seqattn_tf.named import Named
 from seqattn_tf.rows import columns
 from seqattn_tf.scan import hold
@@ -158,12 +158,8 @@ class Model(Named, tf.Module):
 
     def _refuse(self, raw: Mapping[str, Sequence[str | bytes]]) -> None:
         """Say of which value the graph would not have it, in the words of its field."""
-        for name, values in raw.items():
-            for value in values:
-                try:
-                    self.inputs[name].arrays(value)
-                except ValueError as error:
-                    raise ValueError(f"{name}: {error}") from None
+        for values in zip(*raw.values(), strict=True):
+            read_row(self.inputs, dict(zip(raw, values, strict=True)))
 
     def explain(self, row: Any, look: str = "") -> Any:
         """A figure that shows what the answer to one row looked at: the look of this name, or the only one."""

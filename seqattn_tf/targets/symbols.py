@@ -48,10 +48,6 @@ class Symbols(Target):
         """The ids of many texts; `Texts` are cut once for all that is asked of them."""
         return Texts.of(texts).cut(self.rules.split, self.rules.fold).encode(self.rules)
 
-    def said(self, value: Any) -> str:
-        """The text itself."""
-        return value
-
     def tokens(self, found: Mapping[str, np.ndarray], answer: int) -> list[str]:
         """The symbols of an answer."""
         ids = found["tokens"][answer]

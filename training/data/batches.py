@@ -30,8 +30,7 @@ class Columns:
     @classmethod
     def of(cls, model: Model, examples: Examples) -> "Columns":
         """The columns of a model."""
-        inputs = {name: field.column(examples.inputs(name)) for name, field in model.in_graph.items()}
-        return cls(inputs, model.says.column(examples.targets), model.says)
+        return cls(input_columns(model, examples), model.says.column(examples.targets), model.says)
 
     def keys(self, rows: np.ndarray) -> np.ndarray:
         """Numbers that order rows by the lengths of their inputs, one after the other, and of their targets."""
@@ -50,6 +49,11 @@ class Columns:
         }
         right = self.target.rows(rows)
         return {**tensors, **self.says.teach(right)}, self.says.right(right)
+
+
+def input_columns(model: Model, examples: Examples) -> dict[str, Column]:
+    """One column for each input of a model."""
+    return {name: field.column(examples.inputs(name)) for name, field in model.in_graph.items()}
 
 
 def batches(

@@ -12,10 +12,11 @@ from tqdm import tqdm
 
 from seqattn_tf.answer import Answer
 from seqattn_tf.column import Column
+from seqattn_tf.fields.base import read_row
 from seqattn_tf.models import Model
 from seqattn_tf.text import SymbolRules
 from seqattn_tf.training.data import Example, Examples, Splits
-from seqattn_tf.training.data.batches import Columns, batches
+from seqattn_tf.training.data.batches import Columns, batches, input_columns
 from seqattn_tf.training.data.examples import group_targets
 from seqattn_tf.training.metrics import exact_match, nbest_accuracy
 
@@ -127,7 +128,7 @@ class Task:
 
     def inputs(self, model: Model, examples: Examples) -> dict[str, Column]:
         """What goes in of the examples, as the network learns from it."""
-        return {name: field.column(examples.inputs(name)) for name, field in model.in_graph.items()}
+        return input_columns(model, examples)
 
     def most_said(self, model: Model) -> int | None:
         """How long a target may be to be learned; None for any length."""
@@ -254,11 +255,11 @@ def answer_all(model: Model, examples: Iterable[Example], batch: int = 256, quie
 def refuse_unreadable(model: Model, examples: Iterable[Example]) -> None:
     """Say which example has a value that the model cannot read, where one has."""
     for example in examples:
-        for name, field in model.inputs.items():
-            try:
-                field.arrays(example.inputs[name]) if name in example.inputs else None
-            except (ValueError, OSError) as error:
-                raise ValueError(f"{example.key:.80}, {name}: {error}") from None
+        given = {name: field for name, field in model.inputs.items() if name in example.inputs}
+        try:
+            read_row(given, example.inputs)
+        except ValueError as error:
+            raise ValueError(f"{example.key:.80}, {error}") from None
 
 
 def loss_of(model: Model, examples: Sequence[Example], batch: int = 64) -> tuple[float, float]:
