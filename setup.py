@@ -9,14 +9,14 @@ from pathlib import Path
 
 from setuptools import find_packages, setup
 
-ROOMS = {"seqattn_tf": "seqattn_tf", **{f"seqattn_tf.{room}": room for room in ("training", "export", "serving")}}
+PACKAGES = {"seqattn_tf": "seqattn_tf", **{f"seqattn_tf.{name}": name for name in ("training", "export", "serving")}}
 
 version = re.search(
     r'__version__ = "(.+)"', Path(__file__).with_name("seqattn_tf").joinpath("__init__.py").read_text()
 )[1]
 
 packages = []
-for name, folder in ROOMS.items():
+for name, folder in PACKAGES.items():
     packages += [name, *(f"{name}.{inner}" for inner in find_packages(folder))]
 
 setup(
@@ -28,7 +28,7 @@ setup(
     license="Apache-2.0",
     python_requires=">=3.10,<3.14",
     packages=packages,
-    package_dir=ROOMS,
+    package_dir=PACKAGES,
     package_data={
         "seqattn_tf": ["presets/*/*", "presets/*/assets/*"],
         "seqattn_tf.serving.front.page": ["*.html", "*.css", "*.js", "*.svg", "inputs/*.js", "views/*.js"],

@@ -92,7 +92,7 @@ def torch_stretch(sizes: tuple[int, int], settings: Settings, dataset: tf.data.D
     """Step times of the same model in PyTorch, on the same kind of batches."""
     from benchmarks._torch import TorchSeq2Seq, TorchTrainer
 
-    trainer = TorchTrainer(TorchSeq2Seq(*sizes, settings.units, settings.embedding), 1e-3, settings.clip)
+    trainer = TorchTrainer(TorchSeq2Seq(*sizes, settings.units, settings.embedding), 1e-3, settings.clip_norm)
 
     def stretch() -> list[float]:
         times = []
@@ -107,7 +107,7 @@ def torch_stretch(sizes: tuple[int, int], settings: Settings, dataset: tf.data.D
 
 def padded(training: Training) -> tf.data.Dataset:
     """The batches that one writes first: every word that is not too long, in any order, all padded alike."""
-    columns, size = training.columns, training.settings.batch
+    columns, size = training.columns, training.settings.batch_size
     [source] = columns.inputs.values()
     short = training.rows[(np.maximum(source.lengths, columns.target.lengths + 1) <= LONGEST)[training.rows]]
     whole = tf.nest.map_structure(
@@ -120,7 +120,9 @@ def padded(training: Training) -> tf.data.Dataset:
 def main() -> None:
     """Print all and the ratios."""
     recipe = recipes.get("pronounce")
-    settings = dataclasses.replace(recipe.settings, units=128, cell="gru", batch=128, dropout=0.0, label_smoothing=0.0)
+    settings = dataclasses.replace(
+        recipe.settings, units=128, cell="gru", batch_size=128, dropout=0.0, label_smoothing=0.0
+    )
     training = recipe.task.open(settings, run.open_splits(recipe, settings, None))
     network = training.model.network
     sizes = training.model.inputs["text"].rules.size, training.model.target.rules.size

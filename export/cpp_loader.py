@@ -171,7 +171,7 @@ class CppSession:
             ctypes.memmove(place, np.ascontiguousarray(array).ctypes.data, size)
         return tensor
 
-    def _array(self, tensor: int) -> np.ndarray:
+    def _array(self, tensor: int | None) -> np.ndarray:
         library = self._library
         number = library.TF_TensorType(tensor)
         if number not in DTYPES:

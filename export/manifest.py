@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import importlib.metadata
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,7 @@ def without_examples(record: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in record.items() if name not in ("summary", "examples")}
 
 
-def write(folder: Path, manifest: dict[str, Any]) -> None:
+def write(folder: Path, manifest: Mapping[str, Any]) -> None:
     """Write the manifest into a folder."""
     write_json(folder / FILE, manifest)
 

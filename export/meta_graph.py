@@ -24,7 +24,8 @@ def read(folder: Path) -> meta_graph_pb2.MetaGraphDef:
     """
     path = next((Path(folder) / file for file in FILES if (Path(folder) / file).is_file()), None)
     if path is None:
-        raise ValueError(f"{folder}: expected a folder with {FILES[0]}. Received: one without")
+        there = sorted(file.name for file in Path(folder).iterdir()) if Path(folder).is_dir() else "no folder"
+        raise ValueError(f"{folder}: expected a folder with {FILES[0]}. Received: {there or 'an empty one'}")
     model = saved_model_pb2.SavedModel()
     try:
         if path.name == FILES[0]:

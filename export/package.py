@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from seqattn_tf import aside
-from seqattn_tf.aside import written_aside
+from seqattn_tf.aside import write_aside
 from seqattn_tf.export import manifest
 from seqattn_tf.export.forms import Lite, SavedModel
 from seqattn_tf.export.verify import rows_to_verify
@@ -56,7 +56,7 @@ def export_model(model: Model, target: Path, record: dict, version: int | None =
     if place.exists():
         raise _taken(target, number)
     try:
-        with written_aside(place) as made:
+        with write_aside(place) as made:
             described = {**manifest.describe(model, record), "name": target.name, "version": number}
             rows = rows_to_verify(model.inputs, record, MADE_UP)
             agreeing = {}

@@ -43,7 +43,7 @@ _ROOMS = (
     "export",
     "serving",
 )
-_NAMES = {  # name: the room it lives in
+_NAMES = {  # name: the package it lives in
     "GRUCell": "cells",
     "LSTMCell": "cells",
     "CRF": "structured",

@@ -18,9 +18,9 @@ VALUES = "a value; NAME=VALUE for one of several inputs; @FILE for what a file h
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; bad input ends with a message and status 2, a server's refusal with status 1."""
-    from seqattn_tf.serving.config import spelled_out
+    from seqattn_tf.serving.config import expand_flags
 
-    options = _parser().parse_args(spelled_out(sys.argv[1:] if arguments is None else arguments))
+    options = _parser().parse_args(expand_flags(sys.argv[1:] if arguments is None else arguments))
     if not (getattr(options, "url", None) or "").startswith(("http://", "https://")):  # REST needs no TensorFlow
         _load_tensorflow_quietly()
     from seqattn_tf.serving.errors import ServingError
@@ -120,7 +120,7 @@ def _train(options: argparse.Namespace) -> None:
     from seqattn_tf.training import recipes, run
 
     recipe = recipes.get(options.recipe)
-    settings = (recipe.small if options.preset == "small" else recipe.settings).changed(options.set)
+    settings = (recipe.small if options.preset == "small" else recipe.settings).with_assignments(options.set)
     folder = options.folder or Path("runs") / recipe.name
     run.train(recipe, settings, folder, options.data)
     data = f" --data {options.data}" if options.data else ""

@@ -56,7 +56,7 @@ class Padded(Column):
     """
 
     def __init__(
-        self, name: str, values: np.ndarray, starts: np.ndarray, end: int | None = None, padding: int = 0
+        self, name: str, values: np.ndarray, starts: np.ndarray, end: int | None = None, padding: float = 0
     ) -> None:
         lengths = np.diff(starts)
         super().__init__(lengths)

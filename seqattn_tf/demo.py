@@ -8,6 +8,7 @@ import dataclasses
 import json
 import shutil
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -71,7 +72,7 @@ def demo(folder: Path) -> None:
     print(f"4. look at {folder / 'index.html'}   ({time.time() - began:.0f} s in all)")
 
 
-def _measure(folder: Path, test: list[Example]) -> dict[str, float]:
+def _measure(folder: Path, test: Sequence[Example]) -> dict[str, float]:
     """The error rates on the test split, measured once per trained model."""
     stored, stamp = folder / "test.json", (folder / "model.keras").stat().st_mtime_ns
     if stored.is_file() and (figures := json.loads(stored.read_text())).get("model") == stamp:
@@ -106,7 +107,7 @@ def _forget_other_settings(folder: Path, settings: Settings) -> None:
         shutil.rmtree(folder)
 
 
-def _choose(test: list[Example]) -> dict[str, list[str]]:
+def _choose(test: Sequence[Example]) -> dict[str, list[str]]:
     """A few words of middling length, spread over the test split."""
     groups = [
         (word, targets) for word, targets in group_targets(test).items() if word.isalpha() and 7 <= len(word) <= 10

@@ -49,8 +49,10 @@ def gradient_flow(model_or_cell: Cell | Callable, data: Any, seed: int = 0) -> G
     inputs = tf.convert_to_tensor(np.asarray(data, "float32"))
     if inputs.shape.rank != 3 or 0 in inputs.shape:
         raise ValueError(f"data: expected [batch, time, features], none of them 0. Received: shape {inputs.shape}")
-    of = _of_cell if isinstance(model_or_cell, Cell) else _of_network
-    gradients = of(model_or_cell, inputs, seed)  # [time, batch, units]
+    if isinstance(model_or_cell, Cell):
+        gradients = _of_cell(model_or_cell, inputs, seed)  # [time, batch, units]
+    else:
+        gradients = _of_network(model_or_cell, inputs, seed)
     norms = tf.sqrt(tf.reduce_mean(tf.reduce_sum(tf.cast(gradients, tf.float64) ** 2, axis=-1), axis=-1))
     return GradientFlow(np.arange(inputs.shape[1]), norms.numpy()[::-1])
 

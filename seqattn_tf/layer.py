@@ -1,4 +1,4 @@
-"""What the layers of the house share: made of parts, masks that travel."""
+"""What our layers share: made of parts, masks that travel."""
 
 import inspect
 from typing import Any, ClassVar

@@ -1,4 +1,4 @@
-"""The mask rule of the house: boolean, True = keep; given, or else the one that Keras sends along.
+"""The mask rule: boolean, True = keep; given, or else the one that Keras sends along.
 
 A row with nothing to keep gives zero weights, a zero mean and a log-sum of the most negative finite number; it never
 gives NaN, neither in the value nor in the gradient.
@@ -16,7 +16,7 @@ def length_mask(lengths: tf.Tensor, size: tf.Tensor | int) -> tf.Tensor:
     return tf.sequence_mask(lengths, size)
 
 
-def widened(values: tf.Tensor) -> tf.Tensor:
+def widen(values: tf.Tensor) -> tf.Tensor:
     """Half precision is too narrow for sums of exponentials: work in float32 there."""
     return tf.cast(values, tf.float32) if values.dtype in (tf.float16, tf.bfloat16) else values
 
@@ -27,7 +27,7 @@ def masked_softmax(logits: tf.Tensor, mask: tf.Tensor | None = None) -> tf.Tenso
     >>> masked_softmax(tf.constant([[0.0, 0.0, 9.0]]), tf.constant([[True, True, False]])).numpy().tolist()
     [[0.5, 0.5, 0.0]]
     """
-    wide = widened(logits)
+    wide = widen(logits)
     keep = wide > -float("inf")  # a forbidden place is one that is not kept
     if mask is not None:
         keep = tf.logical_and(keep, mask)
@@ -44,7 +44,7 @@ def masked_logsumexp(logits: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     >>> float(masked_logsumexp(tf.constant([0.0, 5.0]), tf.constant([True, False])))
     0.0
     """
-    wide = widened(logits)
+    wide = widen(logits)
     total = tf.reduce_logsumexp(tf.where(mask, wide, wide.dtype.min), axis=-1)
     return tf.cast(tf.maximum(total, tf.cast(logits.dtype.min, wide.dtype)), logits.dtype)
 
@@ -55,15 +55,15 @@ def masked_mean(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     >>> masked_mean(tf.constant([[[1.0], [3.0], [9.0]]]), tf.constant([[True, True, False]])).numpy().tolist()
     [[2.0]]
     """
-    wide = blank(widened(values), mask)
+    wide = zero_masked(widen(values), mask)
     count = tf.reduce_sum(tf.cast(mask, wide.dtype), axis=1)[..., None]
     return tf.cast(tf.math.divide_no_nan(tf.reduce_sum(wide, axis=1), count), values.dtype)
 
 
-def blank(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+def zero_masked(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     """Zeros in place of what is not kept, whatever stands there, NaN included: `[batch, time, units]`.
 
-    >>> blank(tf.constant([[[1.0], [float("nan")]]]), tf.constant([[True, False]])).numpy().ravel().tolist()
+    >>> zero_masked(tf.constant([[[1.0], [float("nan")]]]), tf.constant([[True, False]])).numpy().ravel().tolist()
     [1.0, 0.0]
     """
     return tf.where(mask[..., None], values, tf.zeros_like(values))
@@ -79,12 +79,12 @@ def mask_of(values: tf.Tensor, mask: tf.Tensor | None = None) -> tf.Tensor | Non
     return getattr(values, "_keras_mask", None) if mask is None else mask
 
 
-def checked_mask(mask: tf.Tensor, values: tf.Tensor | None = None) -> tf.Tensor:
+def check_mask(mask: tf.Tensor, values: tf.Tensor | None = None) -> tf.Tensor:
     """The mask as a boolean tensor, one for each vector of the values; anything else is refused.
 
     Integers count as Keras counts them, 0 for what is not kept. Floats are refused: elsewhere a zero keeps.
 
-    >>> checked_mask([[1, 0]], tf.zeros([1, 2, 4])).numpy().tolist()
+    >>> check_mask([[1, 0]], tf.zeros([1, 2, 4])).numpy().tolist()
     [[True, False]]
     """
     mask = tf.convert_to_tensor(mask)
@@ -106,5 +106,5 @@ def masked_values(values: tf.Tensor, mask: tf.Tensor | None) -> tuple[tf.Tensor,
     mask = mask_of(values, mask)
     if mask is None:
         return values, tf.ones(tf.shape(values)[:-1], tf.bool)
-    mask = checked_mask(mask, values)
-    return blank(values, mask), mask
+    mask = check_mask(mask, values)
+    return zero_masked(values, mask), mask

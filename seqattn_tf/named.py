@@ -6,10 +6,10 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 
-def checked_count(name: str, value: Any) -> int:
+def check_count(name: str, value: Any) -> int:
     """The value itself, a positive integer; anything else is refused.
 
-    >>> checked_count("units", 8)
+    >>> check_count("units", 8)
     8
     """
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:

@@ -19,9 +19,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.masking import widened
+from seqattn_tf.masking import widen
 from seqattn_tf.replay import Replay, Watcher
-from seqattn_tf.scan import hold, scan, size_of
+from seqattn_tf.scan import scan, size_of, where_rows
 
 _TWICE = "second derivatives through a compiled loop: pass jit_compile=False to the layer"
 
@@ -88,15 +88,15 @@ class _Loop:
         slices = (elements, () if self.mask is None else self.mask)
         stacked, last, products = _compiled(self._forward)(slices, initial, shared)
 
-        def gradient(*flows: tf.Tensor) -> list:
-            flows, last_flow = (_floats(part) for part in tf.nest.pack_sequence_as((stacked, last), flows))
+        def gradient(*given: tf.Tensor) -> list:
+            flows, last_flow = (_floats(part) for part in tf.nest.pack_sequence_as((stacked, last), given))
             before = tf.nest.map_structure(self._shifted, stacked, initial)
             flow, added, element, collected = _compiled(self._backward)(
                 (slices, before, products, flows), last_flow, shared
             )
             found = [*element, *flow, *self._through_products(slices, initial, shared, added, collected)]
-            found = iter([tf.raw_ops.PreventGradient(input=one, message=_TWICE) for one in found])
-            return [next(found) if one.dtype.is_floating else None for one in flat]
+            once = iter([tf.raw_ops.PreventGradient(input=one, message=_TWICE) for one in found])
+            return [next(once) if one.dtype.is_floating else None for one in flat]
 
         return tuple(tf.nest.flatten((stacked, last))), gradient
 
@@ -104,7 +104,7 @@ class _Loop:
         (element, keep), (constants, values) = slices, shared
         with keras.StatelessScope(list(zip(self.variables, values, strict=True))), watcher.watching():
             new = self.step(element, carry, constants)
-        return new if self.mask is None else hold(keep, new, carry)
+        return new if self.mask is None else where_rows(keep, new, carry)
 
     def _shifted(self, stacked: tf.Tensor, initial: tf.Tensor) -> tf.Tensor:
         """The carry before every step."""
@@ -151,7 +151,7 @@ class _Loop:
             return (flow, sums), known.reduce(slices, out)
 
         wide = [one for one, flows in zip(_floats(shared), flows_to, strict=True) if flows]
-        nothing = [tf.zeros_like(widened(one)) for one in wide]  # half precision is too narrow for sums over time
+        nothing = [tf.zeros_like(widen(one)) for one in wide]  # half precision is too narrow for sums over time
         (flow, sums), out = _loop(body, slices, (flow, nothing), not self.reverse)
         element, inputs, results = known.restore(slices, out)
         sums = iter([tf.cast(total, one.dtype) for total, one in zip(sums, wide, strict=True)])

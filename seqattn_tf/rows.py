@@ -86,8 +86,11 @@ def to_json(row: Mapping[str, str | bytes]) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for name, value in row.items():
+        if isinstance(value, str):
+            found[name] = value
+            continue
         try:
-            found[name] = value if isinstance(value, str) else value.decode()
+            found[name] = value.decode()
         except UnicodeDecodeError:
             found[name] = {"b64": base64.b64encode(value).decode("ascii")}
     return found

@@ -1,4 +1,4 @@
-"""The time loop of the house: `tf.scan` over time-major tensors, with the mask rule built in.
+"""The one time loop: `tf.scan` over time-major tensors, with the mask rule built in.
 
     carry[-1] = initial
     carry[t]  = step(elements[t], carry[t-1])    where mask[t],   else carry[t-1]
@@ -18,7 +18,7 @@ def to_time_major(tensor: tf.Tensor) -> tf.Tensor:
     return tf.transpose(tensor, [1, 0, *range(2, tensor.shape.rank)])
 
 
-def hold(mask: tf.Tensor, new: Any, old: Any) -> Any:
+def where_rows(mask: tf.Tensor, new: Any, old: Any) -> Any:
     """Take `new` where `mask: [batch]` keeps the step and `old` elsewhere, for every tensor of a structure."""
 
     def choose(fresh: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
@@ -61,7 +61,7 @@ def scan(
         if mask is None:
             return step(slices, carry)
         element, keep = slices
-        return hold(keep, step(element, carry), carry)
+        return where_rows(keep, step(element, carry), carry)
 
     elements = elements if mask is None else (elements, mask)
     final = 0 if reverse else -1

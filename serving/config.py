@@ -7,7 +7,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +108,11 @@ class ServerConfig:
         _channel_arguments(self.grpc_channel_arguments)  # refused here rather than when the port opens
 
     @property
+    def source(self) -> Path:
+        """Where the models come from: the folder, the base path or the config file, of which there is one."""
+        return next(path for path in (self.models, self.model_base_path, self.model_config_file) if path is not None)
+
+    @property
     def grpc_options(self) -> list[tuple[str, int | str]]:
         """What `grpc_channel_arguments` says, as gRPC takes it."""
         return _channel_arguments(self.grpc_channel_arguments)
@@ -130,21 +135,22 @@ class ServerConfig:
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    """Gives a parser a flag for every field but `models`. The arguments must have gone through `spelled_out`."""
+    """Gives a parser a flag for every field but `models`. The arguments must have gone through `expand_flags`."""
     for field in _flags():
+        kind = str(field.type)
         parser.add_argument(
             f"--{field.name}",
-            type=_TYPES[field.type],
+            type=_TYPES[kind],
             default=field.default,
-            metavar=field.type.partition(" ")[0].upper(),
+            metavar=kind.partition(" ")[0].upper(),
             help=f"{field.metadata['help']} (default: {field.default})".replace("%", "%%"),
         )
 
 
-def spelled_out(arguments: Sequence[str]) -> list[str]:
+def expand_flags(arguments: Sequence[str]) -> list[str]:
     """Arguments in which a bare `--flag` says `--flag=true`: as in TF Serving, the word after it is not its value.
 
-    >>> spelled_out(["serve", "--enable_batching", "models"])
+    >>> expand_flags(["serve", "--enable_batching", "models"])
     ['serve', '--enable_batching=true', 'models']
     """
     switches = {f"--{field.name}" for field in _flags() if field.type == "bool"}
@@ -195,4 +201,4 @@ def _truth(text: str) -> bool:
     return text.lower() in ("true", "1")
 
 
-_TYPES = {"bool": _truth, "int": int, "float": float, "str": str, "Path | None": Path}
+_TYPES: dict[str, Callable[[str], Any]] = {"bool": _truth, "int": int, "float": float, "str": str, "Path | None": Path}

@@ -1,4 +1,4 @@
-"""The one error of the serving room, with TF Serving's codes, and the way from other exceptions to it.
+"""The one error of the serving package, with TF Serving's codes, and the way from other exceptions to it.
 
 Nothing here imports TensorFlow or gRPC, so that the REST client stays light.
 """

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +23,7 @@ from pathlib import Path
 from seqattn_tf.serving.client import RestClient
 from seqattn_tf.serving.config import ServerConfig
 from seqattn_tf.serving.errors import ServingError
-from seqattn_tf.serving.signals import told_to_stop
+from seqattn_tf.serving.signals import stop_signals
 
 BINARY = "tensorflow_model_server"
 _LAST_LINES = 20  # of its log, shown when it fails
@@ -89,7 +89,9 @@ class TensorFlowServing:
             self._process = subprocess.Popen(
                 plan.command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
             )
-            self._reader = threading.Thread(target=self._read, name="tensorflow-serving-log", daemon=True)
+            self._reader = threading.Thread(
+                target=self._read, args=(self._process.stdout,), name="tensorflow-serving-log", daemon=True
+            )
             self._reader.start()
             self._wait_until_ready(plan.names)
         except BaseException:
@@ -109,7 +111,8 @@ class TensorFlowServing:
                 code = self._process.wait()
             if self._reader is not None:
                 self._reader.join()
-            self._process.stdout.close()
+            if self._process.stdout is not None:
+                self._process.stdout.close()
             self._process = None
         if self._folder is not None:
             self._folder.cleanup()
@@ -117,7 +120,9 @@ class TensorFlowServing:
         return code
 
     def check(self) -> None:
-        """Raises ServingError, with the end of its log, if the server has ended."""
+        """Raises ServingError, with the end of its log, if the server has ended or was never started."""
+        if self._process is None or self._reader is None:
+            raise self._failed("not running")
         if self._process.poll() is not None:
             self._reader.join()
             raise self._failed(f"ended with exit code {self._process.returncode}")
@@ -128,8 +133,8 @@ class TensorFlowServing:
     def __exit__(self, *exception: object) -> None:
         self.stop()
 
-    def _read(self) -> None:
-        for line in self._process.stdout:
+    def _read(self, lines: Iterable[str]) -> None:
+        for line in lines:
             self._last.append(line.rstrip("\n"))
             self._log(self._last[-1])
 
@@ -158,7 +163,7 @@ def serve(config: ServerConfig, container_image: str = "") -> None:
     Raises:
         ServingError: it ended by itself.
     """
-    with told_to_stop() as told, TensorFlowServing(config, container_image) as server:
+    with stop_signals() as told, TensorFlowServing(config, container_image) as server:
         print(f"REST  {server.rest_url}\ngRPC  grpc://{server.grpc_address}", flush=True)
         while not told.wait(0.2):
             server.check()
@@ -172,7 +177,7 @@ class _Plan:
 
 def _plan(config: ServerConfig, folder: Path, image: str) -> _Plan:
     """The command that serves what the config says, and the files it needs."""
-    from seqattn_tf.serving.models.model_config import folder_of_models, listed_models, read_config_file
+    from seqattn_tf.serving.models.model_config import folder_of_models, list_models, read_config_file
 
     always = ("rest_api_port", "port", "enable_model_warmup")
     flags = config.changed(ours=False) | {name: getattr(config, name) for name in always}
@@ -204,7 +209,7 @@ def _plan(config: ServerConfig, folder: Path, image: str) -> _Plan:
         flags["model_base_path"] = seen(config.model_base_path, f"/models/{config.model_name}")
         names = [config.model_name]
     else:
-        models = listed_models(read_config_file(config.model_config_file))
+        models = list_models(read_config_file(config.source))
         for model in models.values():
             seen(model.base_path, str(model.base_path))
         names = list(models)

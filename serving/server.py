@@ -34,9 +34,9 @@ from seqattn_tf.serving.api.rest import RestApi
 from seqattn_tf.serving.config import ServerConfig
 from seqattn_tf.serving.errors import ServingError
 from seqattn_tf.serving.front.access import Certificates, Token
-from seqattn_tf.serving.front.door import Door
 from seqattn_tf.serving.front.http_server import DrainingHttpServer
 from seqattn_tf.serving.front.page import MODELS_PATH, Page
+from seqattn_tf.serving.front.shutdown import ShutdownInterceptor
 from seqattn_tf.serving.front.site import Site, probe
 from seqattn_tf.serving.models.batcher import Batcher
 from seqattn_tf.serving.models.batching import BatchingParameters
@@ -46,13 +46,13 @@ from seqattn_tf.serving.models.model_config import (
     ModelConfig,
     Models,
     folder_of_models,
-    listed_models,
+    list_models,
     read_config_file,
 )
 from seqattn_tf.serving.models.repository import ModelRepository
 from seqattn_tf.serving.models.servable import Servable
 from seqattn_tf.serving.models.session import SessionEngine
-from seqattn_tf.serving.signals import told_to_stop
+from seqattn_tf.serving.signals import stop_signals
 from seqattn_tf.serving.text_protos import read
 from seqattn_tf.serving.warmup import warm
 
@@ -91,7 +91,7 @@ class Server:
             labels_need_a_version=not config.allow_version_labels_for_unavailable_models,
         )
         self._health = health.HealthServicer()
-        self._door = Door()
+        self._shutdown_interceptor = ShutdownInterceptor()
         self._http: DrainingHttpServer | None = None
         self._grpc: grpc.Server | None = None
         self._grpc_port = 0
@@ -134,8 +134,9 @@ class Server:
         self._set_health(health_pb2.HealthCheckResponse.SERVING)
         self._grpc.start()
         self._http.start()
-        if self.config.model_config_file_poll_wait_seconds > 0:
-            threading.Thread(target=self._follow_config_file, name="config-poll", daemon=True).start()
+        file = self.config.model_config_file
+        if file is not None and self.config.model_config_file_poll_wait_seconds > 0:
+            threading.Thread(target=self._follow, args=(file,), name="config-poll", daemon=True).start()
         return self
 
     def stop(self) -> None:
@@ -145,7 +146,7 @@ class Server:
         self._draining = True
         self._set_health(health_pb2.HealthCheckResponse.NOT_SERVING)
         self._stopped.wait(self.config.drain_delay_seconds + SETTLE_SECONDS)  # calls that have arrived are handed out
-        self._door.close()
+        self._shutdown_interceptor.close()
         self._stopped.wait(SETTLE_SECONDS)  # and those that came since are told so
         grpc_done = self._grpc.stop(self.config.drain_seconds)
         self._http.drain(self.config.drain_seconds)
@@ -191,7 +192,7 @@ class Server:
 
     def _load_models(self) -> None:
         """One model must serve. Others may fail to load: their status says why."""
-        where = self.config.models or self.config.model_base_path or self.config.model_config_file
+        where = self.config.source
         if self.config.models is not None and not self.config.models.is_dir():
             raise ValueError(_no_model(where))
         self.repository.start()
@@ -210,7 +211,7 @@ class Server:
         )
         site = Site(
             api.handle,
-            private={MODELS_PATH: page.answer} | {path: self._metrics_page for path in _metrics_path(config)},
+            private={MODELS_PATH: page.models} | {path: self._metrics_page for path in _metrics_path(config)},
             public={"/healthz": probe(lambda: True), "/readyz": probe(lambda: self.ready)},
             page=page.answer,
             token=self._token,
@@ -229,7 +230,7 @@ class Server:
         config = self.config
         server = grpc.server(
             futures.ThreadPoolExecutor(config.grpc_max_threads, thread_name_prefix="grpc"),
-            interceptors=[self._door, *self._token.interceptors()],
+            interceptors=[self._shutdown_interceptor, *self._token.interceptors()],
             options=(
                 *config.grpc_options,  # of two that are the same the first one counts
                 ("grpc.max_receive_message_length", config.max_request_bytes or -1),
@@ -263,12 +264,12 @@ class Server:
         for name in (*HEALTH_NAMES, *_SERVICES):
             self._health.set(name, status)
 
-    def _follow_config_file(self) -> None:
+    def _follow(self, config_file: Path) -> None:
         """Serves what the config file says whenever it has changed; a file that cannot be served changes nothing."""
-        known = read_config_file(self.config.model_config_file)
+        known = read_config_file(config_file)
         while not self._stopped.wait(self.config.model_config_file_poll_wait_seconds) and not self._draining:
             try:
-                config = read_config_file(self.config.model_config_file)
+                config = read_config_file(config_file)
                 if config != known:
                     known = config
                     self.repository.reload(config)
@@ -283,7 +284,7 @@ def serve(config: ServerConfig) -> None:
     """
     gc.collect()
     gc.freeze()  # what the imports made stays; the collector need not look at it for every few hundred requests
-    with told_to_stop() as told, Server(config) as server:
+    with stop_signals() as told, Server(config) as server:
         print(f"page  {server.rest_url}/")
         print(f"REST  {server.rest_url}")
         print(f"gRPC  grpc://{server.grpc_address}")
@@ -301,7 +302,7 @@ def _models(config: ServerConfig) -> Callable[[], Models]:
         one = ModelConfig(config.model_name, config.model_base_path.absolute())
         return lambda: {one.name: one}
     try:
-        models = listed_models(read_config_file(config.model_config_file))
+        models = list_models(read_config_file(config.source))
     except ServingError as error:
         raise ValueError(f"model_config_file: {error.message}") from error
     return lambda: models

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def told_to_stop() -> Iterator[threading.Event]:
+def stop_signals() -> Iterator[threading.Event]:
     """An event that SIGTERM or SIGINT sets, while the block runs. For the main thread of a process.
 
     Wait for it with a timeout, again and again: a signal that another thread took does not end the wait of this one.

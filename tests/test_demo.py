@@ -14,7 +14,7 @@ from seqattn_tf.training import recipes
 def quick(monkeypatch):
     """The recipe with a small preset that trains in seconds, on fewer words."""
     recipe = recipes.get("pronounce")
-    small = dataclasses.replace(recipe.small, units=16, embedding=8, epochs=1, max_examples=2000, warmup=5)
+    small = dataclasses.replace(recipe.small, units=16, embedding=8, epochs=1, max_examples=2000, warmup_steps=5)
 
     def load(folder, settings):
         splits = recipe.load(folder, settings)

@@ -4,7 +4,7 @@ import tensorflow as tf
 from support.gradients import assert_gradient
 from support.layers import random
 
-from seqattn_tf.masking import checked_mask, length_mask, masked_logsumexp, masked_mean, masked_softmax
+from seqattn_tf.masking import check_mask, length_mask, masked_logsumexp, masked_mean, masked_softmax
 
 MASK = np.array([[True, True, False], [False, False, False], [True, True, True]])
 
@@ -42,9 +42,9 @@ def test_half_precision_sums_do_not_overflow():
 
 
 def test_masks_are_boolean_or_whole_numbers():
-    assert checked_mask(tf.constant([[2, 0]])).numpy().tolist() == [[True, False]]
+    assert check_mask(tf.constant([[2, 0]])).numpy().tolist() == [[True, False]]
     with pytest.raises(ValueError, match=r"mask: expected booleans, True = keep\. Received: float32"):
-        checked_mask(tf.constant([[1.0, 0.0]]))
+        check_mask(tf.constant([[1.0, 0.0]]))
 
 
 def test_softmax_gradient():

@@ -7,7 +7,7 @@ import sysconfig
 import zipfile
 from pathlib import Path
 
-from support.tree import ROOMS, copy_of_tree
+from support.tree import PACKAGES, copy_of_tree
 
 
 def run(*command: object, **options) -> str:
@@ -17,7 +17,7 @@ def run(*command: object, **options) -> str:
 
 
 def check_contents(wheel: Path, tree: Path) -> None:
-    """Every file of the four rooms is in, presets and web pages included; nothing else but the metadata is."""
+    """Every file of the four packages is in, presets and web pages included; nothing else but the metadata is."""
     with zipfile.ZipFile(wheel) as archive:
         inside = {name for name in archive.namelist() if not name.endswith("/")}
         (entry_points,) = [name for name in inside if name.endswith(".dist-info/entry_points.txt")]
@@ -25,20 +25,20 @@ def check_contents(wheel: Path, tree: Path) -> None:
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in inside)
 
     expected = set()
-    for folder, package in ROOMS.items():
+    for folder, package in PACKAGES.items():
         paths = [path.relative_to(tree / folder) for path in (tree / folder).rglob("*") if path.is_file()]
         expected |= {f"{package}/{path.as_posix()}" for path in paths}
-    assert {f"{package}/__init__.py" for package in ROOMS.values()} <= expected
+    assert {f"{package}/__init__.py" for package in PACKAGES.values()} <= expected
     found = {name for name in inside if ".dist-info/" not in name}
     assert sorted(expected - found) == [], "in the tree, not in the wheel: see packages and package_data in setup.py"
     assert sorted(found - expected) == [], "in the wheel, not in the tree"
 
 
 def check_imports(target: Path, elsewhere: Path) -> None:
-    """The installed rooms import, from a folder whose own `training`, `export` and `serving` are traps."""
-    for room in ("training", "export", "serving"):
-        (elsewhere / room).mkdir(parents=True)
-        (elsewhere / room / "__init__.py").write_text("raise RuntimeError('the wrong room')")
+    """The installed packages import, from a folder whose own `training`, `export` and `serving` are traps."""
+    for name in ("training", "export", "serving"):
+        (elsewhere / name).mkdir(parents=True)
+        (elsewhere / name / "__init__.py").write_text("raise RuntimeError('the wrong package')")
     code = """if True:
         import seqattn_tf, seqattn_tf.training, seqattn_tf.export, seqattn_tf.serving
         for module in seqattn_tf, seqattn_tf.training, seqattn_tf.export, seqattn_tf.serving:
@@ -49,7 +49,7 @@ def check_imports(target: Path, elsewhere: Path) -> None:
     path = os.pathsep.join([str(target), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")])
     environment = {**os.environ, "PYTHONPATH": path}
     files = run(sys.executable, "-S", "-c", code, cwd=elsewhere, env=environment)
-    assert [Path(line).parent for line in files.splitlines()] == [target / package for package in ROOMS.values()]
+    assert [Path(line).parent for line in files.splitlines()] == [target / package for package in PACKAGES.values()]
 
 
 def test_wheel_holds_the_house_and_nothing_else(tmp_path):

@@ -59,7 +59,7 @@ class Score(keras.callbacks.Callback):
 class KeepBest(keras.callbacks.Callback):
     """Save the model whenever `monitor` is better, stop when it has not been for `patience` epochs, end with the best.
 
-    Less is better, unless it is `rising`.
+    Less is better, unless it is `higher_is_better`.
     After every epoch the whole state of training goes into `progress`, so that a killed run resumes.
     """
 
@@ -69,16 +69,24 @@ class KeepBest(keras.callbacks.Callback):
         patience: int,
         save: Callable[[dict[str, float]], None],
         progress: Progress,
-        rising: bool = False,
+        higher_is_better: bool = False,
     ) -> None:
         super().__init__()
-        self.monitor, self.patience, self.save, self.progress, self.rising = monitor, patience, save, progress, rising
+        self.monitor, self.patience, self.save, self.progress, self.higher_is_better = (
+            monitor,
+            patience,
+            save,
+            progress,
+            higher_is_better,
+        )
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Keep, or count."""
-        value = float(logs[self.monitor]) * (-1 if self.rising else 1)
+        value = float(logs[self.monitor]) * (-1 if self.higher_is_better else 1)
         if not np.isfinite(logs["loss"]):
-            raise FloatingPointError(f"the loss became {logs['loss']} in epoch {epoch + 1}: try a smaller rate")
+            raise FloatingPointError(
+                f"the loss became {logs['loss']} in epoch {epoch + 1}: try a smaller learning_rate"
+            )
         if value < self.progress.best:
             self.progress.best, self.progress.best_epoch = value, epoch
             self.save({name: float(number) for name, number in logs.items()})

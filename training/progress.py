@@ -8,7 +8,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from seqattn_tf.aside import written_aside
+from seqattn_tf.aside import write_aside
 
 
 @dataclasses.dataclass
@@ -35,7 +35,7 @@ class Progress:
         """Write everything after `epoch` epochs; the file is replaced whole."""
         self.epoch = epoch
         values = {f"v{i:04d}": np.asarray(v) for i, v in enumerate([*model.variables, *model.optimizer.variables])}
-        with written_aside(self.path) as aside:
+        with write_aside(self.path) as aside:
             np.savez(aside, scalars=[self.epoch, self.best_epoch, self.best, self.seconds], **values)
 
     def restore(self, model: keras.Model) -> None:

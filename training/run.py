@@ -28,9 +28,12 @@ def compile_network(training: Training) -> None:
     """Adam with warm-up, cosine decay and global-norm clipping; the plain graph, which wins on a CPU."""
     settings, steps = training.settings, training.steps * training.settings.epochs
     rate = keras.optimizers.schedules.CosineDecay(
-        0.0, max(steps - settings.warmup, 1), warmup_target=settings.rate, warmup_steps=settings.warmup
+        0.0,
+        max(steps - settings.warmup_steps, 1),
+        warmup_target=settings.learning_rate,
+        warmup_steps=settings.warmup_steps,
     )
-    optimizer = keras.optimizers.Adam(rate, global_clipnorm=settings.clip)
+    optimizer = keras.optimizers.Adam(rate, global_clipnorm=settings.clip_norm)
     training.model.network.compile(optimizer, training.loss, jit_compile=False)
 
 
@@ -67,7 +70,9 @@ def train(recipe: Recipe, settings: Settings, folder: Path, data: str | Path | N
                 steps_per_epoch=training.steps if task.ordered else None,
                 callbacks=[
                     Score(lambda: task.measure(quick, splits.dev).figures),
-                    KeepBest(f"dev_{task.monitor}", settings.patience, save, progress, rising=task.rising),
+                    KeepBest(
+                        f"dev_{task.monitor}", settings.patience, save, progress, higher_is_better=task.higher_is_better
+                    ),
                     ProgressBar(training.steps, settings.epochs, progress.epoch),
                 ],
                 shuffle=False,  # the dataset does it
@@ -142,4 +147,4 @@ def evaluate(folder: Path, data: str | Path | None = None, split: str = "test") 
         raise ValueError(f"data: expected what the model was trained on, {trained_on}. Received: {given}; see --data")
     model, examples = load(folder), getattr(splits, split)
     report = recipe.task.measure(model, examples, splits.notes, quiet=False)
-    return Report({**report.figures, **recipe.task.beside(model, splits.train, examples)}, report.groups)
+    return Report({**report.figures, **recipe.task.baselines(model, splits.train, examples)}, report.groups)

@@ -93,7 +93,9 @@ def questions_about(model: Model, rows: Sequence[Row]) -> dict[str, Tensors]:
     return {name: {alias: value.numpy() for alias, value in inputs.items()} for name, inputs in asked.items()}
 
 
-def ask_signatures(folder: Path, questions: Mapping[str, Tensors], python: str = sys.executable) -> dict[str, Tensors]:
+def ask_signatures(
+    folder: Path, questions: Mapping[str, Tensors], python: str = sys.executable
+) -> dict[str, dict[str, np.ndarray]]:
     """What a SavedModel answers under each signature, in TensorFlow's C++ loader and a process of its own.
 
     Args:
@@ -109,7 +111,7 @@ def ask_signatures(folder: Path, questions: Mapping[str, Tensors], python: str =
     for name, inputs in questions.items():
         feeds = [(declared[name].inputs[alias].name, value) for alias, value in inputs.items()]
         asks.append(cpp_loader.Ask(feeds, [info.name for info in declared[name].outputs.values()]))
-    answers = {}
+    answers: dict[str, dict[str, np.ndarray]] = {}
     for name, told in zip(questions, cpp_loader.ask(folder, asks, python=python), strict=True):
         if told.code:
             raise ValueError(f"SavedModel: expected an answer of signature {name}. Received: {told.message}")

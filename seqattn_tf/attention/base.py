@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from seqattn_tf.layer import Composed, as_tensor
 from seqattn_tf.linear import linear
-from seqattn_tf.masking import blank, checked_mask, mask_of, masked_values
+from seqattn_tf.masking import check_mask, mask_of, masked_values, zero_masked
 from seqattn_tf.named import Named
 from seqattn_tf.replay import product
 from seqattn_tf.scan import scan, to_time_major
@@ -258,15 +258,15 @@ class Attention(Looking):
         state = self.initial_state(memory) if state is None else state
         single = query.shape.rank == 2
         if query_mask is not None:
-            query_mask = checked_mask(query_mask, query)
-            query = blank(query, query_mask)
+            query_mask = check_mask(query_mask, query)
+            query = zero_masked(query, query_mask)
         if not single and self.stateful:
             return self._in_order(query, memory, state, training, query_mask)
         query = query[:, None] if single else query
         # The parts are called without Keras's ceremony: it would cast what they remember to half precision.
         logits = self.score.call(query, memory.keys, state.score)
         weights, aligned = self.align.call(logits, memory.mask[:, None], state.align, training)
-        weights = weights if query_mask is None else blank(weights, query_mask)
+        weights = weights if query_mask is None else zero_masked(weights, query_mask)
         context = self.read(weights, memory.values, query)
         if single:
             context, weights = tf.squeeze(context, 1), tf.squeeze(weights, 1)
@@ -289,7 +289,7 @@ class Attention(Looking):
         keep = None if query_mask is None else to_time_major(query_mask)
         (weights, _), (_, state) = scan(step, to_time_major(query), (nothing, state), keep)
         weights = to_time_major(weights)
-        weights = weights if query_mask is None else blank(weights, query_mask)
+        weights = weights if query_mask is None else zero_masked(weights, query_mask)
         return self.read(weights, memory.values, query), weights, state
 
     def call(

@@ -8,8 +8,8 @@ import tensorflow as tf
 from seqattn_tf.attention.base import Alignment, Attention, Memory
 from seqattn_tf.layer import Composed
 from seqattn_tf.linear import linear
-from seqattn_tf.masking import blank, masked_values
-from seqattn_tf.named import checked_count
+from seqattn_tf.masking import masked_values, zero_masked
+from seqattn_tf.named import check_count
 
 TYINGS = ("adjacent", "layerwise")
 
@@ -55,7 +55,7 @@ class MemoryHops(Composed):
             raise ValueError(f"tying: expected one of {TYINGS}. Received: {tying!r}")
         if not isinstance(temporal, int) or temporal < 0:
             raise ValueError(f"temporal: expected a number of facts, or 0. Received: {temporal!r}")
-        self.hops, self.tying, self.temporal = checked_count("hops", hops), tying, temporal
+        self.hops, self.tying, self.temporal = check_count("hops", hops), tying, temporal
         self.attention = Attention("dot", align, dtype=self.dtype_policy)
 
     @property
@@ -82,7 +82,7 @@ class MemoryHops(Composed):
             age = tf.cumsum(tf.cast(mask, tf.int32), axis=1, reverse=True, exclusive=True)
             age = tf.minimum(age, self.temporal - 1)
             found = [x + tf.gather(tf.cast(table, x.dtype), age) for x, table in zip(found, self.ages, strict=True)]
-        return [blank(x, mask) for x in found]
+        return [zero_masked(x, mask) for x in found]
 
     def call(
         self, query: tf.Tensor, facts: tf.Tensor, mask: tf.Tensor | None = None, training: bool = False

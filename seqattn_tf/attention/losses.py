@@ -5,7 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.masking import blank, checked_mask
+from seqattn_tf.masking import check_mask, zero_masked
 from seqattn_tf.structured.base import floats
 
 
@@ -24,10 +24,10 @@ def doubly_stochastic(weights: tf.Tensor, mask: tf.Tensor | None = None, steps: 
     """
     weights = floats(weights, "weights", 3)
     if steps is not None:
-        weights = blank(weights, checked_mask(steps, weights))
+        weights = zero_masked(weights, check_mask(steps, weights))
     lacking = tf.square(1 - tf.reduce_sum(weights, axis=1))
     if mask is not None:
-        lacking = tf.where(checked_mask(mask), lacking, tf.zeros_like(lacking))
+        lacking = tf.where(check_mask(mask), lacking, tf.zeros_like(lacking))
     return tf.reduce_sum(lacking, axis=1)
 
 
@@ -50,8 +50,8 @@ def alignment_loss(weights: tf.Tensor, given: tf.Tensor, steps: tf.Tensor | None
     weights = floats(weights, "weights", 3)
     given = tf.cast(given, weights.dtype)
     if steps is not None:
-        steps = checked_mask(steps, weights)
-        weights, given = blank(weights, steps), blank(given, steps)
+        steps = check_mask(steps, weights)
+        weights, given = zero_masked(weights, steps), zero_masked(given, steps)
     links = tf.reduce_sum(given, axis=2, keepdims=True)
     shares = tf.math.divide_no_nan(given, links)
     surprise = -tf.math.log(tf.maximum(weights, 1e-7))  # finite where the weight is exactly 0

@@ -9,7 +9,7 @@ from seqattn_tf.attention.base import Alignment
 from seqattn_tf.layer import Composed
 from seqattn_tf.linear import linear
 from seqattn_tf.masking import masked_values
-from seqattn_tf.named import checked_count
+from seqattn_tf.named import check_count
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
@@ -37,7 +37,7 @@ class AttentionPooling(Composed):
 
     def __init__(self, units: int, align: str | Alignment = "softmax", **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.units = checked_count("units", units)
+        self.units = check_count("units", units)
         self.align = Alignment.get(align, dtype=self.dtype_policy)
 
     def build(self, values_shape: Any) -> None:

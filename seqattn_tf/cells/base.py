@@ -15,7 +15,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.linear import linear
-from seqattn_tf.named import Named, checked_count
+from seqattn_tf.named import Named, check_count
 from seqattn_tf.replay import compiling
 from seqattn_tf.scan import size_of
 
@@ -170,10 +170,10 @@ class KernelCell(Cell):
             if name in kwargs:
                 raise ValueError(f"{name}: expected {ELSEWHERE[name]}. Received: {name}={kwargs[name]!r}")
         super().__init__(**kwargs)
-        self.units = checked_count("units", units)
+        self.units = check_count("units", units)
         self.activation = keras.activations.get(activation)
         self.use_bias = use_bias
-        self._weight_options = ()
+        self._weight_options: tuple[tuple[str, str], ...] = ()
         self._keep("kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
         self._keep("recurrent", recurrent_initializer, recurrent_regularizer, recurrent_constraint)
         self._keep("bias", bias_initializer, bias_regularizer, bias_constraint)

@@ -10,7 +10,7 @@ from seqattn_tf.attention.scores.cosine import unit_length
 from seqattn_tf.cells.base import Cell, cell_of
 from seqattn_tf.layer import Composed
 from seqattn_tf.linear import linear
-from seqattn_tf.named import checked_count
+from seqattn_tf.named import check_count
 
 
 def _softmax(logits: tf.Tensor) -> tf.Tensor:
@@ -68,7 +68,7 @@ class MemoryCell(Composed, Cell):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.slots, self.width = checked_count("slots", slots), checked_count("width", width)
+        self.slots, self.width = check_count("slots", slots), check_count("width", width)
         self.controller = cell_of(controller, units, self.dtype_policy)
 
     @property

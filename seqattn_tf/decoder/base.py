@@ -15,9 +15,9 @@ from seqattn_tf.attention.base import Looking
 from seqattn_tf.cells import Cell
 from seqattn_tf.layer import Composed
 from seqattn_tf.linear import linear
-from seqattn_tf.masking import blank, checked_mask, mask_of
+from seqattn_tf.masking import check_mask, mask_of, zero_masked
 from seqattn_tf.recurrence import compiles, recur
-from seqattn_tf.recurrent.base import checked_states
+from seqattn_tf.recurrent.base import check_states
 from seqattn_tf.scan import size_of, to_time_major
 
 
@@ -27,7 +27,10 @@ class DecoderMemory(NamedTuple):
     look: Memory  # what attention reads in the loop: its values may be projected already
     values: tf.Tensor  # [batch, source, units], as what is said reads them: as they were given, or projected
 
-    beams = 1  # how many rows of a state in a row look at one row of the memory
+    @property
+    def beams(self) -> int:
+        """How many rows of a state in a row look at one row of the memory."""
+        return 1
 
     @property
     def mask(self) -> tf.Tensor:
@@ -38,11 +41,18 @@ class DecoderMemory(NamedTuple):
 class SharedMemory(DecoderMemory):
     """A memory whose every row is looked at by several rows of a state, one after the other: the beams of a search."""
 
+    _beams: int
+
     def __new__(cls, memory: DecoderMemory, beams: int) -> "SharedMemory":
         """The memory itself, and how many share a row."""
         shared = super().__new__(cls, *memory)
-        shared.beams = beams
+        shared._beams = beams
         return shared
+
+    @property
+    def beams(self) -> int:
+        """How many share a row."""
+        return self._beams
 
 
 class DecoderState(NamedTuple):
@@ -112,7 +122,7 @@ class Decoder(Composed):
         if isinstance(summary, (list, tuple)):
             raise ValueError(f"summary: expected [batch, units]; states are initial_state=. Received: {summary!r}")
         if initial_state is not None:
-            return checked_states(initial_state, self.cell.state_size, values)
+            return check_states(initial_state, self.cell.state_size, values)
         if (summary is not None) != hasattr(self, "first_kernels"):
             built, given = ("with", "without") if summary is None else ("without", "with")
             raise ValueError(f"summary: expected a call {built} one, as when it was built. Received: one {given}")
@@ -182,12 +192,12 @@ class Decoder(Composed):
 
 def time_mask(mask: tf.Tensor | None, steps: tf.Tensor) -> tf.Tensor | None:
     """The mask of the steps `[batch, target]` as a loop takes it, `[target, batch]`."""
-    return None if mask is None else to_time_major(checked_mask(mask, steps[..., None]))
+    return None if mask is None else to_time_major(check_mask(mask, steps[..., None]))
 
 
-def kept_steps(mask: tf.Tensor | None, *found: tf.Tensor) -> tuple[tf.Tensor, ...]:
+def zero_steps(mask: tf.Tensor | None, *found: tf.Tensor) -> tuple[tf.Tensor, ...]:
     """What was found at every step, zeros at those that are not kept."""
-    return found if mask is None else tuple(blank(one, tf.cast(mask, tf.bool)) for one in found)
+    return found if mask is None else tuple(zero_masked(one, tf.cast(mask, tf.bool)) for one in found)
 
 
 def _apart(rows: tf.Tensor, beams: int) -> tf.Tensor:

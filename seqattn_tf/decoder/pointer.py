@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from seqattn_tf.attention import Attention
 from seqattn_tf.cells import Cell
-from seqattn_tf.decoder.base import Decoder, DecoderMemory, DecoderState, kept_steps, time_mask
+from seqattn_tf.decoder.base import Decoder, DecoderMemory, DecoderState, time_mask, zero_steps
 from seqattn_tf.scan import scan, to_time_major
 
 
@@ -90,14 +90,14 @@ class PointerDecoder(Decoder):
         inputs = to_time_major(self._pointed(positions, memory.values))
         states, _ = self._cell_over_time(self.cell.project(inputs, training=training), first.cell, keep, training)
         if not self.attention.stateful:
-            return kept_steps(positions_mask, *self._point(states[0], memory, first.attention, training)[:2])
+            return zero_steps(positions_mask, *self._point(states[0], memory, first.attention, training)[:2])
 
         def step(state: tf.Tensor, carry: tuple) -> tuple:
             return self._point(state, memory, carry[2], training)
 
         nothing = tf.zeros_like(memory.mask, memory.values.dtype)
         (logits, weights, _), _ = scan(step, to_time_major(states[0]), (nothing, nothing, first.attention), keep)
-        return kept_steps(positions_mask, to_time_major(logits), to_time_major(weights))
+        return zero_steps(positions_mask, to_time_major(logits), to_time_major(weights))
 
     def compute_output_shape(self, positions_shape: Any, values_shape: Any, **others: Any) -> tuple[tuple, tuple]:
         """Of the logits and of the weights."""

@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.cells import Cell
-from seqattn_tf.decoder.base import Decoder, DecoderMemory, DecoderState, SharedMemory, kept_steps, time_mask
+from seqattn_tf.decoder.base import Decoder, DecoderMemory, DecoderState, SharedMemory, time_mask, zero_steps
 from seqattn_tf.linear import linear
 from seqattn_tf.masking import masked_softmax
 from seqattn_tf.named import Named
@@ -30,7 +30,7 @@ class SymbolDecoder(Named, Decoder):
         embedding: size of a symbol's embedding.
         readout: width of the hidden layer before the logits.
         dropout: rate on embeddings and readout, in training.
-        sampling: scheduled sampling: how often, in training, a step sees the symbol the decoder would have said itself
+        scheduled_sampling: how often, in training, a step sees the symbol the decoder would have said itself
             and not the given one. The number is kept in the weight `sampling_rate`, which a schedule may assign. Cells
             draw anew at every step then, `DropoutCell` too.
         sampling_from: what such a step sees: `"symbols"`, the most probable one; or `"outputs"`, the embeddings of all,
@@ -62,17 +62,22 @@ class SymbolDecoder(Named, Decoder):
         embedding: int = 64,
         readout: int = 128,
         dropout: float = 0.0,
-        sampling: float = 0.0,
+        scheduled_sampling: float = 0.0,
         sampling_from: str = "symbols",
         mask_zero: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(cell, attention, **kwargs)
-        if not 0 <= sampling <= 1:
-            raise ValueError(f"sampling: expected a number from 0 to 1. Received: {sampling}")
+        if not 0 <= scheduled_sampling <= 1:
+            raise ValueError(f"scheduled_sampling: expected a number from 0 to 1. Received: {scheduled_sampling}")
         if sampling_from not in SAMPLED:
             raise ValueError(f"sampling_from: expected one of {SAMPLED}. Received: {sampling_from!r}")
-        self.vocabulary, self.readout, self.dropout, self.sampling = vocabulary, readout, dropout, sampling
+        self.vocabulary, self.readout, self.dropout, self.scheduled_sampling = (
+            vocabulary,
+            readout,
+            dropout,
+            scheduled_sampling,
+        )
         self.sampling_from, self.mask_zero = sampling_from, mask_zero
         self.embedding = keras.layers.Embedding(
             vocabulary, embedding, embeddings_initializer="glorot_uniform", dtype=self.dtype_policy
@@ -90,8 +95,8 @@ class SymbolDecoder(Named, Decoder):
         self._build_head(looked)
         self.output_kernel = self.add_weight(name="output_kernel", shape=(self.readout, self.vocabulary))
         self.output_bias = self.add_weight(name="output_bias", shape=(self.vocabulary,), initializer="zeros")
-        if self.sampling:
-            constant = keras.initializers.Constant(self.sampling)
+        if self.scheduled_sampling:
+            constant = keras.initializers.Constant(self.scheduled_sampling)
             self.sampling_rate = self.add_weight((), constant, name="sampling_rate", trainable=False, autocast=False)
         self.built = True
 
@@ -155,14 +160,14 @@ class SymbolDecoder(Named, Decoder):
         memory, first = self.begin(values, mask, summary, initial_state)
         tokens_mask = self.steps_kept(tokens, tokens_mask)
         keep = time_mask(tokens_mask, tokens)
-        if training and self.sampling:
+        if training and self.scheduled_sampling:
             logits, weights, last = self._sampled(tokens, memory, first, keep)
         else:
             embedded = self.drop(self.embedding(tokens), training=training)
             projected = self.cell.project(to_time_major(embedded), training=training)
             states, weights, last = self._over_time(projected, memory, first, keep, training)
             logits = self._logits(first, states, weights, memory, self._shown(embedded), training)
-        return *kept_steps(tokens_mask, logits, weights), last
+        return *zero_steps(tokens_mask, logits, weights), last
 
     def _over_time(
         self, projected: Any, memory: DecoderMemory, first: DecoderState, keep: tf.Tensor | None, training: bool
@@ -256,7 +261,7 @@ class SymbolDecoder(Named, Decoder):
             "embedding": self.embedding.output_dim,
             "readout": self.readout,
             "dropout": self.dropout,
-            "sampling": self.sampling,
+            "scheduled_sampling": self.scheduled_sampling,
             "sampling_from": self.sampling_from,
             "mask_zero": self.mask_zero,
         }

@@ -145,7 +145,8 @@ class _Search:
         self.limits = rules.limits(self.batch)  # [batch]
         self.row_rules, self.mask = rules.for_beams(width), self._repeated(memory.mask)
         shared = step.for_beams(width) if hasattr(step, "for_beams") and width > 1 else None
-        self.step, self.memory = (step, self._repeated(memory)) if shared is None else (shared, memory)
+        self.step = step if shared is None else shared
+        self.memory = self._repeated(memory) if shared is None else memory
 
     def _repeated(self, structure: Any) -> Any:
         """Every row `width` times, one after the other."""
@@ -175,7 +176,7 @@ class _Search:
             scores,
             state,
             self._first_pool(looked),
-            self.rules.silence(rows),
+            self.rules.empty_history(rows),
             (looked,) if self.ranking.places else (),
             record(beams, length),
             record(beams, length),
@@ -212,7 +213,7 @@ class _Search:
             tf.where(goes_on[:, None], scores, IMPOSSIBLE),
             state,
             pool,
-            self.rules.heard(said, now.time, last),
+            self.rules.hear(said, now.time, last),
             looked,
             write(now.tokens, now.time, tokens),
             write(now.parents, now.time, parents),
@@ -221,7 +222,7 @@ class _Search:
 
     def _best(self, now: _Progress, logits: tf.Tensor) -> _Found:
         """The best results of a step: enough that `width` of them have not ended, for each beam ends at most once."""
-        found, tokens = best(self.row_rules.applied(logits, now.time, *now.said), self.width + 1)  # [rows, count]
+        found, tokens = best(self.row_rules.apply(logits, now.time, *now.said), self.width + 1)  # [rows, count]
         count = size_of(found, -1)
         gained = log_probability(found, log_total(logits)[:, None])
         scores = now.scores[:, :, None] + tf.reshape(gained, [self.batch, self.width, count])

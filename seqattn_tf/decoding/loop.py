@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from seqattn_tf.decoding.record import Record, alike, record, stacked, write
 from seqattn_tf.decoding.rules import IMPOSSIBLE, Rules, Step, log_probability, log_total, possible
-from seqattn_tf.scan import hold, to_time_major
+from seqattn_tf.scan import to_time_major, where_rows
 
 
 class Decoded(NamedTuple):
@@ -57,7 +57,7 @@ def generate(
     def body(now: _Progress) -> list[_Progress]:
         logits, weights, state = step(now.last, now.state, memory)
         logits = possible(logits)
-        chosen, logit = choose(rules.applied(logits, now.time, *now.said), now.time)
+        chosen, logit = choose(rules.apply(logits, now.time, *now.said), now.time)
         gained = log_probability(logit, log_total(logits))
         speaks = now.running & (chosen != rules.end) & (gained > IMPOSSIBLE)
         goes_on = speaks if rules.row_lengths is None else speaks & (now.time + 1 < limits)
@@ -70,7 +70,7 @@ def generate(
             state,
             now.scores + tf.where(now.running, gained, 0.0),
             now.lengths + tf.cast(speaks, tf.int32),
-            rules.heard(now.said, now.time, chosen),
+            rules.hear(now.said, now.time, chosen),
             write(now.tokens, now.time, chosen),
             write(now.attention, now.time, weights),
         )
@@ -83,11 +83,11 @@ def generate(
         state,
         tf.zeros([batch], tf.float32),
         tf.zeros([batch], tf.int32),
-        rules.silence(batch),
+        rules.empty_history(batch),
         record(tf.zeros_like(limits), rules.max_length),
         record(tf.zeros_like(memory.mask, tf.float32), rules.max_length),
     )
     [end] = tf.while_loop(lambda now: tf.reduce_any(now.running), body, [start], maximum_iterations=rules.max_length)
     found = Decoded(to_time_major(stacked(end.tokens)), end.scores, end.lengths, to_time_major(stacked(end.attention)))
     nothing = tf.nest.map_structure(tf.zeros_like, found)._replace(scores=found.scores)
-    return hold(found.scores > IMPOSSIBLE, found, nothing)
+    return where_rows(found.scores > IMPOSSIBLE, found, nothing)

@@ -1,10 +1,10 @@
 """What a loop keeps of its steps."""
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import tensorflow as tf
 
-Record = tf.TensorArray | tf.Tensor  # one tensor for every step, the steps on the leading axis
+Record: TypeAlias = tf.TensorArray | tf.Tensor  # one tensor for every step, the steps on the leading axis
 
 
 def record(nothing: tf.Tensor, length: int) -> Record:

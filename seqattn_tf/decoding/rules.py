@@ -94,15 +94,15 @@ class Rules:
         wide = {name: tf.repeat(one, width, 0) for name, one in wide.items() if one is not None and one.shape.rank == 2}
         return dataclasses.replace(self, **wide)
 
-    def silence(self, rows: tf.Tensor) -> tuple:
+    def empty_history(self, rows: tf.Tensor) -> tuple:
         """What the rules keep of what was said, before anything is: `([rows, max_length],)`, or nothing."""
         return (tf.zeros([rows, self.max_length], tf.int32),) if self.no_repeat else ()
 
-    def heard(self, said: tuple, time: tf.Tensor, tokens: tf.Tensor) -> tuple:
+    def hear(self, said: tuple, time: tf.Tensor, tokens: tf.Tensor) -> tuple:
         """The same after the symbols `[rows]` of this time."""
         return tuple(tf.where(tf.range(self.max_length) == time, tokens[:, None], before) for before in said)
 
-    def applied(self, logits: tf.Tensor, time: tf.Tensor, said: tf.Tensor | None = None) -> tf.Tensor:
+    def apply(self, logits: tf.Tensor, time: tf.Tensor, said: tf.Tensor | None = None) -> tf.Tensor:
         """The logits `[rows, vocabulary]` of what may be said at this time; those of the rest are `-inf`.
 
         Args:

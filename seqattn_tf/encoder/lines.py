@@ -8,7 +8,7 @@ import tensorflow as tf
 from seqattn_tf.encoder.base import Read, Tensors
 from seqattn_tf.encoder.symbols import SymbolEncoder
 from seqattn_tf.encoder.turns import Turns, fold, unfold
-from seqattn_tf.named import checked_count
+from seqattn_tf.named import check_count
 from seqattn_tf.recurrent import HierarchicalEncoder, Recurrent
 
 
@@ -31,12 +31,13 @@ class LineEncoder(SymbolEncoder):
     name_in_registry = "hierarchical"
     takes = "lines"
     both_ways = True
+    network: HierarchicalEncoder
 
     def __init__(
         self, vocabulary: int, mark: int, lines: int = 4, line_length: int | None = None, **arguments: Any
     ) -> None:
         super().__init__(vocabulary, **arguments)
-        self.mark, self.lines = checked_count("mark", mark), checked_count("lines", lines)
+        self.mark, self.lines = check_count("mark", mark), check_count("lines", lines)
         self.line_length = line_length
         outer = Recurrent(self.cell, units=self.units, dtype=self.dtype_policy)
         self.network = HierarchicalEncoder(self.network, outer, dtype=self.dtype_policy)

@@ -6,8 +6,8 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.encoder.base import Encoder, Read, Tensors
-from seqattn_tf.named import checked_count
-from seqattn_tf.recurrent import Bidirectional, Recurrent, Stack
+from seqattn_tf.named import check_count
+from seqattn_tf.recurrent import Bidirectional, Network, Recurrent, Stack
 
 
 class SymbolEncoder(Encoder):
@@ -28,6 +28,7 @@ class SymbolEncoder(Encoder):
     """
 
     both_ways: ClassVar[bool]
+    network: Network
 
     def __init__(
         self,
@@ -40,14 +41,13 @@ class SymbolEncoder(Encoder):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.vocabulary = checked_count("vocabulary", vocabulary)
-        self.units, self.cell, self.depth = units, cell, checked_count("depth", depth)
+        self.vocabulary = check_count("vocabulary", vocabulary)
+        self.units, self.cell, self.depth = units, cell, check_count("depth", depth)
         alike = {"dtype": self.dtype_policy}
         self.embedding = keras.layers.Embedding(vocabulary, embedding, embeddings_initializer="glorot_uniform", **alike)
         self.drop = keras.layers.Dropout(dropout, **alike)
         if depth > 1:
-            both = {"bidirectional": self.both_ways, "residual": True, "dropout": dropout}
-            self.network = Stack(cell, depth=depth, units=units, **both, **alike)
+            self.network = Stack(cell, units, depth, self.both_ways, residual=True, dropout=dropout, **alike)
         else:
             self.network = (Bidirectional if self.both_ways else Recurrent)(cell, units=units, **alike)
 

@@ -16,6 +16,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -23,7 +24,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-from seqattn_tf.aside import written_aside
+from seqattn_tf.aside import write_aside
 from seqattn_tf.explain.sheet import (
     BLUES,
     INK,
@@ -31,8 +32,8 @@ from seqattn_tf.explain.sheet import (
     PAPER,
     QUIET,
     TITLE_LINE,
-    legible,
-    nothing,
+    empty_answer,
+    make_legible,
     page,
     text_style,
     title_lines,
@@ -67,9 +68,9 @@ def draw_alignment(
     >>> figure = draw_alignment(np.eye(2), ["h", "i"], ["HH", "AY"], title="hi")
     >>> save_figure(figure, "hi.png")  # doctest: +SKIP
     """
-    source, target = [legible(symbol) for symbol in source], [legible(symbol) for symbol in target]
+    source, target = [make_legible(symbol) for symbol in source], [make_legible(symbol) for symbol in target]
     if not source or not target:
-        return nothing(title)
+        return empty_answer(title)
     weights = _checked(weights, rows=len(target), columns=len(source))
 
     plan = _plan(source, target)
@@ -79,18 +80,19 @@ def draw_alignment(
     page_height = MARGIN + TITLE_LINE * len(lines) + plan.above + height + MARGIN
 
     figure = page(page_width, page_height, lines)
-    where = [plan.left / page_width, MARGIN / page_height, width / page_width, height / page_height]
-    axes = figure.add_axes(where)
-    scale = Normalize(0, _largest(weights))
+    x, y = plan.left / page_width, MARGIN / page_height
+    axes = figure.add_axes((x, y, width / page_width, height / page_height))
+    largest = _largest(weights)
+    scale = Normalize(0, largest)
     seam = min(1.2, plan.tile * 3) if plan.tile > 0.1 else 0
     axes.pcolormesh(weights, cmap=BLUES, norm=scale, edgecolors=PAPER, linewidth=seam)
     _name_symbols(axes, source, target, plan)
     if max(weights.shape) <= NUMBERS_UP_TO:
         _print_weights(axes, weights, scale, min(9.0, plan.tile * 72 * 0.27))
 
-    where[0] += (width + BAR_GAP) / page_width
-    where[2] = BAR_WIDTH / page_width
-    _colour_bar(figure, figure.add_axes(where), scale, middle=height > 0.9)
+    x += (width + BAR_GAP) / page_width
+    bar = figure.add_axes((x, y, BAR_WIDTH / page_width, height / page_height))
+    _colour_bar(figure, bar, largest, middle=height > 0.9)
     return figure
 
 
@@ -99,7 +101,7 @@ def save_figure(figure: Figure, path: str | os.PathLike) -> None:
     kind = Path(path).suffix.lower().removeprefix(".")
     if kind not in FORMATS:
         raise ValueError(f"Expected a path that ends in .png, .svg or .pdf. Received: {os.fspath(path)!r}")
-    with written_aside(path) as aside:
+    with write_aside(path) as aside:
         figure.savefig(aside, format=kind)
 
 
@@ -168,8 +170,9 @@ def _name_symbols(axes: Axes, source: Sequence[str], target: Sequence[str], plan
     axes.xaxis.tick_top()
     axes.tick_params(length=0, pad=GAP * 72)
     style, step = text_style(plan.size), plan.step
-    lean = {"rotation": 45, "ha": "left", "va": "bottom", "rotation_mode": "anchor"} if plan.leaning else {}
-    axes.set_xticks(np.arange(0, len(source), step) + 0.5, source[::step], **style, **lean)
+    lean: dict[str, Any] = {"rotation": 45, "ha": "left", "va": "bottom", "rotation_mode": "anchor"}
+    above = {**style, **lean} if plan.leaning else style
+    axes.set_xticks(np.arange(0, len(source), step) + 0.5, source[::step], **above)
     axes.set_yticks(np.arange(0, len(target), step) + 0.5, target[::step], **style)
 
 
@@ -181,9 +184,9 @@ def _print_weights(axes: Axes, weights: np.ndarray, scale: Normalize, size: floa
             axes.text(column + 0.5, row + 0.5, f"{weight:.2f}", **style)
 
 
-def _colour_bar(figure: Figure, axes: Axes, scale: Normalize, *, middle: bool) -> None:
-    bar = figure.colorbar(ScalarMappable(scale, BLUES), cax=axes)
+def _colour_bar(figure: Figure, axes: Axes, largest: float, *, middle: bool) -> None:
+    bar = figure.colorbar(ScalarMappable(Normalize(0, largest), BLUES), cax=axes)
     bar.outline.set_visible(False)
-    ticks = [0, scale.vmax / 2, scale.vmax] if middle else [0, scale.vmax]
+    ticks = [0, largest / 2, largest] if middle else [0, largest]
     bar.set_ticks(ticks, labels=[f"{tick:g}" for tick in ticks], **text_style(8, QUIET))
     axes.tick_params(length=0, pad=3)

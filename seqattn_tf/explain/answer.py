@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from seqattn_tf.answer import Answer
 from seqattn_tf.explain.alignment import draw_alignment
 from seqattn_tf.explain.grid import draw_grid
-from seqattn_tf.explain.sheet import nothing
+from seqattn_tf.explain.sheet import empty_answer
 
 
 def draw_answer(question: str, answer: Answer, look: str = "", picture: np.ndarray | None = None) -> Figure:
@@ -22,7 +22,7 @@ def draw_answer(question: str, answer: Answer, look: str = "", picture: np.ndarr
     if look and look not in answer.looks:
         raise ValueError(f"look: expected one of {sorted(answer.looks)}. Received: {look!r}")
     if not answer.looks:
-        return nothing(title)
+        return empty_answer(title)
     seen = answer.looks[look or next(iter(answer.looks))]
     if seen.weights.ndim == 3:
         return draw_grid(seen.weights, seen.rows, picture=picture, title=title)

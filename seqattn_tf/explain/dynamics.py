@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from matplotlib.colors import to_rgba_array
 from matplotlib.figure import Figure
 
 from seqattn_tf.explain.sheet import COLOURS, INK, QUIET, curve_page
@@ -64,7 +65,7 @@ def draw_attractors(states: np.ndarray, title: str = "", kept: int = 32) -> Figu
         across, up = np.moveaxis((centred @ directions[:2].T).reshape(*last.shape[:2], -1), -1, 0)[:2]
         names = ("first principal direction", "second principal direction")
     age = np.repeat(np.linspace(0.15, 1, len(across))[:, None], across.shape[1], axis=1)
-    axes.scatter(across, up, s=14, color=COLOURS[0], alpha=age.ravel(), linewidths=0)
+    axes.scatter(across, up, s=14, color=to_rgba_array(COLOURS[0], age.ravel()), linewidths=0)
     axes.set_xlabel(names[0], color=INK)
     axes.set_ylabel(names[1], color=INK)
     return figure

@@ -11,8 +11,8 @@ from seqattn_tf.explain.sheet import (
     BLUES,
     MARGIN,
     TITLE_LINE,
-    legible,
-    nothing,
+    empty_answer,
+    make_legible,
     page,
     text_style,
     title_lines,
@@ -43,7 +43,7 @@ def draw_grid(
         expected = f"[{len(rows)}, height, width], finite, none negative"
         raise ValueError(f"weights: expected {expected}. Received: shape {weights.shape}")
     if not weights.size:
-        return nothing(title)
+        return empty_answer(title)
     if picture is not None:  # no more of it than can be seen
         step = max(max(picture.shape[:2]) // SHARP, 1)
         picture = np.asarray(picture)[::step, ::step]
@@ -59,8 +59,8 @@ def draw_grid(
     for number, (label, looked) in enumerate(zip(rows, weights, strict=True)):
         x = MARGIN + number % across * (SIDE + GAP)
         y = top - number // across * (tall + LABEL + GAP) - LABEL
-        figure.text((x + SIDE / 2) / width, (y + 0.06) / height, legible(label), ha="center", **text_style(SIZE))
-        axes = figure.add_axes([x / width, (y - tall) / height, SIDE / width, tall / height])
+        figure.text((x + SIDE / 2) / width, (y + 0.06) / height, make_legible(label), ha="center", **text_style(SIZE))
+        axes = figure.add_axes((x / width, (y - tall) / height, SIDE / width, tall / height))
         axes.set_axis_off()
         scale, box = Normalize(0, looked.max() or 1), (0, 1, 0, 1)
         if picture is not None:

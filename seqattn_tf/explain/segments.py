@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from seqattn_tf.answer import Look
-from seqattn_tf.explain.sheet import BLUES, QUIET, legible, page, text_style
+from seqattn_tf.explain.sheet import BLUES, QUIET, make_legible, page, text_style
 
 CELL, ROW, GAP, LEFT = 0.21, 0.155, 0.34, 1.15  # inches
 SHARE = 0.5  # of the largest weight of a word, from which on a symbol belongs to a segment
@@ -58,7 +58,7 @@ def draw_segments(looks: Sequence[Look], share: float = SHARE, columns: int = 2)
     top = whole[1] - 0.1
     for line, height in zip(lines, heights, strict=True):
         for place, look in enumerate(line):
-            where = [place * width / whole[0], (top - height) / whole[1], width / whole[0], height / whole[1]]
+            where = place * width / whole[0], (top - height) / whole[1], width / whole[0], height / whole[1]
             axes = figure.add_axes(where)
             _draw(axes, look, share, width, height)
         top -= height
@@ -71,10 +71,10 @@ def _draw(axes: Axes, look: Look, share: float, width: float, height: float) -> 
     axes.axis("off")
     largest = look.weights.max(initial=0)
     for column, symbol in enumerate(look.places):
-        axes.text(LEFT + CELL * (column + 0.5), ROW, legible(symbol), ha="center", va="center", **text_style(9))
+        axes.text(LEFT + CELL * (column + 0.5), ROW, make_legible(symbol), ha="center", va="center", **text_style(9))
     for row, (word, weights) in enumerate(zip(look.rows, look.weights, strict=True)):
         y = ROW * (row + 2.1)
-        axes.text(LEFT - 0.08, y, legible(word), ha="right", va="center", **text_style(7.5))
+        axes.text(LEFT - 0.08, y, make_legible(word), ha="right", va="center", **text_style(7.5))
         axes.plot([LEFT, LEFT + CELL * len(look.places)], [y, y], color=QUIET, alpha=0.25, linewidth=0.4, zorder=0)
         for segment in segments(weights, share):
             left, length = LEFT + CELL * segment.first + 0.02, CELL * (segment.last - segment.first + 1) - 0.04

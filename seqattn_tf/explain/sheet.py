@@ -70,7 +70,7 @@ def _shown(character: str) -> str:
     return character if seen else f"<{ord(character):04X}>"
 
 
-def legible(symbol: str, longest: int = LONGEST_LABEL) -> str:
+def make_legible(symbol: str, longest: int = LONGEST_LABEL) -> str:
     """A symbol on one line, every character visible, cut where it is very long; a word without its space's mark."""
     symbol = symbol[1:] if symbol[:1] == WORD_MARK and len(symbol) > 1 else symbol
     if symbol and not symbol.strip(" "):
@@ -92,7 +92,7 @@ def title_lines(title: str | None, width: float) -> list[str]:
     if not title:
         return []
     fit = int(width * 72 / (TITLE_SIZE * 0.62))  # characters: 0.62 em is a wide average of DejaVu Sans
-    return textwrap.wrap(legible(title, 160), max(fit, 16))
+    return textwrap.wrap(make_legible(title, 160), max(fit, 16))
 
 
 # pages
@@ -100,7 +100,8 @@ def title_lines(title: str | None, width: float) -> list[str]:
 
 def page(width: float, height: float, lines: Sequence[str] = ()) -> Figure:
     """An empty page with a title."""
-    figure = Figure(figsize=(width, height), dpi=DPI, facecolor=PAPER, layout="none")
+    figure = Figure(figsize=(width, height), dpi=DPI, facecolor=PAPER)
+    figure.set_layout_engine("none")
     FigureCanvasAgg(figure)
     for index, line in enumerate(lines):
         x, y = MARGIN / width, 1 - (MARGIN + TITLE_LINE * index) / height
@@ -108,7 +109,7 @@ def page(width: float, height: float, lines: Sequence[str] = ()) -> Figure:
     return figure
 
 
-def nothing(title: str | None) -> Figure:
+def empty_answer(title: str | None) -> Figure:
     """A page that says that there is nothing to show."""
     lines = title_lines(title, 3.2 - 2 * MARGIN)
     height = 1.0 + TITLE_LINE * len(lines)

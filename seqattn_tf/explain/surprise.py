@@ -14,8 +14,8 @@ from seqattn_tf.explain.sheet import (
     PAPER,
     QUIET,
     TITLE_LINE,
-    legible,
-    nothing,
+    empty_answer,
+    make_legible,
     page,
     text_style,
     title_lines,
@@ -26,7 +26,9 @@ SIZE, LINE, WIDTH = 11, 0.34, 8.0  # points; inches
 LARGEST = 10.0  # bits, from which on a tile is not coloured more
 
 
-def draw_surprise(symbols: Sequence[str], bits: Sequence[float], given: int = 0, title: str = "") -> Figure:
+def draw_surprise(
+    symbols: Sequence[str], bits: Sequence[float] | np.ndarray, given: int = 0, title: str = ""
+) -> Figure:
     """Draws symbols in reading order, darker the more surprising: white for none, full colour from ten bits on.
 
     Args:
@@ -37,30 +39,30 @@ def draw_surprise(symbols: Sequence[str], bits: Sequence[float], given: int = 0,
 
     >>> figure = draw_surprise(["a", "b"], [0.5, 7.0], given=1, title="a")
     """
-    bits = np.asarray(bits, dtype=float)
-    if bits.shape != (len(symbols),) or np.isnan(bits).any() or (bits < -1e-3).any():
-        raise ValueError(f"bits: expected {len(symbols)} numbers, none negative. Received: {bits!r:.80}")
+    found = np.asarray(bits, dtype=float)
+    if found.shape != (len(symbols),) or np.isnan(found).any() or (found < -1e-3).any():
+        raise ValueError(f"bits: expected {len(symbols)} numbers, none negative. Received: {found!r:.80}")
     lines = title_lines(title, WIDTH - 2 * MARGIN)
     if not len(symbols):
-        return nothing(title)
-    labels = [legible(symbol) for symbol in symbols]
+        return empty_answer(title)
+    labels = [make_legible(symbol) for symbol in symbols]
     places, rows = _places(symbols, labels)
     height = 2 * MARGIN + TITLE_LINE * len(lines) + LINE * (rows + 1)
     figure = page(WIDTH, height, lines)
-    axes = figure.add_axes([0, 0, 1, 1])
+    axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, WIDTH), ylim=(0, height))
     axes.set_axis_off()
     scale, top = Normalize(0, LARGEST, clip=True), height - MARGIN - TITLE_LINE * len(lines)
     for number, (label, (x, row, width)) in enumerate(zip(labels, places, strict=True)):
         y = top - LINE * (row + 1)
-        shade = scale(bits[number])
+        shade = scale(found[number])
         axes.add_patch(Rectangle((x, y + 0.04), width - 0.01, LINE - 0.06, facecolor=REDS(shade), linewidth=0))
         if number < given:
             axes.plot([x, x + width - 0.01], [y + 0.03] * 2, color=INK, linewidth=1.2)
         style = text_style(SIZE, PAPER if shade > 0.7 else INK, ha="center", va="center_baseline")
         axes.text(x + width / 2, y + 0.04 + (LINE - 0.06) / 2, label, **style)
-    total = bits.sum()
-    note = f"{total:.1f} bits, {total / len(bits):.2f} a symbol" + ("; underlined: given" if given else "")
+    total = found.sum()
+    note = f"{total:.1f} bits, {total / len(found):.2f} a symbol" + ("; underlined: given" if given else "")
     axes.text(MARGIN, MARGIN, note, **text_style(9, QUIET, va="bottom"))
     return figure
 
@@ -80,25 +82,25 @@ def _places(symbols: Sequence[str], labels: Sequence[str]) -> tuple[list[tuple[f
     return places, places[-1][1] + 1
 
 
-def draw_running(symbols: Sequence[str], values: Sequence[float], title: str = "") -> Figure:
+def draw_running(symbols: Sequence[str], values: Sequence[float] | np.ndarray, title: str = "") -> Figure:
     """Draws the number that a reader would say after each symbol.
 
     >>> figure = draw_running(["3", "1"], [3.0, 4.1], title="3 1")
     """
-    values = np.asarray(values, dtype=float)
-    if values.shape != (len(symbols),) or not np.isfinite(values).all():
-        raise ValueError(f"values: expected {len(symbols)} finite numbers. Received: {values!r:.80}")
+    found = np.asarray(values, dtype=float)
+    if found.shape != (len(symbols),) or not np.isfinite(found).all():
+        raise ValueError(f"values: expected {len(symbols)} finite numbers. Received: {found!r:.80}")
     if not len(symbols):
-        return nothing(title)
+        return empty_answer(title)
     width = min(max(0.4 * len(symbols), 2.4), 10.0) + 4 * MARGIN
     lines = title_lines(title, width - 2 * MARGIN)
     height = 2.6 + TITLE_LINE * len(lines)
     figure = page(width, height, lines)
-    axes = figure.add_axes([0.7 / width, 0.5 / height, (width - 0.7 - MARGIN) / width, 1.8 / height])
+    axes = figure.add_axes((0.7 / width, 0.5 / height, (width - 0.7 - MARGIN) / width, 1.8 / height))
     places = np.arange(len(symbols))
-    axes.plot(places, values, marker="o", markersize=4, color="#2a6cb2", linewidth=1.8)
+    axes.plot(places, found, marker="o", markersize=4, color="#2a6cb2", linewidth=1.8)
     step = -(-len(symbols) // 24)
-    axes.set_xticks(places[::step], [legible(symbol) for symbol in symbols][::step], **text_style(9))
+    axes.set_xticks(places[::step], [make_legible(symbol) for symbol in symbols][::step], **text_style(9))
     axes.tick_params(axis="y", labelsize=9, labelcolor=QUIET)
     axes.grid(axis="y", color=QUIET, alpha=0.25, linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)

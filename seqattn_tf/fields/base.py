@@ -1,7 +1,7 @@
 """The contract of a field: one raw input of a model, in plain Python, so that a device can import it."""
 
 import abc
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -43,7 +43,7 @@ class Field(Named, abc.ABC):
         return None
 
     @abc.abstractmethod
-    def made_up(self, count: int, seed: int = 0) -> list[str | bytes]:
+    def made_up(self, count: int, seed: int = 0) -> Sequence[str | bytes]:
         """Values nobody has seen, the same for the same seed: to verify with, and to warm up."""
 
     def odd(self) -> list[str | bytes]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqattn_tf.fields.base import Field
-from seqattn_tf.named import checked_count
+from seqattn_tf.named import check_count
 
 if TYPE_CHECKING:
     from seqattn_tf.fields.graph.image import GraphImage
@@ -37,8 +37,8 @@ class Image(Field):
     kind = "image"
 
     def __init__(self, height: int, width: int, limit: int = LARGEST) -> None:
-        self.height, self.width = checked_count("height", height), checked_count("width", width)
-        self.limit = checked_count("limit", limit)
+        self.height, self.width = check_count("height", height), check_count("width", width)
+        self.limit = check_count("limit", limit)
 
     def arrays(self, value: Any) -> dict[str, np.ndarray]:
         """The pixels: `[height, width, 3]`."""
@@ -53,8 +53,8 @@ class Image(Field):
         data = self.raw(value)
         if not data.startswith((JPEG, PNG, BMP)):
             raise ValueError(f"expected {FORMATS}. Received: bytes that begin with {data[:8]!r}")
-        if data.startswith(BMP) and int.from_bytes(data[28:30], "little") < BMP_BITS:
-            raise ValueError(f"expected a BMP picture of {BMP_BITS} bits a pixel or more. Received: one of fewer")
+        if data.startswith(BMP) and (bits := int.from_bytes(data[28:30], "little")) < BMP_BITS:
+            raise ValueError(f"expected a BMP picture of {BMP_BITS} bits a pixel or more. Received: {bits} bits")
         try:
             with Pillow.open(io.BytesIO(data), formats=("JPEG", "PNG", "BMP")) as picture:
                 if picture.width * picture.height > self.limit:
@@ -68,7 +68,7 @@ class Image(Field):
             raise ValueError(f"expected {FORMATS}. Received: a broken one: {error}") from None
         return np.repeat(pixels[:, :, None], 3, axis=2) if pixels.ndim == 2 else pixels
 
-    def made_up(self, count: int, seed: int = 0) -> list[str | bytes]:
+    def made_up(self, count: int, seed: int = 0) -> list[bytes]:
         """Noise of a few sizes, as PNG."""
         generator = random.Random(seed)
         return [png(generator, generator.randint(1, 40), generator.randint(1, 40)) for _ in range(count)]

@@ -54,7 +54,7 @@ class Lines(Text):
             return tuple(lines.split_lines(self.text(value)))
         return super().places(value)
 
-    def made_up(self, count: int, seed: int = 0) -> list[str | bytes]:
+    def made_up(self, count: int, seed: int = 0) -> list[str]:
         """Texts of one to three lines, as long as texts of one line are."""
         symbols = [symbol for symbol in self.rules.symbols if symbol != lines.MARK]
         flat = Text(dataclasses.replace(self.rules, symbols=tuple(symbols)), max((self.limit - 2) // 3, 1))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqattn_tf.fields.base import Field
-from seqattn_tf.named import checked_count
+from seqattn_tf.named import check_count
 from seqattn_tf.text.cut import Stretches, Texts, learn
 from seqattn_tf.text.rules import JOINS, SymbolRules
 
@@ -33,14 +33,20 @@ class Text(Field):
     by_lines = False
 
     def __init__(self, rules: SymbolRules, limit: int = 64) -> None:
-        self.rules, self.limit = rules, checked_count("limit", limit)
+        self.rules, self.limit = rules, check_count("limit", limit)
 
     @classmethod
     def learn(
-        cls, texts: Iterable[str], *, limit: int = 64, split: str = "characters", fold: bool | str = False, **least: int
+        cls,
+        texts: Iterable[str],
+        *,
+        limit: int = 64,
+        split: str = "characters",
+        fold: bool | str = False,
+        **limits: int,
     ) -> "Text":
-        """The field whose vocabulary comes from texts; `vocabulary` and `least` limit it, see `text.learn`."""
-        return cls(learn(cls.texts(texts), split, fold, by_lines=cls.by_lines, **least), limit)
+        """The field whose vocabulary comes from texts; `vocabulary` and `min_count` limit it, see `text.learn`."""
+        return cls(learn(cls.texts(texts), split, fold, by_lines=cls.by_lines, **limits), limit)
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -76,7 +82,7 @@ class Text(Field):
         """The ids of many values."""
         return self.texts(values).cut(self.rules.split, self.rules.fold, self.by_lines).encode(self.rules)
 
-    def made_up(self, count: int, seed: int = 0) -> list[str | bytes]:
+    def made_up(self, count: int, seed: int = 0) -> list[str]:
         """Texts of 1 to 12 of the symbols.
 
         >>> Text(SymbolRules(("a",))).made_up(2, seed=1)

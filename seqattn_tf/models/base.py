@@ -14,13 +14,13 @@ import numpy as np
 import tensorflow as tf
 
 from seqattn_tf.answer import ATTENTION, PLACES, ROWS, SHAPE, Answer
-from seqattn_tf.aside import write_json, written_aside
+from seqattn_tf.aside import write_aside, write_json
 from seqattn_tf.assets import load_assets, save_assets
 from seqattn_tf.explain import draw_answer
 from seqattn_tf.fields.base import Field, read_row
 from seqattn_tf.named import Named
 from seqattn_tf.rows import columns
-from seqattn_tf.scan import hold
+from seqattn_tf.scan import where_rows
 from seqattn_tf.targets import Target
 
 WHOLE, COMPACT = "model.keras", "weights.npz"
@@ -182,7 +182,7 @@ class Model(Named, tf.Module):
         parameters = inspect.signature(type(self)).parameters.values()
         return {p.name: getattr(self, p.name) for p in parameters if p.kind is p.KEYWORD_ONLY}
 
-    def changed(self, **settings: Any) -> "Model":
+    def with_settings(self, **settings: Any) -> "Model":
         """The same network with other settings."""
         return type(self)(self.network, self.inputs, self.target, **{**self.settings, **settings})
 
@@ -198,18 +198,18 @@ class Model(Named, tf.Module):
         config = {"system": self.name_in_registry, "settings": self.settings, "record": record or {}}
         if compact:
             config["network"] = keras.saving.serialize_keras_object(self.network)
-            with written_aside(folder / COMPACT) as aside:
+            with write_aside(folder / COMPACT) as aside:
                 weights = {f"{i:04d}": v.numpy().astype("float16") for i, v in enumerate(self.network.weights)}
                 np.savez_compressed(aside, **weights)
         else:
-            with written_aside(folder / WHOLE) as aside:
+            with write_aside(folder / WHOLE) as aside:
                 self.network.save(aside)
         write_json(folder / "config.json", config)
 
 
 def only_where(read: tf.Tensor, found: Tensors) -> Tensors:
     """What was found of the rows that were read, `[batch]`; of the others nothing, with a score of minus infinity."""
-    held = hold(read, found, {name: tf.zeros_like(value) for name, value in found.items()})
+    held = where_rows(read, found, {name: tf.zeros_like(value) for name, value in found.items()})
     return {**held, "scores": tf.where(read[:, None], found["scores"], -float("inf"))}
 
 

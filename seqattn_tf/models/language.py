@@ -38,7 +38,7 @@ class LanguageModel(Model):
         target: the same symbols; its limit is how many are added at most.
         temperature, top_k, top_p: of sampling, see `decoding.sample`; a temperature of 0 takes the best symbol.
         seed: of sampling.
-        beam: above 0, the most probable continuation is looked for with so many at every step, and nothing is sampled.
+        beam_width: above 0, no sampling but a search for the most probable continuation, this wide.
 
     >>> from seqattn_tf.text import SymbolRules
     >>> rules = SymbolRules(("a", "b"))
@@ -61,16 +61,22 @@ class LanguageModel(Model):
         top_k: int = 0,
         top_p: float = 1.0,
         seed: int = 0,
-        beam: int = 0,
+        beam_width: int = 0,
     ) -> None:
         if not 0 <= temperature < math.inf:
             raise ValueError(f"temperature: expected a number of at least 0. Received: {temperature}")
         if not 0 < top_p <= 1:
             raise ValueError(f"top_p: expected a number above 0, at most 1. Received: {top_p}")
-        for name, value in (("top_k", top_k), ("beam", beam)):
+        for name, value in (("top_k", top_k), ("beam_width", beam_width)):
             if value < 0:
                 raise ValueError(f"{name}: expected at least 0. Received: {value}")
-        self.temperature, self.top_k, self.top_p, self.seed, self.beam = temperature, top_k, top_p, seed, beam
+        self.temperature, self.top_k, self.top_p, self.seed, self.beam_width = (
+            temperature,
+            top_k,
+            top_p,
+            seed,
+            beam_width,
+        )
         super().__init__(network, inputs, target)
         [(self.input_name, self.source)] = self.inputs.items()
         self.rules = target.rules
@@ -107,8 +113,8 @@ class LanguageModel(Model):
             return logits, weights, (tf.zeros_like(given), states)
 
         limits = {"begin": BEGIN, "end": END, "max_length": self.target.limit, "never": self.rules.unsayable}
-        if self.beam > 0:
-            found = search(step, state, memory, width=self.beam, **limits)
+        if self.beam_width > 0:
+            found = search(step, state, memory, width=self.beam_width, **limits)
             return found.tokens[:, 0], found.scores[:, 0]
         if self.temperature == 0:
             found = greedy(step, state, memory, **limits)
@@ -152,7 +158,7 @@ class LanguageModel(Model):
         sayable = tf.reduce_all((tokens == "") | (self._named(whole) != PAD), axis=1)
         return tf.where(begins & sayable, total, -float("inf"))
 
-    def measure(self, texts: Iterable[str], window: int = 0, batch: int = 64) -> tuple[float, int]:
+    def measure(self, texts: Iterable[str], window: int = 0, batch_size: int = 64) -> tuple[float, int]:
         """Total surprise in nats and number of symbols it is the surprise at: for perplexity, and bits.
 
         Args:
@@ -161,7 +167,7 @@ class LanguageModel(Model):
                 `window` symbols of which the first half are only read (all count in a stream's first stretch), so that
                 there are always half a window of symbols before.
             window: 0, or an even number.
-            batch: rows at a time.
+            batch_size: rows at a time.
 
         Infinite for a text with symbols that have no id.
         """
@@ -177,8 +183,8 @@ class LanguageModel(Model):
                 rows.append(([*self.rules.encode(text), END], 0))
         rows.sort(key=lambda row: len(row[0]))
         total = 0.0
-        for start in range(0, len(rows), batch):
-            part = rows[start : start + batch]
+        for start in range(0, len(rows), batch_size):
+            part = rows[start : start + batch_size]
             targets = np.zeros([len(part), max(len(ids) for ids, _ in part)], np.int32)
             counted = np.zeros(targets.shape, bool)
             for i, (ids, read) in enumerate(part):

@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.linear import linear
-from seqattn_tf.named import checked_count
+from seqattn_tf.named import check_count
 from seqattn_tf.recurrent import Recurrent
 from seqattn_tf.targets.graph.symbols import SHIFTED
 
@@ -31,7 +31,7 @@ class LanguageNetwork(keras.Model):
         cell: name of the recurrent cell.
         depth: number of layers.
         dropout: rate on what every layer reads and on the last outputs, in training.
-        tied: whether what scores a symbol is its embedding (Press and Wolf, 2017): fewer weights for a large
+        tie_embeddings: whether what scores a symbol is its embedding (Press and Wolf, 2017): fewer weights for a large
             vocabulary.
 
     Call arguments: a dict with `shifted [batch, target]`; returns logits `[batch, target, size]`.
@@ -49,28 +49,30 @@ class LanguageNetwork(keras.Model):
         cell: str = "lstm",
         depth: int = 1,
         dropout: float = 0.0,
-        tied: bool = False,
+        tie_embeddings: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.settings = {
-            "size": checked_count("size", size),
-            "units": checked_count("units", units),
-            "embedding": checked_count("embedding", embedding),
+            "size": check_count("size", size),
+            "units": check_count("units", units),
+            "embedding": check_count("embedding", embedding),
             "cell": cell,
-            "depth": checked_count("depth", depth),
+            "depth": check_count("depth", depth),
             "dropout": dropout,
-            "tied": tied,
+            "tie_embeddings": tie_embeddings,
         }
         alike = {"dtype": self.dtype_policy}
         self.embedding = keras.layers.Embedding(size, embedding, **alike)
         self.drop = keras.layers.Dropout(dropout, **alike)
         self.stack = [Recurrent(cell, units=units, **alike) for _ in range(depth)]
-        self.adapted = not tied or units != embedding  # whether a kernel stands between the outputs and the logits
+        self.adapted = (
+            not tie_embeddings or units != embedding
+        )  # whether a kernel stands between the outputs and the logits
 
     def build(self, input_shape: Any = None) -> None:
         """Build every part; the shapes follow from the settings."""
-        size, embedding, tied = (self.settings[name] for name in ("size", "embedding", "tied"))
+        size, embedding, tie_embeddings = (self.settings[name] for name in ("size", "embedding", "tie_embeddings"))
         width = embedding
         self.embedding.build((None, None))
         for layer in self.stack:
@@ -78,7 +80,7 @@ class LanguageNetwork(keras.Model):
                 layer.build((None, None, width))
             width = layer.output_size
         if self.adapted:
-            self.kernel = self.add_weight(name="kernel", shape=(width, embedding if tied else size))
+            self.kernel = self.add_weight(name="kernel", shape=(width, embedding if tie_embeddings else size))
         self.bias = self.add_weight(name="bias", shape=(size,), initializer="zeros")
         self.built = True
 
@@ -93,7 +95,7 @@ class LanguageNetwork(keras.Model):
 
     def _logits(self, outputs: tf.Tensor) -> tf.Tensor:
         values = linear(outputs, self.kernel) if self.adapted else outputs
-        if self.settings["tied"]:
+        if self.settings["tie_embeddings"]:
             values = linear(values, tf.transpose(tf.convert_to_tensor(self.embedding.embeddings)))
         return values + tf.cast(self.bias, values.dtype)
 

@@ -54,7 +54,7 @@ class EncoderDecoder(keras.Model):
         decoder: str = "bahdanau",
         context: str = "attention",
         gate: bool = False,
-        sampling: float = 0.0,
+        scheduled_sampling: float = 0.0,
         dtype: Any = None,
         **of_encoder: Any,
     ) -> "EncoderDecoder":
@@ -73,7 +73,7 @@ class EncoderDecoder(keras.Model):
             context: what the decoder sees of the source: `"attention"`; `"input"`, the encoder's summary in its first
                 state and at every step; `"state"`, in its first state alone.
             gate: whether the decoder's state also says how much of the context to read.
-            sampling: scheduled sampling, see `SymbolDecoder`.
+            scheduled_sampling: scheduled sampling, see `SymbolDecoder`.
             dtype: of all parts.
             **of_encoder: further arguments of the encoder.
         """
@@ -90,7 +90,7 @@ class EncoderDecoder(keras.Model):
             embedding=embedding,
             readout=units,
             dropout=dropout,
-            sampling=sampling,
+            scheduled_sampling=scheduled_sampling,
             **alike,
         )
         return cls(CONTEXTS[context](reads, dropout), says, **alike)

@@ -9,7 +9,7 @@ import tensorflow as tf
 from seqattn_tf.cells import Cell
 from seqattn_tf.linear import linear
 from seqattn_tf.models.base import Model, Tensors, one_each, only_where
-from seqattn_tf.named import checked_count
+from seqattn_tf.named import check_count
 from seqattn_tf.recurrent import Recurrent, Stack
 from seqattn_tf.rows import columns
 from seqattn_tf.text.rules import PAD
@@ -52,12 +52,12 @@ class ReaderNetwork(keras.Model):
     ) -> None:
         super().__init__(**kwargs)
         self.settings = {
-            "vocabulary": checked_count("vocabulary", vocabulary),
-            "outputs": checked_count("outputs", outputs),
-            "units": checked_count("units", units),
-            "embedding": checked_count("embedding", embedding),
+            "vocabulary": check_count("vocabulary", vocabulary),
+            "outputs": check_count("outputs", outputs),
+            "units": check_count("units", units),
+            "embedding": check_count("embedding", embedding),
             "cell": cell,
-            "depth": checked_count("depth", depth),
+            "depth": check_count("depth", depth),
             "dropout": dropout,
             "activation": activation,
         }

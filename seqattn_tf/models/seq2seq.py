@@ -16,7 +16,7 @@ from seqattn_tf.targets import Symbols
 from seqattn_tf.targets.graph.symbols import SHIFTED
 from seqattn_tf.text.rules import BEGIN, END
 
-MARGIN = 8  # an answer has at most `growth` symbols for each place read, and so many more
+MARGIN = 8  # an answer has at most `max_length_ratio` symbols for each place read, and so many more
 
 
 class Seq2Seq(Model):
@@ -26,9 +26,9 @@ class Seq2Seq(Model):
         network: the Keras network.
         inputs: what goes in, by name.
         target: the symbols that come out.
-        growth: the most symbols of an answer for each place read, beside a few; 0 for as many as the target allows.
-        beam: how many answers are kept at every step; 1 for the best symbol alone.
-        alternatives: how many other answers are given beside the best, at most `beam - 1`.
+        max_length_ratio: the most symbols of an answer per place read, beside a few; 0 for the limit of the target.
+        beam_width: how many answers are kept at every step; 1 for the best symbol alone.
+        alternatives: how many other answers are given beside the best, at most `beam_width - 1`.
         length_penalty: how much a longer answer is preferred among those of a beam (see `decoding.beam`).
 
     >>> from seqattn_tf.fields import Text
@@ -49,23 +49,30 @@ class Seq2Seq(Model):
         inputs: Mapping[str, Field],
         target: Symbols,
         *,
-        growth: int = 2,
-        beam: int = 1,
+        max_length_ratio: int = 2,
+        beam_width: int = 1,
         alternatives: int = 0,
         length_penalty: float = 0.0,
     ) -> None:
-        for name, value, least in (("growth", growth, 0), ("beam", beam, 1)):
+        for name, value, least in (("max_length_ratio", max_length_ratio, 0), ("beam_width", beam_width, 1)):
             if value < least:
                 raise ValueError(f"{name}: expected at least {least}. Received: {value}")
         if not length_penalty >= 0:
             raise ValueError(f"length_penalty: expected a number of at least 0. Received: {length_penalty}")
-        if not 0 <= alternatives < beam:
-            raise ValueError(f"alternatives: expected from 0 to below the beam of {beam}. Received: {alternatives}")
+        if not 0 <= alternatives < beam_width:
+            raise ValueError(
+                f"alternatives: expected from 0 to below the beam_width of {beam_width}. Received: {alternatives}"
+            )
         if list(inputs) != [network.encoder.reads]:
             raise ValueError(
                 f"inputs: expected {network.encoder.reads!r}, what the encoder reads. Received: {list(inputs)}"
             )
-        self.growth, self.beam, self.alternatives, self.length_penalty = growth, beam, alternatives, length_penalty
+        self.max_length_ratio, self.beam_width, self.alternatives, self.length_penalty = (
+            max_length_ratio,
+            beam_width,
+            alternatives,
+            length_penalty,
+        )
         super().__init__(network, inputs, target)
 
     @property
@@ -76,7 +83,7 @@ class Seq2Seq(Model):
 
     def longest_answer(self, read: Any) -> Any:
         """How many symbols an answer may have at most for so many places that were read, one number or a tensor."""
-        return self.growth * read + MARGIN if self.growth else self.target.limit + 0 * read
+        return self.max_length_ratio * read + MARGIN if self.max_length_ratio else self.target.limit + 0 * read
 
     def infer(self, tensors: Tensors) -> Tensors:
         """The best answers; a row with nothing to read gets none."""
@@ -90,11 +97,11 @@ class Seq2Seq(Model):
             "row_lengths": self.longest_answer(read),
             "never": self.target.rules.unsayable,
         }
-        if self.beam == 1:
+        if self.beam_width == 1:
             one = tf.nest.map_structure(lambda tensor: tensor[:, None], greedy(step, state, memory, **limits))
             found = Beams(*one, ranks=one.scores)
         else:
-            wide = {"width": self.beam, "answers": self.alternatives + 1, "length_penalty": self.length_penalty}
+            wide = {"width": self.beam_width, "answers": self.alternatives + 1, "length_penalty": self.length_penalty}
             found = search(step, state, memory, **limits, **wide)
         looked = {
             look + ATTENTION: self.network.encoder.at_places(found.attention[:, 0], tensors) for look in self.looks

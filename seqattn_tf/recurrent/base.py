@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from seqattn_tf.layer import Composed
-from seqattn_tf.masking import blank, checked_mask, mask_of
+from seqattn_tf.masking import check_mask, mask_of, zero_masked
 from seqattn_tf.scan import size_of
 
 
@@ -110,8 +110,8 @@ class Network(Returning):
         if not self.built:
             self.build(inputs.shape, None if context is None else context.shape)
         if mask is not None:
-            mask = checked_mask(mask, inputs)
-            inputs = blank(inputs, mask)  # whatever stands in the padding, it reaches no gradient
+            mask = check_mask(mask, inputs)
+            inputs = zero_masked(inputs, mask)  # whatever stands in the padding, it reaches no gradient
         return self._read(inputs, initial_state, mask, context, training)
 
     def _read(
@@ -145,7 +145,7 @@ class Network(Returning):
         return self.returned(*self.read(inputs, initial_state, mask_of(inputs, mask), context, training))
 
 
-def checked_networks(name: str, networks: Sequence[Any]) -> list[Network]:
+def check_networks(name: str, networks: Sequence[Any]) -> list[Network]:
     """Networks that become part of another one."""
     networks = list(networks)
     if not networks or not all(isinstance(network, Network) for network in networks):
@@ -155,7 +155,7 @@ def checked_networks(name: str, networks: Sequence[Any]) -> list[Network]:
     return networks
 
 
-def checked_states(states: Any, sizes: list[int], inputs: tf.Tensor) -> list[tf.Tensor]:
+def check_states(states: Any, sizes: list[int], inputs: tf.Tensor) -> list[tf.Tensor]:
     """States of these sizes for the rows of the inputs, from a list, a list of lists or one alone."""
     states = [tf.cast(state, inputs.dtype) for state in tf.nest.flatten(states)]
     found, expected = [tuple(state.shape) for state in states], [(inputs.shape[0], size) for size in sizes]

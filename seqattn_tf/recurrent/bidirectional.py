@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.cells import Cell, cell_of
-from seqattn_tf.recurrent.base import Network, Reading, at_end, checked_states
+from seqattn_tf.recurrent.base import Network, Reading, at_end, check_states
 from seqattn_tf.recurrent.recurrent import Recurrent
 
 MERGES = {
@@ -64,19 +64,16 @@ class Bidirectional(Network):
             raise ValueError(f"merge_mode: expected one of {list(MERGES)}. Received: {merge_mode!r}")
         self.merge_mode = merge_mode
         cell = cell_of(cell, units, self.dtype_policy)
-        alike = {"initial": initial, "context": context, "truncate": truncate, "jit_compile": jit_compile}
-        self.forward = Recurrent(cell, dtype=self.dtype_policy, **alike)
-        self.backward = Recurrent(cell.twin(), reverse=True, dtype=self.dtype_policy, **alike)
+        alike: dict[str, Any] = {"initial": initial, "context": context, "truncate": truncate}
+        alike |= {"jit_compile": jit_compile, "dtype": self.dtype_policy}
+        self.forward = Recurrent(cell, **alike)
+        self.backward = Recurrent(cell.twin(), reverse=True, **alike)
+        self.context = context
 
     @property
     def cell(self) -> Cell:
         """The cell of the forward direction, of which the backward one has a twin with weights of its own."""
         return self.forward.cell
-
-    @property
-    def context(self) -> str | None:
-        """What a fixed vector is used for."""
-        return self.forward.context
 
     @property
     def output_size(self) -> int:
@@ -117,9 +114,9 @@ class Bidirectional(Network):
         training: bool,
     ) -> Reading:
         """Both directions."""
-        first = [None, None]
+        first: tuple[Any, Any] = (None, None)
         if initial_state is not None:
-            states = checked_states(initial_state, self.state_size, inputs)
+            states = check_states(initial_state, self.state_size, inputs)
             first = states[: len(states) // 2], states[len(states) // 2 :]
         ahead, back = (
             one._read(inputs, own, mask, context, training)
@@ -134,7 +131,7 @@ class Bidirectional(Network):
             **super().get_config(),
             "merge_mode": self.merge_mode,
             "initial": self.forward.initial,
-            "context": self.forward.context,
+            "context": self.context,
             "truncate": self.forward.truncate,
             "jit_compile": self.forward.jit_compile,
         }

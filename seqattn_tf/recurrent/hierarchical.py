@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
-from seqattn_tf.masking import checked_mask, mask_of
-from seqattn_tf.recurrent.base import Returning, checked_networks
+from seqattn_tf.masking import check_mask, mask_of
+from seqattn_tf.recurrent.base import Returning, check_networks
 from seqattn_tf.scan import size_of
 
 
@@ -63,8 +63,8 @@ class HierarchicalEncoder(Returning):
         **kwargs: Any,
     ) -> None:
         super().__init__(return_sequences, return_state, **kwargs)
-        [self.inner] = checked_networks("inner", [inner])
-        [self.outer] = checked_networks("outer", [outer])
+        [self.inner] = check_networks("inner", [inner])
+        [self.outer] = check_networks("outer", [outer])
         self.pool = pool
 
     @property
@@ -106,7 +106,7 @@ class HierarchicalEncoder(Returning):
         batch, steps, time, _ = sizes
         mask, kept = mask_of(inputs, mask), None
         if mask is not None:
-            mask = checked_mask(mask, inputs)
+            mask = check_mask(mask, inputs)
             kept = tf.reduce_any(mask, axis=-1)
             mask = tf.reshape(mask, [batch * steps, time])
         flat = tf.reshape(inputs, [batch * steps, *sizes[2:]])

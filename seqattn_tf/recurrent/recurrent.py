@@ -9,11 +9,11 @@ import tensorflow as tf
 
 from seqattn_tf.cells import Cell, cell_of
 from seqattn_tf.linear import linear
-from seqattn_tf.masking import blank
+from seqattn_tf.masking import zero_masked
 from seqattn_tf.recurrence import compiles, recur
-from seqattn_tf.recurrent.base import Network, Reading, at_end, checked_states
+from seqattn_tf.recurrent.base import Network, Reading, at_end, check_states
 from seqattn_tf.recurrent.watch import watched
-from seqattn_tf.scan import hold, to_time_major
+from seqattn_tf.scan import to_time_major, where_rows
 
 INITIALS = ("zeros", "learned")
 CONTEXTS = (None, "state", "input", "both")
@@ -207,7 +207,7 @@ class Recurrent(Network):
 
         def step(element: tuple, states: list[tf.Tensor]) -> list[tf.Tensor]:
             inputs, cut = element
-            return self.cell.step(inputs, hold(cut, [tf.stop_gradient(state) for state in states], states))
+            return self.cell.step(inputs, where_rows(cut, [tf.stop_gradient(state) for state in states], states))
 
         return step, (projected, cut)
 
@@ -251,7 +251,7 @@ class Recurrent(Network):
         if initial_state is None:
             states = self._first_states(inputs, context)
         else:
-            states = checked_states(initial_state, self.state_size, inputs)
+            states = check_states(initial_state, self.state_size, inputs)
         ordered = to_time_major(inputs)
         compiled = compiles(self.jit_compile, ordered, training)
         step, elements = self._steps(ordered, context, keep, training, compiled)
@@ -259,12 +259,12 @@ class Recurrent(Network):
         stacked, final = recur(lambda x, s, _: step(x, s), elements, states, (), weights, keep, self.reverse, compiled)
         if self.stateful:
             self._keep(final)
-        if watched() is not None:
-            watched().append((self.name, self._gates(inputs, mask, states, stacked)))
+        if (seen := watched()) is not None:
+            seen.append((self.name, self._gates(inputs, mask, states, stacked)))
         outputs, last = to_time_major(stacked[0]), final[0]
         if mask is None:
             return Reading(outputs, last, final)
-        return Reading(blank(outputs, mask), blank(last, tf.reduce_any(mask, axis=1)), final)
+        return Reading(zero_masked(outputs, mask), zero_masked(last, tf.reduce_any(mask, axis=1)), final)
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""

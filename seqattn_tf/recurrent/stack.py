@@ -6,7 +6,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.recurrent.base import Network, Reading, checked_networks, checked_states
+from seqattn_tf.recurrent.base import Network, Reading, check_networks, check_states
 from seqattn_tf.recurrent.bidirectional import Bidirectional
 from seqattn_tf.recurrent.recurrent import Recurrent
 
@@ -62,20 +62,16 @@ class Stack(Network):
                 raise ValueError(f"depth: expected a positive integer with the cell {layers!r}. Received: {depth!r}")
             kind = Bidirectional if bidirectional else Recurrent
             layers = [kind(layers, units=units, dtype=self.dtype_policy) for _ in range(depth)]
-        layers = checked_networks("layers", layers)
+        layers = check_networks("layers", layers)
         widths = [layer.output_size for layer in layers]
         if residual and len(set(widths)) > 1:
             raise ValueError(f"residual: expected layers of one width. Received: {widths}")
         self.layers = layers
+        self.context = next((layer.context for layer in layers if layer.context is not None), None)
         self.residual = residual
         self.skip = skip
         self.dropout = dropout
         self.drop = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
-
-    @property
-    def context(self) -> str | None:
-        """What the first layer that takes a fixed vector uses it for."""
-        return next((layer.context for layer in self.layers if layer.context is not None), None)
 
     @property
     def output_size(self) -> int:
@@ -114,7 +110,7 @@ class Stack(Network):
         """The states of each layer."""
         if initial_state is None:
             return [None] * len(self.layers)
-        states = iter(checked_states(initial_state, self.state_size, inputs))
+        states = iter(check_states(initial_state, self.state_size, inputs))
         return [[next(states) for _ in layer.state_size] for layer in self.layers]
 
     def _read(
@@ -141,7 +137,8 @@ class Stack(Network):
         states = [own.states for own in found]
         if not self.skip:
             return Reading(below, found[-1].last, states)
-        return Reading(*(tf.concat([own[part] for own in found], axis=-1) for part in range(2)), states)
+        outputs, last = (tf.concat([own[part] for own in found], axis=-1) for part in range(2))
+        return Reading(outputs, last, states)
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.masking import blank, mask_of, masked_values
+from seqattn_tf.masking import mask_of, masked_values, zero_masked
 from seqattn_tf.recurrent.base import Returning
 from seqattn_tf.recurrent.compositions import Composition
 from seqattn_tf.scan import repeat, size_of
@@ -148,7 +148,7 @@ class TreeRecurrent(Returning):
         """Width of each state."""
         return [self.composition.units] * self.composition.state_count
 
-    def steps(self, inputs_shape: Any, children_shape: Any = None) -> int | None:
+    def steps(self, inputs_shape: Any, children_shape: Any = None, **others: Any) -> int | None:
         """The nodes: those given, or of the balanced tree over as many leaves."""
         leaves = inputs_shape[1]
         return leaves if children_shape is not None or leaves is None else max(2 * leaves - 1, 0)
@@ -160,7 +160,7 @@ class TreeRecurrent(Returning):
         places = ops.cumsum(ops.ones_like(mask, dtype="int32"), axis=1)[:, :-1]  # from 1 on
         return ops.concatenate([ops.cast(mask, "bool"), places < count], axis=1)
 
-    def masks_on(self, inputs: Any, mask: Any = None, children: Any = None, **others: Any) -> Any:
+    def masks_on(self, inputs: Any = None, mask: Any = None, children: Any = None, **others: Any) -> Any:
         """With `children`, the mask of the inputs is that of the nodes."""
         return [mask_of(inputs, mask)] if self.return_sequences and children is not None else None
 
@@ -208,7 +208,7 @@ class TreeRecurrent(Returning):
         if inputs.shape.rank != 3:
             raise ValueError(f"inputs: expected [batch, nodes, features]. Received shape: {inputs.shape}")
         projected, mask, children = self._tree(inputs, mask, children)
-        states = [blank(state, mask) for state in self.composition.leaf(projected)]
+        states = [zero_masked(state, mask) for state in self.composition.leaf(projected)]
         height = heights(children)
         if height.shape[1] not in (0, 1):  # there may be parents
             states = self._climb(states, projected, children, height)
@@ -231,7 +231,7 @@ class TreeRecurrent(Returning):
             parents = tf.gather(order, tf.minimum(lower + slots, nodes - 1), batch_dims=1)  # [batch, room]
             own = tf.gather(children, parents, batch_dims=1)  # [batch, room, children]
             below = [tf.gather(state, tf.maximum(own, 0), batch_dims=1) for state in states]
-            below = [tf.reshape(blank(state, own >= 0), [-1, most, state.shape[-1]]) for state in below]
+            below = [tf.reshape(zero_masked(state, own >= 0), [-1, most, state.shape[-1]]) for state in below]
             drives = tf.gather(projected, parents, batch_dims=1)
             new = self.composition.compose(tf.reshape(drives, [-1, projected.shape[-1]]), below)
             rows = tf.shape(parents)

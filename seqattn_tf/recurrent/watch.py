@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 import tensorflow as tf
 
-_SEEN: contextvars.ContextVar[list | None] = contextvars.ContextVar("gates", default=None)
+Seen = list[tuple[str, dict[str, tf.Tensor]]]
+
+_SEEN: contextvars.ContextVar[Seen | None] = contextvars.ContextVar("gates", default=None)
 
 
 @contextlib.contextmanager
-def watch_gates() -> Iterator[list[tuple[str, dict[str, tf.Tensor]]]]:
+def watch_gates() -> Iterator[Seen]:
     """Collects, of every `Recurrent` that is called meanwhile, its name and its gates at every kept step.
 
     The gates are named `[kept steps of all rows, units]`.
@@ -22,13 +24,14 @@ def watch_gates() -> Iterator[list[tuple[str, dict[str, tf.Tensor]]]]:
     >>> seen[0][0], seen[0][1]["update"].shape.as_list()
     ('reader', [10, 4])
     """
-    token = _SEEN.set(seen := [])
+    seen: Seen = []
+    token = _SEEN.set(seen)
     try:
         yield seen
     finally:
         _SEEN.reset(token)
 
 
-def watched() -> list | None:
+def watched() -> Seen | None:
     """The list of who watches now."""
     return _SEEN.get()

@@ -51,7 +51,7 @@ def as_lengths(lengths: Any, scores: tf.Tensor, size: tf.Tensor | int) -> tf.Ten
     return tf.clip_by_value(tf.cast(lengths, tf.int32), 0, tf.cast(size, tf.int32))
 
 
-def checked_integers(values: Any, name: str, shape: tf.TensorShape) -> tf.Tensor:
+def check_integers(values: Any, name: str, shape: tf.TensorShape) -> tf.Tensor:
     """The values as a tensor of integers of this shape; anything else is refused."""
     values = tf.convert_to_tensor(values)
     if not values.dtype.is_integer or not values.shape.is_compatible_with(shape):
@@ -67,7 +67,7 @@ def two_seeds(seed: Any) -> tf.Tensor:
     return tf.stack([seed, tf.zeros_like(seed)]) if seed.shape.rank == 0 else seed
 
 
-def checked_k(k: int) -> int:
+def check_k(k: int) -> int:
     """`k` itself, an integer of at least one."""
     if not isinstance(k, Integral) or k < 1:
         raise ValueError(f"k: expected a positive integer. Received: {k!r}")

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from seqattn_tf.structured import contraction, exact, forward_backward, paths
-from seqattn_tf.structured.base import Ranked, Structured, as_lengths, checked_integers, checked_k, floats, two_seeds
+from seqattn_tf.structured.base import Ranked, Structured, as_lengths, check_integers, check_k, floats, two_seeds
 from seqattn_tf.structured.forward_backward import Chain
 from seqattn_tf.structured.semirings import Dual
 
@@ -118,7 +118,7 @@ class LinearChain(Structured):
 
     def top_k(self, k: int) -> Ranked:
         """The `k` best sequences, `int32 [batch, k, time]`, and their scores."""
-        return Ranked(*paths.best_paths(self._chain(*self._scores), checked_k(k)))
+        return Ranked(*paths.best_paths(self._chain(*self._scores), check_k(k)))
 
     def sample(self, n: int, seed: Any) -> tf.Tensor:
         """`n` sequences of every row, `int32 [n, batch, time]`."""
@@ -126,7 +126,7 @@ class LinearChain(Structured):
 
     def score(self, structure: Any) -> tf.Tensor:
         """The sum of the log-potentials along the states `[batch, time]`: `[batch]`."""
-        states = tf.cast(checked_integers(structure, "states", self.unary.shape[:2]), tf.int32)
+        states = tf.cast(check_integers(structure, "states", self.unary.shape[:2]), tf.int32)
         chain = self._chain(*self._scores)
         nodes = chain.nodes_only(tf.gather(chain.unary, states, axis=2, batch_dims=2))
         pairwise = chain.pairwise[:, None] if chain.constant else chain.pairwise

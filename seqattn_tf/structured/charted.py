@@ -6,12 +6,14 @@ from typing import Any
 import tensorflow as tf
 
 from seqattn_tf.scan import to_time_major
-from seqattn_tf.structured.base import Ranked, Structured, checked_k, two_seeds
+from seqattn_tf.structured.base import Ranked, Structured, check_k, two_seeds
 from seqattn_tf.structured.semirings import Drawn, KBest, Log, Max, Semiring
 
 
 class Charted(Structured):
     """A subclass says how its chart is filled over a semiring, and how a flow goes back through it."""
+
+    lengths: tf.Tensor  # [batch]
 
     @abc.abstractmethod
     def _chart(self, ring: Semiring) -> Any:
@@ -32,7 +34,7 @@ class Charted(Structured):
 
     def top_k(self, k: int) -> Ranked:
         """The `k` structures with the highest scores, `[batch, k, ...]`, best first, and these scores."""
-        ring = KBest(checked_k(k))
+        ring = KBest(check_k(k))
         chart = self._chart(ring)
         ranks = tf.tile(tf.range(ring.k), tf.shape(self.lengths))
         return Ranked(_by_row(self._single(ring, chart, ranks, ring.k), ring.k), self._whole(ring, chart))

@@ -4,19 +4,19 @@ p(tags) ~ exp(start[tags[0]] + sum_t scores[t, tags[t]] + sum_t transitions[tags
 """
 
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from seqattn_tf.layer import Masked
 from seqattn_tf.linear import linear
-from seqattn_tf.masking import blank, checked_mask, length_mask
-from seqattn_tf.structured.base import Ranked, checked_integers, floats
+from seqattn_tf.masking import check_mask, length_mask, zero_masked
+from seqattn_tf.structured.base import Ranked, check_integers, floats
 from seqattn_tf.structured.chain import LinearChain
 from seqattn_tf.structured.packing import Packing
-from seqattn_tf.structured.tags import allowed_transitions, checked_names
+from seqattn_tf.structured.tags import Allowed, allowed_transitions, check_names
 
 DECODINGS = ("viterbi", "posterior")
 
@@ -78,17 +78,21 @@ class CRF(Masked):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        counted = isinstance(tags, Integral)
-        if counted and tags < 1:
-            raise ValueError(f"tags: expected a positive number, or names. Received: {tags}")
-        if counted and scheme is not None:
-            raise ValueError(f"tags: expected names, for the scheme {scheme!r}. Received: {tags}")
         if decode not in DECODINGS:
             raise ValueError(f"decode: expected one of {DECODINGS}. Received: {decode!r}")
-        self.tags = int(tags) if counted else checked_names(tags)
-        self.size = self.tags if counted else len(self.tags)
+        self.tags: int | tuple[str, ...]
+        self._allowed: Allowed | None = None
+        if isinstance(tags, int | np.integer):
+            if tags < 1:
+                raise ValueError(f"tags: expected a positive number, or names. Received: {tags}")
+            if scheme is not None:
+                raise ValueError(f"tags: expected names, for the scheme {scheme!r}. Received: {tags}")
+            self.tags = self.size = int(tags)
+        else:
+            names = self.tags = check_names(tags)
+            self.size = len(names)
+            self._allowed = None if scheme is None else allowed_transitions(names, scheme)
         self.scheme, self.boundaries, self.use_kernel, self.decode = scheme, boundaries, use_kernel, decode
-        self._allowed = None if scheme is None else allowed_transitions(self.tags, scheme)
         self.transition_initializer = keras.initializers.get(transition_initializer)
         self.transition_regularizer = keras.regularizers.get(transition_regularizer)
         self.transition_constraint = keras.constraints.get(transition_constraint)
@@ -127,10 +131,10 @@ class CRF(Masked):
         """`[batch, time, features]` -> the tags, and what the methods take: the scores and the mask."""
         if mask is not None:
             mask = self._checked(mask, inputs)
-            inputs = blank(inputs, mask)
+            inputs = zero_masked(inputs, mask)
         scores = floats(linear(inputs, self.kernel, self.bias) if self.use_kernel else inputs, "inputs", 3)
         if mask is not None:
-            scores = blank(scores, mask)
+            scores = zero_masked(scores, mask)
         everything = tf.ones(tf.shape(scores)[:2], tf.bool) if mask is None else mask
         return {"tags": self.best_tags(scores, mask), "scores": scores, "mask": everything}
 
@@ -145,7 +149,7 @@ class CRF(Masked):
 
     @staticmethod
     def _checked(mask: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
-        mask = checked_mask(mask)
+        mask = check_mask(mask)
         if not mask.shape.is_compatible_with(scores.shape[:2]):
             raise ValueError(f"mask: expected {scores.shape[:2]}, as the inputs. Received: {mask.shape}")
         return mask
@@ -191,7 +195,7 @@ class CRF(Masked):
             mask: `[batch, time]`, from the layer's result.
         """
         chain, packing = self._packed(scores, mask)
-        labels = packing.pack(checked_integers(labels, "labels", chain.unary.shape[:2]))
+        labels = packing.pack(check_integers(labels, "labels", chain.unary.shape[:2]))
         inside = length_mask(chain.lengths, tf.shape(labels)[1])
         known = tf.logical_and(labels >= 0, labels < self.size)
         tags = tf.cast(tf.where(tf.logical_and(inside, known), labels, tf.zeros_like(labels)), tf.int32)

@@ -24,7 +24,7 @@ import numpy as np
 import tensorflow as tf
 
 from seqattn_tf.masking import length_mask
-from seqattn_tf.scan import hold, scan, size_of, to_time_major
+from seqattn_tf.scan import scan, size_of, to_time_major, where_rows
 from seqattn_tf.structured.semirings import (
     Dual,
     Element,
@@ -182,12 +182,12 @@ def _sweep(ring: Semiring, chain: Chain, lifted: _Lifted) -> _Swept:
     def step(element: tuple, last: Element) -> Element:
         t, pair, *inside = element
         moved = move(ring.scale(ring.times(last, pair))[0], t)
-        return hold(inside[0], moved, start) if inside else moved
+        return where_rows(inside[0], moved, start) if inside else moved
 
     pairs = each(lambda v: tf.concat([v, v[::-1]], axis=1), lifted.phi)
     start = tf.fill(tf.shape(value_of(pairs)[0]), tf.constant(ring.one, phi.dtype))
     start = still(start, pairs)
-    elements = (tf.range(chain.steps), each(lambda v: v[:-1], pairs))
+    elements: tuple = (tf.range(chain.steps), each(lambda v: v[:-1], pairs))
     if chain.lengths is not None:  # outside a row, both wait where they start
         inside = tf.transpose(length_mask(chain.lengths, positions))
         elements = (*elements, tf.concat([inside[1:], inside[:0:-1]], axis=1))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from seqattn_tf.masking import length_mask
-from seqattn_tf.scan import hold, scan, to_time_major
+from seqattn_tf.scan import scan, to_time_major, where_rows
 from seqattn_tf.structured.base import only_the_empty
 from seqattn_tf.structured.forward_backward import Chain, advance
 from seqattn_tf.structured.semirings import Drawn, KBest, Log, Max, Semiring
@@ -38,7 +38,7 @@ def _forward(ring: Semiring, chain: Chain) -> tuple[tf.Tensor, tf.Tensor]:
         scores, keep, *matrix = element
         psi = ring.lift(matrix[0] if matrix else chain.pairwise)
         forward, size = advance(ring, carry[0], psi, ring.lift(scores))
-        return hold(keep, forward, carry[0]), tf.where(keep, size, tf.zeros_like(size))
+        return where_rows(keep, forward, carry[0]), tf.where(keep, size, tf.zeros_like(size))
 
     start, size = ring.scale(ring.sum(ring.lift(unary[0])[:, None], axis=1))
     size = tf.where(inside[0], size, tf.zeros_like(size))
@@ -69,7 +69,7 @@ def _way_back(chain: Chain, forward: tf.Tensor, rank: tf.Tensor, choose: Choose)
         keep = keep[:, None]
         return tf.where(keep, place // ranks, 0), tf.where(keep, place % ranks, rank)
 
-    elements = (tf.range(tf.shape(inside)[0]), forward, inside, is_last)
+    elements: tuple = (tf.range(tf.shape(inside)[0]), forward, inside, is_last)
     elements = elements if matrices is None else (*elements, matrices)
     (states, _), _ = scan(step, elements, (tf.zeros_like(rank), rank), reverse=True)
     return tf.transpose(states, [1, 2, 0])

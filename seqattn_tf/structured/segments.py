@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from seqattn_tf.scan import hold, scan
+from seqattn_tf.scan import scan, where_rows
 from seqattn_tf.structured import exact
-from seqattn_tf.structured.base import as_lengths, checked_integers, floats, only_the_empty
+from seqattn_tf.structured.base import as_lengths, check_integers, floats, only_the_empty
 from seqattn_tf.structured.charted import Charted
 from seqattn_tf.structured.semirings import (
     Dual,
     Element,
+    KBest,
     Log,
     Semiring,
     each,
@@ -112,7 +113,7 @@ def _back(
         into_starts, into_end, counts, _ = carry  # the last is what the loop gives out
         unit = ring.lift(each(lambda v: tf.zeros_like(v[:, 0]), scores))
         at_last, _ = ring.at(3 * end).split(whole, ended, unit, 1)
-        into_end = each(tf.add, into_end, hold(end + 1 == lengths, at_last, each(tf.zeros_like, at_last)))
+        into_end = each(tf.add, into_end, where_rows(end + 1 == lengths, at_last, each(tf.zeros_like, at_last)))
         to_starts, segments = ring.at(3 * end + 1).split(into_end, starts, ring.lift(scores), 1)
         into_starts = each(tf.add, into_starts, to_starts)
         into_gap = each(lambda v: v[:, 0], into_starts)
@@ -187,7 +188,7 @@ class SemiMarkov(Charted):
         found = ring.sum(tf.gather_nd(value_of(forward.ends), places), axis=1)
         scale = tf.gather_nd(forward.log_scale, places)
         nothing = self.lengths == 0
-        if found.shape.rank == 1:
+        if not isinstance(ring, KBest):
             return tf.where(nothing, tf.zeros_like(found), found + scale)
         return tf.where(nothing[:, None], only_the_empty(ring.k, found.dtype), found + scale[:, None])
 
@@ -227,7 +228,7 @@ class SemiMarkov(Charted):
         """
         names, shape = ("widths", "labels"), self.spans.shape[:2]
         widths, labels = (
-            tf.cast(checked_integers(*pair, shape), tf.int32) for pair in zip(structure, names, strict=True)
+            tf.cast(check_integers(*pair, shape), tf.int32) for pair in zip(structure, names, strict=True)
         )
         spans, transitions = self._scores
         batch, times, longest, size = tf.unstack(tf.shape(spans))

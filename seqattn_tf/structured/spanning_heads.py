@@ -76,10 +76,10 @@ def best(arcs: tf.Tensor, exists: tf.Tensor, single_root: bool) -> tf.Tensor:
         order = tf.where(ids == word, place, order + tf.cast(order >= place, tf.int32))
         return word, heads, order
 
-    blank = tf.zeros_like(arcs[:, :, 0], tf.int32)
-    start = (0, arcs, -tf.ones_like(arcs, tf.int32), blank)
+    zero_masked = tf.zeros_like(arcs[:, :, 0], tf.int32)
+    start = (0, arcs, -tf.ones_like(arcs, tf.int32), zero_masked)
     _, _, by, choice = repeat(lambda word, *_: word < size, take_out, start, size)
-    _, heads, _ = repeat(lambda left, *_: left > 0, bring_back, (size, blank, blank), size)
+    _, heads, _ = repeat(lambda left, *_: left > 0, bring_back, (size, zero_masked, zero_masked), size)
     return tf.where(exists[:, :, 0], heads, tf.zeros_like(heads))
 
 
@@ -114,8 +114,8 @@ def draw(arcs: tf.Tensor, roots: tf.Tensor | None, possible: tf.Tensor, n: int, 
         heads = tf.where(cycle, fresh, heads)
         return turn + 1, heads, _on_cycles(heads)
 
-    blank = tf.zeros([n, batch, size], tf.int32)
-    start = (1, blank, tf.ones_like(blank, tf.bool))
+    zero_masked = tf.zeros([n, batch, size], tf.int32)
+    start = (1, zero_masked, tf.ones_like(zero_masked, tf.bool))
     _, heads, cycle = repeat(lambda turn, heads, cycle: tf.reduce_any(cycle), again, start, ROUNDS)
     late = tf.reduce_any(cycle, axis=-1, keepdims=True)
 

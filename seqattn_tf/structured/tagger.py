@@ -10,7 +10,10 @@ from seqattn_tf.structured.crf import CRF
 PARTS = ("tags", "scores", "mask")
 
 
-class CRFTraining:
+_Model: Any = object  # a Keras model, in the classes that are made with `CRFTraining`
+
+
+class CRFTraining(_Model):
     """What makes a Keras model train and predict with the `CRF` layer whose result it returns.
 
     For models with a `call` of their own: `class Tagger(CRFTraining, keras.Model)`, one attribute being the layer.

@@ -49,7 +49,7 @@ class Allowed(NamedTuple):
     ends: np.ndarray
 
 
-def checked_names(tags: Sequence[str]) -> tuple[str, ...]:
+def check_names(tags: Sequence[str]) -> tuple[str, ...]:
     """The names of the tags, one or more, all different."""
     names = () if isinstance(tags, str) else tuple(tags)
     if not names or not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
@@ -84,7 +84,7 @@ def allowed_transitions(tags: Sequence[str], scheme: str) -> Allowed:
     rules = RULES.get(SYNONYMS.get(scheme, scheme))
     if rules is None:
         raise ValueError(f"scheme: expected one of {sorted([*RULES, *SYNONYMS])}. Received: {scheme!r}")
-    roles, labels = zip(*(_role(name, rules) for name in checked_names(tags)), strict=True)
+    roles, labels = zip(*(_role(name, rules) for name in check_names(tags)), strict=True)
     begins, may_go_on, may_end = np.array(roles).T  # [tags] each
     same = np.array(labels)[:, None] == np.array(labels)
     transitions = np.where(begins, may_end[:, None], may_go_on[:, None] & same)

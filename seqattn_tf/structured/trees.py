@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from seqattn_tf.masking import length_mask
-from seqattn_tf.structured.base import Structured, as_lengths, checked_integers, floats
+from seqattn_tf.structured.base import Structured, as_lengths, check_integers, floats
 
 
 class Trees(Structured):
@@ -52,7 +52,7 @@ class Trees(Structured):
 
     def score(self, structure: Any) -> tf.Tensor:
         """The sum of the scores of the arcs to the given heads, `[batch]`; that they form a tree is not checked."""
-        heads = checked_integers(structure, "heads", self.arcs.shape[:2])
+        heads = check_integers(structure, "heads", self.arcs.shape[:2])
         heads = tf.where(self._words, tf.cast(heads, tf.int32), 0)
         chosen = tf.gather(self._possible(self.arcs), heads, axis=2, batch_dims=2)
         return tf.reduce_sum(tf.where(self._words, chosen, tf.zeros_like(chosen)), 1)

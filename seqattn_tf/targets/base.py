@@ -89,7 +89,7 @@ def load_target(saved: Mapping[str, Any]) -> Target:
     return Target.member(saved["target"]).from_config(saved["config"])
 
 
-def checked_names(what: str, names: Sequence[str]) -> tuple[str, ...]:
+def check_names(what: str, names: Sequence[str]) -> tuple[str, ...]:
     """Names of what can be said: at least one, none empty, none twice."""
     names = tuple(names)
     if not names or len(set(names)) != len(names) or not all(isinstance(name, str) and name for name in names):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqattn_tf.targets.base import Target, checked_names
+from seqattn_tf.targets.base import Target, check_names
 
 if TYPE_CHECKING:
     from seqattn_tf.targets.graph.label import GraphLabel
@@ -26,7 +26,7 @@ class Label(Target):
     names = ("labels",)
 
     def __init__(self, labels: Sequence[str]) -> None:
-        self.labels = checked_names("labels", labels)
+        self.labels = check_names("labels", labels)
         self.numbers = {label: number for number, label in enumerate(self.labels)}
 
     @classmethod

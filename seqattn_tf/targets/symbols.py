@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqattn_tf.named import checked_count
+from seqattn_tf.named import check_count
 from seqattn_tf.targets.base import Target
 from seqattn_tf.text.cut import Stretches, Texts, learn
 from seqattn_tf.text.rules import JOINS, PAD, SymbolRules
@@ -31,14 +31,20 @@ class Symbols(Target):
     names = ("tokens",)
 
     def __init__(self, rules: SymbolRules, limit: int = 64) -> None:
-        self.rules, self.limit = rules, checked_count("limit", limit)
+        self.rules, self.limit = rules, check_count("limit", limit)
 
     @classmethod
     def learn(
-        cls, texts: Iterable[str], *, limit: int = 64, split: str = "characters", fold: bool | str = False, **least: int
+        cls,
+        texts: Iterable[str],
+        *,
+        limit: int = 64,
+        split: str = "characters",
+        fold: bool | str = False,
+        **limits: int,
     ) -> "Symbols":
-        """The target whose vocabulary comes from texts; `vocabulary` and `least` limit it, see `text.learn`."""
-        return cls(learn(texts, split, fold, **least), limit)
+        """The target whose vocabulary comes from texts; `vocabulary` and `min_count` limit it, see `text.learn`."""
+        return cls(learn(texts, split, fold, by_lines=False, **limits), limit)
 
     def arrays(self, value: Any) -> dict[str, np.ndarray]:
         """The ids: `[symbols]`."""

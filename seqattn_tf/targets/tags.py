@@ -1,14 +1,16 @@
 """Tags: a name for each place of what was read."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from seqattn_tf.targets.base import Target, checked_names
+from seqattn_tf.targets.base import Target, check_names
 
 if TYPE_CHECKING:
     from seqattn_tf.targets.graph.tags import GraphTags
+
+T = TypeVar("T")
 
 
 class Tags(Target):
@@ -26,7 +28,7 @@ class Tags(Target):
     names = ("tags",)
 
     def __init__(self, tags: Sequence[str]) -> None:
-        self.tags = checked_names("tags", tags)
+        self.tags = check_names("tags", tags)
         if spaced := [tag for tag in self.tags if tag.split() != [tag]]:
             raise ValueError(f"tags: expected names without spaces. Received: {spaced}")
         self.numbers = {tag: number for number, tag in enumerate(self.tags, 1)}
@@ -80,6 +82,6 @@ def without_end(names: Sequence[str]) -> list[str]:
     return [name or GAP for name in names[: last + 1]]
 
 
-def listed(value: str | Sequence[str]) -> list[str]:
+def listed(value: str | Sequence[T]) -> list[str] | list[T]:
     """Tags in a text with spaces between them, or in a list."""
     return value.split() if isinstance(value, str) else list(value)

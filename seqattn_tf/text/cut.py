@@ -106,7 +106,7 @@ def learn(
     split: str = "characters",
     fold: bool | str = False,
     vocabulary: int = 0,
-    least: int = 1,
+    min_count: int = 1,
     by_lines: bool = False,
 ) -> SymbolRules:
     """The rules whose vocabulary comes from `texts`, the most frequent symbol first.
@@ -115,13 +115,13 @@ def learn(
         texts: what to learn from.
         split, fold: as of the rules.
         vocabulary: at most so many symbols; 0 for all. Of subwords, about so many.
-        least: a symbol seen less often is left out; then, or when there are too many, what is left out is unknown.
+        min_count: a symbol seen less often is left out; then, or when there are too many, what is left out is unknown.
         by_lines: whether the mark between two lines is a symbol.
 
     >>> learn(["abab", "b"], vocabulary=1)
     SymbolRules(symbols=('b',), split='characters', fold=False, unknown=True)
     """
-    for name, value, bound in (("vocabulary", vocabulary, 0), ("least", least, 1)):
+    for name, value, bound in (("vocabulary", vocabulary, 0), ("min_count", min_count, 1)):
         if value < bound:
             raise ValueError(f"{name}: expected at least {bound}. Received: {value}")
     counts = Texts.of(texts).cut(split, fold, by_lines).counts
@@ -132,6 +132,6 @@ def learn(
         symbols = mark + pieces.learn(counts, vocabulary)
     else:
         ranked = sorted(counts, key=lambda symbol: (-counts[symbol], symbol))
-        symbols = [symbol for symbol in ranked if counts[symbol] >= least][: vocabulary or None]
+        symbols = [symbol for symbol in ranked if counts[symbol] >= min_count][: vocabulary or None]
         symbols += [lines.MARK] if by_lines and lines.MARK in counts and lines.MARK not in symbols else []
     return SymbolRules(tuple(symbols), split, fold, unknown=split == "subwords" or len(symbols) < len(counts))

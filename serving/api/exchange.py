@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 JSON = "application/json"
+
+
+class Headers(Protocol):
+    """Looked up by name, in any case when from a socket."""
+
+    def get(self, name: str, default: str, /) -> str:
+        """The value of a header."""
 
 
 @dataclass(frozen=True)
@@ -15,7 +23,7 @@ class Request:
     method: str
     target: str  # path and query, as sent
     body: bytes = b""
-    headers: Mapping[str, str] = field(default_factory=dict)  # looked up by name, in any case when from a socket
+    headers: Headers = field(default_factory=dict[str, str])
 
     @property
     def path(self) -> str:

@@ -181,8 +181,9 @@ def _classifications(arrays: Mapping[str, np.ndarray], batch: int) -> classifica
             f"Tensors class and score should match in dim_size(1). Got {classes.shape[1]} vs. {scores.shape[1]}"
         )
     # labels, values: [batch, classes]
-    labels = np.full(scores.shape, b"", np.object_) if classes is None else classes
-    values = np.zeros(classes.shape) if scores is None else scores
+    shape = (arrays[_SCORES] if classes is None else classes).shape
+    labels = np.full(shape, b"", np.object_) if classes is None else classes
+    values: np.ndarray = np.zeros(shape) if scores is None else scores
     result = classification_pb2.ClassificationResult()
     for row in zip(labels.tolist(), values.tolist(), strict=True):
         result.classifications.add(classes=_classes(zip(*row, strict=True)))

@@ -154,8 +154,13 @@ def _regular_rows(instances: list, dtypes: Mapping[str, str], named: bool) -> di
         columns = {alias: [element[alias] for element in instances] for alias in dtypes}
     else:
         columns = {next(iter(dtypes)): instances}
-    arrays = {alias: read_regular(columns[alias], dtypes[alias]) for alias in columns}
-    return None if any(array is None for array in arrays.values()) else arrays
+    arrays: dict[str, np.ndarray] = {}
+    for alias, column in columns.items():
+        array = read_regular(column, dtypes[alias])
+        if array is None:
+            return None
+        arrays[alias] = array
+    return arrays
 
 
 def _add_field(columns: Mapping[str, _Column], alias: str, value: Any, place: str) -> None:

@@ -15,7 +15,7 @@ from seqattn_tf.serving.api.json_reader import as_object, read_document
 from seqattn_tf.serving.api.json_values import shown
 from seqattn_tf.serving.errors import invalid
 
-_SCAN = json.JSONDecoder(object_pairs_hook=as_object).scan_once
+_SCAN = json.JSONDecoder(object_pairs_hook=as_object).raw_decode
 _SPACE = " \t\r\n"
 # Every escape; a group for half of a surrogate pair that has no other half.
 _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]|u[dD]([89a-fA-F])|.)", re.DOTALL)
@@ -38,7 +38,7 @@ def parse_document(body: bytes) -> dict[str, Any]:
     try:
         text = body.decode()
         document = read_document(body) if _differs(body) else _SCAN(text, len(text) - len(text.lstrip(_SPACE)))[0]
-    except (ValueError, StopIteration, RecursionError):  # no JSON, or not for Python: no UTF-8, `Inf`, deep lists
+    except (ValueError, RecursionError):  # no JSON, or not for Python: no UTF-8, `Inf`, deep lists
         document = read_document(body)
     if not isinstance(document, dict):  # read again: of "1e" Python reads the 1
         raise invalid(f"JSON Value: {shown(read_document(body))} Is not object")

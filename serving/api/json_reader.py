@@ -131,9 +131,7 @@ class _Reader:
         self._at += 1
         parts = []
         while True:
-            plain = _PLAIN.match(self._body, self._at)
-            parts.append(plain.group())
-            self._at = plain.end()
+            parts.append(self._take(_PLAIN))
             following = self._peek()
             if following == b'"':
                 self._at += 1
@@ -170,11 +168,10 @@ class _Reader:
 
     def _number(self) -> int | float:
         start = self._at
-        integer = _INTEGER.match(self._body, start)
-        if integer is None:
+        integer = self._take(_INTEGER)
+        if not integer:
             return self._no_digits()
-        self._at = integer.end()
-        if math.isinf(float(integer.group())):
+        if math.isinf(float(integer)):
             raise self._fault("Number too big to be stored in double.", start)
         fraction = self._digits("Miss fraction part in number.") if self._consume(b".") else b""
         exponent = b""
@@ -185,7 +182,7 @@ class _Reader:
                 raise self._fault("Number too big to be stored in double.", start)
         if fraction or exponent:
             return float(self._body[start : self._at])
-        whole = int(integer.group())
+        whole = int(integer)
         return whole if whole in _INT64_TO_UINT64 else float(whole)
 
     def _no_digits(self) -> float:
@@ -198,9 +195,16 @@ class _Reader:
         return sign * math.inf
 
     def _digits(self, missing: str) -> bytes:
-        found = _DIGITS.match(self._body, self._at)
-        if not found.group():
+        found = self._take(_DIGITS)
+        if not found:
             raise self._fault(missing)
+        return found
+
+    def _take(self, pattern: re.Pattern[bytes]) -> bytes:
+        """Reads what matches here; nothing where nothing does."""
+        found = pattern.match(self._body, self._at)
+        if found is None:
+            return b""
         self._at = found.end()
         return found.group()
 
@@ -216,7 +220,7 @@ class _Reader:
         return self._body[self._at : self._at + 1]
 
     def _skip(self) -> None:
-        self._at = _SPACE.match(self._body, self._at).end()
+        self._take(_SPACE)
 
     def _fault(self, message: str, at: int | None = None) -> ServingError:
         return invalid(f"JSON Parse error: {message} at offset: {self._at if at is None else at}")

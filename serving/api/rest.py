@@ -162,8 +162,9 @@ def _version(digits: str) -> int | None:
 
 def _check_origin(request: Request) -> None:
     """A browser asks with OPTIONS whether it may ask, and says from where."""
-    if not re.search("https?://", request.headers.get("Origin", "")):
-        raise ServingError("FAILED_PRECONDITION", "Origin: expected http:// or https://. Received: neither")
+    origin = request.headers.get("Origin", "")
+    if not re.search("https?://", origin):
+        raise ServingError("FAILED_PRECONDITION", f"Origin: expected http:// or https://. Received: {origin!r:.80}")
 
 
 def _input_types(servable: Servable, signature_name: str) -> dict[str, str]:

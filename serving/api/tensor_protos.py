@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -92,7 +94,7 @@ def write_tensor(array: np.ndarray, proto: tensor_pb2.TensorProto, as_content: b
         getattr(proto, field).extend((flat if stored is None else flat.view(stored)).tolist())
 
 
-def _from_field(values: object, dtype: np.dtype, places: int) -> np.ndarray:
+def _from_field(values: Sequence[Any], dtype: np.dtype, places: int) -> np.ndarray:
     """So many places, filled by values."""
     if dtype == np.object_:
         array = _strings(list(values[:places]))

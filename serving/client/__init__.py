@@ -10,26 +10,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from seqattn_tf.serving.client.base import Client, Manner
+from seqattn_tf.serving.client.base import Client, ClientOptions
 from seqattn_tf.serving.client.rest import RestClient
 
-__all__ = ["Client", "GrpcClient", "Manner", "RestClient", "connect"]
+__all__ = ["Client", "ClientOptions", "GrpcClient", "RestClient", "connect"]
 
 
-def connect(url: str, **manner: Any) -> Client:
+def connect(url: str, **options: Any) -> Client:
     """A client for `http://`, `https://` (REST), `grpc://` or `grpcs://` (gRPC) and `host:port`.
 
     Args:
         url: where the server is.
-        **manner: `timeout`, `retries`, `token`, `ca_file`; see `base.Manner`.
+        **options: `timeout`, `retries`, `token`, `ca_file`; see `base.ClientOptions`.
     """
     scheme, _, address = url.partition("://")
     if scheme in ("http", "https") and address:
-        return RestClient(url, **manner)
+        return RestClient(url, **options)
     if scheme in ("grpc", "grpcs") and address:
         from seqattn_tf.serving.client.grpc import GrpcClient
 
-        return GrpcClient(address, tls=scheme == "grpcs", **manner)
+        return GrpcClient(address, tls=scheme == "grpcs", **options)
     raise ValueError(f"url: expected http(s)://host:port or grpc(s)://host:port. Received: {url!r}")
 
 

@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class Asked:
+class ModelVersion:
     """Which version of which model is meant: the newest, or one by number or label."""
 
     model: str
@@ -36,7 +36,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Manner:
+class ClientOptions:
     """How a client asks: how long it waits in all, how often it tries again, and who it is."""
 
     timeout: float = 60.0  # seconds, of a call with all its tries
@@ -56,13 +56,13 @@ class Client(abc.ABC):
 
     Args:
         address: `host:port`.
-        manner: how it asks.
+        options: how it asks.
     """
 
-    def __init__(self, address: str, manner: Manner):
+    def __init__(self, address: str, options: ClientOptions):
         self.address = address
-        self.manner = manner
-        self._input_names: dict[Asked, list[str]] = {}
+        self.options = options
+        self._input_names: dict[ModelVersion, list[str]] = {}
 
     def answer(self, model: str, rows: Sequence[Any], version: int | None = None, label: str = "") -> list[Answer]:
         """What a model of ours says to each row, with the looks that led to it.
@@ -78,13 +78,13 @@ class Client(abc.ABC):
             ServingError: with the server's code and message.
             ValueError: the rows do not fit the inputs of the model, or it answers with something else.
         """
-        asked, rows = Asked(model, version, label), as_rows(rows)
+        asked, rows = ModelVersion(model, version, label), as_rows(rows)
         outputs = self._persist(lambda left: self._answer(asked, rows, left)) if rows else {}
         return [Answer.from_outputs(outputs, row) for row in range(len(rows))]
 
     def inputs(self, model: str) -> list[str]:
         """The names of what a model takes under its default signature, in the order of the alphabet."""
-        return self._persist(lambda left: self._names(Asked(model), left))
+        return self._persist(lambda left: self._names(ModelVersion(model), left))
 
     def predict(
         self,
@@ -102,33 +102,33 @@ class Client(abc.ABC):
         Raises:
             ServingError: with the server's code and message, or UNAVAILABLE when there is no server.
         """
-        asked = Asked(model, version, label)
+        asked = ModelVersion(model, version, label)
         return self._persist(lambda left: self._predict(asked, inputs, signature_name, left))
 
     def status(self, model: str) -> dict[str, Any]:
         """The versions of a model and their states, in the form of the REST API."""
-        return self._persist(lambda left: self._status(Asked(model), left))
+        return self._persist(lambda left: self._status(ModelVersion(model), left))
 
     def metadata(self, model: str) -> dict[str, Any]:
         """The signatures of a model, in the form of the REST API."""
-        return self._persist(lambda left: self._metadata(Asked(model), left))
+        return self._persist(lambda left: self._metadata(ModelVersion(model), left))
 
     def _persist(self, attempt: Callable[[float], Result]) -> Result:
         """Tries until there is an answer or no try or time is left. Requests are pure: asking again is safe."""
-        end = time.monotonic() + self.manner.timeout
-        for failures in range(self.manner.retries + 1):
+        end = time.monotonic() + self.options.timeout
+        for failures in range(self.options.retries + 1):
             try:
                 return attempt(max(end - time.monotonic(), 0.001))
             except ServingError as error:
                 longest = min(FIRST_WAIT * 2**failures, LONGEST_WAIT)
                 wait = random.uniform(0, longest)  # clients that failed together do not come back together
                 out_of_time = time.monotonic() + wait >= end
-                if error.code != "UNAVAILABLE" or failures == self.manner.retries or out_of_time:
+                if error.code != "UNAVAILABLE" or failures == self.options.retries or out_of_time:
                     raise
             time.sleep(wait)
         raise AssertionError("the last try returns or raises")
 
-    def _answer(self, asked: Asked, rows: list[Any], timeout: float) -> dict[str, np.ndarray]:
+    def _answer(self, asked: ModelVersion, rows: list[Any], timeout: float) -> dict[str, np.ndarray]:
         """One try of `answer`."""
         end = time.monotonic() + timeout
         inputs = self._columns(asked, rows, timeout)
@@ -138,7 +138,7 @@ class Client(abc.ABC):
             self._input_names.pop(asked, None)  # a version with other inputs may have come in
             raise
 
-    def _columns(self, asked: Asked, rows: list[Any], timeout: float) -> dict[str, list[str | bytes]]:
+    def _columns(self, asked: ModelVersion, rows: list[Any], timeout: float) -> dict[str, list[str | bytes]]:
         """The rows by the names of the model's inputs, which the server is asked for once."""
         with contextlib.suppress(KeyError, ValueError):  # where they do not fit, they may fit a newer version
             return columns(rows, self._input_names[asked])
@@ -148,7 +148,7 @@ class Client(abc.ABC):
         self._input_names[asked] = names
         return columns(rows, names)
 
-    def _names(self, asked: Asked, timeout: float) -> list[str]:
+    def _names(self, asked: ModelVersion, timeout: float) -> list[str]:
         signatures = self._metadata(asked, timeout)["metadata"]["signature_def"]["signature_def"]
         return sorted(signatures.get(DEFAULT_SIGNATURE, {}).get("inputs", {}))
 
@@ -157,13 +157,13 @@ class Client(abc.ABC):
         """Closes what is kept open."""
 
     @abc.abstractmethod
-    def _predict(self, asked: Asked, inputs: Mapping[str, Any], signature_name: str, timeout: float) -> dict:
+    def _predict(self, asked: ModelVersion, inputs: Mapping[str, Any], signature_name: str, timeout: float) -> dict:
         """One try of `predict`."""
 
     @abc.abstractmethod
-    def _status(self, asked: Asked, timeout: float) -> dict[str, Any]:
+    def _status(self, asked: ModelVersion, timeout: float) -> dict[str, Any]:
         """One try of `status`."""
 
     @abc.abstractmethod
-    def _metadata(self, asked: Asked, timeout: float) -> dict[str, Any]:
+    def _metadata(self, asked: ModelVersion, timeout: float) -> dict[str, Any]:
         """One try of `metadata`."""

@@ -18,7 +18,7 @@ from tensorflow_serving.apis import (
 
 from seqattn_tf.serving.api.json_text import BYTES_SUFFIX
 from seqattn_tf.serving.api.messages import SIGNATURE_DEF, to_document
-from seqattn_tf.serving.client.base import Asked, Client, Manner
+from seqattn_tf.serving.client.base import Client, ClientOptions, ModelVersion
 from seqattn_tf.serving.errors import ServingError
 
 
@@ -28,32 +28,32 @@ class GrpcClient(Client):
     Args:
         address: `host:port`.
         tls: whether the server has a certificate.
-        **manner: see `base.Manner`.
+        **options: see `base.ClientOptions`.
     """
 
-    def __init__(self, address: str, tls: bool = False, **manner: Any):
-        super().__init__(address, Manner(**manner))
+    def __init__(self, address: str, tls: bool = False, **options: Any):
+        super().__init__(address, ClientOptions(**options))
         # The default limit of 4 MB is the client's, and an attention map of a batch may be larger.
-        options = (
+        of_channel = (
             ("grpc.max_receive_message_length", -1),
             ("grpc.initial_reconnect_backoff_ms", 100),  # else a second: longer than all our tries
             ("grpc.min_reconnect_backoff_ms", 100),
         )
         if tls:
-            trusted = self.manner.ca_file.read_bytes() if self.manner.ca_file else None
-            self._channel = grpc.secure_channel(address, grpc.ssl_channel_credentials(trusted), options)
+            trusted = self.options.ca_file.read_bytes() if self.options.ca_file else None
+            self._channel = grpc.secure_channel(address, grpc.ssl_channel_credentials(trusted), of_channel)
         else:
-            self._channel = grpc.insecure_channel(address, options)
-        self._headers = [("authorization", f"Bearer {self.manner.token}")] if self.manner.token else []
+            self._channel = grpc.insecure_channel(address, of_channel)
+        self._headers = [("authorization", f"Bearer {self.options.token}")] if self.options.token else []
         self._predictions = prediction_service_pb2_grpc.PredictionServiceStub(self._channel)
         self._models = model_service_pb2_grpc.ModelServiceStub(self._channel)
-        self._dtypes: dict[tuple[Asked, str], dict[str, tf.DType]] = {}
+        self._dtypes: dict[tuple[ModelVersion, str], dict[str, tf.DType]] = {}
 
     def close(self) -> None:
         """Closes the channel."""
         self._channel.close()
 
-    def _predict(self, asked: Asked, inputs: Mapping[str, Any], signature_name: str, timeout: float) -> dict:
+    def _predict(self, asked: ModelVersion, inputs: Mapping[str, Any], signature_name: str, timeout: float) -> dict:
         key = (asked, signature_name)
         dtypes = self._dtypes.get(key) or self._input_dtypes(*key, timeout)
         self._dtypes[key] = dtypes
@@ -69,20 +69,20 @@ class GrpcClient(Client):
             raise
         return {alias: _text(alias, tf.make_ndarray(proto)) for alias, proto in response.outputs.items()}
 
-    def _status(self, asked: Asked, timeout: float) -> dict[str, Any]:
+    def _status(self, asked: ModelVersion, timeout: float) -> dict[str, Any]:
         request = get_model_status_pb2.GetModelStatusRequest()
         _fill(request.model_spec, asked)
         return to_document(self._call(self._models.GetModelStatus, request, timeout))
 
-    def _metadata(self, asked: Asked, timeout: float) -> dict[str, Any]:
+    def _metadata(self, asked: ModelVersion, timeout: float) -> dict[str, Any]:
         return to_document(self._signatures(asked, timeout))
 
-    def _signatures(self, asked: Asked, timeout: float) -> get_model_metadata_pb2.GetModelMetadataResponse:
+    def _signatures(self, asked: ModelVersion, timeout: float) -> get_model_metadata_pb2.GetModelMetadataResponse:
         request = get_model_metadata_pb2.GetModelMetadataRequest(metadata_field=[SIGNATURE_DEF])
         _fill(request.model_spec, asked)
         return self._call(self._predictions.GetModelMetadata, request, timeout)
 
-    def _input_dtypes(self, asked: Asked, signature_name: str, timeout: float) -> dict[str, tf.DType]:
+    def _input_dtypes(self, asked: ModelVersion, signature_name: str, timeout: float) -> dict[str, tf.DType]:
         """What each input must be: a list of numbers alone does not say int32 or int64."""
         signatures = get_model_metadata_pb2.SignatureDefMap()
         self._signatures(asked, timeout).metadata[SIGNATURE_DEF].Unpack(signatures)
@@ -102,7 +102,7 @@ class GrpcClient(Client):
             raise ServingError(code, details) from error
 
 
-def _fill(spec: Any, asked: Asked) -> None:
+def _fill(spec: Any, asked: ModelVersion) -> None:
     spec.name = asked.model
     if asked.label:
         spec.version_label = asked.label

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 import numpy as np
 
 from seqattn_tf.serving.api.json_values import is_base64
-from seqattn_tf.serving.client.base import Asked, Client, Manner
+from seqattn_tf.serving.client.base import Client, ClientOptions, ModelVersion
 from seqattn_tf.serving.errors import ServingError, from_http
 
 
@@ -23,28 +23,28 @@ class RestClient(Client):
 
     Args:
         url: `http://host:port` or `https://host:port`.
-        **manner: see `base.Manner`.
+        **options: see `base.ClientOptions`.
     """
 
-    def __init__(self, url: str, **manner: Any):
+    def __init__(self, url: str, **options: Any):
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"url: expected http://host:port or https://host:port. Received: {url!r}")
-        super().__init__(parts.netloc, Manner(**manner))
+        super().__init__(parts.netloc, ClientOptions(**options))
         self._url = f"{parts.scheme}://{parts.netloc}"
-        self._tls = _trusting(self.manner.ca_file) if parts.scheme == "https" else None
+        self._tls = _trusting(self.options.ca_file) if parts.scheme == "https" else None
         self._headers = {"Content-Type": "application/json"}
-        if self.manner.token:
-            self._headers["Authorization"] = f"Bearer {self.manner.token}"
+        if self.options.token:
+            self._headers["Authorization"] = f"Bearer {self.options.token}"
         self._idle: list[http.client.HTTPConnection] = []
-        self._output_names: dict[tuple[Asked, str], str] = {}
+        self._output_names: dict[tuple[ModelVersion, str], str] = {}
 
     def close(self) -> None:
         """Closes the connections that are kept; the client can still be used."""
         while self._idle:
             self._idle.pop().close()
 
-    def _predict(self, asked: Asked, inputs: Mapping[str, Any], signature_name: str, timeout: float) -> dict:
+    def _predict(self, asked: ModelVersion, inputs: Mapping[str, Any], signature_name: str, timeout: float) -> dict:
         columns = {alias: _plain(value) for alias, value in inputs.items()}
         body = json.dumps({"signature_name": signature_name, "inputs": columns}).encode()
         outputs = self._request("POST", _path(asked) + ":predict", timeout, body)["outputs"]
@@ -52,13 +52,13 @@ class RestClient(Client):
             outputs = {self._only_output(asked, signature_name, timeout): outputs}
         return {alias: _array(value) for alias, value in outputs.items()}
 
-    def _status(self, asked: Asked, timeout: float) -> dict[str, Any]:
+    def _status(self, asked: ModelVersion, timeout: float) -> dict[str, Any]:
         return self._request("GET", _path(asked), timeout)
 
-    def _metadata(self, asked: Asked, timeout: float) -> dict[str, Any]:
+    def _metadata(self, asked: ModelVersion, timeout: float) -> dict[str, Any]:
         return self._request("GET", _path(asked) + "/metadata", timeout)
 
-    def _only_output(self, asked: Asked, signature_name: str, timeout: float) -> str:
+    def _only_output(self, asked: ModelVersion, signature_name: str, timeout: float) -> str:
         """The name of a single output, which REST leaves out of its answers."""
         key = (asked, signature_name)
         if key not in self._output_names:
@@ -118,7 +118,7 @@ def _trusting(ca_file: Path | None) -> ssl.SSLContext:
     return context
 
 
-def _path(asked: Asked) -> str:
+def _path(asked: ModelVersion) -> str:
     path = f"/v1/models/{quote(asked.model, safe='')}"
     if asked.label:
         return f"{path}/labels/{quote(asked.label, safe='')}"

@@ -18,6 +18,7 @@ import zlib
 from collections.abc import Iterator
 from email.errors import MissingHeaderBodySeparatorDefect
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from seqattn_tf.serving.api.exchange import Handle, Reply, Request
 
@@ -61,7 +62,7 @@ class DrainingHttpServer(ThreadingHTTPServer):
         self.draining = True
         self.shutdown()
         while select.select([self.socket], [], [], 0)[0]:  # connections that wait to be accepted
-            self._handle_request_noblock()
+            self._handle_request_noblock()  # type: ignore[attr-defined]  # typeshed leaves it out
         self.server_close()
         with self._changed:
             for connection in self._connections - self._busy:
@@ -84,7 +85,7 @@ class DrainingHttpServer(ThreadingHTTPServer):
     def server_bind(self) -> None:
         """Binds without the name lookup of the standard library, which may wait for a resolver."""
         socketserver.TCPServer.server_bind(self)
-        self.server_name, self.server_port = self.server_address[:2]
+        self.server_name, self.server_port = self.socket.getsockname()[:2]
 
     def get_request(self) -> tuple[socket.socket, tuple]:
         """Accepts a connection; the handshake is left to its own thread, where a slow client holds up nobody."""
@@ -93,20 +94,20 @@ class DrainingHttpServer(ThreadingHTTPServer):
             connection = self._tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
         return connection, address
 
-    def process_request(self, request: socket.socket, client_address: tuple) -> None:
+    def process_request(self, request: Any, client_address: tuple) -> None:
         """Counts a connection from the moment it is accepted."""
         with self._changed:
             self._connections.add(request)
         super().process_request(request, client_address)
 
-    def shutdown_request(self, request: socket.socket) -> None:
+    def shutdown_request(self, request: Any) -> None:
         """Forgets a connection when its thread ends."""
         super().shutdown_request(request)
         with self._changed:
             self._connections.discard(request)
             self._changed.notify_all()
 
-    def handle_error(self, request: socket.socket, client_address: tuple) -> None:
+    def handle_error(self, request: Any, client_address: tuple) -> None:
         """Logs instead of printing a trace: nearly always a client that went away."""
         LOG.debug("a connection ended early", exc_info=True)
 
@@ -134,7 +135,7 @@ class _Handler(BaseHTTPRequestHandler):
                 if isinstance(error, _TooLarge):
                     self.send_error(413, str(error))
                     return
-                self.send_error(400, f"expected a readable request body. Received: one that is not: {error}")
+                self.send_error(400, f"expected a readable request body. Received: {error}")
                 return
             self._send(self.server.answer(Request(self.command, self.path, body, self.headers)))
 

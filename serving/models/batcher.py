@@ -236,8 +236,8 @@ def run_together(run: Run, parts: Sequence[_Part], parameters: BatchingParameter
     rows = sum(part.rows for part in parts)
     size = parameters.run_size(rows)
     inputs = {alias: joined([part.inputs[alias] for part in parts], size - rows) for alias in parts[0].inputs}
-    ends = [part.end for part in parts]
-    outputs = run(inputs, None if None in ends else max(ends) - time.monotonic())
+    ends = [part.end for part in parts if part.end is not None]
+    outputs = run(inputs, max(ends) - time.monotonic() if len(ends) == len(parts) else None)
     for array in outputs.values():
         if not array.ndim:
             raise ServingError("FAILED_PRECONDITION", "Batched output tensor has 0 dimensions")

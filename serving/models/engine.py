@@ -16,7 +16,9 @@ Arrays = Mapping[str, np.ndarray]  # by the names that a signature gives; string
 class Engine(Protocol):
     """A loaded model. Safe in threads; it lives as long as somebody holds it."""
 
-    signature_defs: Mapping[str, meta_graph_pb2.SignatureDef]
+    @property
+    def signature_defs(self) -> Mapping[str, meta_graph_pb2.SignatureDef]:
+        """By name, what it takes and gives."""
 
     def run(
         self, signature_name: str, inputs: Arrays, outputs: Sequence[str], timeout: float | None

@@ -67,7 +67,7 @@ def read_config_file(path: Path) -> model_server_config_pb2.ModelServerConfig:
     return read(path, model_server_config_pb2.ModelServerConfig(), "model_config_file")
 
 
-def listed_models(config: model_server_config_pb2.ModelServerConfig) -> Models:
+def list_models(config: model_server_config_pb2.ModelServerConfig) -> Models:
     """The models of a config.
 
     Raises:

@@ -21,7 +21,7 @@ from tensorflow_serving.config import model_server_config_pb2
 from seqattn_tf.export import meta_graph
 from seqattn_tf.serving.errors import ServingError, from_exception
 from seqattn_tf.serving.models.lite import LITE_FILE
-from seqattn_tf.serving.models.model_config import MAX_VERSION, ModelConfig, Models, listed_models
+from seqattn_tf.serving.models.model_config import MAX_VERSION, ModelConfig, Models, list_models
 from seqattn_tf.serving.models.servable import Servable
 from seqattn_tf.serving.models.session import SessionEngine
 
@@ -144,14 +144,14 @@ class ModelRepository:
             for name, versions in found.items():  # all models have a status before the first of them is loaded
                 newest = wanted[name].policy.candidates(versions or {})[:1]
                 with self._lock:
-                    model = self._models.setdefault(name, _Model()) if newest else None
                     for version in newest:
-                        model.statuses.setdefault(version, VersionStatus(version, "START"))
+                        statuses = self._models.setdefault(name, _Model()).statuses
+                        statuses.setdefault(version, VersionStatus(version, "START"))
             for name in self.names():
                 if name not in wanted:
                     self._retain(self._models[name], set())
-                elif found[name] is not None:  # what cannot be read changes nothing
-                    self._update(wanted[name], found[name])
+                elif (there := found[name]) is not None:  # what cannot be read changes nothing
+                    self._update(wanted[name], there)
                     self._label(wanted[name])
             if self._garbage:
                 self._garbage = False
@@ -167,7 +167,7 @@ class ModelRepository:
         """
         if config.WhichOneof("config") is None:  # TF Serving takes no action either
             return
-        models = listed_models(config)
+        models = list_models(config)
         with self._looking:
             for model in models.values():  # what can be seen to be wrong is refused before anything changes
                 self._check_labels(model, model.policy.candidates(_versions(model.base_path) or {}))

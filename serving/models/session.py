@@ -11,7 +11,7 @@ import math
 import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -119,7 +119,8 @@ class _Run:
         self._dtypes = [np.dtype(tf.as_dtype(info.dtype).as_numpy_dtype) for info in signature.inputs.values()]
         self._unprepared = True
         self._preparing = threading.Lock()  # held by the first run
-        self._callable = None  # the same in the thread that calls it, made when it is worth it
+        # The same in the thread that calls it, made when it is worth it.
+        self._callable: Callable[..., list[np.ndarray]] | None = None
         self._quick = -1  # the size of the largest request that was seen to be quick
         self._costly = math.inf if may_run_here else -math.inf  # and of the smallest that was too much
 

@@ -126,7 +126,7 @@ def test_over_time_it_is_keras_own_layer(decoder):
 
 @pytest.fixture(scope="module")
 def sampling():
-    return decoder_of(sampling=0.5)
+    return decoder_of(scheduled_sampling=0.5)
 
 
 def test_every_row_sees_the_given_symbol_or_the_said_one(sampling):
@@ -152,7 +152,7 @@ def test_every_row_sees_the_given_symbol_or_the_said_one(sampling):
 
 @pytest.mark.parametrize("dtype", ["float32", "mixed_float16"])
 def test_scheduled_sampling_in_its_precision(dtype):
-    decoder = decoder_of(dtype=dtype, sampling=1.0)
+    decoder = decoder_of(dtype=dtype, scheduled_sampling=1.0)
     compute = dtype.removeprefix("mixed_")
     found = decoder(tf.constant(TOKENS), tf.cast(VALUES, compute), summary=tf.cast(SUMMARY, compute), training=True)[0]
     assert found.dtype == compute

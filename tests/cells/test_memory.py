@@ -174,3 +174,21 @@ def test_fitted_and_reloaded(tmp_path):
     model.save(tmp_path / "m.keras")
     again = keras.models.load_model(tmp_path / "m.keras")
     np.testing.assert_allclose(again(data), model(data), atol=1e-6)
+
+
+def test_a_head_so_sharp_that_the_other_slots_get_nothing_keeps_numbers_and_slopes():
+    cell = MemoryCell(UNITS, SLOTS, WIDTH)
+    layer = Recurrent(cell)
+    layer.build((None, None, FEATURES))
+    strength_gate_shift_sharp = [0.0, -200.0, -200.0, -200.0, 200.0, 60.0]  # on by one slot a step, and nowhere else
+    head = [0.5] * WIDTH + strength_gate_shift_sharp
+    cell.head_bias.assign([*head, *head, *[0.0] * (2 * WIDTH)])
+    cell.head_kernel.assign(tf.zeros_like(cell.head_kernel))
+    inputs = tf.constant(INPUTS, tf.float32)
+    with tf.GradientTape() as tape:
+        tape.watch(inputs)
+        outputs = layer(inputs)
+        loss = tf.reduce_sum(outputs**2)
+    slopes = tape.gradient(loss, [inputs, *layer.trainable_variables])
+    assert np.isfinite(outputs).all()
+    assert all(np.isfinite(slope).all() for slope in slopes)

@@ -15,12 +15,12 @@ from seqattn_tf.decoding import beam, greedy
 VOCABULARY = 7
 TOKENS = np.random.default_rng(0).integers(1, VOCABULARY, (BATCH, TARGET)).astype("int32")
 SIZES = {"embedding": 3, "readout": 4}
-ARGUMENTS = {"vocabulary": VOCABULARY, **SIZES, "dropout": 0.0, "sampling": 0.0, "jit_compile": False}
+ARGUMENTS = {"vocabulary": VOCABULARY, **SIZES, "dropout": 0.0, "scheduled_sampling": 0.0, "jit_compile": False}
 
 
 class TestBahdanau(DecoderTests):
     given = TOKENS
-    arguments = {**ARGUMENTS, "dropout": 0.5, "sampling": 0.25, "sampling_from": "outputs", "mask_zero": True}
+    arguments = {**ARGUMENTS, "dropout": 0.5, "scheduled_sampling": 0.25, "sampling_from": "outputs", "mask_zero": True}
 
     @classmethod
     def make(cls, dtype="float32"):
@@ -28,7 +28,7 @@ class TestBahdanau(DecoderTests):
         return AttentionDecoder(GRUCell(4, dtype=dtype), attention, VOCABULARY, **SIZES, dtype=dtype)
 
     def test_every_argument_survives(self, decoder):
-        rates = {"dropout": 0.5, "sampling": 0.25, "sampling_from": "outputs", "jit_compile": False}
+        rates = {"dropout": 0.5, "scheduled_sampling": 0.25, "sampling_from": "outputs", "jit_compile": False}
         decoder = AttentionDecoder(GRUCell(4), Attention(units=5), VOCABULARY, **SIZES, **rates, mask_zero=True)
         super().test_every_argument_survives(decoder)
 
@@ -189,7 +189,7 @@ class TestScheduledSampling:
     @pytest.fixture(scope="class")
     @classmethod
     def decoder(cls):
-        decoder = AttentionDecoder(GRUCell(4), Attention(units=5), VOCABULARY, **SIZES, sampling=0.5)
+        decoder = AttentionDecoder(GRUCell(4), Attention(units=5), VOCABULARY, **SIZES, scheduled_sampling=0.5)
         decoder.build((None, None), (None, None, WIDTH), (None, WIDTH))
         return decoder
 
@@ -212,7 +212,7 @@ class TestScheduledSampling:
         np.testing.assert_allclose(self.run(decoder, 1.0), tf.stack(expected, 1), atol=1e-5)
 
     def test_outputs_are_seen_as_the_mean_of_what_they_may_be(self):
-        options = {"sampling": 1.0, "sampling_from": "outputs"}
+        options = {"scheduled_sampling": 1.0, "sampling_from": "outputs"}
         decoder = LuongDecoder(GRUCell(4), Attention(units=5), VOCABULARY, **SIZES, **options)
         decoder(tf.constant(TOKENS), tf.constant(VALUES), tf.constant(SUMMARY))
         memory, state = decoder.begin(tf.constant(VALUES), None, tf.constant(SUMMARY))
@@ -231,8 +231,8 @@ class TestScheduledSampling:
         assert len(seen) > 1
 
     def test_a_rate_out_of_range_is_refused(self):
-        with pytest.raises(ValueError, match=r"sampling: expected a number from 0 to 1\. Received: 2"):
-            AttentionDecoder(GRUCell(4), Attention(units=5), VOCABULARY, sampling=2)
+        with pytest.raises(ValueError, match=r"scheduled_sampling: expected a number from 0 to 1\. Received: 2"):
+            AttentionDecoder(GRUCell(4), Attention(units=5), VOCABULARY, scheduled_sampling=2)
 
 
 def test_source_of_no_places():

@@ -59,6 +59,34 @@ def test_a_beam_wide_enough_finds_the_best_of_all_sequences(rules):
             assert found.lengths[row, place] == 0
 
 
+def test_a_row_that_may_say_more_than_max_length_is_cut_there():
+    automaton = Automaton(seed=3)
+    for rules in ({}, {"length_penalty": 1.0}):
+        expected = automaton.decode(beam, width=3, never=(END,), **rules)
+        found = automaton.decode(beam, width=3, never=(END,), row_lengths=[99, LENGTH + 1], **rules)
+        assert found.lengths.numpy().tolist() == [[LENGTH], [LENGTH]]
+        np.testing.assert_array_equal(found.tokens, expected.tokens)
+        np.testing.assert_allclose(found.ranks, expected.ranks)
+
+
+def test_padding_need_not_be_covered():
+    automaton = Automaton(seed=4)
+    automaton.looks[..., -1] = 0
+
+    def search(places):
+        def step(tokens, state, memory):
+            logits, looks, state = automaton.step(tokens, state, memory)
+            return logits, looks[:, :places], state
+
+        memory = Memory(tf.sequence_mask([SOURCE - 1] * 2, places))
+        state = (tf.range(2), tf.zeros([2], tf.int32))
+        return beam(step, state, memory, width=4, answers=4, coverage_penalty=0.4, **LIMITS)
+
+    padded, bare = search(SOURCE), search(SOURCE - 1)
+    np.testing.assert_array_equal(padded.tokens, bare.tokens)
+    np.testing.assert_allclose(padded.ranks, bare.ranks)
+
+
 @pytest.mark.parametrize("penalty", [0.0, 0.8, 2.5])
 def test_stopping_early_changes_nothing(penalty):
     automaton = Automaton(rows=12, seed=1, end=1.0)

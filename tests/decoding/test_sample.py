@@ -8,6 +8,7 @@ import tensorflow as tf
 from support.automata import END, LENGTH, SIZE, Automaton, exhaustive
 
 from seqattn_tf.decoding import greedy, sample
+from seqattn_tf.decoding.sample import drawing
 
 ROWS = 4000
 
@@ -73,6 +74,19 @@ def test_what_is_left_to_choose_from_and_how_often_it_is_chosen(many, arguments)
     drawn = collections.Counter(first_symbols(many, **arguments))
     assert_drawn_from(expected, drawn)
     assert set(drawn) == set(expected)
+
+
+@pytest.mark.parametrize(("top_p", "left"), [(0.25, {0}), (0.5, {0, 1}), (0.51, {0, 1, 2}), (0.75, {0, 1, 2})])
+def test_as_few_symbols_as_reach_top_p(top_p, left):
+    """Of four that are equally probable, whose shares add up without rounding."""
+    drawn = set()
+    for lucky in range(4):
+        luck = tf.one_hot([lucky], 4, on_value=0.999, off_value=0.5)
+        choose = drawing(1.0, top_k=0, top_p=top_p, noise=lambda logits, time, luck=luck: luck)
+        chosen, logit = choose(tf.zeros([1, 4]), tf.constant(0))
+        assert logit.numpy().tolist() == [0.0]
+        drawn.add(int(chosen[0]))
+    assert drawn == left
 
 
 @pytest.mark.parametrize("arguments", [{"temperature": 1e-4}, {"top_k": 1}, {"top_p": 1e-6}], ids=str)

@@ -35,14 +35,14 @@ def clear(network):
 
 
 def seq2seq(source, target, **settings):
-    found = {name: settings.pop(name) for name in ("beam", "alternatives") if name in settings}
+    found = {name: settings.pop(name) for name in ("beam_width", "alternatives") if name in settings}
     network = EncoderDecoder.of_symbols(source.size, target.size, units=6, embedding=4, dropout=0.2, **settings)
     return systems.seq2seq(clear(network), source, target, max_target=5, **found)
 
 
 KINDS = {
     "pairs, greedy": lambda: seq2seq(LETTERS, SOUNDS),
-    "pairs, beam over a chain": lambda: seq2seq(PIECES, WORDS, align="crf", beam=3, alternatives=2, depth=2),
+    "pairs, beam over a chain": lambda: seq2seq(PIECES, WORDS, align="crf", beam_width=3, alternatives=2, depth=2),
     "language": lambda: systems.language_model(clear(LanguageNetwork(WORDS.size, units=6)), WORDS, max_target=5),
     "labels": lambda: systems.reader(clear(ReaderNetwork(LETTERS.size, outputs=2, units=4)), LETTERS, ("no", "yes")),
     "numbers": lambda: systems.reader(clear(ReaderNetwork(LETTERS.size, outputs=1, units=4)), LETTERS),

@@ -20,7 +20,7 @@ ROWS = [{"text": text} for text in ("abc", "b", "ca")]
 @pytest.fixture(scope="module")
 def model():
     keras.utils.set_random_seed(0)
-    found = {"beam": 2, "alternatives": 1}
+    found = {"beam_width": 2, "alternatives": 1}
     return small_seq2seq(LETTERS, LETTERS, max_target=4, units=4, embedding=4, settings=found)
 
 

@@ -127,7 +127,7 @@ def test_a_name_like_a_level_of_another_is_refused():
     [
         ("[]", "expected a system among"),
         ('{"system": "contract_tagger"}', "expected the settings of the system"),
-        ('{"system": "contract_tagger", "settings": {"beam": 3}}', "expected settings of the system"),
+        ('{"system": "contract_tagger", "settings": {"beam_width": 3}}', "expected settings of the system"),
         ('{"system": "nobody", "settings": {}}', "expected a system among"),
     ],
 )

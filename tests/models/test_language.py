@@ -50,7 +50,7 @@ def surprises(model, ids):
 
 
 def test_steps_give_what_all_at_once_gives():
-    network = LanguageNetwork(LETTERS.size, units=8, embedding=6, depth=2, tied=True)
+    network = LanguageNetwork(LETTERS.size, units=8, embedding=6, depth=2, tie_embeddings=True)
     tokens = tf.constant([[1, 4, 5, 9], [1, 3, 3, 10]])
     logits = network({"shifted": tokens})
     memory, state = network.begin(2)
@@ -60,9 +60,17 @@ def test_steps_give_what_all_at_once_gives():
         assert weights.shape == (2, 0)
 
 
-@pytest.mark.parametrize(("units", "tied"), [(8, True), (6, True), (6, False)])
-def test_every_argument_of_the_network_is_saved(units, tied, tmp_path):
-    given = {"size": 9, "units": units, "embedding": 6, "cell": "gru", "depth": 2, "dropout": 0.2, "tied": tied}
+@pytest.mark.parametrize(("units", "tie_embeddings"), [(8, True), (6, True), (6, False)])
+def test_every_argument_of_the_network_is_saved(units, tie_embeddings, tmp_path):
+    given = {
+        "size": 9,
+        "units": units,
+        "embedding": 6,
+        "cell": "gru",
+        "depth": 2,
+        "dropout": 0.2,
+        "tie_embeddings": tie_embeddings,
+    }
     network = LanguageNetwork(**given)
     network.build()
     assert given.items() <= network.get_config().items()
@@ -70,7 +78,7 @@ def test_every_argument_of_the_network_is_saved(units, tied, tmp_path):
     network.save(tmp_path / "n.keras")
     again = keras.models.load_model(tmp_path / "n.keras")
     np.testing.assert_allclose(again(inputs), network(inputs), atol=1e-6)
-    count = 9 * 6 + 9 + (0 if tied and units == 6 else units * (6 if tied else 9))
+    count = 9 * 6 + 9 + (0 if tie_embeddings and units == 6 else units * (6 if tie_embeddings else 9))
     layers = sum(3 * units * (n + units + 2) for n in (6, units))
     assert network.count_params() == count + layers
 
@@ -79,7 +87,7 @@ def test_wrong_settings_are_refused(model):
     for name, value in (("size", 0), ("units", 2.5), ("depth", 0)):
         with pytest.raises(ValueError, match=f"{name}: expected a positive integer"):
             LanguageNetwork(**{"size": 9, name: value})
-    for name, value in (("temperature", -1), ("top_p", 0), ("top_k", -1), ("beam", -1)):
+    for name, value in (("temperature", -1), ("top_p", 0), ("top_k", -1), ("beam_width", -1)):
         with pytest.raises(ValueError, match=f"{name}: expected"):
             language_model(model.network, LETTERS, **{name: value})
 
@@ -100,7 +108,7 @@ def test_one_seed_one_answer_whatever_stands_beside(model):
         [alone] = model.answer([text])
         assert (alone.text, alone.tokens) == (answer.text, answer.tokens)
         assert alone.score == pytest.approx(answer.score, abs=1e-5)
-    other = model.changed(seed=7)
+    other = model.with_settings(seed=7)
     assert [a.text for a in other.answer(texts)] != [a.text for a in together]
 
 
@@ -154,7 +162,7 @@ def test_too_long_and_wrong_types_are_refused(model):
 def test_ways_of_going_on(model):
     """Greedy is sampling at a temperature near 0; a beam finds nothing less probable."""
     texts = ["ab", "c", "hg"]
-    ways = [{"temperature": 0.0}, {"temperature": 1e-4, "top_k": 3, "top_p": 0.9}, {"beam": 4}]
+    ways = [{"temperature": 0.0}, {"temperature": 1e-4, "top_k": 3, "top_p": 0.9}, {"beam_width": 4}]
     found = [language_model(model.network, LETTERS, 20, 3, **way).answer(texts) for way in ways]
     assert [a.text for a in found[1]] == [a.text for a in found[0]]
     for greedy, wide in zip(found[0], found[2], strict=True):
@@ -184,7 +192,7 @@ def test_noise_of_one_text_is_not_that_of_another():
 
 
 def test_saved_folder_rebuilds_the_model(words, tmp_path):
-    settings = {"temperature": 0.7, "top_k": 4, "top_p": 0.9, "seed": 3, "beam": 0}
+    settings = {"temperature": 0.7, "top_k": 4, "top_p": 0.9, "seed": 3, "beam_width": 0}
     model = language_model(words.network, WORDS, max_source=11, max_target=5, **settings)
     assert model.settings == settings
     model.save(tmp_path / "run")
@@ -204,7 +212,7 @@ def test_all_forms_say_the_same(model, tmp_path):
 
 def test_measure_of_sentences_is_a_plain_loop(words):
     texts = ["the cat sat", "", "a dog on the mat", "cat"]
-    nats, symbols = words.measure(texts, batch=2)
+    nats, symbols = words.measure(texts, batch_size=2)
     expected = [surprises(words, WORDS.encode(text)) for text in texts]
     assert symbols == sum(map(len, expected)) == 13
     assert nats == pytest.approx(sum(map(sum, expected)), rel=1e-5)
@@ -213,7 +221,7 @@ def test_measure_of_sentences_is_a_plain_loop(words):
 def test_measure_of_a_stream_scores_each_symbol_once_after_half_a_window(model):
     text = "abcdefghhgfedcba" + "ba" * 5  # 26 symbols
     ids = LETTERS.encode(text)
-    nats, symbols = model.measure([text, ""], window=8, batch=3)
+    nats, symbols = model.measure([text, ""], window=8, batch_size=3)
     expected = sum(surprises(model, ids[:8])[:8])
     for start in range(4, 22, 4):
         expected += sum(surprises(model, ids[start : start + 8])[4:-1])
@@ -242,7 +250,7 @@ def test_packed_moves_symbols_to_the_front():
 
 
 def test_mixed_precision():
-    network = LanguageNetwork(LETTERS.size, units=8, embedding=8, tied=True, dtype="mixed_float16")
+    network = LanguageNetwork(LETTERS.size, units=8, embedding=8, tie_embeddings=True, dtype="mixed_float16")
     logits = network({"shifted": tf.constant([[1, 3]])})
     assert logits.dtype == tf.float16
     assert np.isfinite(logits).all()

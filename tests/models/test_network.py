@@ -18,7 +18,7 @@ CHOICES = {
     "deep": {"depth": 2, "dropout": 0.1},
     "luong": {"decoder": "luong", "score": "general"},
     "gated crf": {"gate": True, "align": "crf"},
-    "sampling": {"sampling": 0.5},
+    "sampling": {"scheduled_sampling": 0.5},
     "input": {"context": "input"},
     "state": {"context": "state"},
     "hierarchical": {"encoder": "hierarchical", "mark": MARK, "lines": 3},
@@ -52,7 +52,7 @@ def test_every_choice_has_gradients_saves_reloads_and_answers(choice, tmp_path):
     assert not unused, unused
     lines = Lines(SymbolRules((*"abcdef", "\n")))
     target = Symbols(SymbolRules(tuple("ABCDE")))
-    model = Seq2Seq(network, {"text": lines}, target, beam=3, alternatives=1)
+    model = Seq2Seq(network, {"text": lines}, target, beam_width=3, alternatives=1)
     model.save(tmp_path)
     loaded = load(tmp_path)
     assert arguments(loaded.network.get_config()) == arguments(network.get_config())
@@ -93,7 +93,7 @@ def test_answers_may_be_as_long_as_the_target_allows_or_as_the_source_does():
     network = EncoderDecoder.of_symbols(letters.size, letters.size, units=4)
     model = seq2seq(network, letters, letters, max_target=30)
     assert [model.longest_answer(read) for read in (1, 5)] == [10, 18]
-    assert model.changed(growth=0).longest_answer(tf.constant([1, 5])).numpy().tolist() == [30, 30]
+    assert model.with_settings(max_length_ratio=0).longest_answer(tf.constant([1, 5])).numpy().tolist() == [30, 30]
 
 
 @pytest.mark.parametrize(

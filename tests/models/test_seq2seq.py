@@ -143,9 +143,21 @@ def test_mixed_precision_network():
 
 def test_unknown_symbols_cannot_be_said_and_nothing_has_no_alternatives():
     rules = SymbolRules(("AH", "B"), split="spaces", unknown=True)
-    model = small_seq2seq(LETTERS, rules, settings={"beam": 3, "alternatives": 2})
+    model = small_seq2seq(LETTERS, rules, settings={"beam_width": 3, "alternatives": 2})
     found = model.log_likelihood(tf.constant(["AH B", "AH ZZ"]), text=tf.constant(["a", "a"])).numpy()
     assert np.isfinite(found[0])
     assert found[1] == -np.inf
     assert model.answer([""])[0].alternatives == ()
     assert len(model.answer(["a"])[0].alternatives) == 2
+
+
+def test_an_answer_has_so_many_symbols_for_each_place_read_and_a_few_more():
+    model = small_seq2seq(LETTERS, SOUNDS, settings={"max_length_ratio": 3})
+    assert model.longest_answer(5) == 3 * 5 + 8
+    assert model.longest_answer(tf.constant([0, 2])).numpy().tolist() == [8, 14]
+    bias = model.network.decoder.output_bias
+    bias.assign(tf.one_hot(SOUNDS.encode("K")[0], SOUNDS.size, 99.0))  # it would never end
+    assert [len(answer.tokens) for answer in model.answer(["a", "abc", ""])] == [11, 17, 0]
+    free = small_seq2seq(LETTERS, SOUNDS, max_target=30, settings={"max_length_ratio": 0})
+    assert free.longest_answer(5) == 30
+    assert free.longest_answer(tf.constant([0, 2])).numpy().tolist() == [30, 30]

@@ -8,7 +8,7 @@ import pytest
 
 from seqattn_tf import cli
 from seqattn_tf.serving import launcher
-from seqattn_tf.serving.config import ServerConfig, add_flags, from_flags, spelled_out
+from seqattn_tf.serving.config import ServerConfig, add_flags, expand_flags, from_flags
 
 ROOT = Path("models")
 # The flags of main.cc, and a value that is not the default.
@@ -69,7 +69,7 @@ def read(*arguments, models=ROOT):
     parser = argparse.ArgumentParser(exit_on_error=False)
     parser.add_argument("models", nargs="?")
     add_flags(parser)
-    options = parser.parse_args(spelled_out(arguments))
+    options = parser.parse_args(expand_flags(arguments))
     return from_flags(Path(options.models) if options.models else models, options)
 
 

@@ -20,7 +20,7 @@ def clear(network):
 
 def pairs(**settings):
     network = EncoderDecoder.of_symbols(LETTERS.size, SOUNDS.size, units=6, embedding=4, **settings)
-    return systems.seq2seq(clear(network), LETTERS, SOUNDS, max_target=5, beam=4, alternatives=3)
+    return systems.seq2seq(clear(network), LETTERS, SOUNDS, max_target=5, beam_width=4, alternatives=3)
 
 
 def reader(outputs, *labels):
@@ -38,7 +38,7 @@ FAMILIES = {
     "numbers": lambda: reader(1),
     "sampling": language,
     "greedy": lambda: language(temperature=0.0),
-    "beam": lambda: language(beam=3),
+    "beam": lambda: language(beam_width=3),
 }
 
 

@@ -144,8 +144,8 @@ match = Recipe(
     summary="two words and a day -> whether they are the same, and in which half of the year",
     load=lambda data, settings: Splits(*(list(matches(n, n)) for n in (400, 40, 40)), "made up"),
     task=MatchTask(),
-    settings=Settings(units=16, epochs=15, batch=40, rate=3e-2, warmup=5, label_smoothing=0.0),
-    small=Settings(units=16, epochs=15, batch=40, rate=3e-2, warmup=5, label_smoothing=0.0),
+    settings=Settings(units=16, epochs=15, batch_size=40, learning_rate=3e-2, warmup_steps=5, label_smoothing=0.0),
+    small=Settings(units=16, epochs=15, batch_size=40, learning_rate=3e-2, warmup_steps=5, label_smoothing=0.0),
 )
 
 
@@ -209,7 +209,9 @@ class CaptionTask(Task):
             "bahdanau", vocabulary=target.rules.size, jit_compile=False, readout=settings.units, **parts
         )
         network = EncoderDecoder(PatchEncoder(settings.units), decoder)
-        return Captioner(network, {"image": Image(SIDE, SIDE)}, target, growth=0, beam=2, alternatives=1)
+        return Captioner(
+            network, {"image": Image(SIDE, SIDE)}, target, max_length_ratio=0, beam_width=2, alternatives=1
+        )
 
 
 def draw(colour, side, generator):
@@ -251,6 +253,6 @@ caption = Recipe(
     summary="picture -> what is where",
     load=load_pictures,
     task=CaptionTask(),
-    settings=Settings(units=24, epochs=16, batch=20, rate=1e-2, warmup=5, label_smoothing=0.0),
-    small=Settings(units=24, epochs=16, batch=20, rate=1e-2, warmup=5, label_smoothing=0.0),
+    settings=Settings(units=24, epochs=16, batch_size=20, learning_rate=1e-2, warmup_steps=5, label_smoothing=0.0),
+    small=Settings(units=24, epochs=16, batch_size=20, learning_rate=1e-2, warmup_steps=5, label_smoothing=0.0),
 )

@@ -85,19 +85,19 @@ def test_counts_are_those_of_the_tokens():
 
 
 @pytest.mark.parametrize("by_lines", [False, True])
-@pytest.mark.parametrize("least", [1, 2, 3])
+@pytest.mark.parametrize("min_count", [1, 2, 3])
 @pytest.mark.parametrize("size", [0, 1, 5])
 @pytest.mark.parametrize("split", [split for split in SPLITS if split != "subwords"])
-def test_a_vocabulary_is_what_is_counted_by_hand(split, size, least, by_lines):
+def test_a_vocabulary_is_what_is_counted_by_hand(split, size, min_count, by_lines):
     plain = SymbolRules((), split, "case")
     counts = Counter()
     for text in TEXTS:
         counts.update(lines.tokens(plain, text) if by_lines else plain.tokens(text))
-    ranked = sorted((symbol for symbol in counts if counts[symbol] >= least), key=lambda s: (-counts[s], s))
+    ranked = sorted((symbol for symbol in counts if counts[symbol] >= min_count), key=lambda s: (-counts[s], s))
     expected = tuple(ranked[:size] if size else ranked)
     if by_lines and lines.MARK not in expected:  # without the mark there are no lines
         expected += (lines.MARK,)
-    rules = learn(TEXTS, split, "case", vocabulary=size, least=least, by_lines=by_lines)
+    rules = learn(TEXTS, split, "case", vocabulary=size, min_count=min_count, by_lines=by_lines)
     assert rules == SymbolRules(expected, split, "case", unknown=len(expected) < len(counts))
 
 
@@ -113,7 +113,7 @@ def test_pieces_are_learned_from_the_counts_of_words(by_lines):
     ("limits", "message"),
     [
         ({"vocabulary": -1}, r"vocabulary: expected at least 0\. Received: -1"),
-        ({"least": 0}, r"least: expected at least 1\. Received: 0"),
+        ({"min_count": 0}, "min_count: expected at least 1\. Received: 0"),
         ({"split": "subwords"}, r"vocabulary: expected a size for subwords\. Received: 0"),
         ({"split": "syllables"}, "split: expected one of"),
     ],
@@ -152,7 +152,7 @@ def splits_of(make, parts=(30, 5, 5)):
     return Splits(*([make(next(numbers)) for _ in range(count)] for count in parts), "made").at_most(0)
 
 
-TINY = {"units": 4, "embedding": 4, "batch": 5, "epochs": 2}
+TINY = {"units": 4, "embedding": 4, "batch_size": 5, "epochs": 2}
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_a_training_of_numbers_cuts_every_text_once(cuts):
 @pytest.mark.parametrize("window", [0, 8])
 def test_a_training_of_a_language_model_cuts_every_text_once(split, window, cuts):
     splits = splits_of(lambda i: Example("", {}, f"sentence {i} of many"))
-    training = LanguageTask(window=window).open(LanguageSettings(**TINY, split=split, stretch=8), splits)
+    training = LanguageTask(window=window).open(LanguageSettings(**TINY, split=split, sequence_length=8), splits)
     for _ in training.batches(0):
         pass
     assert cuts == Counter(example.target for example in splits.train)

@@ -91,7 +91,7 @@ def test_pieces_are_what_stands_together_most_often():
 
 
 def test_rare_symbols_are_unknown_and_unknown_ones_are_never_said():
-    rules = learn(["a b", "a c"], split="spaces", least=2)
+    rules = learn(["a b", "a c"], split="spaces", min_count=2)
     assert rules.symbols == ("a",)
     assert rules.unknown
     assert rules.encode("a c") == [4, 3]

@@ -22,10 +22,10 @@ SETTINGS = PairSettings(
     embedding=12,
     dropout=0.0,
     label_smoothing=0.0,
-    batch=32,
+    batch_size=32,
     epochs=6,
-    rate=2e-2,
-    warmup=20,
+    learning_rate=2e-2,
+    warmup_steps=20,
     target_split="spaces",
 )
 
@@ -83,7 +83,7 @@ def test_record_says_where_the_model_comes_from(trained):
 class Counting(PairTask):
     """What is simpler and learned from the same says from how many examples."""
 
-    def beside(self, model, train, examples):
+    def baselines(self, model, train, examples):
         return {"learned_from": len(train), "measured_on": len(examples)}
 
 
@@ -128,7 +128,7 @@ def test_damaged_progress_is_refused_with_a_way_out(trained, tmp_path):
 
 
 def test_early_stopping_keeps_the_best(tmp_path):
-    settings = dataclasses.replace(SETTINGS, rate=0.0, epochs=9, patience=2, max_examples=64)
+    settings = dataclasses.replace(SETTINGS, learning_rate=0.0, epochs=9, patience=2, max_examples=64)
     run.train(RECIPE, settings, tmp_path)
     with np.load(tmp_path / "progress.npz") as stored:
         assert stored["scalars"].tolist()[:2] == [3, 0]  # best at the first epoch, two more without a better one
@@ -139,7 +139,7 @@ import sys
 sys.path.insert(0, {folder!r})
 import dataclasses, pathlib
 from test_run import RECIPE, SETTINGS, run
-run.train(RECIPE, dataclasses.replace(SETTINGS, epochs=60, rate=0.0, patience=99), pathlib.Path({target!r}))
+run.train(RECIPE, dataclasses.replace(SETTINGS, epochs=60, learning_rate=0.0, patience=99), pathlib.Path({target!r}))
 """
 
 
@@ -156,7 +156,7 @@ def test_killed_run_goes_on_where_it_was(tmp_path):
     load(tmp_path / "run")  # whole, although the process was killed at some arbitrary moment
     with np.load(tmp_path / "run/progress.npz") as stored:
         done = int(stored["scalars"][0])
-    settings = dataclasses.replace(SETTINGS, epochs=60, rate=0.0, patience=99)
+    settings = dataclasses.replace(SETTINGS, epochs=60, learning_rate=0.0, patience=99)
     starts, bars = [], []
 
     class Stop(Exception):
@@ -172,27 +172,29 @@ def test_killed_run_goes_on_where_it_was(tmp_path):
         with pytest.raises(Stop):
             run.train(RECIPE, settings, tmp_path / "run")
     assert starts == [done]
-    steps = len(language().train) // settings.batch
+    steps = len(language().train) // settings.batch_size
     assert bars == [(done * steps, 60 * steps)]
 
 
 def test_a_loss_that_is_no_number_stops_the_run_with_advice(tmp_path):
-    settings = dataclasses.replace(SETTINGS, rate=float("nan"), max_examples=64)
-    with pytest.raises(FloatingPointError, match="the loss became nan in epoch 1: try a smaller rate"):
+    settings = dataclasses.replace(SETTINGS, learning_rate=float("nan"), max_examples=64)
+    with pytest.raises(FloatingPointError, match="the loss became nan in epoch 1: try a smaller learning_rate"):
         run.train(RECIPE, settings, tmp_path)
 
 
 def test_settings_by_assignment():
-    assert Settings().changed(["units=8", "dropout=0.5", "cell=lstm"]) == Settings(units=8, dropout=0.5, cell="lstm")
+    assert Settings().with_assignments(["units=8", "dropout=0.5", "cell=lstm"]) == Settings(
+        units=8, dropout=0.5, cell="lstm"
+    )
     with pytest.raises(ValueError, match="expected NAME=VALUE with a name among"):
-        Settings().changed(["unit=8"])
-    for wrong in ("batch=0", "epochs=0", "patience=0", "units=-1"):
+        Settings().with_assignments(["unit=8"])
+    for wrong in ("batch_size=0", "epochs=0", "patience=0", "units=-1"):
         with pytest.raises(ValueError, match=r"expected at least 1\. Received"):
-            Settings().changed([wrong])
+            Settings().with_assignments([wrong])
     with pytest.raises(ValueError, match="dropout: expected a share"):
-        Settings().changed(["dropout=1"])
+        Settings().with_assignments(["dropout=1"])
     with pytest.raises(ValueError, match=r"units: expected int\. Received: 'many'"):
-        Settings().changed(["units=many"])
+        Settings().with_assignments(["units=many"])
 
 
 def test_recipes_are_found_by_name():

@@ -9,7 +9,7 @@ import warnings
 from pathlib import Path
 
 from seqattn_tf.training.data.examples import Example, Splits
-from seqattn_tf.training.data.files import existing_text, read_text
+from seqattn_tf.training.data.files import find_text, read_text
 
 WANTED = "the Brown corpus in one text, a sentence of word/tag a line,"
 PROPORTIONS = (800, 1000, 1181)
@@ -21,13 +21,13 @@ def sentence(line: str) -> str:
     >>> sentence("The/at jury/nn said/vbd 1/2/cd ./.")
     'The jury said 1/2 .'
     """
-    parted = [token.rpartition("/") for token in line.split()]
-    return " ".join(word for word, _, _ in parted) if all(word and tag for word, _, tag in parted) else ""
+    split_name = [token.rpartition("/") for token in line.split()]
+    return " ".join(word for word, _, _ in split_name) if all(word and tag for word, _, tag in split_name) else ""
 
 
 def load(folder: str | Path | None) -> Splits:
     """The corpus in `folder`; lines that begin with `###` name documents, a malformed one is reported."""
-    path = existing_text(folder, WANTED)
+    path = find_text(folder, WANTED)
     sentences = []
     for number, line in enumerate(read_text(path).split("\n"), 1):
         if not line.strip() or line.startswith("###"):

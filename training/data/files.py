@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seqattn_tf.training.data.examples import TEST_SHARE, Example, Splits, hold_out, hold_out_dev
-from seqattn_tf.training.data.reading import parted, read_pairs, read_rows, read_text
+from seqattn_tf.training.data.reading import read_pairs, read_rows, read_text, split_name
 
-__all__ = ["existing", "existing_text", "find", "find_one", "load", "public_name", "read_rows", "read_text", "split"]
+__all__ = ["check_folder", "find", "find_one", "find_text", "load", "public_name", "read_rows", "read_text", "split"]
 
 PARTS = {"train": ("train", "training"), "dev": ("dev", "val", "valid", "validation", "development")}
 TEST_START = 0.5  # of the hashes: away from the development split, which begins at 0
@@ -37,7 +37,7 @@ def load(folder: str | Path | None, source: str, target: str, *, test: str = "te
         from seqattn_tf.training.data import tfds
 
         return tfds.load(name, source, target)
-    folder = existing(folder)
+    folder = check_folder(folder)
     if not test:
         raise ValueError("test: expected what the name of the test files holds. Received: ''")
     files = {part: _part(folder, part, source, target, test) for part in ("train", "dev", "test")}
@@ -80,7 +80,7 @@ def public_name(data: str | Path | None) -> str | None:
     return str(data).removeprefix("tfds:") if str(data).startswith("tfds:") else None
 
 
-def existing(folder: str | Path | None, wanted: str = "train, dev and test files") -> Path:
+def check_folder(folder: str | Path | None, wanted: str = "train, dev and test files") -> Path:
     """The folder, if it is one; `wanted` says what should be in it."""
     if folder is None:
         raise ValueError(f"data: expected a folder with {wanted} (--data FOLDER). Received: none")
@@ -89,10 +89,10 @@ def existing(folder: str | Path | None, wanted: str = "train, dev and test files
     return Path(folder)
 
 
-def existing_text(folder: str | Path | None, wanted: str) -> Path:
+def find_text(folder: str | Path | None, wanted: str) -> Path:
     """The one `.txt` file of a folder; `wanted` says what it should hold."""
-    folder = existing(folder, wanted)
-    found = [path for path in sorted(folder.iterdir()) if path.is_file() and parted(path)[1] == "txt"]
+    folder = check_folder(folder, wanted)
+    found = [path for path in sorted(folder.iterdir()) if path.is_file() and split_name(path)[1] == "txt"]
     if len(found) != 1:
         raise ValueError(f"{folder}: expected one .txt file, plain, .gz or .xz. Received: {_names(folder) or 'none'}")
     return found[0]
@@ -108,7 +108,7 @@ def find(folder: Path, part: str, suffix: str, test: str = "test") -> dict[str, 
     """
     found: dict[str, Path] = {}
     for path in _belonging(folder, part, test):
-        stem, last = parted(path)
+        stem, last = split_name(path)
         if last == suffix and stem in found:
             raise ValueError(f"{folder}: expected one of {found[stem].name} and {path.name}. Received: both")
         if last == suffix:
@@ -121,7 +121,7 @@ def _belonging(folder: Path, part: str, test: str) -> list[Path]:
     """The files with the part's word in their name: `newstest14` holds `newstest`, not `test`."""
     words = "|".join(map(re.escape, (test.lower(),) if part == "test" else PARTS[part]))
     word = re.compile(rf"(?<![a-z])({words})(?![a-z])")
-    return [path for path in sorted(folder.iterdir()) if path.is_file() and word.search(parted(path)[0].lower())]
+    return [path for path in sorted(folder.iterdir()) if path.is_file() and word.search(split_name(path)[0].lower())]
 
 
 def find_one(folder: Path, part: str, suffixes: Sequence[str], test: str = "test") -> Path | None:
@@ -137,7 +137,7 @@ def _part(folder: Path, part: str, source: str, target: str, test: str) -> list[
     found += [[path] for suffix in (".tsv", ".jsonl") for path in find(folder, part, suffix, test).values()]
     if found:
         return _only(folder, part, found)
-    there = sorted({parted(path)[1] for path in _belonging(folder, part, test)} - {""})
+    there = sorted({split_name(path)[1] for path in _belonging(folder, part, test)} - {""})
     for name, language, side in zip(("source", "target"), (source, target), sides, strict=True):
         if there and not side and (part == "train" or any(sides)):
             raise ValueError(f"{name}: expected a language of the {part} files, one of {there}. Received: {language!r}")

@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 
 from seqattn_tf.training.data.examples import Example, Splits, from_text
-from seqattn_tf.training.data.files import existing, read_rows
+from seqattn_tf.training.data.files import check_folder, read_rows
 from seqattn_tf.training.data.reading import read_text
 
 CAPTIONS = 5
@@ -46,7 +46,7 @@ def images(folder: Path) -> dict[str, list[str]]:
 
 def load(folder: str | Path | None) -> Splits:
     """Pairs of captions, an image's in one split only."""
-    folder = existing(folder, WANTED)
+    folder = check_folder(folder, WANTED)
     texts, names = captions(folder), images(folder)
 
     def without(name: str, last: int) -> Example:

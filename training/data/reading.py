@@ -16,7 +16,7 @@ SPELLED_OUT = 20  # malformed lines of a file; more are counted
 _OPENERS = {".gz": gzip.open, ".xz": lzma.open}
 
 
-def parted(path: Path) -> tuple[str, str]:
+def split_name(path: Path) -> tuple[str, str]:
     """`train.tok.de.gz` -> `train.tok`, `de`; `.tsv` and `.jsonl` keep their dot, being no languages."""
     bare = Path(path.name).with_suffix("") if path.suffix.lower() in _OPENERS else Path(path.name)
     last = bare.suffix.lower() if bare.suffix.lower() in (".tsv", ".jsonl") else bare.suffix[1:]
@@ -24,7 +24,7 @@ def parted(path: Path) -> tuple[str, str]:
 
 
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
+def open_file(path: Path) -> Iterator[BinaryIO]:
     """The bytes of a plain, gzip or xz file; one that breaks off is a `ValueError`."""
     try:
         with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
@@ -35,7 +35,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 
 def read_text(path: str | Path) -> str:
     """A whole text: UTF-8, a byte order mark dropped, every line ending in one line feed."""
-    with opened(Path(path)) as file:
+    with open_file(Path(path)) as file:
         data = file.read()
     try:
         return data.decode("utf-8-sig").replace("\r\n", "\n")
@@ -67,7 +67,7 @@ class _Faults:
 def _lines(path: Path, faults: _Faults) -> list[str | None]:
     """The lines of a file; None for one that is not UTF-8."""
     lines: list[str | None] = []
-    with opened(path) as file:
+    with open_file(path) as file:
         for number, data in enumerate(file, 1):
             try:
                 lines.append(data.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n"))
@@ -102,7 +102,7 @@ def read_rows(path: str | Path, columns: Sequence[str]) -> list[tuple[str, ...]]
     path = Path(path)
     faults = _Faults(path.name)
     lines = _lines(path, faults)
-    found = (_parsed if parted(path)[1] == ".jsonl" else _cut)(lines, columns, faults)
+    found = (_parsed if split_name(path)[1] == ".jsonl" else _cut)(lines, columns, faults)
     rows = []
     for number, cells in found:
         bad = next((i for i, cell in enumerate(cells) if _fault(cell)), None)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seqattn_tf.training.data.examples import Example, Splits, from_text
-from seqattn_tf.training.data.files import existing_text, public_name, read_text
+from seqattn_tf.training.data.files import find_text, public_name, read_text
 
 WANTED = "one text of plays, such as tiny Shakespeare's input.txt (or --data tfds:tiny_shakespeare),"
 
@@ -20,7 +20,7 @@ def _text(data: str | Path | None) -> tuple[str, str]:
 
         parts = tfds.rows(name, ["text"])
         return "".join(text for part in ("train", "dev", "test") for (text,) in parts.get(part, ())), name
-    path = existing_text(data, WANTED)
+    path = find_text(data, WANTED)
     return read_text(path), path.name
 
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from seqattn_tf.training.data.examples import Splits, from_text
-from seqattn_tf.training.data.files import existing, find_one, public_name, read_rows, split
-from seqattn_tf.training.data.reading import parted
+from seqattn_tf.training.data.files import check_folder, find_one, public_name, read_rows, split
+from seqattn_tf.training.data.reading import split_name
 
 LABELS = ("entailment", "neutral", "contradiction")
 WANTED = "SNLI as snli_1.0_train.jsonl and so on, or train.tsv with label, premise, hypothesis (or --data tfds:snli),"
@@ -26,11 +26,11 @@ def load(data: str | Path | None, label: str = "entailment") -> Splits:
         rows = tfds.rows(name, ["label", "premise", "hypothesis"])
         names = {part: f"{name} {part}" for part in rows}
     else:
-        folder = existing(data, WANTED)
+        folder = check_folder(data, WANTED)
         paths = {part: find_one(folder, part, tuple(COLUMNS)) for part in ("train", "dev", "test")}
         if not paths["train"]:
             raise ValueError(f"{folder}: expected {WANTED}. Received: {sorted(p.name for p in folder.iterdir())}")
-        rows = {part: read_rows(path, COLUMNS[parted(path)[1]]) for part, path in paths.items() if path}
+        rows = {part: read_rows(path, COLUMNS[split_name(path)[1]]) for part, path in paths.items() if path}
         names = {part: path.name for part, path in paths.items() if path}
     pairs = {part: [from_text(*texts) for found, *texts in table if found == label] for part, table in rows.items()}
     found = split(pairs, names)

@@ -8,10 +8,10 @@ Answers = Mapping[str, str]
 References = Mapping[str, Sequence[str]]
 
 
-def lined_up(answers: Mapping[str, Answer], references: References) -> list[tuple[Answer, Sequence[str]]]:
+def pair_up(answers: Mapping[str, Answer], references: References) -> list[tuple[Answer, Sequence[str]]]:
     """Each source's answer with its references, in the order of the references.
 
-    >>> lined_up({"a": "EY"}, {"a": ["AH", "EY"]})
+    >>> pair_up({"a": "EY"}, {"a": ["AH", "EY"]})
     [('EY', ['AH', 'EY'])]
     """
     if not references:

@@ -7,7 +7,7 @@ from typing import Any
 import jiwer
 from rapidfuzz.distance import Levenshtein
 
-from seqattn_tf.training.metrics.answers import Answers, References, lined_up
+from seqattn_tf.training.metrics.answers import Answers, References, pair_up
 
 
 def edit_distance(first: Sequence[Any], second: Sequence[Any]) -> int:
@@ -28,7 +28,7 @@ def symbol_and_word_errors(answers: Answers, references: References) -> dict[str
     {'per': 0.5, 'wer': 0.5}
     """
     said, right = [], []  # symbols between single spaces
-    for answer, targets in lined_up(answers, references):
+    for answer, targets in pair_up(answers, references):
         symbols, choices = answer.split(), [target.split() for target in targets]
         nearest = choices[0] if len(choices) == 1 else min(choices, key=partial(_error_rate, symbols))
         said.append(" ".join(symbols))

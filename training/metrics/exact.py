@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from seqattn_tf.training.metrics.answers import Answers, References, lined_up
+from seqattn_tf.training.metrics.answers import Answers, References, pair_up
 
 
 def exact_match(answers: Answers, references: References) -> dict[str, float]:
@@ -11,7 +11,7 @@ def exact_match(answers: Answers, references: References) -> dict[str, float]:
     >>> exact_match({"1+1": "2", "2+2": "5"}, {"1+1": ["2"], "2+2": ["4"]})
     {'accuracy': 0.5}
     """
-    right = [answer in targets for answer, targets in lined_up(answers, references)]
+    right = [answer in targets for answer, targets in pair_up(answers, references)]
     return {"accuracy": sum(right) / len(right)}
 
 
@@ -30,7 +30,7 @@ def nbest_accuracy(
     """
     if not ns or min(ns) < 1:
         raise ValueError(f"ns: expected positive numbers. Received: {tuple(ns)}")
-    pairs = lined_up(ranked, references)
+    pairs = pair_up(ranked, references)
     for source, best in ranked.items():
         if isinstance(best, str):
             raise ValueError(f"ranked: expected a list of answers to {source!r}. Received: {best!r}")
@@ -50,7 +50,7 @@ def accuracy_by(
     {1: (1, 1.0), 2: (2, 0.0)}
     """
     right: dict[Hashable, list[bool]] = {}
-    for source, (answer, targets) in zip(references, lined_up(answers, references), strict=True):
+    for source, (answer, targets) in zip(references, pair_up(answers, references), strict=True):
         if source not in keys:
             raise ValueError(f"keys: expected one for every source. Received: none for {source!r}")
         right.setdefault(keys[source], []).append(answer in targets)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from seqattn_tf.training.metrics.answers import Answers, References, lined_up
+from seqattn_tf.training.metrics.answers import Answers, References, pair_up
 
 TOKENIZERS = ("13a", "none", "char", "intl", "zh")  # those of sacrebleu that need nothing else installed
 
@@ -57,7 +57,7 @@ def rouge(answers: Answers, references: References) -> dict[str, float]:
 
     names = ("rouge1", "rouge2", "rougeL")
     scorer = RougeScorer(names)
-    scores = [scorer.score_multi(targets, answer) for answer, targets in lined_up(answers, references)]
+    scores = [scorer.score_multi(targets, answer) for answer, targets in pair_up(answers, references)]
     return {name: 100 * sum(score[name].fmeasure for score in scores) / len(scores) for name in names}
 
 
@@ -102,7 +102,7 @@ def _bleu(tokenize: str, lowercase: bool) -> Any:
 
 
 def _corpus(metric: Any, answers: Answers, references: References) -> float:
-    pairs = lined_up(answers, references)
+    pairs = pair_up(answers, references)
     most = max(len(targets) for _, targets in pairs)
     streams = [[targets[i] if i < len(targets) else None for _, targets in pairs] for i in range(most)]
     return metric.corpus_score([answer for answer, _ in pairs], streams).score

@@ -14,8 +14,8 @@ WORDS = {  # settings of an encoder-decoder over the words of raw text, where th
     "units": 256,
     "embedding": 128,
     "cell": "gru",
-    "rate": 1e-3,
-    "beam": 5,
+    "learning_rate": 1e-3,
+    "beam_width": 5,
     "alternatives": 2,
     "length_penalty": 1.0,
 }

@@ -15,11 +15,11 @@ from seqattn_tf.training.tasks import PairSettings, PairTask
 FULL = PairSettings(
     **WORDS,
     encoder="hierarchical",
-    least=3,
+    min_count=3,
     dropout=0.5,
-    batch=32,
+    batch_size=32,
     epochs=12,
-    warmup=200,
+    warmup_steps=200,
     max_source=250,
     max_target=80,
 )
@@ -30,5 +30,5 @@ recipe = Recipe(
     load=lambda data, settings: shakespeare.dialog(data),
     task=PairTask(),
     settings=FULL,
-    small=dataclasses.replace(FULL, units=64, embedding=64, dropout=0.3, epochs=2, rate=3e-3, warmup=50),
+    small=dataclasses.replace(FULL, units=64, embedding=64, dropout=0.3, epochs=2, learning_rate=3e-3, warmup_steps=50),
 )

@@ -24,11 +24,11 @@ class EntailSettings(PairSettings):
 
 FULL = EntailSettings(
     **WORDS,
-    least=3,
+    min_count=3,
     dropout=0.5,
-    batch=32,
+    batch_size=32,
     epochs=15,
-    warmup=200,
+    warmup_steps=200,
     max_source=120,
     max_target=60,
 )
@@ -39,5 +39,5 @@ recipe = Recipe(
     load=lambda data, settings: snli.load(data, settings.label),
     task=PairTask(),
     settings=FULL,
-    small=dataclasses.replace(FULL, units=64, embedding=64, dropout=0.3, epochs=3, rate=3e-3, warmup=50),
+    small=dataclasses.replace(FULL, units=64, embedding=64, dropout=0.3, epochs=3, learning_rate=3e-3, warmup_steps=50),
 )

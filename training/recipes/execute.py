@@ -27,7 +27,14 @@ class ExecuteSettings(PairSettings):
 
 
 FULL = ExecuteSettings(
-    units=256, dropout=0.0, label_smoothing=0.0, batch=128, epochs=20, rate=2e-3, max_source=200, max_target=20
+    units=256,
+    dropout=0.0,
+    label_smoothing=0.0,
+    batch_size=128,
+    epochs=20,
+    learning_rate=2e-3,
+    max_source=200,
+    max_target=20,
 )
 
 
@@ -43,12 +50,21 @@ recipe = Recipe(
     task=PairTask(
         metrics=[exact_match],
         monitor="accuracy",
-        rising=True,
+        higher_is_better=True,
         groups={"accuracy by length and nesting": by_difficulty},
         ordered=True,
     ),
     settings=FULL,
     small=dataclasses.replace(
-        FULL, units=96, embedding=32, length=2, nesting=1, programs=100_000, batch=64, epochs=4, rate=3e-3, warmup=100
+        FULL,
+        units=96,
+        embedding=32,
+        length=2,
+        nesting=1,
+        programs=100_000,
+        batch_size=64,
+        epochs=4,
+        learning_rate=3e-3,
+        warmup_steps=100,
     ),
 )

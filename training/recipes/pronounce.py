@@ -23,6 +23,14 @@ recipe = Recipe(
     task=PairTask(metrics=[symbol_and_word_errors], monitor="per"),
     settings=FULL,
     small=dataclasses.replace(
-        FULL, units=96, embedding=48, dropout=0.1, label_smoothing=0.0, batch=128, epochs=3, rate=3e-3, warmup=200
+        FULL,
+        units=96,
+        embedding=48,
+        dropout=0.1,
+        label_smoothing=0.0,
+        batch_size=128,
+        epochs=3,
+        learning_rate=3e-3,
+        warmup_steps=200,
     ),
 )

@@ -16,9 +16,9 @@ from seqattn_tf.training.tasks import PairSettings, PairTask
 FULL = PairSettings(
     **WORDS,
     encoder="hierarchical",
-    least=4,
+    min_count=4,
     dropout=0.4,
-    batch=64,
+    batch_size=64,
     epochs=8,
     max_source=250,
     max_target=50,
@@ -28,7 +28,9 @@ recipe = Recipe(
     name="summarize",
     summary="sentences -> one sentence (Flickr8k: four captions -> the fifth)",
     load=lambda data, settings: flickr8k.load(data),
-    task=PairTask(metrics=[rouge], monitor="rougeL", rising=True),
+    task=PairTask(metrics=[rouge], monitor="rougeL", higher_is_better=True),
     settings=FULL,
-    small=dataclasses.replace(FULL, units=96, embedding=64, batch=32, epochs=2, rate=2e-3, warmup=200),
+    small=dataclasses.replace(
+        FULL, units=96, embedding=64, batch_size=32, epochs=2, learning_rate=2e-3, warmup_steps=200
+    ),
 )

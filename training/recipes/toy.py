@@ -14,7 +14,7 @@ from seqattn_tf.training.data import numbers
 from seqattn_tf.training.recipes.base import Recipe
 from seqattn_tf.training.tasks import NumberSettings, NumberTask
 
-FULL = NumberSettings(batch=64, epochs=20, rate=2e-2, warmup=100, patience=20)
+FULL = NumberSettings(batch_size=64, epochs=20, learning_rate=2e-2, warmup_steps=100, patience=20)
 
 recipe = Recipe(
     name="toy",

@@ -2,7 +2,7 @@
 
     seqattn train translate --data multi30k --set source=de --set target=en --set test=test_2016
     seqattn train translate --data enja --set source=ja --set target=en --set source_split=letters \\
-        --set target_split=spaces --set least=2 --set vocabulary=0 --set align=crf
+        --set target_split=spaces --set min_count=2 --set vocabulary=0 --set align=crf
 
 Data: a folder with parallel text (`train.de`, `train.en`, ...), TSV or JSONL, or `tfds:NAME`. Encoder: bidirectional
 GRU over characters, words or subwords learned from the training data. Decoder: GRU with additive attention of any
@@ -27,12 +27,12 @@ FULL = PairSettings(
     embedding=256,
     cell="gru",
     dropout=0.4,
-    batch=128,
+    batch_size=128,
     epochs=20,
-    rate=1.5e-3,
+    learning_rate=1.5e-3,
     max_source=200,
     max_target=100,
-    beam=5,
+    beam_width=5,
     alternatives=2,
     length_penalty=1.0,
 )
@@ -50,10 +50,18 @@ recipe = Recipe(
     summary="sentence -> sentence in another language (parallel text)",
     load=lambda data, settings: files.load(data, settings.source, settings.target, test=settings.test),
     task=PairTask(
-        metrics=[bleu, chrf], monitor="bleu", rising=True, groups={"BLEU by length of the source": by_length}
+        metrics=[bleu, chrf], monitor="bleu", higher_is_better=True, groups={"BLEU by length of the source": by_length}
     ),
     settings=FULL,
     small=dataclasses.replace(
-        FULL, vocabulary=1000, units=96, embedding=64, dropout=0.1, batch=64, epochs=4, rate=3e-3, warmup=200
+        FULL,
+        vocabulary=1000,
+        units=96,
+        embedding=64,
+        dropout=0.1,
+        batch_size=64,
+        epochs=4,
+        learning_rate=3e-3,
+        warmup_steps=200,
     ),
 )

@@ -26,7 +26,7 @@ FULL = PairSettings(
     depth=2,
     dropout=0.5,
     epochs=40,
-    beam=5,
+    beam_width=5,
     alternatives=4,
     max_source=100,
     max_target=100,
@@ -47,9 +47,17 @@ recipe = Recipe(
     name="transliterate",
     summary="letters -> letters of another script (TSV)",
     load=load,
-    task=PairTask(metrics=[exact_match], monitor="accuracy", rising=True, nbest=(1, 2, 3)),
+    task=PairTask(metrics=[exact_match], monitor="accuracy", higher_is_better=True, nbest=(1, 2, 3)),
     settings=FULL,
     small=dataclasses.replace(
-        FULL, units=96, embedding=48, depth=1, dropout=0.1, batch=128, epochs=4, rate=3e-3, warmup=200
+        FULL,
+        units=96,
+        embedding=48,
+        depth=1,
+        dropout=0.1,
+        batch_size=128,
+        epochs=4,
+        learning_rate=3e-3,
+        warmup_steps=200,
     ),
 )

@@ -15,16 +15,16 @@ from seqattn_tf.training.tasks import LanguageSettings, LanguageTask
 
 FULL = LanguageSettings(
     split="spaces",
-    least=3,
-    tied=True,
+    min_count=3,
+    tie_embeddings=True,
     units=512,
     embedding=512,
     depth=2,
     dropout=0.5,
-    batch=32,
+    batch_size=32,
     epochs=30,
-    rate=1e-3,
-    warmup=500,
+    learning_rate=1e-3,
+    warmup_steps=500,
     patience=4,
     max_source=200,
     max_target=60,
@@ -37,6 +37,15 @@ recipe = Recipe(
     task=LanguageTask(order=5),
     settings=FULL,
     small=dataclasses.replace(
-        FULL, vocabulary=5000, units=128, embedding=128, depth=1, dropout=0.2, batch=64, epochs=4, rate=3e-3, warmup=100
+        FULL,
+        vocabulary=5000,
+        units=128,
+        embedding=128,
+        depth=1,
+        dropout=0.2,
+        batch_size=64,
+        epochs=4,
+        learning_rate=3e-3,
+        warmup_steps=100,
     ),
 )

@@ -34,18 +34,18 @@ class Settings:
     depth: int = 1  # layers of the encoder, or of the only network
     dropout: float = 0.3  # on embeddings, outputs and readout
     label_smoothing: float = 0.1
-    batch: int = 256  # examples in a step
+    batch_size: int = 256  # examples in a step
     epochs: int = 60
-    rate: float = 2e-3  # Adam's, at its peak: a linear warm-up before it, a cosine to zero after it
-    warmup: int = 800  # steps
-    clip: float = 1.0  # of the global norm of the gradient
+    learning_rate: float = 2e-3  # Adam's, at its peak: a linear warm-up before it, a cosine to zero after it
+    warmup_steps: int = 800  # in which the learning rate rises
+    clip_norm: float = 1.0  # of the global norm of the gradient
     patience: int = 10  # epochs without a better score on the development split before training stops
     seed: int = 0
     max_examples: int = 0  # at most so many to train on; 0 for all
 
     def __post_init__(self) -> None:
-        self._refuse_less(1, "units", "embedding", "depth", "batch", "epochs", "patience")
-        self._refuse_less(0, "warmup", "max_examples")
+        self._refuse_less(1, "units", "embedding", "depth", "batch_size", "epochs", "patience")
+        self._refuse_less(0, "warmup_steps", "max_examples")
         for name in ("dropout", "label_smoothing"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected a share from 0 to below 1. Received: {getattr(self, name)}")
@@ -55,10 +55,10 @@ class Settings:
             if getattr(self, name) < bound:
                 raise ValueError(f"{name}: expected at least {bound}. Received: {getattr(self, name)}")
 
-    def changed(self, assignments: Sequence[str]) -> "Settings":
+    def with_assignments(self, assignments: Sequence[str]) -> "Settings":
         """These settings with `name=value` assignments applied.
 
-        >>> Settings().changed(["units=128", "dropout=0"]).units
+        >>> Settings().with_assignments(["units=128", "dropout=0"]).units
         128
         """
         return dataclasses.replace(self, **dict(self._parse(text) for text in assignments))
@@ -74,7 +74,7 @@ class Settings:
             raise ValueError(f"{name}: expected {kinds[name].__name__}. Received: {value!r}") from None
 
 
-def folded(choice: str) -> bool | str:
+def parse_fold(choice: str) -> bool | str:
     """The `fold` of `SymbolRules` that a setting names."""
     choices = {"": False, "case": "case", "all": True}
     if choice not in choices:
@@ -103,7 +103,7 @@ class Task:
     Args:
         metrics: functions of `(answers, references)`, both by key.
         monitor: the figure that picks the best epoch.
-        rising: whether more of it is better.
+        higher_is_better: whether more of it is better.
         nbest: for how many of the best answers to say how often one of them is right.
         groups: functions of `(answers, references, notes)` to `(label, count, value)` rows, by title.
         ordered: whether the training examples stand in an order, of which every epoch takes the next part.
@@ -112,7 +112,7 @@ class Task:
 
     metrics: Sequence[Metric] = (exact_match,)
     monitor: str = "accuracy"
-    rising: bool = True
+    higher_is_better: bool = True
     nbest: Sequence[int] = ()
     groups: Mapping[str, Callable] = dataclasses.field(default_factory=dict)
     ordered: bool = False
@@ -130,7 +130,7 @@ class Task:
         """What goes in of the examples, as the network learns from it."""
         return input_columns(model, examples)
 
-    def most_said(self, model: Model) -> int | None:
+    def max_target_length(self, model: Model) -> int | None:
         """How long a target may be to be learned; None for any length."""
         return model.target.limit
 
@@ -155,7 +155,7 @@ class Task:
             figures |= nbest_accuracy(ranked, references, nbest)
         return Report(figures, {title: rows(said, references, notes or {}) for title, rows in self.groups.items()})
 
-    def beside(self, model: Model, train: Sequence[Example], examples: Sequence[Example]) -> dict[str, float]:
+    def baselines(self, model: Model, train: Sequence[Example], examples: Sequence[Example]) -> dict[str, float]:
         """Figures of something simpler that learned from `train`, on the same examples, to put beside the model's."""
         return {}
 
@@ -175,7 +175,7 @@ class Training:
         for name, part in (("development", splits.dev), ("test", splits.test)):
             self._refuse_long(name, part)
         self.columns = Columns(task.inputs(model, splits.train), model.says.column(splits.train.targets), model.says)
-        self.rows = self._usable()
+        self.rows = self.usable_examples()
         if not len(self.rows):
             raise ValueError(
                 f"train: expected at least one example that the model can take. Received: none of {splits.origin}"
@@ -195,12 +195,12 @@ class Training:
                     f"Received: {longest}, {value!r:.80}"
                 )
 
-    def _usable(self) -> np.ndarray:
+    def usable_examples(self) -> np.ndarray:
         """The training examples that are not too long; others are left out, and that is said."""
         fits = np.ones(len(self.splits.train), bool)
         for name, column in self.columns.inputs.items():
             fits &= column.lengths <= self.model.inputs[name].limit
-        most = self.task.most_said(self.model)
+        most = self.task.max_target_length(self.model)
         if most is not None:
             fits &= self.columns.target.lengths <= most
         if not fits.all():
@@ -217,11 +217,11 @@ class Training:
     @property
     def steps(self) -> int:
         """Steps of an epoch."""
-        return max(len(self._part(0)) // self.settings.batch, 1)
+        return max(len(self._part(0)) // self.settings.batch_size, 1)
 
     def batches(self, epoch: int) -> tf.data.Dataset:
         """What `fit` reads from this epoch on, in an order that a resumed run does not repeat."""
-        size, how = self.settings.batch, {"by_length": self.task.by_length}
+        size, how = self.settings.batch_size, {"by_length": self.task.by_length}
         if not self.task.ordered:
             return batches(self.columns, size, self.settings.seed + epoch, self.rows, **how)
         parts = [batches(self.columns, size, e, self._part(e), **how) for e in range(epoch, self.settings.epochs)]
@@ -236,13 +236,15 @@ class Training:
         return self.model.says.loss(self.settings.label_smoothing)
 
 
-def answer_all(model: Model, examples: Iterable[Example], batch: int = 256, quiet: bool = True) -> dict[str, Answer]:
+def answer_all(
+    model: Model, examples: Iterable[Example], batch_size: int = 256, quiet: bool = True
+) -> dict[str, Answer]:
     """The model's answer to every key; batched by length, with a bar unless `quiet`."""
     asked = {example.key: example.inputs for example in reversed(list(examples))}  # of several, the first
     order = sorted(asked, key=lambda key: sum(len(value) for value in asked[key].values() if isinstance(value, str)))
     answers: dict[str, Answer] = {}
-    for start in tqdm(range(0, len(order), batch), unit="batch", disable=quiet):
-        keys = order[start : start + batch]
+    for start in tqdm(range(0, len(order), batch_size), unit="batch", disable=quiet):
+        keys = order[start : start + batch_size]
         rows = [{name: field.raw(asked[key][name]) for name, field in model.inputs.items()} for key in keys]
         try:
             answers.update(zip(keys, model.answer(rows), strict=True))
@@ -262,12 +264,12 @@ def refuse_unreadable(model: Model, examples: Iterable[Example]) -> None:
             raise ValueError(f"{example.key:.80}, {error}") from None
 
 
-def loss_of(model: Model, examples: Sequence[Example], batch: int = 64) -> tuple[float, float]:
+def loss_of(model: Model, examples: Sequence[Example], batch_size: int = 64) -> tuple[float, float]:
     """The mean loss of the right answers, and the number of symbols or rows that it is the mean of."""
     total = count = 0.0
     loss, says = model.says.loss(), model.says
     forward = tf.function(lambda inputs: model.network(inputs, training=False), reduce_retracing=True)
-    for inputs, right in batches(Columns.of(model, Examples.of(examples)), batch):
+    for inputs, right in batches(Columns.of(model, Examples.of(examples)), batch_size):
         kept = float(tf.math.count_nonzero(right != tf.cast(says.padding, right.dtype)))
         total += float(loss(right, forward(inputs))) * kept
         count += kept

@@ -17,7 +17,7 @@ from seqattn_tf.text import learn
 from seqattn_tf.text.rules import BEGIN
 from seqattn_tf.training.data import Example, Examples, Splits
 from seqattn_tf.training.ngrams import KneserNey
-from seqattn_tf.training.tasks.base import Report, Settings, Task, Training, folded, refuse_few
+from seqattn_tf.training.tasks.base import Report, Settings, Task, Training, parse_fold, refuse_few
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,22 +25,22 @@ class LanguageSettings(Settings):
     """Settings of a language model."""
 
     label_smoothing: float = 0.0
-    tied: bool = False  # whether what scores a symbol is its embedding
+    tie_embeddings: bool = False  # whether what scores a symbol is its embedding
     split: str = "characters"  # or letters, spaces, words, subwords
     fold: str = ""  # what to ignore: case, or all (case and accents)
     vocabulary: int = 0  # at most so many symbols; 0 for all
-    least: int = 1  # a symbol seen less often in the training data is unknown
-    stretch: int = 128  # of a long text, how many symbols are learned from at once
+    min_count: int = 1  # a symbol seen less often in the training data is unknown
+    sequence_length: int = 128  # of a long text, how many symbols are learned from at once
     max_source: int = 400  # symbols; a longer text to go on from is refused, a longer sentence not learned from
     max_target: int = 200  # symbols that are added to a text, at most
     temperature: float = 1.0  # of sampling; 0 for the best symbol
     top_k: int = 0
     top_p: float = 1.0
-    beam: int = 0  # above 0, no sampling but a search of this width
+    beam_width: int = 0  # above 0, no sampling but a search of this width
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._refuse_less(1, "stretch", "max_source", "max_target")
+        self._refuse_less(1, "sequence_length", "max_source", "max_target")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +54,7 @@ class LanguageTask(Task):
     """
 
     monitor: str = ""
-    rising: bool = False
+    higher_is_better: bool = False
     window: int = 0
     order: int = 0
 
@@ -65,7 +65,11 @@ class LanguageTask(Task):
     def build(self, settings: LanguageSettings, train: Examples) -> LanguageModel:
         """Rules learned from the training texts, with an id for what is unknown, and a network of their size."""
         learned = learn(
-            train.targets, settings.split, folded(settings.fold), vocabulary=settings.vocabulary, least=settings.least
+            train.targets,
+            settings.split,
+            parse_fold(settings.fold),
+            vocabulary=settings.vocabulary,
+            min_count=settings.min_count,
         )
         refuse_few(learned, "vocabulary")
         rules = dataclasses.replace(learned, unknown=True)
@@ -82,7 +86,7 @@ class LanguageTask(Task):
         """Nothing: a text is learned from as a target."""
         return {}
 
-    def most_said(self, model: LanguageModel) -> int | None:
+    def max_target_length(self, model: LanguageModel) -> int | None:
         """A text that can be gone on from can be learned; one in stretches has any length."""
         return None if self.window else model.source.limit
 
@@ -99,7 +103,9 @@ class LanguageTask(Task):
         value = mean / math.log(2) if self.window else math.exp(mean) if mean < 700 else math.inf
         return Report({self.monitor: value})
 
-    def beside(self, model: LanguageModel, train: Sequence[Example], examples: Sequence[Example]) -> dict[str, float]:
+    def baselines(
+        self, model: LanguageModel, train: Sequence[Example], examples: Sequence[Example]
+    ) -> dict[str, float]:
         """The same figure of an n-gram model of the training sentences, with the model's vocabulary."""
         if not self.order:
             return {}
@@ -117,21 +123,21 @@ class Stream(Training):
             self.ids = np.concatenate([model.stream(text) for text in texts]).astype(np.int32)
         else:
             self.ids = model.target.stretches(texts).ids
-        if len(self.ids) < settings.stretch:
-            least = settings.stretch
-            raise ValueError(f"train: expected at least {least} symbols (stretch). Received: {len(self.ids)}")
+        if len(self.ids) < settings.sequence_length:
+            least = settings.sequence_length
+            raise ValueError(f"train: expected at least {least} symbols (sequence_length). Received: {len(self.ids)}")
         super().__init__(task, settings, model, splits)
 
     @property
     def steps(self) -> int:
         """Steps of an epoch."""
-        stretches = len(self.ids) // self.settings.stretch
-        return max(min(stretches, self.settings.max_examples or stretches) // self.settings.batch, 1)
+        stretches = len(self.ids) // self.settings.sequence_length
+        return max(min(stretches, self.settings.max_examples or stretches) // self.settings.batch_size, 1)
 
     def batches(self, epoch: int) -> tf.data.Dataset:
         """Stretches from this epoch on."""
         settings = self.settings
-        return _stretches(self.ids, settings.stretch, settings.batch, self.steps, settings.seed + epoch)
+        return _stretches(self.ids, settings.sequence_length, settings.batch_size, self.steps, settings.seed + epoch)
 
 
 def _stretches(ids: np.ndarray, length: int, size: int, steps: int, seed: int) -> tf.data.Dataset:

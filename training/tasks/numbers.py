@@ -47,7 +47,7 @@ class NumberTask(Task):
     """
 
     monitor: str = "loss"
-    rising: bool = False
+    higher_is_better: bool = False
     by_length: bool = False
 
     def build(self, settings: NumberSettings, train: Examples) -> Reader:
@@ -63,4 +63,4 @@ class NumberTask(Task):
     ) -> Report:
         """How many answers are right, and the loss."""
         report = super().measure(model, examples, notes, quiet)
-        return Report({**report.figures, "loss": loss_of(model, examples, batch=len(examples))[0]}, report.groups)
+        return Report({**report.figures, "loss": loss_of(model, examples, batch_size=len(examples))[0]}, report.groups)

@@ -13,7 +13,7 @@ from seqattn_tf.models import EncoderDecoder, Seq2Seq
 from seqattn_tf.named import arguments_of
 from seqattn_tf.targets import Symbols
 from seqattn_tf.training.data import Example, Examples
-from seqattn_tf.training.tasks.base import Metric, Report, Settings, Task, Training, folded, loss_of, refuse_few
+from seqattn_tf.training.tasks.base import Metric, Report, Settings, Task, Training, loss_of, parse_fold, refuse_few
 
 MOST_CUT = 0.01  # of the training targets may be longer than an answer, before it is said
 
@@ -28,7 +28,7 @@ class PairSettings(Settings):
     score: str = "additive"
     align: str = "softmax"
     gate: bool = False  # whether the decoder says how much of the context to read
-    sampling: float = 0.0  # how often the decoder sees its own symbol in training
+    scheduled_sampling: float = 0.0  # how often the decoder sees its own symbol in training
     source: str = ""  # language, column or key of what goes in
     target: str = ""  # and of what comes out
     test: str = "test"  # what the name of the test files holds
@@ -36,11 +36,11 @@ class PairSettings(Settings):
     target_split: str = "characters"
     fold: str = ""  # what to ignore in what goes in: case, or all (case and accents)
     vocabulary: int = 0  # at most so many symbols on either side; 0 for all
-    least: int = 1  # a symbol seen less often in the training data is unknown
+    min_count: int = 1  # a symbol seen less often in the training data is unknown
     max_source: int = 64  # symbols; a longer source is refused
     max_target: int = 64  # symbols; a longer answer is cut
-    growth: int = 2  # the most symbols of an answer for each one read, beside a few; 0 for max_target alone
-    beam: int = 1
+    max_length_ratio: int = 2  # the most symbols of an answer for each one read, beside a few; 0 for max_target alone
+    beam_width: int = 1
     alternatives: int = 0  # other answers beside the best
     length_penalty: float = 0.0
 
@@ -55,13 +55,13 @@ class PairTask(Task):
 
     metrics: Sequence[Metric] = ()
     monitor: str = "perplexity"
-    rising: bool = False
+    higher_is_better: bool = False
 
     def build(self, settings: PairSettings, train: Examples) -> Seq2Seq:
         """Vocabularies learned from the training pairs, and a network of their sizes."""
-        limits = {"vocabulary": settings.vocabulary, "least": settings.least}
+        limits = {"vocabulary": settings.vocabulary, "min_count": settings.min_count}
         kind = Field.member(Encoder.member(settings.encoder).takes)
-        cut = {"split": settings.source_split, "fold": folded(settings.fold), "limit": settings.max_source}
+        cut = {"split": settings.source_split, "fold": parse_fold(settings.fold), "limit": settings.max_source}
         source = kind.learn(train.inputs("text"), **cut, **limits)
         target = Symbols.learn(train.targets, split=settings.target_split, limit=settings.max_target, **limits)
         if not self.metrics:  # what the model has no word for is counted as unknown, not left out
@@ -78,12 +78,12 @@ class PairTask(Task):
         longest = training.model.longest_answer(read.lengths[training.rows])
         cut = int(np.sum(said > longest))
         if cut > len(said) * MOST_CUT:
-            message = f"growth: {cut} of {len(said)} training targets are longer than an answer to their source may be"
+            message = f"max_length_ratio: {cut} of {len(said)} training targets are longer than an answer may be"
             warnings.warn(message, stacklevel=2)
 
     def quick(self, model: Seq2Seq) -> Seq2Seq:
         """The same without a beam."""
-        return model.changed(beam=1, alternatives=0, length_penalty=0.0)
+        return model.with_settings(beam_width=1, alternatives=0, length_penalty=0.0)
 
     def measure(
         self, model: Seq2Seq, examples: Sequence[Example], notes: Mapping[str, str] | None = None, quiet: bool = True

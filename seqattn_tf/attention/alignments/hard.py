@@ -67,7 +67,7 @@ class HardAlignment(Alignment):
         return Sampled(nothing, nothing)
 
     def call(
-        self, logits: tf.Tensor, mask: tf.Tensor, state: tuple = (), training: bool = False
+        self, logits: tf.Tensor, mask: tf.Tensor, state: Any = (), training: bool = False
     ) -> tuple[tf.Tensor, tuple]:
         """`[batch, queries, source], [batch, 1, source] -> ([batch, queries, source], state)`."""
         wide = floats(logits, "logits", 3) / self.temperature

@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.attention.alignments.structured import StructuredAlignment
-from seqattn_tf.named import checked_count
+from seqattn_tf.named import check_count
 from seqattn_tf.scan import size_of
 from seqattn_tf.structured.packing import Packing
 from seqattn_tf.structured.segments import SemiMarkov
@@ -41,7 +41,7 @@ class SegmentsAlignment(StructuredAlignment):
 
     def __init__(self, width: int = 4, bias: float = -3.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.width, self.bias = checked_count("width", width), bias
+        self.width, self.bias = check_count("width", width), bias
 
     def build(self, logits_shape: Any = None) -> None:
         """Create `b`."""

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from seqattn_tf.attention.base import Score
 from seqattn_tf.linear import linear
-from seqattn_tf.named import checked_count
+from seqattn_tf.named import check_count
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
@@ -32,7 +32,7 @@ class AdditiveScore(Score):
 
     def __init__(self, units: int = 128, normalize: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.units = checked_count("units", units)
+        self.units = check_count("units", units)
         self.normalize = normalize
 
     def build(self, query_shape: Any, values_shape: Any) -> None:

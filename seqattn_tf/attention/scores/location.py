@@ -8,7 +8,7 @@ import tensorflow as tf
 from seqattn_tf.attention.base import first_kept
 from seqattn_tf.attention.scores.additive import AdditiveScore
 from seqattn_tf.linear import linear
-from seqattn_tf.named import checked_count
+from seqattn_tf.named import check_count
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
@@ -38,7 +38,7 @@ class LocationScore(AdditiveScore):
         super().__init__(units, **kwargs)
         if not isinstance(width, int) or width < 1 or width % 2 == 0:
             raise ValueError(f"width: expected a positive odd number of places. Received: {width!r}")
-        self.filters, self.width = checked_count("filters", filters), width
+        self.filters, self.width = check_count("filters", filters), width
 
     def build(self, query_shape: Any, values_shape: Any) -> None:
         """Create `F` and `L` beside the others."""

@@ -16,7 +16,7 @@ class Drawn(NamedTuple):
     numbers: tuple[tf.Tensor, ...]  # with the same leading axes; none outside training
 
 
-def checked_rate(rate: Any) -> float:
+def check_rate(rate: Any) -> float:
     """The rate itself, a number from 0 up to, and without, 1."""
     if not isinstance(rate, (int, float)) or not 0 <= rate < 1:
         raise ValueError(f"rate: expected a number in [0, 1). Received: {rate!r}")

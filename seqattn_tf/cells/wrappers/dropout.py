@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.cells.base import Cell
-from seqattn_tf.cells.wrappers.base import Drawn, WrapperCell, checked_rate
+from seqattn_tf.cells.wrappers.base import Drawn, WrapperCell, check_rate
 from seqattn_tf.scan import size_of
 
 
@@ -37,7 +37,7 @@ class DropoutCell(WrapperCell):
         self, cell: str | Cell, rate: float, units: int | None = None, seed: int | None = None, **kwargs: Any
     ) -> None:
         super().__init__(cell, units, seed, **kwargs)
-        self.rate = checked_rate(rate)
+        self.rate = check_rate(rate)
 
     def draw(self, inputs: tf.Tensor) -> tuple[tf.Tensor, ...]:
         """The factors on the state: `[..., batch, dropped]`, the same at every step."""

@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.cells.base import Cell
-from seqattn_tf.cells.wrappers.base import Drawn, WrapperCell, checked_rate
+from seqattn_tf.cells.wrappers.base import Drawn, WrapperCell, check_rate
 from seqattn_tf.scan import size_of
 
 
@@ -38,7 +38,7 @@ class ZoneoutCell(WrapperCell):
         rates = list(rate) if isinstance(rate, (list, tuple)) else [rate] * count
         if len(rates) != count:
             raise ValueError(f"rate: expected one, or one for each of {count} states. Received: {rate!r}")
-        self.rates = [checked_rate(one) for one in rates]
+        self.rates = [check_rate(one) for one in rates]
 
     def draw(self, inputs: tf.Tensor) -> tuple[tf.Tensor, ...]:
         """For each state, the units that keep their old value at each step: `bool [..., batch, units]`."""

@@ -1,11 +1,9 @@
 """Pictures as pixels, in the graph; the size is read from the header before anything is decoded."""
 
-from typing import Any
-
 import tensorflow as tf
 
 from seqattn_tf.fields.graph.base import GraphField, Reading
-from seqattn_tf.fields.image import BMP, BMP_BITS, FORMATS, JPEG, PNG
+from seqattn_tf.fields.image import BMP, BMP_BITS, FORMATS, JPEG, PNG, Image
 
 AT_ONCE = 16  # pictures of a batch that are decoded at the same time
 
@@ -13,7 +11,9 @@ AT_ONCE = 16  # pictures of a batch that are decoded at the same time
 class GraphImage(GraphField):
     """The twin of `Image`."""
 
-    def __init__(self, field: Any, name: str) -> None:
+    field: Image
+
+    def __init__(self, field: Image, name: str) -> None:
         super().__init__(field, name)
         self.tensors = {"pixels": tf.TensorSpec([None, field.height, field.width, 3], tf.float32)}
 

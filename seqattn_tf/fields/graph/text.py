@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from seqattn_tf.column import Column, Padded
 from seqattn_tf.fields.graph.base import GraphField, Reading, Tensors
+from seqattn_tf.fields.text import Text
 from seqattn_tf.masking import length_mask
 from seqattn_tf.text.rules import PAD
 from seqattn_tf.text.symbols import SymbolTokenizer
@@ -31,9 +32,10 @@ def at_most(limit: int, cut: tf.RaggedTensor, name: str) -> tf.Tensor:
 class GraphText(GraphField):
     """The twin of `Text`."""
 
+    field: Text
     tensors = {"ids": tf.TensorSpec([None, None], tf.int32)}  # [batch, symbols]
 
-    def __init__(self, field: Any, name: str) -> None:
+    def __init__(self, field: Text, name: str) -> None:
         super().__init__(field, name)
         self.tokenizer = SymbolTokenizer(field.rules)
 

@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.linear import linear
-from seqattn_tf.named import Named, checked_count
+from seqattn_tf.named import Named, check_count
 
 
 class Composition(Named, keras.layers.Layer):
@@ -24,7 +24,7 @@ class Composition(Named, keras.layers.Layer):
 
     def __init__(self, units: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.units = checked_count("units", units)
+        self.units = check_count("units", units)
 
     @property
     def projected_size(self) -> int:

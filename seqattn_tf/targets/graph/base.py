@@ -27,7 +27,7 @@ class GraphTarget(tf.Module):
         first: the least number of a right answer.
     """
 
-    padding = -1
+    padding: float = -1
     first = 0
 
     def __init__(self, target: Target) -> None:
@@ -63,7 +63,7 @@ class GraphTarget(tf.Module):
 
     def loss(self, label_smoothing: float = 0.0) -> keras.losses.Loss:
         """What training minimises."""
-        return MaskedCrossEntropy(label_smoothing, first=self.first, padding=self.padding)
+        return MaskedCrossEntropy(label_smoothing, first=self.first, padding=int(self.padding))
 
     # Answering
 

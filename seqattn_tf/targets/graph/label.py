@@ -3,10 +3,13 @@
 import tensorflow as tf
 
 from seqattn_tf.targets.graph.base import GraphTarget, Tensors
+from seqattn_tf.targets.label import Label
 
 
 class GraphLabel(GraphTarget):
     """The twin of `Label`."""
+
+    target: Label
 
     def decide(self, outputs: tf.Tensor, mask: tf.Tensor | None = None) -> Tensors:
         """All labels by their probability, from logits `[batch, labels]`."""

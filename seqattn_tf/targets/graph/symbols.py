@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from seqattn_tf.column import Column, Padded
 from seqattn_tf.targets.graph.base import GraphTarget, Tensors
+from seqattn_tf.targets.symbols import Symbols
 from seqattn_tf.text.rules import BEGIN, END, PAD
 from seqattn_tf.text.symbols import SymbolTokenizer
 
@@ -16,9 +17,10 @@ SHIFTED = "shifted"  # the right symbols as a decoder is shown them: the beginni
 class GraphSymbols(GraphTarget):
     """The twin of `Symbols`; a right answer ends with the id of the end."""
 
+    target: Symbols
     padding = PAD
 
-    def __init__(self, target: Any) -> None:
+    def __init__(self, target: Symbols) -> None:
         super().__init__(target)
         self.tokenizer = SymbolTokenizer(target.rules)
 

@@ -3,11 +3,13 @@
 import tensorflow as tf
 
 from seqattn_tf.targets.graph.base import GraphTarget, Tensors
-from seqattn_tf.targets.tags import GAP
+from seqattn_tf.targets.tags import GAP, Tags
 
 
 class GraphTags(GraphTarget):
     """The twin of `Tags`."""
+
+    target: Tags
 
     padding = 0
     first = 1

@@ -47,16 +47,13 @@ class Page:
         self._abouts: weakref.WeakKeyDictionary[Servable, About] = weakref.WeakKeyDictionary()
 
     def answer(self, request: Request) -> Reply | None:
-        """The reply to GET or HEAD of `/` and of what lies under `/page/`; None for all else."""
-        if request.method not in ("GET", "HEAD"):
-            return None
-        if request.path == MODELS_PATH:
-            reply = _tagged(json.dumps({"models": self._models()}).encode(), JSON)
-        else:
-            reply = self._files.get(request.path)
-        if reply is not None and reply.headers["ETag"] in request.headers.get("If-None-Match", ""):
-            return Reply(304, b"", reply.content_type, reply.headers)
-        return reply
+        """The reply to GET or HEAD of `/` and of the files under `/page/`; None for all else."""
+        reply = self._files.get(request.path) if request.method in ("GET", "HEAD") else None
+        return None if reply is None else _unless_known(reply, request)
+
+    def models(self, request: Request) -> Reply:
+        """The models that the page offers."""
+        return _unless_known(_tagged(json.dumps({"models": self._models()}).encode(), JSON), request)
 
     def _models(self) -> list[dict[str, Any]]:
         return [self._describe(name) for name in self._repository.names()]
@@ -96,6 +93,13 @@ def _read_files(folder: Path) -> dict[str, Reply]:
 def _tagged(body: bytes, content_type: str) -> Reply:
     """A reply with a mark of its body, so that what has not changed is not sent again."""
     return Reply(200, body, content_type, HEADERS | {"ETag": f'"{hashlib.sha256(body).hexdigest()[:32]}"'})
+
+
+def _unless_known(reply: Reply, request: Request) -> Reply:
+    """The reply, or that the client has it already."""
+    if reply.headers["ETag"] in request.headers.get("If-None-Match", ""):
+        return Reply(304, b"", reply.content_type, reply.headers)
+    return reply
 
 
 def _version(status: VersionStatus) -> dict[str, str]:

@@ -76,7 +76,8 @@ def _input(told: dict[str, Any]) -> dict[str, Any]:
 
 def _examples(told: Any, names: Iterable[str]) -> list[dict[str, Any]]:
     """The first examples that have a value for each input and fit together into what is sent."""
-    kept, left = [], EXAMPLES_SIZE
+    kept: list[dict[str, Any]] = []
+    left = EXAMPLES_SIZE
     for example in told if isinstance(told, list) else []:
         values = _mapping(example)
         if values.keys() != set(names) or not all(map(_is_value, values.values())):

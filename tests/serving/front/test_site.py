@@ -7,8 +7,11 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 from serving_toys import config, http_request, install, post, until
 
+from seqattn_tf.serving.api.exchange import Reply, Request
 from seqattn_tf.serving.client import GrpcClient, RestClient
 from seqattn_tf.serving.errors import ServingError
+from seqattn_tf.serving.front.access import Token
+from seqattn_tf.serving.front.site import Site, probe
 from seqattn_tf.serving.server import Server, ServerConfig
 
 
@@ -132,3 +135,43 @@ def test_grpc_over_a_unix_socket(repository_root, tmp_path):
 def test_configs_that_contradict_themselves(more, message):
     with pytest.raises(ValueError, match=message):
         ServerConfig(**more)
+
+
+def test_each_request_goes_where_it_belongs():
+    def says(word):
+        return lambda request: Reply(200, word)
+
+    site = Site(
+        says(b"api"),
+        private={"/metrics": says(b"metrics")},
+        public={"/healthz": says(b"alive")},
+        page=lambda request: Reply(200, b"page") if request.path == "/" else None,
+        token=Token("secret"),
+    )
+
+    def ask(path, method="GET", token="Bearer secret"):
+        reply = site.handle(Request(method, path, headers={"Authorization": token} if token else {}))
+        return reply.body if reply.status == 200 else reply.status
+
+    assert [ask(path) for path in ("/v1/models/m", "/V1/x?y", "/metrics", "/healthz", "/")] == [
+        b"api",
+        b"api",
+        b"metrics",
+        b"alive",
+        b"page",
+    ]
+    assert [ask(path, token="") for path in ("/v1/models/m", "/metrics", "/healthz", "/")] == [
+        401,
+        401,
+        b"alive",
+        b"page",
+    ]
+    assert ask("/v1/models/m", "OPTIONS", token="") == b"api"
+    assert [ask(path, "POST") for path in ("/v1/x", "/metrics", "/healthz", "/", "/nowhere")] == [b"api", *[404] * 4]
+    assert (ask("/metrics", "HEAD"), ask("/nowhere"), ask("/v1")) == (b"metrics", 404, 404)
+
+
+def test_a_probe_asks_every_time():
+    well = [True, False]
+    answer = probe(lambda: well.pop(0))
+    assert [answer(Request("GET", "/")).status for _ in range(2)] == [200, 503]

@@ -8,7 +8,7 @@ from typing import Any
 import grpc
 
 
-class Door(grpc.ServerInterceptor):
+class ShutdownInterceptor(grpc.ServerInterceptor):
     """Lets calls in until it is closed; then they are UNAVAILABLE, which tells a client to ask elsewhere."""
 
     def __init__(self) -> None:

@@ -181,7 +181,7 @@ def test_a_resumed_epoch_has_an_order_of_its_own():
     words = [a + b + c for a in "abc" for b in "abc" for c in "abc"]
     examples = [from_text(word, word) for word in words]
     splits = Splits(examples, examples[:2], examples[:2], "made").at_most(0)
-    training = PairTask().open(PairSettings(units=4, embedding=4, batch=3, epochs=4), splits)
+    training = PairTask().open(PairSettings(units=4, embedding=4, batch_size=3, epochs=4), splits)
     whole = training.batches(0)
     epochs = [[inputs["text_ids"].numpy().tolist() for inputs, _ in whole] for _ in range(3)]
     resumed = [[inputs["text_ids"].numpy().tolist() for inputs, _ in training.batches(epoch)] for epoch in (1, 2)]

@@ -267,8 +267,8 @@ def test_a_client_may_come_before_its_server(repository_root, scheme):
 
 
 def test_what_a_manner_may_not_be(server):
-    for manner in ({"timeout": 0}, {"retries": -1}):
+    for options in ({"timeout": 0}, {"retries": -1}):
         with pytest.raises(ValueError, match="timeout, retries: expected"):
-            connect(server.rest_url, **manner)
+            connect(server.rest_url, **options)
     with pytest.raises(ValueError, match="version, label: expected one of them"):
         connect(server.rest_url).predict("toy", {"text": ["a"]}, version=1, label="stable")

@@ -10,11 +10,11 @@ from seqattn_tf.training import recipes, run
 from seqattn_tf.training.data import from_text
 from tests.support import corpora
 
-QUICK = {"units": 8, "embedding": 6, "batch": 16, "epochs": 1, "warmup": 5, "max_examples": 64}
+QUICK = {"units": 8, "embedding": 6, "batch_size": 16, "epochs": 1, "warmup_steps": 5, "max_examples": 64}
 MORE = {
     "execute": {"programs": 300},
     "toy": {"examples": 200},
-    "char_lm": {"stretch": 24},
+    "char_lm": {"sequence_length": 24},
     "translate": {"vocabulary": 60},
 }
 
@@ -56,7 +56,7 @@ def _few(splits):
 def test_a_curriculum_is_learned_in_its_order():
     """An ordered task gives each epoch its own part of the examples, the first part first."""
     recipe = recipes.get("execute")
-    settings = dataclasses.replace(recipe.small, programs=120, batch=10, epochs=3, curriculum="naive", nesting=2)
+    settings = dataclasses.replace(recipe.small, programs=120, batch_size=10, epochs=3, curriculum="naive", nesting=2)
     training = recipe.task.open(settings, run.open_splits(recipe, settings, None))
     assert len(training.rows) == 120
     assert training.steps == 4
@@ -78,12 +78,12 @@ def test_a_curriculum_is_learned_in_its_order():
         ({"source": "fr"}, r"(?s)expected.*de.*en.*fr|fr"),
         ({"max_source": 2}, r"development split: expected text of at most 2 places \(max_source of a text\)"),
         ({"max_target": 0}, "max_target: expected at least 1"),
-        ({"growth": -1}, "growth: expected at least 0"),
+        ({"max_length_ratio": -1}, "max_length_ratio: expected at least 0"),
         ({"length_penalty": -1.0}, "length_penalty: expected a number of at least 0"),
-        ({"beam": 0}, "beam: expected at least 1"),
-        ({"alternatives": 9}, "alternatives: expected from 0 to below the beam of 5"),
+        ({"beam_width": 0}, "beam_width: expected at least 1"),
+        ({"alternatives": 9}, "alternatives: expected from 0 to below the beam_width of 5"),
         ({"vocabulary": -1}, "vocabulary: expected at least 0"),
-        ({"least": 0}, "least: expected at least 1"),
+        ({"min_count": 0}, "min_count: expected at least 1"),
         ({"max_target": 1}, "train: expected at least one example that the model can take"),
         ({"fold": "most"}, "fold: expected one of"),
         ({"align": "heads"}, "align: expected one of a query to places"),
@@ -123,7 +123,7 @@ def test_too_long_a_test_source_is_found_before_training(tmp_path):
 def test_unknown_words_are_not_left_out_of_perplexity(tmp_path):
     corpora.entail_generate(tmp_path)
     recipe = recipes.get("entail_generate")
-    settings = dataclasses.replace(recipe.small, **QUICK, least=1)
+    settings = dataclasses.replace(recipe.small, **QUICK, min_count=1)
     model = recipe.task.build(settings, run.open_splits(recipe, settings, tmp_path).train)
     known, unknown = (from_text("A dog runs.", text) for text in ("An animal runs.", "Zebras quack loudly!"))
     assert recipe.task.measure(model, [known]).figures["perplexity"] > 1
@@ -150,10 +150,12 @@ def test_only_as_many_best_as_there_are_are_counted(tmp_path):
 def test_answers_that_may_not_be_long_enough_are_said(tmp_path):
     corpora.translate(tmp_path)
     recipe = recipes.get("translate")
-    settings = dataclasses.replace(recipe.small, **QUICK, source_split="spaces", target_split="characters", growth=1)
+    settings = dataclasses.replace(
+        recipe.small, **QUICK, source_split="spaces", target_split="characters", max_length_ratio=1
+    )
     splits = run.open_splits(recipe, settings, tmp_path)
-    with pytest.warns(UserWarning, match=r"growth: \d+ of 64 training targets are longer"):
+    with pytest.warns(UserWarning, match=r"max_length_ratio: \d+ of 64 training targets are longer"):
         recipe.task.open(settings, splits)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        recipe.task.open(dataclasses.replace(settings, growth=0), splits)  # as long as `max_target` allows
+        recipe.task.open(dataclasses.replace(settings, max_length_ratio=0), splits)  # as long as `max_target` allows

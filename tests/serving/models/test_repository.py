@@ -272,3 +272,16 @@ def test_the_folder_of_all_models_may_vanish(running, repository_root):
     with pytest.raises(FileNotFoundError):
         running.repository.poll()
     assert post(running.rest_url, {"instances": ["a"]})[0] == 200
+
+
+def test_the_last_good_version_serves_on_while_nothing_can_take_its_place(repository, repository_root, exports):
+    shutil.copytree(exports / "2", repository_root / "toy" / "2")
+    whole = truncate(repository_root / "toy" / "2")
+    shutil.rmtree(repository_root / "toy" / "1")
+    for _ in range(2):
+        repository.poll()
+        assert states(repository) == {2: "END", 1: "AVAILABLE"}
+        assert served(repository) == 1
+    (repository_root / "toy" / "2" / "saved_model.pb").write_bytes(whole)
+    repository.poll()
+    assert states(repository) == {2: "AVAILABLE", 1: "END"}

@@ -13,7 +13,16 @@ from seqattn_tf.training.data import Example, Splits
 from seqattn_tf.training.ngrams import KneserNey
 from seqattn_tf.training.tasks.language import LanguageSettings, LanguageTask
 
-TINY = {"units": 24, "embedding": 16, "depth": 1, "dropout": 0.0, "epochs": 5, "rate": 0.03, "warmup": 5, "patience": 3}
+TINY = {
+    "units": 24,
+    "embedding": 16,
+    "depth": 1,
+    "dropout": 0.0,
+    "epochs": 5,
+    "learning_rate": 0.03,
+    "warmup_steps": 5,
+    "patience": 3,
+}
 LINE = "the cat sat on the mat and the dog sat on the cat\n"
 
 
@@ -34,7 +43,9 @@ def corpus(tmp_path_factory):
 
 def test_characters_of_a_text_are_learned(plays, tmp_path):
     recipe = recipes.get("char_lm")
-    settings = dataclasses.replace(recipe.small, stretch=24, batch=4, max_target=30, temperature=0.0, **TINY)
+    settings = dataclasses.replace(
+        recipe.small, sequence_length=24, batch_size=4, max_target=30, temperature=0.0, **TINY
+    )
     model = run.train(recipe, settings, tmp_path / "run", plays)
     report = run.evaluate(tmp_path / "run", plays)
     assert set(report.figures) == {"bits"}
@@ -43,40 +54,40 @@ def test_characters_of_a_text_are_learned(plays, tmp_path):
     assert answer.text.startswith("the cat")
     assert load(tmp_path / "run").answer(["the cat"])[0].text == answer.text
     with pytest.raises(ValueError, match="holds a run with other settings"):
-        run.train(recipe, dataclasses.replace(settings, stretch=25), tmp_path / "run", plays)
+        run.train(recipe, dataclasses.replace(settings, sequence_length=25), tmp_path / "run", plays)
 
 
 def test_sentences_of_words_are_learned(corpus, tmp_path):
     recipe = recipes.get("word_lm")
-    settings = dataclasses.replace(recipe.small, batch=4, least=1, temperature=0.0, **TINY)
+    settings = dataclasses.replace(recipe.small, batch_size=4, min_count=1, temperature=0.0, **TINY)
     model = run.train(recipe, settings, tmp_path / "run", corpus)
     splits = recipe.load(corpus, settings)
     report = run.evaluate(tmp_path / "run", corpus)
     assert set(report.figures) == {"perplexity", "kneser_ney_5"}
     assert report.figures["perplexity"] < 1.5  # of three sentences, at least 1.27
     assert model.answer(["a"])[0].text == "a dog sat ."
-    beside = recipe.task.beside(model, splits.train, splits.test)
+    baselines = recipe.task.baselines(model, splits.train, splits.test)
     texts = [[example.target for example in part] for part in (splits.train, splits.test)]
     expected = KneserNey(texts[0], 5, model.source.rules.symbols).perplexity(texts[1])
-    assert beside == {"kneser_ney_5": pytest.approx(expected)}
+    assert baselines == {"kneser_ney_5": pytest.approx(expected)}
 
 
 def test_what_the_model_and_the_n_grams_count_is_the_same(corpus):
     """A model that knows nothing has the perplexity of a die with as many faces as words, end and unknown."""
     task, splits = LanguageTask(order=5), recipes.get("word_lm").load(corpus, None).at_most(0)
-    model = task.build(LanguageSettings(split="spaces", least=81, **TINY), splits.train)
+    model = task.build(LanguageSettings(split="spaces", min_count=81, **TINY), splits.train)
     for weight in model.network.weights:
         weight.assign(tf.zeros_like(weight))
     assert set(model.source.rules.symbols) == {"the", "cat", "sat", "."}
     assert task.measure(model, splits.test).figures["perplexity"] == pytest.approx(model.source.rules.size)
     assert model.measure(["the dog ran ."])[1] == 5
-    assert task.beside(model, splits.train, splits.test)["kneser_ney_5"] < 4
+    assert task.baselines(model, splits.train, splits.test)["kneser_ney_5"] < 4
 
 
 def test_stretches_are_of_the_text_and_begin_elsewhere_every_epoch():
     text = "".join(chr(200 + i) for i in range(103))
     splits = Splits([Example("", {}, text)], [Example("", {}, "x")], [Example("", {}, "x")], "made").at_most(0)
-    task, settings = LanguageTask(window=8), LanguageSettings(stretch=10, batch=4, **TINY)
+    task, settings = LanguageTask(window=8), LanguageSettings(sequence_length=10, batch_size=4, **TINY)
     training = task.open(settings, splits)
     rules = training.model.source.rules
     assert training.steps == 2
@@ -121,10 +132,10 @@ def test_faults_are_said():
     with pytest.raises(ValueError, match="vocabulary: expected at least two symbols"):
         LanguageTask(window=8).open(LanguageSettings(**TINY), one.at_most(0))
     two = dataclasses.replace(one, train=[Example("", {}, "ab")])
-    settings = LanguageSettings(stretch=9, **TINY)
-    with pytest.raises(ValueError, match=r"expected at least 9 symbols \(stretch\)\. Received: 2"):
+    settings = LanguageSettings(sequence_length=9, **TINY)
+    with pytest.raises(ValueError, match=r"expected at least 9 symbols \(sequence_length\)\. Received: 2"):
         LanguageTask(window=8).open(settings, two.at_most(0))
-    for name in ("stretch", "max_source", "max_target"):
+    for name in ("sequence_length", "max_source", "max_target"):
         with pytest.raises(ValueError, match=rf"{name}: expected at least 1\. Received: 0"):
             LanguageSettings(**{name: 0})
     long = dataclasses.replace(one, train=[Example("", {}, "ab"), Example("", {}, "ab" * 300)])
@@ -136,7 +147,7 @@ def test_a_sentence_is_its_symbols_and_its_end():
     splits = Splits(
         [Example("", {}, "a b"), Example("", {}, "b")], [Example("", {}, "a")], [Example("", {}, "a")], "made"
     )
-    task, settings = LanguageTask(), LanguageSettings(split="spaces", batch=2, **TINY)
+    task, settings = LanguageTask(), LanguageSettings(split="spaces", batch_size=2, **TINY)
     training = task.open(settings, splits.at_most(0))
     [(inputs, targets)] = training.batches(0)
     a, b = (training.model.source.rules.ids[word] for word in "ab")
@@ -148,6 +159,6 @@ def test_a_sentence_is_its_symbols_and_its_end():
 @pytest.mark.parametrize("split", ["words", "letters"])
 def test_a_long_text_may_be_cut_into_other_symbols(split, plays):
     recipe = recipes.get("char_lm")
-    settings = dataclasses.replace(recipe.small, split=split, stretch=16, batch=4, max_examples=9)
+    settings = dataclasses.replace(recipe.small, split=split, sequence_length=16, batch_size=4, max_examples=9)
     training = recipe.task.open(settings, run.open_splits(recipe, settings, plays))
     assert len(list(training.batches(0))) == training.steps == 2

@@ -115,6 +115,47 @@ def test_who_waited_for_the_first_run_does_not_wait_for_the_others(counter, monk
     assert max(most[1:]) > 1
 
 
+def test_while_the_first_run_has_not_ended_no_other_begins(counter, monkeypatch):
+    monkeypatch.setattr(engines, "FIRST_SECONDS", 60.0)
+    engine = SessionEngine(counter)
+    run = engine._make("serving_default", ("counted",))
+    within, begins, come, entered, end = run._within, run._begins, [], [], threading.Event()
+    monkeypatch.setattr(run, "_begins", lambda deadline: come.append(1) or begins(deadline))
+    monkeypatch.setattr(run, "_within", lambda *given: entered.append(1) or (end.wait(20) and within(*given)))
+    threads = [threading.Thread(target=count, args=(engine, 3)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    while len(come) < 3:
+        time.sleep(0.001)
+    time.sleep(0.1)
+    assert len(entered) == 1
+    end.set()
+    for thread in threads:
+        thread.join()
+    assert len(entered) == 3
+
+
+def test_a_short_deadline_is_kept_while_a_longer_one_runs(counter):
+    engine = SessionEngine(counter)
+    count(engine, 3)
+    ends = {}
+
+    def never_ends(timeout):
+        with pytest.raises(ServingError, match="DEADLINE_EXCEEDED"):
+            count(engine, 2**31 - 1, timeout)
+        ends[timeout] = time.monotonic() - start
+
+    start = time.monotonic()
+    threads = [threading.Thread(target=never_ends, args=(timeout,)) for timeout in (3.0, 0.2)]
+    for thread in threads:
+        thread.start()
+        time.sleep(0.05)
+    for thread in threads:
+        thread.join()
+    assert ends[0.2] < 2.0
+    assert ends[3.0] > 2.9
+
+
 def test_a_first_run_that_takes_long_does_not_stop_the_others(counter, monkeypatch):
     monkeypatch.setattr(engines, "FIRST_SECONDS", 0.2)
     engine = SessionEngine(counter)

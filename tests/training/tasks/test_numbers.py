@@ -30,7 +30,7 @@ def test_every_task_is_exact_at_four_times_the_length(task, seed, tmp_path):
 
 def test_numbers_and_labels_are_told_apart():
     for task, labels in (("sum", ()), ("compare", ("first", "same", "second")), ("parity", ("even", "odd"))):
-        settings = NumberSettings(task=task, examples=200, batch=200)
+        settings = NumberSettings(task=task, examples=200, batch_size=200)
         training = TOY.task.open(settings, run.open_splits(TOY, settings, None))
         assert getattr(training.model.target, "labels", ()) == labels
         assert isinstance(training.model.target, Label if labels else Number)

@@ -175,6 +175,13 @@ def test_tokens(tmp_path):
     assert not Token("x").interceptors() == Token("").interceptors() == []
 
 
+def test_only_the_whole_token_opens():
+    token = Token("secret")
+    assert token.allows("Bearer secret")
+    for header in ("", "Bearer", "Bearer ", "Bearer s", "Bearer secre", "Bearer secrets", "Bearer secret ", "secret"):
+        assert not token.allows(header), header
+
+
 def test_requests_may_be_limited_in_size(repository_root):
     with Server(config(repository_root, max_request_bytes=1000)) as server:
         assert post(server.rest_url, {"instances": ["a"]})[0] == 200
@@ -187,3 +194,17 @@ def test_requests_may_be_limited_in_size(repository_root):
             status, answer, _ = http_request(server.rest_url, "POST", "/v1/models/toy:predict", body, headers)
             assert status == 413
             assert "at most 1000 bytes" in answer["error"]
+
+
+def test_the_limit_counts_what_a_body_unpacks_to_and_is_itself_allowed(repository_root):
+    body = json.dumps({"instances": ["a"]}).encode().ljust(1000)
+    packed = {"Content-Encoding": "gzip"}
+    with Server(config(repository_root, max_request_bytes=1000)) as server:
+
+        def status(body, headers):
+            return http_request(server.rest_url, "POST", "/v1/models/toy:predict", body, headers)[0]
+
+        assert [status(body, {}), status(gzip.compress(body), packed)] == [200, 200]
+        assert [status(body + b" ", {}), status(gzip.compress(body + b" "), packed)] == [413, 413]
+        unending = gzip.compress(bytes(500_000))[:-20]
+        assert status(unending, packed) == 413  # its end is not looked for

@@ -4,6 +4,7 @@ import pytest
 import serving_toys
 import tensorflow as tf
 from serving_toys import http_request, post
+from tensorflow.core.protobuf import meta_graph_pb2
 from tensorflow_serving.apis import (
     classification_pb2,
     inference_pb2,
@@ -13,7 +14,9 @@ from tensorflow_serving.apis import (
 )
 
 from seqattn_tf.serving.api.examples import input_from_json
+from seqattn_tf.serving.api.inference import Inference
 from seqattn_tf.serving.api.metrics import Metrics
+from seqattn_tf.serving.errors import ServingError
 from seqattn_tf.serving.models.model_config import ModelConfig
 from seqattn_tf.serving.models.repository import ModelRepository
 from seqattn_tf.serving.server import Server
@@ -305,3 +308,47 @@ def test_metadata_of_such_a_model_keeps_its_methods(url):
     assert answer["model_spec"]["version"] == "3"
     assert signatures["regress"]["method_name"] == REGRESS
     np.testing.assert_equal(sorted(signatures["serving_default"]["outputs"]), ["classes", "scores"])
+
+
+class Fake:
+    """A version whose answers are given, and who remembers what it was asked."""
+
+    name, version, check_method_names = "m", 4, False
+
+    def __init__(self, **outputs):
+        self.outputs, self.asked = outputs, []
+        signature = meta_graph_pb2.SignatureDef()
+        signature.inputs["inputs"].name = "x"
+        for name in outputs:
+            signature.outputs[name].name = name
+        self.signature_defs = {"serving_default": signature}
+
+    def predict(self, signature_name, inputs, output_filter, timeout):
+        self.asked.append((signature_name, sorted(inputs), list(output_filter), timeout))
+        return self.outputs
+
+
+def test_a_run_is_asked_within_its_time_for_what_its_api_needs():
+    values = np.array([[1.5], [2.5]], np.float32)
+    fake = Fake(outputs=values)
+    inference = Inference(fake, timeout=3.0)
+    assert inference.predict("s", {"x": values}, ["outputs"]) == {"outputs": values}
+    result = inference.regress("", input_from_json(EXAMPLES))
+    assert [one.value for one in result.regressions] == [1.5, 2.5]
+    assert fake.asked == [("s", ["x"], ["outputs"], 3.0), ("", ["inputs"], ["outputs"], 3.0)]
+    spec = inference.model_spec("")
+    assert (spec.name, spec.version.value, spec.signature_name) == ("m", 4, "serving_default")
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        (np.zeros([2], np.float32), r"Expected Tensor shape: \[batch_size num_classes\] but got \[2\]"),
+        (np.zeros([3, 1], np.float32), "Expected scores output batch size of 2. Got: 3"),
+        (np.zeros([2, 1]), "Expected scores Tensor of DT_FLOAT. Got: DT_DOUBLE"),
+    ],
+)
+def test_scores_of_another_form_are_refused(scores, message):
+    with pytest.raises(ServingError, match=message) as raised:
+        Inference(Fake(scores=scores)).classify("", input_from_json(EXAMPLES))
+    assert raised.value.code == "INVALID_ARGUMENT"

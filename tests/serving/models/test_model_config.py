@@ -3,7 +3,7 @@ from google.protobuf import text_format
 from tensorflow_serving.config import model_server_config_pb2
 
 from seqattn_tf.serving.errors import ServingError
-from seqattn_tf.serving.models.model_config import VersionPolicy, folder_of_models, listed_models, read_config_file
+from seqattn_tf.serving.models.model_config import VersionPolicy, folder_of_models, list_models, read_config_file
 
 
 def parsed(text):
@@ -15,7 +15,7 @@ def entry(more="", name="a", path="/models/a", platform='model_platform: "tensor
 
 
 def listed(*entries):
-    return listed_models(parsed(f"model_config_list {{ {' '.join(entries)} }}"))
+    return list_models(parsed(f"model_config_list {{ {' '.join(entries)} }}"))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_configs_that_cannot_be_served(entries, message):
 
 def test_a_custom_config_is_refused():
     with pytest.raises(ServingError, match="only legal to transition from one ModelConfigList to another"):
-        listed_models(parsed("custom_model_config {}"))
+        list_models(parsed("custom_model_config {}"))
 
 
 def test_a_config_file(tmp_path):
@@ -74,7 +74,7 @@ def test_a_config_file(tmp_path):
     with pytest.raises(ValueError, match="model_config_file: expected a file with ModelServerConfig in text form"):
         read_config_file(path)
     path.write_text("# two models\nmodel_config_list { " + entry() + entry(name="b") + " }")
-    assert sorted(listed_models(read_config_file(path))) == ["a", "b"]
+    assert sorted(list_models(read_config_file(path))) == ["a", "b"]
     path.write_text("model_config_list { what: 1 }")
     with pytest.raises(ValueError, match=r"1:21 .*what"):
         read_config_file(path)

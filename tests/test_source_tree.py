@@ -1,4 +1,4 @@
-"""The house rules of the source tree: which room may import which, what loads when, what no file may hold."""
+"""The rules of the source tree: which package may import which, what loads when, what no file may hold."""
 
 import ast
 import re
@@ -12,9 +12,12 @@ import pytest
 import seqattn_tf
 
 ROOT = Path(__file__).resolve().parent.parent
-HOMES = {"seqattn_tf": "seqattn_tf", **{room: f"seqattn_tf.{room}" for room in ("training", "export", "serving")}}
+HOMES = {
+    "seqattn_tf": "seqattn_tf",
+    **{package: f"seqattn_tf.{package}" for package in ("training", "export", "serving")},
+}
 
-# Imports go down only: a room sees itself and the layers before its own, never a sibling.
+# Imports go down only: a package sees itself and the layers before its own, never a sibling.
 LAYERS = [
     ["seqattn_tf"],  # the package's own __init__: version and lazy names
     ["answer", "aside", "layer", "masking", "named", "replay", "rows", "scan", "values"],
@@ -34,7 +37,7 @@ LAYERS = [
     ["cli"],
     ["__main__"],
 ]
-LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
+LEVEL = {package: level for level, packages in enumerate(LAYERS) for package in packages}
 FORBIDDEN = {
     "serving": {"training"},  # a model directory carries all it needs
     "explain": {"tensorflow", "keras", "tensorflow_text"},  # draws arrays and tokens
@@ -51,7 +54,7 @@ def module_name(path: Path) -> str:
 def imported(tree: ast.Module, module: str) -> Iterator[tuple[int, str]]:
     """Line and dotted name of everything a module imports, relative and written-out dynamic imports resolved.
 
-    `from a import b` gives `a.b`: whether b is a module or a name in one, its room is the same.
+    `from a import b` gives `a.b`: whether b is a module or a name in one, its package is the same.
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -60,15 +63,15 @@ def imported(tree: ast.Module, module: str) -> Iterator[tuple[int, str]]:
             parents = module.split(".")[: -node.level] if node.level else []
             yield from ((node.lineno, ".".join([*parents, *filter(None, [node.module]), a.name])) for a in node.names)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "seqattn_tf":
-            yield node.lineno, f"seqattn_tf.{node.attr}"  # loads the room as an import would
+            yield node.lineno, f"seqattn_tf.{node.attr}"  # loads the package as an import would
         elif isinstance(node, ast.Call) and "import" in ast.unparse(node.func) and node.args:
             name = node.args[0]
             if isinstance(name, ast.Constant) and isinstance(name.value, str) and not name.value.startswith("."):
                 yield node.lineno, name.value
 
 
-def room_of(name: str) -> str:
-    """The room a dotted name of ours lives in, or the top name of a stranger."""
+def package_of(name: str) -> str:
+    """The package a dotted name of ours lives in, or the top name of a stranger."""
     top, _, rest = name.partition(".")
     first = rest.partition(".")[0]
     if top != "seqattn_tf" or (first.startswith("__") and first != "__main__"):
@@ -79,19 +82,19 @@ def room_of(name: str) -> str:
 def violations(path: Path, source: str) -> list[str]:
     """What the file at `path` (relative to the root) imports against the rules."""
     module = module_name(path)
-    room = room_of(module)
-    if room not in LEVEL:
-        return [f"{path}: room {room!r} stands in no layer of tests/test_house.py"]
+    package = package_of(module)
+    if package not in LEVEL:
+        return [f"{path}: package {package!r} stands in no layer of tests/test_source_tree.py"]
     found = []
     for line, name in imported(ast.parse(source), module):
-        other = room_of(name)
+        other = package_of(name)
         ours = name.partition(".")[0] == "seqattn_tf"
         if not ours and other in HOMES:
             found.append(f"{path}:{line}: imports {name!r}; installed it is seqattn_tf.{other}")
-        elif other in FORBIDDEN.get(room, ()):
-            found.append(f"{path}:{line}: {room} must not import {name!r}")
-        elif ours and other != room and LEVEL.get(other, len(LAYERS)) >= LEVEL[room]:
-            found.append(f"{path}:{line}: {room} imports {name!r}, which is not below it")
+        elif other in FORBIDDEN.get(package, ()):
+            found.append(f"{path}:{line}: {package} must not import {name!r}")
+        elif ours and other != package and LEVEL.get(other, len(LAYERS)) >= LEVEL[package]:
+            found.append(f"{path}:{line}: {package} imports {name!r}, which is not below it")
     return found
 
 
@@ -104,15 +107,15 @@ def test_imports_go_down_only():
 
 def test_rooms_of_the_server_import_down_only():
     floors = (("errors", "text_protos", "config"), ("models",), ("api",), ("front", "client"), ("warmup", "launcher"))
-    floor = {room: level for level, rooms in enumerate(floors) for room in rooms} | {"server": len(floors)}
+    floor = {package: level for level, packages in enumerate(floors) for package in packages} | {"server": len(floors)}
     paths = [path.relative_to(ROOT) for path in sorted((ROOT / "serving").rglob("*.py"))]
     found = []
     for path in paths:
-        room = path.with_suffix("").parts[1]
+        package = path.with_suffix("").parts[1]
         for line, name in imported(ast.parse((ROOT / path).read_text(encoding="utf-8")), module_name(path)):
             other = name.split(".")[2:3] if name.startswith("seqattn_tf.serving.") else []
-            if other and other[0] in floor and other[0] != room and floor[other[0]] >= floor.get(room, -1):
-                found.append(f"{path}:{line}: {room} imports {name!r}, which is not below it")
+            if other and other[0] in floor and other[0] != package and floor[other[0]] >= floor.get(package, -1):
+                found.append(f"{path}:{line}: {package} imports {name!r}, which is not below it")
     assert paths
     assert not found, "\n".join(found)
 

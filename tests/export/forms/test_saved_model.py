@@ -1,0 +1,27 @@
+import pytest
+import tensorflow as tf
+from support import systems
+
+from seqattn_tf.export.forms import SavedModel
+from seqattn_tf.models import ReaderNetwork
+from seqattn_tf.text import SymbolRules
+
+LETTERS = SymbolRules(tuple("abc"))
+
+
+def test_a_model_that_calls_python_is_not_written(tmp_path, monkeypatch):
+    network = ReaderNetwork(LETTERS.size, outputs=2, units=4, embedding=4)
+    model = systems.reader(network, LETTERS, ("yes", "no"))
+    told = SavedModel().write(model, tmp_path / "plain", {})
+    assert "MatMul" in told["ops"]
+    assert told["signatures"]["serving_default"]["inputs"] == {"text": {"dtype": "string", "shape": [None]}}
+    infer = model.infer
+
+    def through_python(tensors):
+        found = infer(tensors)
+        scores = tf.numpy_function(lambda scores: scores, [found["scores"]], tf.float32)
+        return {**found, "scores": tf.ensure_shape(scores, found["scores"].shape)}
+
+    monkeypatch.setattr(model, "infer", through_python)
+    with pytest.raises(ValueError, match=r"expected ops that TensorFlow Serving links\. Received: \['PyFunc'\]"):
+        SavedModel().write(model, tmp_path / "python", {})

@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+
+from seqattn_tf.named import Named, arguments_of, check_count
+
+
+class Colour(Named):
+    registry = {}
+
+    def __init__(self, shade=0):
+        self.shade = shade
+
+
+class Red(Colour):
+    name_in_registry = "red"
+
+
+class Pale(Red):
+    """Has no name of its own."""
+
+
+def test_members_are_found_by_their_names():
+    assert Colour.registry == {"red": Red}
+    made = Colour.get("red", shade=3)
+    assert (type(made), made.shade) == (Red, 3)
+    assert Colour.member("red") is Red
+    pale = Pale(5)
+    assert Colour.get(pale, shade=3) is pale
+    assert pale.shade == 5
+
+
+def test_another_name_is_refused_with_those_there_are():
+    for wrong in ("blue", None, 3):
+        with pytest.raises(ValueError, match=r"colour: expected one of \['red'\] or a Colour\. Received: "):
+            Colour.get(wrong)
+
+
+def test_a_count_is_a_positive_integer():
+    assert [check_count("units", value) for value in (1, 8, np.int64(3))] == [1, 8, 3]
+    assert type(check_count("units", np.int64(3))) is int
+    for wrong in (0, -1, 1.0, True, "3", None):
+        with pytest.raises(ValueError, match="units: expected a positive integer"):
+            check_count("units", wrong)
+
+
+def test_settings_give_the_optional_arguments_that_they_have():
+    class Settings:
+        size, units, rate = 3, 8, 0.1
+
+    def network(size, units=4, *, depth=1, rate=0.0):
+        """Takes its size from elsewhere."""
+
+    assert arguments_of(network, Settings) == {"units": 8, "rate": 0.1}

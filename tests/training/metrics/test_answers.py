@@ -1,0 +1,23 @@
+import pytest
+
+from seqattn_tf.training.metrics.answers import pair_up
+
+
+def test_answers_meet_their_references_in_the_order_of_these():
+    answers = {"b": "B", "c": "C", "a": "A"}
+    assert pair_up(answers, {"a": ["A", "AH"], "b": ("B",)}) == [("A", ["A", "AH"]), ("B", ("B",))]
+
+
+@pytest.mark.parametrize(
+    ("references", "message"),
+    [
+        ({}, "references: expected at least one"),
+        ({"a": ["A"], "b": ["B"]}, "answers: expected one for every source. Received: none for 'b'"),
+        ({"a": "A"}, "references: expected a list of texts for 'a'. Received: 'A'"),
+        ({"a": []}, "references: expected a list of texts for 'a'"),
+    ],
+)
+def test_what_cannot_be_paired_is_refused(references, message):
+    with pytest.raises(ValueError) as raised:  # noqa: PT011
+        pair_up({"a": "A"}, references)
+    assert str(raised.value).startswith(message)

@@ -1,0 +1,35 @@
+"""What a network is trained with."""
+
+import types
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from seqattn_tf.training.run import compile_network
+from seqattn_tf.training.tasks import Settings
+
+
+def compiled(**settings):
+    network = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False, kernel_initializer="zeros")])
+    settings = Settings(epochs=4, learning_rate=0.1, warmup_steps=10, **settings)
+    model = types.SimpleNamespace(network=network)
+    compile_network(types.SimpleNamespace(settings=settings, steps=10, model=model, loss="mse"))
+    return network
+
+
+def test_gradients_are_clipped_to_the_norm_that_the_settings_say():
+    optimizer = compiled(clip_norm=0.5).optimizer
+    assert optimizer.global_clipnorm == 0.5
+    [clipped] = optimizer._clip_gradients([tf.constant([3.0, 4.0])])
+    np.testing.assert_allclose(clipped, [0.3, 0.4], rtol=1e-6)
+
+
+def test_the_rate_warms_up_and_then_falls_to_nothing_at_the_last_step():
+    rate = compiled().optimizer._learning_rate
+    assert [float(rate(step)) for step in (0, 5, 10, 25, 40)] == pytest.approx([0.0, 0.05, 0.1, 0.05, 0.0], abs=1e-6)
+
+
+def test_the_network_is_not_compiled_by_xla():
+    assert compiled().jit_compile is False
