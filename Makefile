@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 help:
 	@echo "make demo    train a small model, export it, serve it, ask it, draw what it looked at"
 	@echo "make test    the tests, without the slow ones"
-	@echo "make lint    ruff: rules and formatting"
+	@echo "make lint    ruff and mypy: rules, formatting and types"
 	@echo "make bench   side by side with peers, as ratios"
 	@echo "make docs    the reference of every class, into site/"
 	@echo "make clean   remove .venv, build outputs and caches; never what you trained"
@@ -27,6 +27,10 @@ test: .venv/.installed-dev
 lint: .venv/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@rm -rf build/typed # what is installed: mypy must see the four folders as one package
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python setup.py -q build_py --build-lib build/typed
+	cd build/typed && ../../$(BIN)/mypy -p seqattn_tf --python-executable ../../$(BIN)/python \
+		--config-file ../../pyproject.toml --cache-dir ../mypy
 
 bench: .venv/.installed-bench
 	$(BIN)/python -m benchmarks

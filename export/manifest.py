@@ -30,6 +30,7 @@ def describe(model: Model, record: dict[str, Any]) -> dict[str, Any]:
         "target": model.target.name_in_registry,
         "looks": dict(model.looks),
         "parts": dict(model.parts),
+        "ranked_by": model.ranked_by,
         "examples": record.get("examples", []),
         "record": without_examples(record),
         "made": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
@@ -38,8 +39,8 @@ def describe(model: Model, record: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_examples(record: dict[str, Any]) -> dict[str, Any]:
-    """A record without what a manifest says elsewhere."""
-    return {name: value for name, value in record.items() if name not in ("summary", "examples")}
+    """A record without what a manifest says elsewhere, and without the place of the data on somebody's machine."""
+    return {name: value for name, value in record.items() if name not in ("summary", "examples", "given")}
 
 
 def write(folder: Path, manifest: Mapping[str, Any]) -> None:

@@ -8,6 +8,7 @@
 """
 
 import importlib
+from typing import Any
 
 __version__ = "0.1.0"
 
@@ -70,7 +71,7 @@ _NAMES = {  # name: the package it lives in
 }
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _NAMES:

@@ -8,10 +8,13 @@ import json
 import math
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+
+from seqattn_tf import __version__, plugins
 
 VALUES = "a value; NAME=VALUE for one of several inputs; @FILE for what a file holds, @@ for an @"
 
@@ -19,56 +22,98 @@ VALUES = "a value; NAME=VALUE for one of several inputs; @FILE for what a file h
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; bad input ends with a message and status 2, a server's refusal with status 1."""
     from seqattn_tf.serving.config import expand_flags
-
-    options = _parser().parse_args(expand_flags(sys.argv[1:] if arguments is None else arguments))
-    if not (getattr(options, "url", None) or "").startswith(("http://", "https://")):  # REST needs no TensorFlow
-        _load_tensorflow_quietly()
     from seqattn_tf.serving.errors import ServingError
 
-    try:
-        return options.run(options) or 0
-    except (ValueError, FloatingPointError, OSError) as error:
-        print(f"seqattn {options.command}: {error}", file=sys.stderr)
-        return 2
-    except ServingError as error:
-        print(f"seqattn {options.command}: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print(f"seqattn {options.command}: stopped", file=sys.stderr)
-        return 130
+    options = _parser().parse_args(expand_flags(sys.argv[1:] if arguments is None else arguments))
+
+    def say(message: object) -> None:
+        print(f"seqattn {options.command}: {message}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        _show_plainly(say)
+        try:
+            if not (getattr(options, "url", None) or "").startswith(
+                ("http://", "https://")
+            ):  # REST needs no TensorFlow
+                _load_tensorflow_quietly()
+            for name in getattr(options, "plugin", []):
+                plugins.load(name)
+            return options.run(options) or 0
+        except (ValueError, FloatingPointError, OSError) as error:
+            say(error)
+            return 2
+        except ServingError as error:
+            say(error)
+            return 1
+        except KeyboardInterrupt as stop:
+            say(": ".join(["stopped", *map(str, stop.args)]))
+            return 130
+
+
+def _show_plainly(say: Callable[[object], None]) -> None:
+    """What users are warned of goes by itself, without the Python file and line that noticed it."""
+    usual = warnings.showwarning
+
+    def show(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, UserWarning):
+            say(message)
+        else:
+            usual(message, category, *where, **more)
+
+    warnings.showwarning = show
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="seqattn", description="Recurrent models with attention you can look at.")
+    parser.add_argument("--version", action="version", version=f"seqattn {__version__}")
+    foreign = argparse.ArgumentParser(add_help=False)
+    foreign.add_argument(
+        "--plugin",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="import a module or a Python file first, whose cells, scores, recipes, ... are then found by name",
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    def command(name: str, run: Any, text: str) -> argparse.ArgumentParser:
-        made = commands.add_parser(name, help=text, description=text)
+    def command(name: str, run: Any, text: str, **how: Any) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=text, description=text, **how)
         made.set_defaults(run=run)
         return made
 
     demo = command("demo", _demo, "train a small model, export, serve, ask it, and draw what it looked at")
     demo.add_argument("--folder", type=Path, default=Path("demo"), help="where everything goes")
 
-    train = command("train", _train, "train a recipe")
-    train.add_argument("recipe")
-    train.add_argument("--data", help="a folder with the data, or tfds:NAME; the recipe's own otherwise")
-    train.add_argument("--run", dest="folder", type=Path, help="where the run goes; runs/RECIPE otherwise")
-    train.add_argument("--preset", choices=("full", "small"), default="full")
-    train.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting")
+    command("recipes", _recipes, "list what can be trained", parents=[foreign])
 
-    evaluate = command("evaluate", _evaluate, "print how good models are on their data, and draw it by groups")
+    train = command("train", _train, "train a recipe", parents=[foreign], add_help=False)
+    train.add_argument("recipe", nargs="?", metavar="RECIPE", help="see `seqattn recipes`; or a Python file with one")
+    train.add_argument(
+        "-h", "--help", action="store_true", help="show this, and the settings of RECIPE where one is given"
+    )
+    train.add_argument("--data", help="a .csv, .tsv or .jsonl file, a folder, or tfds:NAME; the recipe's own otherwise")
+    train.add_argument("--run", dest="folder", type=Path, help="where the run goes; runs/RECIPE otherwise")
+    train.add_argument("--preset", choices=("full", "small"), default="full", help="small: minutes on two cores")
+    train.add_argument("--metric", help="what answers are measured by; short for --set metric=...")
+    train.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting")
+    train.set_defaults(print_help=train.print_help)
+
+    evaluate = command(
+        "evaluate", _evaluate, "print how good models are on their data, and draw it by groups", parents=[foreign]
+    )
     evaluate.add_argument("models", nargs="+", metavar="MODEL", help="the folder of a run, or a preset")
-    evaluate.add_argument("--data", help="as of train")
+    evaluate.add_argument("--data", help="where the data are, if not where they were in training")
     evaluate.add_argument("-o", "--output", type=Path, default=Path("evaluation.png"), help="png, svg or pdf")
     evaluate.add_argument("--split", choices=("train", "dev", "test"), default="test")
 
-    explain = command("explain", _explain, "draw what a model looked at")
+    explain = command("explain", _explain, "draw what a model looked at", parents=[foreign])
     explain.add_argument("model", help="the folder of a run, or a preset")
     explain.add_argument("values", nargs="+", metavar="VALUE", help=VALUES)
     explain.add_argument("-o", "--output", type=Path, default=Path("alignment.png"), help="png, svg or pdf")
 
-    export = command("export", _export, "write SavedModel and LiteRT, verified against the Keras model")
+    export = command(
+        "export", _export, "write SavedModel and LiteRT, verified against the Keras model", parents=[foreign]
+    )
     export.add_argument("model", nargs="?", help="the folder of a run, or a preset")
     export.add_argument("target", type=Path, nargs="?", help="models/NAME, which gets its next version")
     export.add_argument(
@@ -87,11 +132,12 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--version", action="store_true", help="print the versions of server and TensorFlow, and end")
     add_flags(serve)
 
-    query = command("query", _query, "ask a model")
+    query = command("query", _query, "ask a model", parents=[foreign])
     query.add_argument("model", help="a preset or the folder of a run; with --url, the name on the server")
     query.add_argument("values", nargs="+", metavar="VALUE", help=VALUES)
     query.add_argument("--url", help="http://HOST:PORT or grpc://HOST:PORT; in this process otherwise")
     query.add_argument("--json", action="store_true", help="print everything, attention included")
+    query.add_argument("--nbest", action="store_true", help="print the other answers as well, best first")
     return parser
 
 
@@ -116,15 +162,46 @@ def _demo(options: argparse.Namespace) -> None:
     demo(options.folder)
 
 
+def _recipes(options: argparse.Namespace) -> None:
+    from seqattn_tf.training import recipes
+
+    known = recipes.names()
+    width = max(map(len, known))
+    for name in known:
+        print(f"{name:<{width}}  {recipes.get(name).summary}")
+    print("seqattn train RECIPE --help lists the settings of one", file=sys.stderr)
+
+
 def _train(options: argparse.Namespace) -> None:
     from seqattn_tf.training import recipes, run
 
+    if options.recipe is None:
+        if not options.help:
+            raise ValueError(f"recipe: expected one of {recipes.names()}, or a Python file. Received: none")
+        return options.print_help()
     recipe = recipes.get(options.recipe)
-    settings = (recipe.small if options.preset == "small" else recipe.settings).with_assignments(options.set)
+    settings = recipe.small if options.preset == "small" else recipe.settings
+    if options.help:
+        options.print_help()
+        return _print_settings(recipe.name, settings)
+    chosen = [f"metric={options.metric}"] if options.metric else []
     folder = options.folder or Path("runs") / recipe.name
-    run.train(recipe, settings, folder, options.data)
-    data = f" --data {options.data}" if options.data else ""
-    print(f"the best model is in {folder}; seqattn evaluate {folder}{data}")
+    try:
+        run.train(recipe, settings.with_assignments([*options.set, *chosen]), folder, options.data)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"the same command goes on after the last whole epoch in {folder}") from None
+    needed = "".join(f" --plugin {file or module}" for module, file in recipe.plugins.items())
+    print(f"the best model is in {folder}; seqattn evaluate {folder}{needed}")
+
+
+def _print_settings(recipe: str, settings: Any) -> None:
+    """What can be set, how it stands, and what it means."""
+    meanings = settings.meanings()
+    shown = {name: f"{name}={getattr(settings, name)}" for name in meanings}
+    width = max(map(len, shown.values()))
+    print(f"\nsettings of {recipe}, changed by --set NAME=VALUE:")
+    for name, text in shown.items():
+        print(f"  {text:<{width}}  {meanings[name]}")
 
 
 def _evaluate(options: argparse.Namespace) -> None:
@@ -218,8 +295,6 @@ def _serve(options: argparse.Namespace) -> None:
 def _print_versions() -> None:
     import tensorflow as tf
 
-    from seqattn_tf import __version__
-
     print(f"seqattn_tf: {__version__}\nTensorFlow Library: {tf.__version__}")
 
 
@@ -232,14 +307,22 @@ def _query(options: argparse.Namespace) -> None:
         with closing(connect(options.url)) as client:
             rows = read_rows(options.values, client.inputs(options.model))
             answers = client.answer(options.model, rows)
+        ranked_by = "what the server's model ranks them by"
     else:
         from seqattn_tf.models.presets import open_model
 
         model = open_model(options.model)
         rows = read_rows(options.values, list(model.inputs))
         answers = model.answer(rows)
+        ranked_by = model.ranked_by
+    if options.nbest:
+        print(f"ranked by {ranked_by}; the number is the log-probability", file=sys.stderr)
     for row, answer in zip(rows, answers, strict=True):
-        print(_as_json(answer) if options.json else "\t".join([*map(_shown, row.values()), *_said(answer)]))
+        said = [(answer.text, answer.score), *(answer.alternatives if options.nbest else [])]
+        for text, score in [] if options.json else said:
+            print("\t".join([*map(_shown, row.values()), text, f"{score:.3f}"]))
+        if options.json:
+            print(_as_json(answer))
 
 
 def _shown(value: str | bytes) -> str:
@@ -247,10 +330,6 @@ def _shown(value: str | bytes) -> str:
     if isinstance(value, bytes):
         return f"({len(value)} bytes)"
     return " / ".join(line.strip("\r") for line in value.replace("\t", " ").strip("\n").split("\n"))
-
-
-def _said(answer: Any) -> tuple[str, str]:
-    return answer.text, f"{answer.score:.3f}"
 
 
 def _as_json(answer: Any) -> str:

@@ -101,10 +101,11 @@ class Trajectories(NamedTuple):
     """Where states went: `[steps + 1, starts, units]`."""
 
     states: np.ndarray
+    step: Callable[[np.ndarray], np.ndarray] | None = None  # the map, where it is one of plain numbers
 
     def draw(self, title: str = "") -> Any:
-        """The last of the way, in the plane in which it varies most."""
-        return draw_attractors(self.states, title=title)
+        """Orbits and where they settle; of one unit, a cobweb."""
+        return draw_attractors(self.states, title=title, step=self.step)
 
 
 def iterate(step: Callable[[np.ndarray], np.ndarray], starts: Any, steps: int = 100) -> Trajectories:
@@ -119,7 +120,7 @@ def iterate(step: Callable[[np.ndarray], np.ndarray], starts: Any, steps: int = 
         raise ValueError(f"starts: expected [starts, units]. Received: shape {states[0].shape}")
     for _ in range(steps):
         states.append(np.asarray(step(states[-1])))
-    return Trajectories(np.stack(states))
+    return Trajectories(np.stack(states), step)
 
 
 def attractors(cell: Cell, inputs: Any, starts: int = 64, steps: int = 100, seed: int = 0) -> Trajectories:
@@ -138,4 +139,4 @@ def attractors(cell: Cell, inputs: Any, starts: int = 64, steps: int = 100, seed
     sizes = cell.state_size
     step = tf.function(lambda flat: tf.concat(cell.step(projected, tf.split(flat, sizes, axis=-1)), axis=-1))
     drawn = np.random.default_rng(seed).normal(size=(starts, sum(sizes)))
-    return iterate(lambda state: step(tf.cast(state, cell.compute_dtype)), drawn, steps)
+    return Trajectories(iterate(lambda state: step(tf.cast(state, cell.compute_dtype)), drawn, steps).states)

@@ -7,6 +7,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from seqattn_tf.named import Named
+
 
 def as_tensor(values: Any, dtype: Any) -> Any:
     """A tensor as it is; numbers of any other kind as a tensor of this type.
@@ -22,6 +24,15 @@ def _dense(tensor: Any) -> Any:
     if isinstance(tensor, keras.KerasTensor) and tensor.sparse:
         return keras.KerasTensor(tensor.shape, tensor.dtype, name=tensor.name)
     return tensor
+
+
+class NamedLayer(Named, keras.layers.Layer):
+    """A family of layers found by their names, by Keras as well: a member from outside is saved without a decorator."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "name_in_registry" in cls.__dict__:
+            keras.saving.register_keras_serializable(cls.__module__)(cls)
 
 
 class Masked(keras.layers.Layer):

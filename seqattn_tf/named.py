@@ -1,9 +1,11 @@
-"""What families share: members found by their names, arguments checked. No TensorFlow is needed for it."""
+"""What families share: classes and objects found by their names, arguments checked. Needs no TensorFlow."""
 
 import inspect
 from collections.abc import Callable
 from numbers import Integral
 from typing import Any, ClassVar
+
+from seqattn_tf import plugins
 
 
 def check_count(name: str, value: Any) -> int:
@@ -47,11 +49,46 @@ class Named:
 
     @classmethod
     def member(cls, name: Any) -> Any:
-        """The class of that name."""
-        if name not in cls.registry:
+        """The class of that name; installed plug-ins are asked for one that is not known."""
+        if isinstance(name, str) and name not in cls.registry:
+            plugins.load_installed()
+        if not isinstance(name, str) or name not in cls.registry:
             family, names = cls.__name__, sorted(cls.registry)
-            raise ValueError(f"{family.lower()}: expected one of {names} or a {family}. Received: {name!r}")
+            article = "an" if family[0] in "AEIO" else "a"
+            raise ValueError(f"{family.lower()}: expected one of {names} or {article} {family}. Received: {name!r}")
         return cls.registry[name]
+
+
+class NamedObject:
+    """Objects found by the name that each was made with, once the module that makes them is imported.
+
+    The head of a family sets `made = {}`; an object calls `remember` when it is made.
+
+    >>> class City(NamedObject):
+    ...     made = {}
+    ...     def __init__(self, name):
+    ...         self.name = name
+    ...         self.remember()
+    >>> paris = City("paris")
+    >>> City.get("paris") is paris
+    True
+    """
+
+    made: ClassVar[dict[str, Any]]
+    name: str
+
+    def remember(self) -> None:
+        """Be found by the name from now on."""
+        self.made[self.name] = self
+
+    @classmethod
+    def get(cls, name: str) -> Any:
+        """The object of that name; installed plug-ins are asked for one that is not known."""
+        if name not in cls.made:
+            plugins.load_installed()
+        if name not in cls.made:
+            raise ValueError(f"{cls.__name__.lower()}: expected one of {sorted(cls.made)}. Received: {name!r}")
+        return cls.made[name]
 
 
 def arguments_of(made: Callable[..., Any], settings: Any) -> dict[str, Any]:

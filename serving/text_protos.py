@@ -7,6 +7,7 @@ Each file is described here by its fields, and protobuf's own reader does the re
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format, wrappers_pb2
 from google.protobuf.message import Message
@@ -64,8 +65,8 @@ def _build() -> dict[str, type[Message]]:
 _CLASSES = _build()
 
 
-def read(path: Path, message: str | Message, flag: str) -> Message:
-    """The message in a file.
+def read(path: Path, message: str | Message, flag: str) -> Any:
+    """The message in a file; which fields it has is known only here.
 
     Args:
         path: the file.

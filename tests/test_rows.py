@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from seqattn_tf import rows
-from seqattn_tf.rows import columns
+from seqattn_tf.rows import columns, from_json
 
 PAIR = ("premise", "hypothesis")
 
@@ -74,6 +74,13 @@ def test_what_is_no_row_is_refused_by_name(asked, names, message):
 def test_long_values_are_cut_in_messages():
     with pytest.raises(ValueError, match=r"Received: \[1, 1.{70,80} in row 0$"):
         columns([[1] * 10_000], ["text"])
+
+
+@pytest.mark.parametrize("told", ["/9g", "/9g=\n", "-_g=", "ä"])
+def test_bytes_that_are_no_base64_are_refused(told):
+    assert from_json({"image": {"b64": "/9g="}}) == {"image": b"\xff\xd8"}
+    with pytest.raises(ValueError, match=r"padding|base64|ASCII"):
+        from_json({"image": {"b64": told}})
 
 
 def test_rows_load_nothing_heavy():

@@ -18,6 +18,7 @@ class ProgressBar(keras.callbacks.Callback):
     def __init__(self, steps: int, epochs: int, first_epoch: int = 0) -> None:
         super().__init__()
         self.steps, self.epochs, self.first_epoch = steps, epochs, first_epoch
+        self.bar: tqdm | None = None
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Draw the bar."""
@@ -39,9 +40,10 @@ class ProgressBar(keras.callbacks.Callback):
         figures = "  ".join(f"{name} {value:.4f}" for name, value in (logs or {}).items())
         self.bar.write(f"epoch {epoch + 1}/{self.epochs}  {time.time() - self.began:.0f} s  {figures}")
 
-    def on_train_end(self, logs: Any = None) -> None:
-        """Leave the bar as it stands."""
-        self.bar.close()
+    def close(self) -> None:
+        """Leave the bar as it stands, and the line after it free."""
+        if self.bar is not None:
+            self.bar.close()
 
 
 class Score(keras.callbacks.Callback):

@@ -12,10 +12,11 @@ import tensorflow as tf
 
 from seqattn_tf.models import Model, load
 from seqattn_tf.models.base import read_config
+from seqattn_tf.plugins import advice
 from seqattn_tf.rows import to_json
 from seqattn_tf.training import recipes
 from seqattn_tf.training.callbacks import KeepBest, ProgressBar, Score
-from seqattn_tf.training.data import Splits
+from seqattn_tf.training.data import Splits, files
 from seqattn_tf.training.progress import Progress
 from seqattn_tf.training.recipes import Recipe
 from seqattn_tf.training.tasks import Report, Settings, Training
@@ -47,8 +48,9 @@ def train(recipe: Recipe, settings: Settings, folder: Path, data: str | Path | N
 
     Run again with the same settings, it goes on after a kill and returns at once when nothing is left to do.
     """
-    folder, task = Path(folder), recipe.task
+    folder, task = Path(folder), recipe.task.measured_by(settings.metric)
     splits = open_splits(recipe, settings, data)
+    print(splits.summary)
     _refuse_another_run(folder, settings, splits)
     keras.utils.set_random_seed(settings.seed)
     training = task.open(settings, splits)
@@ -59,10 +61,11 @@ def train(recipe: Recipe, settings: Settings, folder: Path, data: str | Path | N
     quick = task.quick(model)
 
     def save(figures: Mapping[str, float]) -> None:
-        model.save(folder, describe(recipe, training, figures, progress.seconds))
+        model.save(folder, describe(recipe, training, figures, progress.seconds, data))
 
     if not progress.finished(settings.epochs, settings.patience):
-        with _named_faults(training):
+        bar = ProgressBar(training.steps, settings.epochs, progress.epoch)
+        with _named_faults(training), contextlib.closing(bar):
             model.network.fit(
                 training.batches(progress.epoch),
                 epochs=settings.epochs,
@@ -73,7 +76,7 @@ def train(recipe: Recipe, settings: Settings, folder: Path, data: str | Path | N
                     KeepBest(
                         f"dev_{task.monitor}", settings.patience, save, progress, higher_is_better=task.higher_is_better
                     ),
-                    ProgressBar(training.steps, settings.epochs, progress.epoch),
+                    bar,
                 ],
                 shuffle=False,  # the dataset does it
                 verbose=0,
@@ -104,14 +107,22 @@ def _refuse_another_run(folder: Path, settings: Settings, splits: Splits) -> Non
         raise ValueError(f"{folder} holds a run with other settings (held, asked): {other}. Choose another --run")
 
 
-def describe(recipe: Recipe, training: Training, figures: Mapping[str, float], seconds: float) -> dict[str, Any]:
+def describe(
+    recipe: Recipe,
+    training: Training,
+    figures: Mapping[str, float],
+    seconds: float,
+    data: str | Path | None = None,
+) -> dict[str, Any]:
     """The record of a trained model: what it is, from which data, how good, and what it may be asked."""
     splits = training.splits
     return {
         "recipe": recipe.name,
+        "plugins": recipe.plugins,
         "summary": recipe.summary,
         "settings": dataclasses.asdict(training.settings),
         "data": splits.origin,
+        "given": None if data is None else str(data),
         "fingerprint": splits.fingerprint,
         "counts": {part: len(getattr(splits, part)) for part in ("train", "dev", "test")},
         "examples": list(_shown(training)),
@@ -136,15 +147,27 @@ def evaluate(folder: Path, data: str | Path | None = None, split: str = "test") 
     record = read_config(folder)["record"]
     if "recipe" not in record:
         raise ValueError(f"{folder}: expected the record of a recipe in config.json. Received: {record}")
-    recipe = recipes.get(record["recipe"])
+    try:
+        recipe = recipes.get(record["recipe"])
+    except ValueError as error:
+        raise ValueError(f"{folder}, {error}{advice(record.get('plugins', {}))}") from None
     known = {field.name for field in dataclasses.fields(recipe.settings)}
     held = {name: value for name, value in record.get("settings", {}).items() if name in known}
     settings = dataclasses.replace(recipe.settings, **held)
-    splits = open_splits(recipe, settings, data)
+    task = recipe.task.measured_by(settings.metric)
+    splits = open_splits(recipe, settings, _remembered(folder, record) if data is None else data)
     trained_on = f"{record['data']} ({record.get('fingerprint')})"
     given = f"{splits.origin} ({splits.fingerprint})"
     if trained_on != given:  # the test words may be among those the model was trained on
         raise ValueError(f"data: expected what the model was trained on, {trained_on}. Received: {given}; see --data")
     model, examples = load(folder), getattr(splits, split)
-    report = recipe.task.measure(model, examples, splits.notes, quiet=False)
-    return Report({**report.figures, **recipe.task.baselines(model, splits.train, examples)}, report.groups)
+    report = task.measure(model, examples, splits.notes, quiet=False)
+    return Report({**report.figures, **task.baselines(model, splits.train, examples)}, report.groups)
+
+
+def _remembered(folder: Path, record: Mapping[str, Any]) -> str | None:
+    """The data that a run was given."""
+    given = record.get("given")
+    if given is not None and not files.public_name(given) and not Path(given).exists():
+        raise ValueError(f"data: expected {given}, which {folder} was trained on; --data says where it is now")
+    return given

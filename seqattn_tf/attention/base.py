@@ -12,10 +12,9 @@ from typing import Any, ClassVar, NamedTuple
 import keras
 import tensorflow as tf
 
-from seqattn_tf.layer import Composed, as_tensor
+from seqattn_tf.layer import Composed, NamedLayer, as_tensor
 from seqattn_tf.linear import linear
 from seqattn_tf.masking import check_mask, mask_of, masked_values, zero_masked
-from seqattn_tf.named import Named
 from seqattn_tf.replay import product
 from seqattn_tf.scan import scan, to_time_major
 
@@ -35,7 +34,7 @@ class AttentionState(NamedTuple):
     align: tuple = ()
 
 
-class Part(Named, keras.layers.Layer):
+class Part(NamedLayer):
     """What scores and alignments share: both may remember something from query to query."""
 
     def initial_state(self, mask: tf.Tensor, dtype: tf.DType) -> tuple:
@@ -117,7 +116,7 @@ def at_least_single(dtype: tf.DType) -> tf.DType:
 
 
 def _takes_units(score: Any) -> bool:
-    kind = Score.registry.get(score) if isinstance(score, str) else None
+    kind = Score.member(score) if isinstance(score, str) else None
     return kind is not None and "units" in inspect.signature(kind).parameters
 
 

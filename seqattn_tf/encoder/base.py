@@ -2,10 +2,9 @@
 
 from typing import Any, ClassVar, NamedTuple
 
-import keras
 import tensorflow as tf
 
-from seqattn_tf.named import Named
+from seqattn_tf.layer import NamedLayer
 
 Tensors = dict[str, tf.Tensor]
 
@@ -18,7 +17,7 @@ class Read(NamedTuple):
     summary: tf.Tensor  # [batch, summary_size]: all in one
 
 
-class Encoder(Named, keras.layers.Layer):
+class Encoder(NamedLayer):
     """Reads one input of a model.
 
     A subclass gives `call`, `places_read`, the two sizes and `arguments`, and `at_places` where there is not one value

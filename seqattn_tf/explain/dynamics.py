@@ -1,15 +1,16 @@
 """Pictures of dynamics: how a gradient's norm changes with the distance in time, and where states settle."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from matplotlib.colors import to_rgba_array
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from seqattn_tf.explain.sheet import COLOURS, INK, QUIET, curve_page
 
 SMALLEST = 1e-12  # what is drawn for a gradient that has vanished
+ORBITS = 6  # trajectories that are drawn as lines
 
 
 def draw_flows(flows: Mapping[str, Any], title: str = "How far the gradient reaches") -> Figure:
@@ -38,34 +39,69 @@ def draw_flows(flows: Mapping[str, Any], title: str = "How far the gradient reac
     return figure
 
 
-def draw_attractors(states: np.ndarray, title: str = "", kept: int = 32) -> Figure:
-    """Draws where trajectories end: the last `kept` states in the plane in which they vary most.
+def draw_attractors(
+    states: np.ndarray, title: str = "", kept: int = 32, step: Callable[[np.ndarray], np.ndarray] | None = None
+) -> Figure:
+    """Draws where trajectories go: orbits in the plane in which their last states vary most, those states as dots.
 
-    One unit is drawn against its own next value instead.
+    One unit is drawn as a cobweb: up to the map, across to the diagonal, again and again.
 
     Args:
         states: [steps, starts, units].
         title: one sentence above the picture.
-        kept: how many of the last steps are shown.
+        kept: how many of the last states are dots: where a trajectory settles.
+        step: the map itself, `[points, 1] -> [points, 1]`, which a cobweb draws as a curve.
 
     >>> figure = draw_attractors(np.random.default_rng(0).normal(size=[40, 3, 5]))
     """
     states = np.asarray(states, "float64")
     if states.ndim != 3 or 0 in states.shape or not np.isfinite(states).all():
         raise ValueError(f"states: expected finite numbers [steps, starts, units]. Received: shape {states.shape}")
-    last = states[-kept:]
     figure, axes = curve_page(title)
     if states.shape[2] == 1:
-        across, up = last[:-1, :, 0], last[1:, :, 0]
-        names = ("x", "the next x")
+        _draw_cobweb(axes, states[:, :, 0], kept, step)
     else:
-        flat = last.reshape(-1, states.shape[2])
-        centred = flat - flat.mean(0)
-        _, _, directions = np.linalg.svd(centred, full_matrices=False)
-        across, up = np.moveaxis((centred @ directions[:2].T).reshape(*last.shape[:2], -1), -1, 0)[:2]
-        names = ("first principal direction", "second principal direction")
-    age = np.repeat(np.linspace(0.15, 1, len(across))[:, None], across.shape[1], axis=1)
-    axes.scatter(across, up, s=14, color=to_rgba_array(COLOURS[0], age.ravel()), linewidths=0)
-    axes.set_xlabel(names[0], color=INK)
-    axes.set_ylabel(names[1], color=INK)
+        _draw_orbits(axes, states, kept)
     return figure
+
+
+def _draw_cobweb(axes: Axes, states: np.ndarray, kept: int, step: Callable[[np.ndarray], np.ndarray] | None) -> None:
+    """The way of the first start, thin before it settles; the settled states of all as dots on the map."""
+    low, high = states.min(), states.max()
+    margin = 0.05 * (high - low or 1.0)
+    ends = [low - margin, high + margin]
+    axes.plot(ends, ends, color=QUIET, linewidth=1, linestyle=(0, (2, 3)), label="the next x = x")
+    if step is not None:
+        points = np.linspace(*ends, 300)
+        axes.plot(points, np.asarray(step(points[:, None]))[:, 0], color=INK, linewidth=1.4, label="the map")
+    way = np.repeat(states[:, 0], 2)  # x0 x0 x1 x1 ...: up to the map, across to the diagonal
+    across, up = way[:-1], np.concatenate([way[:1], way[2:]])
+    settled = max(len(across) - 2 * kept, 0)
+    first = slice(0, min(settled, 2 * kept) + 1)
+    axes.plot(across[first], up[first], color=COLOURS[0], linewidth=0.7, alpha=0.45, label="the way there")
+    axes.plot(across[settled:], up[settled:], color=COLOURS[1], linewidth=1.4, label="where it settles")
+    last = states[-kept - 1 :]
+    axes.plot(last[:-1].ravel(), last[1:].ravel(), "o", color=COLOURS[1], markersize=4)
+    axes.plot(states[0, 0], states[0, 0], "o", color=COLOURS[0], markersize=5, fillstyle="none")
+    axes.set_xlim(*ends)
+    axes.set_xlabel("x", color=INK)
+    axes.set_ylabel("the next x", color=INK)
+    axes.legend(frameon=False, labelcolor=INK)
+
+
+def _draw_orbits(axes: Axes, states: np.ndarray, kept: int) -> None:
+    """A thin line for each of a few starts, a circle where it begins, dots where all settle."""
+    last = states[-kept:].reshape(-1, states.shape[2])
+    centre = last.mean(0)
+    _, _, directions = np.linalg.svd(last - centre, full_matrices=False)
+    plane = np.zeros([2, states.shape[2]])
+    plane[: len(directions[:2])] = directions[:2]
+    seen = (states - centre) @ plane.T  # [steps, starts, 2]
+    for number in range(min(states.shape[1], ORBITS)):
+        colour = COLOURS[number % len(COLOURS)]
+        axes.plot(*seen[:, number].T, color=colour, linewidth=0.7, alpha=0.6)
+        axes.plot(*seen[0, number], "o", color=colour, markersize=5, fillstyle="none")
+    axes.plot(*seen[-kept:].reshape(-1, 2).T, "o", color=INK, markersize=3, linestyle="none", label="where all settle")
+    axes.set_xlabel("first principal direction", color=INK)
+    axes.set_ylabel("second principal direction", color=INK)
+    axes.legend(frameon=False, labelcolor=INK)

@@ -4,6 +4,7 @@ import textwrap
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 from matplotlib import font_manager
 from matplotlib.axes import Axes
@@ -23,6 +24,7 @@ COLOURS = ("#14498a", "#c0532b", "#3a8f5c", "#8a5fa8", "#b08a1e", "#4f6d7a")
 MARGIN = 0.2
 TITLE_SIZE, TITLE_LINE = 12, 0.22
 LONGEST_LABEL = 24  # characters
+LONGEST_TITLE = 160  # characters
 WORD_MARK = "\u2581"  # stands for the space before a word
 
 # DejaVu Sans comes with matplotlib; the others show other scripts where they are installed.
@@ -46,7 +48,7 @@ VISIBLE = {"\n": "↵", "\t": "⇥"}
 # text: symbols are data, never markup
 
 
-def text_style(size: float, colour: str = INK, **style) -> dict:
+def text_style(size: float, colour: str = INK, **style: Any) -> dict[str, Any]:
     """Arguments of a matplotlib text."""
     return {"fontsize": size, "color": colour, "family": _families(), "parse_math": False, "usetex": False, **style}
 
@@ -92,7 +94,11 @@ def title_lines(title: str | None, width: float) -> list[str]:
     if not title:
         return []
     fit = int(width * 72 / (TITLE_SIZE * 0.62))  # characters: 0.62 em is a wide average of DejaVu Sans
-    return textwrap.wrap(make_legible(title, 160), max(fit, 16))
+    shown = make_legible(title, len(title) * len("<10FFFF>"))
+    if len(shown) > LONGEST_TITLE:
+        whole, space, _ = shown[:LONGEST_TITLE].rpartition(" ")  # no symbol is cut in two, unless it is all there is
+        shown = (whole if space else make_legible(title, LONGEST_TITLE - 2).removesuffix("…")) + " …"
+    return textwrap.wrap(shown, max(fit, 16), break_on_hyphens=False)
 
 
 # pages

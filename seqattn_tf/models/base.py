@@ -19,6 +19,7 @@ from seqattn_tf.assets import load_assets, save_assets
 from seqattn_tf.explain import draw_answer
 from seqattn_tf.fields.base import Field, read_row
 from seqattn_tf.named import Named
+from seqattn_tf.plugins import advice, load_installed, needed_by
 from seqattn_tf.rows import columns
 from seqattn_tf.scan import where_rows
 from seqattn_tf.targets import Target
@@ -69,6 +70,11 @@ class Model(Named, tf.Module):
     def looks(self) -> Mapping[str, str | Sequence[str]]:
         """What looks where."""
         return {}
+
+    @property
+    def ranked_by(self) -> str:
+        """What orders the answer and its alternatives."""
+        return "log-probability"
 
     def infer(self, tensors: Tensors) -> Tensors:
         """The tensors of all inputs, by `INPUT_PART`, to what the target says and the `LOOK_attention` of each look.
@@ -186,6 +192,11 @@ class Model(Named, tf.Module):
         """The same network with other settings."""
         return type(self)(self.network, self.inputs, self.target, **{**self.settings, **settings})
 
+    @property
+    def plugins(self) -> dict[str, str]:
+        """The modules from outside the package that it is made of, with the names of their files."""
+        return needed_by([self, *self.inputs.values(), self.target, *self.network._flatten_layers()])
+
     def save(self, folder: str | os.PathLike[str], record: dict[str, Any] | None = None, compact: bool = False) -> None:
         """Write the model, with a `record` of where it comes from.
 
@@ -195,7 +206,12 @@ class Model(Named, tf.Module):
         folder = Path(folder)
         (folder / "assets").mkdir(parents=True, exist_ok=True)
         save_assets(folder / "assets", self.inputs, self.target)
-        config = {"system": self.name_in_registry, "settings": self.settings, "record": record or {}}
+        config = {
+            "system": self.name_in_registry,
+            "settings": self.settings,
+            "plugins": self.plugins,
+            "record": record or {},
+        }
         if compact:
             config["network"] = keras.saving.serialize_keras_object(self.network)
             with write_aside(folder / COMPACT) as aside:
@@ -230,12 +246,14 @@ def read_config(folder: str | os.PathLike[str]) -> dict[str, Any]:
         config = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{path}: expected JSON. Received: {error}") from None
-    system = config.get("system") if isinstance(config, dict) else None
-    if system not in Model.registry:
-        raise ValueError(f"{path}: expected a system among {sorted(Model.registry)}. Received: {system!r}")
-    if not isinstance(config.get("settings"), dict):
-        raise ValueError(f"{path}: expected the settings of the system. Received: none")
-    return {"record": {}, **config}
+    if not isinstance(config, dict) or not isinstance(config.get("settings"), dict):
+        raise ValueError(f"{path}: expected the settings of a system. Received: none")
+    config = {"record": {}, "plugins": {}, **config}
+    try:
+        Model.member(config.get("system"))
+    except ValueError as error:
+        raise ValueError(f"{path}, {error}{advice(config['plugins'])}") from None
+    return config
 
 
 def load(folder: str | os.PathLike[str]) -> Model:
@@ -246,11 +264,18 @@ def load(folder: str | os.PathLike[str]) -> Model:
     """
     folder = Path(folder)
     config = read_config(folder)
+    if advice(config["plugins"]):
+        load_installed()
+    missing = advice(config["plugins"])
     try:
         network = _unpack(folder, config["network"]) if "network" in config else _load_keras(folder)
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{folder}: expected whole weights. Received: {error}") from None
-    inputs, target = load_assets(folder / "assets")
+    except (OSError, ValueError, TypeError, KeyError, zipfile.BadZipFile) as error:
+        why = str(error).partition(". Make sure custom")[0].rpartition("Exception encountered: ")[2]  # Keras says more
+        raise ValueError(f"{folder}: expected a whole network. Received: {why}{missing}") from None
+    try:
+        inputs, target = load_assets(folder / "assets")
+    except ValueError as error:
+        raise ValueError(f"{error}{missing}") from None
     try:
         return Model.member(config["system"])(network, inputs, target, **config["settings"])
     except TypeError as error:

@@ -81,6 +81,12 @@ class Seq2Seq(Model):
         encoder = self.network.encoder
         return {encoder.reads: TOKENS} if encoder.looked_at else {}
 
+    @property
+    def ranked_by(self) -> str:
+        """What orders the answers of a beam."""
+        penalty = f", longer answers preferred by a length penalty of {self.length_penalty:g}"
+        return super().ranked_by + (penalty if self.length_penalty else "")
+
     def longest_answer(self, read: Any) -> Any:
         """How many symbols an answer may have at most for so many places that were read, one number or a tensor."""
         return self.max_length_ratio * read + MARGIN if self.max_length_ratio else self.target.limit + 0 * read

@@ -95,7 +95,7 @@ class GrpcClient(Client):
         try:
             return method(request, timeout=timeout, metadata=self._headers)
         except grpc.RpcError as error:
-            code, details = error.code().name, error.details()
+            code, details = error.code().name, error.details() or ""
             if code in ("UNAVAILABLE", "CANCELLED"):  # we cancel nothing: a server that stops does
                 code = "UNAVAILABLE"
                 details = f"expected a model server at grpc://{self.address}. Received: {details!r}"

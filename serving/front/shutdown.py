@@ -27,4 +27,4 @@ def _turn_away(_: Any, context: grpc.ServicerContext) -> None:
     context.abort(grpc.StatusCode.UNAVAILABLE, "the server is shutting down")
 
 
-_TURNED_AWAY = grpc.unary_unary_rpc_method_handler(_turn_away)
+_TURNED_AWAY: grpc.RpcMethodHandler = grpc.unary_unary_rpc_method_handler(_turn_away)

@@ -64,6 +64,18 @@ def test_what_one_step_sees_of_a_summary():
         np.testing.assert_allclose(read.values[:, 0], encoder(tensors).summary, atol=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["bidirectional", "hierarchical"])
+def test_values_and_embeddings_are_dropped_in_training_alone(kind):
+    more = {"mark": MARK, "line_length": 4} if kind == "hierarchical" else {}
+    encoder = Encoder.get(kind, vocabulary=10, units=50, embedding=4, dropout=0.5, **more)
+    tensors = {"text_ids": tf.constant([[3, 4, 5, 6]] * 4)}
+    plain, trained = encoder(tensors), encoder(tensors, training=True)
+    read = plain.mask.numpy()
+    assert (plain.values.numpy()[read] != 0).mean() > 0.99
+    assert 0.3 < (trained.values.numpy()[read] == 0).mean() < 0.7
+    assert np.abs(trained.summary - plain.summary).max() > 1e-3
+
+
 def test_turns_are_folded_and_weights_find_their_way_back():
     turns = fold(tf.constant(SOURCE), MARK, turns=2)
     assert turns.ids.numpy().tolist() == [[[3, 4], [5, 6]], [[0, 0], [7, 0]], [[0, 0], [0, 0]]]
@@ -74,6 +86,14 @@ def test_turns_are_folded_and_weights_find_their_way_back():
     assert cut.ids.numpy().tolist() == [[[5]], [[7]], [[0]]]
     assert fold(tf.zeros([0, 4], tf.int32), MARK, turns=2).ids.shape == (0, 2, 1)
     assert fold(tf.zeros([2, 0], tf.int32), MARK, turns=2).ids.shape == (2, 2, 1)
+
+
+def test_what_a_long_turn_has_too_many_is_left_out_and_not_read_in_the_next():
+    ids = tf.constant([[3, 4, 5, MARK, 6, 7]])
+    turns = fold(ids, MARK, turns=2, symbols=2)
+    assert turns.ids.numpy().tolist() == [[[3, 4], [6, 7]]]
+    weights = tf.constant([[[0.1, 0.2, 0.3, 0.4]]])
+    np.testing.assert_allclose(unfold(weights, turns.places)[0, 0], [0.1, 0.2, 0, 0, 0.3, 0.4])
 
 
 def test_lines_are_read_one_by_one():

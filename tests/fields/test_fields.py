@@ -10,7 +10,7 @@ from PIL import Image as Pillow
 from support.strangers import Date
 
 from seqattn_tf.fields import Field, Image, Lines, Text
-from seqattn_tf.fields.base import load_fields, save_fields
+from seqattn_tf.fields.base import load_fields, read_row, save_fields
 from seqattn_tf.fields.image import shares
 from seqattn_tf.text import SymbolRules, Texts
 from seqattn_tf.training.data.stored import Stored
@@ -159,6 +159,18 @@ def test_a_large_picture_is_refused_before_it_is_decoded():
         read(Image(4, 4), [bytes(wide)])
 
 
+def test_a_bmp_from_the_top_down_is_a_picture_like_another():
+    """Its header has a height below zero."""
+    data = bytearray(picture("RGB", "BMP"))
+    data[22:26] = (-37).to_bytes(4, "little", signed=True)
+    field = Image(6, 5)
+    np.testing.assert_allclose(
+        read(field, [bytes(data)]).tensors["pixels"][0], field.arrays(bytes(data))["pixels"], atol=1e-2
+    )
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"it: expected a picture of at most 100 pixels"):
+        read(Image(6, 5, limit=100), [bytes(data)])
+
+
 def test_shrinking_keeps_the_mean_and_growing_keeps_the_corners():
     assert np.allclose(shares(50, 7).sum(axis=1), 1)
     np.testing.assert_allclose(shares(5, 5), np.eye(5), atol=1e-6)
@@ -228,3 +240,16 @@ def test_wrong_values_and_names():
     with pytest.raises(ValueError, match="height: expected a positive integer"):
         Image(0, 3)
     assert {"text", "lines", "image", "date"} <= Field.registry.keys()
+
+
+def test_what_a_row_is_refused_for_is_said_with_the_name_of_the_input(tmp_path):
+    fields = {"story": Text(WORDS, limit=2), "picture": Image(2, 2)}
+    good = {"story": "the cat", "picture": picture()}
+    assert sorted(read_row(fields, good)) == ["picture_pixels", "story_ids"]
+    for row, words in (
+        ({"story": "the cat sat"}, "^story: expected at most 2 symbols"),
+        ({"picture": b"no picture"}, "^picture: expected a JPEG"),
+        ({"picture": Stored(tmp_path / "nowhere.png")}, "^picture: .*nowhere"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            read_row(fields, {**good, **row})

@@ -265,9 +265,9 @@ def test_masks_of_steps(kind, score):
 def test_masks_of_steps_without_input_feeding_and_in_scheduled_sampling():
     values, holes = tf.constant(random(1, 4, UNITS)), tf.constant([[True, False, True, True]])
     tokens = tf.constant([[1, 4, 3, 2]])
-    for options in ({"input_feeding": False}, {"sampling": 1.0}):
+    for options in ({"input_feeding": False}, {"scheduled_sampling": 1.0}):
         layer = LuongDecoder(GRUCell(UNITS), Attention("coverage", units=3), vocabulary=5, **options)
-        training = "sampling" in options
+        training = "scheduled_sampling" in options
         logits, _ = layer(tokens, values, SUMMARY[:1], tokens_mask=holes, training=training)
         alone, _ = layer(tf.gather(tokens, [0, 2, 3], axis=1), values, SUMMARY[:1], training=training)
         np.testing.assert_allclose(tf.gather(logits, [0, 2, 3], axis=1), alone, atol=1e-5)

@@ -104,7 +104,7 @@ def test_compact_folder_is_smaller_and_near(model, tmp_path):
     stored = (tmp_path / "compact/weights.npz").read_bytes()
     assert len(stored) < (tmp_path / "whole/model.keras").stat().st_size / 2
     (tmp_path / "compact/weights.npz").write_bytes(stored[:500])
-    with pytest.raises(ValueError, match="expected whole weights"):
+    with pytest.raises(ValueError, match="expected a whole network"):
         load(tmp_path / "compact")
 
 
@@ -114,7 +114,7 @@ def test_damaged_folders_are_refused(model, tmp_path):
     model.save(tmp_path / "run")
     whole = (tmp_path / "run/model.keras").read_bytes()
     (tmp_path / "run/model.keras").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ValueError, match="expected whole weights"):
+    with pytest.raises(ValueError, match="expected a whole network"):
         load(tmp_path / "run")
     (tmp_path / "run/config.json").write_text(json.dumps({"system": "oracle"}))
     with pytest.raises(ValueError, match="Received: 'oracle'"):

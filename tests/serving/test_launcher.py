@@ -101,6 +101,11 @@ def test_what_it_does_not_have_is_refused(repository_root):
         TensorFlowServing(ServerConfig(repository_root, **PORTS)).start()
 
 
+def test_one_that_does_not_run_is_told_by_the_check(repository_root):
+    with pytest.raises(ServingError, match="not running"):
+        TensorFlowServing(ServerConfig(repository_root, **PORTS)).check()
+
+
 def test_without_a_binary_it_cannot_be_started(repository_root, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     assert launcher.find() is None

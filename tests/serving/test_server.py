@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -51,6 +52,13 @@ def test_one_model_that_does_not_load_leaves_the_others_served(repository_root):
     with Server(config(repository_root)) as server:
         assert post(server.rest_url, {"instances": ["a"]})[0] == 200
         assert post(server.rest_url, {"instances": ["a"]}, "/v1/models/bad:predict")[0] == 404
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_config_file_that_is_not_there_is_not_followed(repository_root):
+    with Server(config(repository_root, model_config_file_poll_wait_seconds=0.01)) as server:
+        assert post(server.rest_url, {"instances": ["a"]})[0] == 200
+        assert "config-poll" not in [thread.name for thread in threading.enumerate()]
 
 
 @pytest.mark.parametrize("name", ["rest_api_port", "port"])

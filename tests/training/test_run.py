@@ -13,7 +13,7 @@ from seqattn_tf.models import load
 from seqattn_tf.models.base import read_config
 from seqattn_tf.training import recipes, run
 from seqattn_tf.training.data import Splits, from_text
-from seqattn_tf.training.metrics import symbol_and_word_errors
+from seqattn_tf.training.metrics import ERRORS
 from seqattn_tf.training.recipes import Recipe
 from seqattn_tf.training.tasks import PairSettings, PairTask, Settings
 
@@ -42,7 +42,7 @@ RECIPE = Recipe(
     name="pronounce",
     summary="reverse",
     load=language,
-    task=PairTask(metrics=[symbol_and_word_errors], monitor="per"),
+    task=PairTask(metrics=[ERRORS]),
     settings=SETTINGS,
     small=SETTINGS,
 )
@@ -88,7 +88,7 @@ class Counting(PairTask):
 
 
 def test_no_more_than_so_many_examples_are_learned_from_and_recorded(tmp_path, monkeypatch):
-    recipe = dataclasses.replace(RECIPE, task=Counting(metrics=[symbol_and_word_errors], monitor="per"))
+    recipe = dataclasses.replace(RECIPE, task=Counting(metrics=[ERRORS]))
     settings = dataclasses.replace(SETTINGS, max_examples=70, epochs=1)
     training = recipe.task.open(settings, run.open_splits(recipe, settings, None))
     assert (training.rows.tolist(), training.steps) == (list(range(70)), 2)

@@ -8,8 +8,9 @@ fiction, the test split is fiction alone.
 import warnings
 from pathlib import Path
 
-from seqattn_tf.training.data.examples import Example, Splits
-from seqattn_tf.training.data.files import find_text, read_text
+from seqattn_tf.training.data.examples import DataWarning, Example, Splits
+from seqattn_tf.training.data.files import find_text
+from seqattn_tf.training.data.reading import read_text
 
 WANTED = "the Brown corpus in one text, a sentence of word/tag a line,"
 PROPORTIONS = (800, 1000, 1181)
@@ -35,7 +36,8 @@ def load(folder: str | Path | None) -> Splits:
         if text := sentence(line):
             sentences.append(text)
         else:
-            warnings.warn(f"{path.name}, line {number}: expected word/tag. Received: {line[:60]!r}", stacklevel=2)
+            message = f"{path.name}, line {number}: expected word/tag. Received: {line[:60]!r}"
+            warnings.warn(message, DataWarning, stacklevel=2)
     parts: list[list[Example]] = [[], [], []]
     total, before = sum(len(text.split()) for text in sentences), 0
     for text in sentences:

@@ -11,7 +11,16 @@ import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from seqattn_tf.training.data.examples import DEV_SHARE, TEST_SHARE, Example, Splits, from_text, hold_out, hold_out_dev
+from seqattn_tf.training.data.examples import (
+    DEV_SHARE,
+    TEST_SHARE,
+    DataWarning,
+    Example,
+    Splits,
+    from_text,
+    hold_out,
+    hold_out_dev,
+)
 from seqattn_tf.training.data.reading import read_text
 
 _LINE = re.compile(r"^(?P<word>\S+?)(\(\d+\))?\s+(?P<phonemes>[A-Z]+\d?( +[A-Z]+\d?)*)\s*(#.*)?$")
@@ -28,7 +37,8 @@ def parse(lines: Iterable[str], name: str) -> Iterator[Example]:
             continue
         match = _LINE.match(line.rstrip("\n"))
         if match is None:
-            warnings.warn(f"{name}, line {number}: expected WORD PHONEMES. Received: {line[:60]!r}", stacklevel=2)
+            message = f"{name}, line {number}: expected WORD PHONEMES. Received: {line[:60]!r}"
+            warnings.warn(message, DataWarning, stacklevel=2)
             continue
         yield from_text(match["word"].lower(), re.sub(r"\d", "", " ".join(match["phonemes"].split())))
 

@@ -12,6 +12,10 @@ DEV_SHARE, TEST_SHARE = 0.02, 0.10  # of the keys, where nobody has split them
 DEV_LEAST = 50  # examples, where a fifth of all allows it
 
 
+class DataWarning(UserWarning):
+    """Something about the data that a user should know: lines passed over, examples left out, answers cut."""
+
+
 class Example(NamedTuple):
     """What goes in and what should come out."""
 
@@ -88,6 +92,7 @@ class Splits:
     test: Sequence[Example]
     origin: str
     notes: Mapping[str, str] = dataclasses.field(default_factory=dict)  # of what kind a key is, where that is known
+    columns: Mapping[str, str] = dataclasses.field(default_factory=dict)  # of a table, by the input or target they are
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -103,7 +108,14 @@ class Splits:
         """These splits with so many training examples at most, 0 for all; each part as `Examples`."""
         train = self.train[: examples or None]
         parts = (Examples.of(part) for part in (train, self.dev, self.test))
-        return Splits(*parts, self.origin, self.notes)
+        return Splits(*parts, self.origin, self.notes, self.columns)
+
+    @property
+    def summary(self) -> str:
+        """One line: where the examples come from, which column is what, how many there are."""
+        counts = f"{len(self.train)} to train, {len(self.dev)} for development, {len(self.test)} to test"
+        mapped = ", ".join(f"{name} = {column}" for name, column in self.columns.items())
+        return "; ".join(part for part in (f"data: {self.origin}", mapped, counts) if part)
 
 
 def share(key: str) -> float:

@@ -1,63 +1,132 @@
-"""The file source: a folder with `train`, `dev` and `test`, as parallel text, TSV or JSONL, plain, gzip or xz.
+"""Examples of one's own: a single table, or a folder with `train`, `dev` and `test`, plain, gzip or xz.
 
-    train.ja  train.en  dev.ja  dev.en  test.ja  test.en          load(folder, "ja", "en")
-    train.tsv.xz  val.tsv.xz  test.tsv.xz                         load(folder, "0", "1"), or names in the first line
-    train.jsonl.gz  valid.jsonl.gz  test_2016.jsonl.gz            load(folder, "german", "english"), its keys
+    commands.csv                                                  load(file, {"text": "command"}, "actions")
+    train.tsv.xz  val.tsv.xz  test.tsv.xz                         load(folder, {"text": "0"}, "1"), or names
+    train.jsonl.gz  valid.jsonl.gz  test_2016.jsonl.gz            load(folder, {"text": "german"}, "english"), its keys
+    train.ja  train.en  dev.ja  dev.en  test.ja  test.en          load(folder, {"text": "ja"}, "en"), parallel text
 
-Names may carry more (`train18k.tsv`, `test_2016_flickr.de.gz`). Lines end in a line feed, or a carriage return and a
-line feed, and nowhere else. A malformed line is reported with file and number, and passed over.
+Names of files may carry more (`train18k.tsv`, `test_2016_flickr.de.gz`). A malformed line is reported with file and
+number, and passed over.
 """
 
 import re
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from seqattn_tf.training.data.examples import TEST_SHARE, Example, Splits, hold_out, hold_out_dev
-from seqattn_tf.training.data.reading import read_pairs, read_rows, read_text, split_name
-
-__all__ = ["check_folder", "find", "find_one", "find_text", "load", "public_name", "read_rows", "read_text", "split"]
+from seqattn_tf.training.data.examples import (
+    TEST_SHARE,
+    DataWarning,
+    Example,
+    Splits,
+    from_text,
+    hold_out,
+    hold_out_dev,
+)
+from seqattn_tf.training.data.reading import TABLES, Faults, fault_of, read_lines, read_rows, split_name
 
 PARTS = {"train": ("train", "training"), "dev": ("dev", "val", "valid", "validation", "development")}
 TEST_START = 0.5  # of the hashes: away from the development split, which begins at 0
-_FORMS = "train.SOURCE with train.TARGET, train.tsv or train.jsonl, plain, .gz or .xz"
+_FORMS = "train.TEXT with train.TARGET, or train.csv, .tsv or .jsonl, plain, .gz or .xz"
 
 
-def load(folder: str | Path | None, source: str, target: str, *, test: str = "test") -> Splits:
-    """The pairs of a folder, or of TensorFlow Datasets for `tfds:NAME`.
+def load(
+    data: str | Path | None, columns: Mapping[str, str], target: str, *, test: str = "test", split_column: str = ""
+) -> Splits:
+    """The examples of a table, of a folder, or of TensorFlow Datasets for `tfds:NAME`.
 
-    Where there is no `dev` or no `test`, some of `train` is held out by a hash of the source, and `origin` says so.
+    What is not given, of `dev` and `test`, is held out of `train` by a hash of the inputs, and `origin` says so.
 
     Args:
-        folder: where the files are; subfolders are not looked into.
-        source: language (the files' ending), column number, column name or key of what goes in.
+        data: a file, or a folder whose subfolders are not looked into.
+        columns: for each input, the name or number of its column, its key, or its language (the ending of a file).
         target: the same of what comes out.
         test: what the name of the test files holds, where there are several test sets.
+        split_column: of a single file, the column that says `train`, `dev` or `test` of each row.
     """
-    if name := public_name(folder):
+    if name := public_name(data):
         from seqattn_tf.training.data import tfds
 
-        return tfds.load(name, source, target)
-    folder = check_folder(folder)
+        found = tfds.load(name, columns, target)
+    elif data is not None and Path(data).is_file():
+        found = _load_file(Path(data), columns, target, split_column)
+    elif split_column:
+        raise ValueError(f"split_column: expected a single file, which it splits. Received: --data {data}")
+    else:
+        found = _load_folder(check_folder(data), columns, target, test)
+    return Splits(found.train, found.dev, found.test, found.origin, columns={**columns, "target": target})
+
+
+def _load_file(path: Path, columns: Mapping[str, str], target: str, split_column: str) -> Splits:
+    if split_name(path)[1] not in TABLES:
+        raise ValueError(f"data: expected a folder, or a {', '.join(TABLES)} file, plain, .gz or .xz. Received: {path}")
+    if not split_column:
+        return split({"train": read_examples(path, columns, target)}, {"train": path.name})
+    _refuse_unnamed(path, {**columns, "target": target})
+    rows = read_rows(path, [*columns.values(), target, split_column])
+    parts = _part_by(split_column, path.name, [(said, example_of(columns, cells)) for *cells, said in rows])
+    found = split({part: examples for part, examples in parts.items() if examples}, dict.fromkeys(parts, path.name))
+    return Splits(found.train, found.dev, found.test, f"{found.origin}, split by {split_column}")
+
+
+def _part_by(column: str, name: str, examples: Iterable[tuple[str, Example]]) -> dict[str, list[Example]]:
+    """Examples by what a column says of each: `train`, `dev` or `test`, or another word for it."""
+    words = {word: part for part, names in {**PARTS, "test": ("test",)}.items() for word in names}
+    parts: dict[str, list[Example]] = {"train": [], "dev": [], "test": []}
+    strange: dict[str, int] = {}
+    for said, example in examples:
+        if part := words.get(said.lower()):
+            parts[part].append(example)
+        else:
+            strange[said] = strange.get(said, 0) + 1
+    if strange:
+        shown = ", ".join(f"{said!r:.30} in {count} rows" for said, count in list(strange.items())[:5])
+        _warn(f"{name}: expected train, dev or test in {column!r}. Passed over: {shown}")
+    known = {example.key for example in parts["train"]}
+    for part in ("dev", "test"):
+        if seen := sum(example.key in known for example in parts[part]):
+            _warn(f"{name}: {seen} of the {len(parts[part])} rows of {part} have inputs that are in train, too")
+    return parts
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, DataWarning, stacklevel=4)
+
+
+def _refuse_unnamed(path: Path, columns: Mapping[str, str]) -> None:
+    """Every input and the target need a column; what there is to choose from is said."""
+    for name, column in columns.items():
+        if not column:
+            first = (read_lines(path, Faults(path.name))[0] or "")[:200]
+            expected = f"expected a column of {path.name} (--set {name}=COLUMN), which begins with {first!r}"
+            raise ValueError(f"{name}: {expected}. Received: none")
+
+
+def _load_folder(folder: Path, columns: Mapping[str, str], target: str, test: str) -> Splits:
     if not test:
         raise ValueError("test: expected what the name of the test files holds. Received: ''")
-    files = {part: _part(folder, part, source, target, test) for part in ("train", "dev", "test")}
+    files = {part: _part(folder, part, columns, target, test) for part in ("train", "dev", "test")}
     if not files["train"]:
         raise ValueError(f"{folder}: expected {_FORMS}. Received: {_names(folder) or 'no files'}")
     if not files["test"] and test != "test":
         raise ValueError(f"test: expected what the name of a test file holds, of {_names(folder)}. Received: {test!r}")
-    pairs = {part: read_pairs(paths, source, target) for part, paths in files.items() if paths}
-    return split(pairs, {part: " + ".join(path.name for path in paths) for part, paths in files.items()})
+    examples = {
+        part: read_examples(paths[0], columns, target) if len(paths) == 1 else read_parallel(paths)
+        for part, paths in files.items()
+        if paths
+    }
+    return split(examples, {part: " + ".join(path.name for path in paths) for part, paths in files.items()})
 
 
-def split(pairs: dict[str, list[Example]], names: dict[str, str]) -> Splits:
+def split(examples: Mapping[str, list[Example]], names: Mapping[str, str]) -> Splits:
     """Splits of what there is: `train`, and `dev` and `test` held out of it where they are not given.
 
     Args:
-        pairs: of `train` at least.
+        examples: of `train` at least.
         names: where each part comes from; said in `origin`.
     """
-    held = [part for part in ("test", "dev") if part not in pairs]
-    parts = dict(pairs)
+    held = [part for part in ("test", "dev") if part not in examples]
+    parts = {"train": [], **examples}
     if "test" in held:
         parts["train"], parts["test"] = hold_out(parts["train"], TEST_SHARE, start=TEST_START)
     if "dev" in held:
@@ -65,10 +134,45 @@ def split(pairs: dict[str, list[Example]], names: dict[str, str]) -> Splits:
     if not (parts["train"] and parts["dev"] and parts["test"]):
         counts = f"{len(parts['train'])} to train, {len(parts['dev'])} for development, {len(parts['test'])} to test"
         raise ValueError(f"{names['train']}: expected pairs for each split. Received: {counts}")
-    origin = ", ".join(names[part] for part in ("train", "dev", "test") if part not in held)
+    origin = ", ".join(dict.fromkeys(names[part] for part in ("train", "dev", "test") if part not in held))
     if held:
         origin += f" ({' and '.join(reversed(held))} held out of train by hash of the source)"
     return Splits(parts["train"], parts["dev"], parts["test"], origin)
+
+
+def example_of(columns: Mapping[str, str], cells: Sequence[str]) -> Example:
+    """The example of a row, whose last cell is the target; the others together are its key."""
+    *given, target = cells
+    return Example("\t".join(given), dict(zip(columns, given, strict=True)), target)
+
+
+def read_examples(path: Path, columns: Mapping[str, str], target: str) -> list[Example]:
+    """The examples of a table."""
+    _refuse_unnamed(path, {**columns, "target": target})
+    return [example_of(columns, cells) for cells in read_rows(path, [*columns.values(), target])]
+
+
+def read_parallel(paths: Sequence[Path]) -> list[Example]:
+    """The pairs of two files whose lines belong together."""
+    faults = [Faults(path.name) for path in paths]
+    sides = [read_lines(path, fault) for path, fault in zip(paths, faults, strict=True)]
+    if len(sides[0]) != len(sides[1]):
+        counts = " and ".join(f"{path.name} with {len(side)}" for path, side in zip(paths, sides, strict=True))
+        raise ValueError(f"{paths[0].parent}: expected the same number of lines. Received: {counts}")
+    pairs = []
+    for number, cells in enumerate(zip(*sides, strict=True), 1):
+        bad = [fault_of(cell) if cell is not None else None for cell in cells]
+        for fault, expected, cell in zip(faults, bad, cells, strict=True):
+            if expected:
+                fault.add(number, expected, cell)
+        whole = [cell.strip() for cell in cells if cell is not None]
+        if len(whole) == len(cells) and not any(bad):
+            pairs.append(from_text(*whole))
+    for fault in faults:
+        fault.close()
+    if not pairs:
+        raise ValueError(f"{paths[0]}: expected at least one good line. Received: {len(sides[0])} malformed ones")
+    return pairs
 
 
 def public_name(data: str | Path | None) -> str | None:
@@ -130,15 +234,18 @@ def find_one(folder: Path, part: str, suffixes: Sequence[str], test: str = "test
     return _only(folder, part, [[path] for path in found])[0] if found else None
 
 
-def _part(folder: Path, part: str, source: str, target: str, test: str) -> list[Path]:
-    """One file of pairs, or the two of parallel text; none where the part is not there."""
+def _part(folder: Path, part: str, columns: Mapping[str, str], target: str, test: str) -> list[Path]:
+    """One table, or the two files of parallel text; none where the part is not there."""
+    tables = [[path] for suffix in TABLES for path in find(folder, part, suffix, test).values()]
+    if len(columns) != 1:  # parallel text has one input
+        return _only(folder, part, tables) if tables else []
+    [(given, source)] = columns.items()
     sides = [find(folder, part, language, test) for language in (source, target)]
-    found = [[side[stem] for side in sides] for stem in sides[0] if stem in sides[1]]
-    found += [[path] for suffix in (".tsv", ".jsonl") for path in find(folder, part, suffix, test).values()]
+    found = [*tables, *([side[stem] for side in sides] for stem in sides[0] if stem in sides[1])]
     if found:
         return _only(folder, part, found)
     there = sorted({split_name(path)[1] for path in _belonging(folder, part, test)} - {""})
-    for name, language, side in zip(("source", "target"), (source, target), sides, strict=True):
+    for name, language, side in zip((given, "target"), (source, target), sides, strict=True):
         if there and not side and (part == "train" or any(sides)):
             raise ValueError(f"{name}: expected a language of the {part} files, one of {there}. Received: {language!r}")
     if any(sides):

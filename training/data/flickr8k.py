@@ -6,9 +6,9 @@ To train, each of the five is the target once; in `dev` and `test` the first fou
 import warnings
 from pathlib import Path
 
-from seqattn_tf.training.data.examples import Example, Splits, from_text
-from seqattn_tf.training.data.files import check_folder, read_rows
-from seqattn_tf.training.data.reading import read_text
+from seqattn_tf.training.data.examples import DataWarning, Example, Splits, from_text
+from seqattn_tf.training.data.files import check_folder
+from seqattn_tf.training.data.reading import read_rows, read_text
 
 CAPTIONS = 5
 WANTED = "Flickr8k's captions (Flickr8k.token.txt) and splits (Flickr_8k.trainImages.txt, ... or names_split.tsv)"
@@ -29,7 +29,8 @@ def captions(folder: Path) -> dict[str, list[str]]:
         found.setdefault(name.rpartition("#")[0], []).append(caption)
     for name in [name for name, texts in found.items() if len(texts) != CAPTIONS]:
         count = len(found.pop(name))
-        warnings.warn(f"{path.name}, {name}: expected {CAPTIONS} captions. Received: {count}", stacklevel=2)
+        message = f"{path.name}, {name}: expected {CAPTIONS} captions. Received: {count}"
+        warnings.warn(message, DataWarning, stacklevel=2)
     return found
 
 

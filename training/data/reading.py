@@ -1,6 +1,11 @@
-"""Lines, rows and pairs of one file: plain, gzip or xz, UTF-8, every malformed line reported with its number."""
+"""Lines and rows of one file: plain, gzip or xz, UTF-8, every malformed line reported with its number.
+
+A table is CSV (RFC 4180: quotes around what holds a comma, a quote or a line break; semicolons as separators, where the
+first line has more of them), TSV (no quoting: a quote is a quote) or JSONL (one object per line).
+"""
 
 import contextlib
+import csv
 import gzip
 import json
 import lzma
@@ -8,23 +13,26 @@ import warnings
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, Any
 
-from seqattn_tf.training.data.examples import Example, from_text
+from seqattn_tf.training.data.examples import DataWarning
 
+TABLES = (".csv", ".tsv", ".jsonl")
 SPELLED_OUT = 20  # malformed lines of a file; more are counted
+LONGEST_CELL = 2**27  # characters of a cell of a CSV file
 _OPENERS = {".gz": gzip.open, ".xz": lzma.open}
+_Rows = Iterator[tuple[int, list[Any]]]  # each with the number of its first line
 
 
 def split_name(path: Path) -> tuple[str, str]:
-    """`train.tok.de.gz` -> `train.tok`, `de`; `.tsv` and `.jsonl` keep their dot, being no languages."""
+    """`train.tok.de.gz` -> `train.tok`, `de`; the endings of tables keep their dot, being no languages."""
     bare = Path(path.name).with_suffix("") if path.suffix.lower() in _OPENERS else Path(path.name)
-    last = bare.suffix.lower() if bare.suffix.lower() in (".tsv", ".jsonl") else bare.suffix[1:]
+    last = bare.suffix.lower() if bare.suffix.lower() in TABLES else bare.suffix[1:]
     return bare.stem, last
 
 
 @contextlib.contextmanager
-def open_file(path: Path) -> Iterator[BinaryIO]:
+def open_file(path: Path) -> Iterator[IO[bytes]]:
     """The bytes of a plain, gzip or xz file; one that breaks off is a `ValueError`."""
     try:
         with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
@@ -44,28 +52,30 @@ def read_text(path: str | Path) -> str:
         raise ValueError(f"{path}, line {number}: expected UTF-8. Received: {error.reason}") from None
 
 
-class _Faults:
+class Faults:
     """The malformed lines of one file: the first ones spelled out, the rest counted."""
 
     def __init__(self, name: str) -> None:
         self.name, self.count = name, 0
 
     def add(self, number: int, expected: str, received: object) -> None:
+        """Report a line."""
         self.count += 1
         if self.count <= SPELLED_OUT:
             self._warn(f"{self.name}, line {number}: expected {expected}. Received: {str(received)[:60]!r}")
 
     def close(self) -> None:
+        """Say how many more there were."""
         if self.count > SPELLED_OUT:
             self._warn(f"{self.name}: {self.count - SPELLED_OUT} more malformed lines passed over")
 
     @staticmethod
     def _warn(message: str) -> None:
-        warnings.warn(message, stacklevel=4)
+        warnings.warn(message, DataWarning, stacklevel=4)
 
 
-def _lines(path: Path, faults: _Faults) -> list[str | None]:
-    """The lines of a file; None for one that is not UTF-8."""
+def read_lines(path: Path, faults: Faults) -> list[str | None]:
+    """The lines of a file without their ends; None for one that is not UTF-8."""
     lines: list[str | None] = []
     with open_file(path) as file:
         for number, data in enumerate(file, 1):
@@ -79,8 +89,8 @@ def _lines(path: Path, faults: _Faults) -> list[str | None]:
     return lines
 
 
-def _fault(cell: object) -> str | None:
-    """What is wrong with one side of a pair."""
+def fault_of(cell: object) -> str | None:
+    """What is wrong with one value of an example."""
     if not isinstance(cell, str):
         return "text"
     if not cell.strip():
@@ -93,30 +103,37 @@ def _fault(cell: object) -> str | None:
 
 
 def read_rows(path: str | Path, columns: Sequence[str]) -> list[tuple[str, ...]]:
-    """Some columns of a TSV or JSONL file, blanks at their ends dropped; malformed lines are reported.
+    """Some columns of a table, blanks at their ends dropped; malformed lines are reported.
 
     Args:
-        path: a `.jsonl` file, or anything else as TSV; `.gz` and `.xz` are opened.
+        path: a `.csv` or `.jsonl` file, or anything else as TSV; `.gz` and `.xz` are opened.
         columns: keys, or column numbers from 0, or names, which the first line then has to give.
     """
     path = Path(path)
-    faults = _Faults(path.name)
-    lines = _lines(path, faults)
-    found = (_parsed if split_name(path)[1] == ".jsonl" else _cut)(lines, columns, faults)
+    faults = Faults(path.name)
+    lines = read_lines(path, faults)
+    kind = split_name(path)[1]
+    found = _objects(lines, columns, faults) if kind == ".jsonl" else _cells(kind, lines, columns, faults)
     rows = []
     for number, cells in found:
-        bad = next((i for i, cell in enumerate(cells) if _fault(cell)), None)
+        cells = [_as_text(cell) for cell in cells]
+        bad = next((i for i, cell in enumerate(cells) if fault_of(cell)), None)
         if bad is None:
             rows.append(tuple(cell.strip() for cell in cells))
         else:
-            faults.add(number, f"{_fault(cells[bad])} in {columns[bad]!r}", cells[bad])
+            faults.add(number, f"{fault_of(cells[bad])} in {columns[bad]!r}", cells[bad])
     faults.close()
     if not rows:
         raise ValueError(f"{path}: expected at least one good line. Received: {len(lines)} malformed ones")
     return rows
 
 
-def _parsed(lines: list[str | None], keys: Sequence[str], faults: _Faults) -> Iterator[tuple[int, list[object]]]:
+def _as_text(cell: Any) -> Any:
+    """Numbers and truth values, which JSON has beside texts, as JSON writes them."""
+    return json.dumps(cell) if isinstance(cell, bool | int | float) else cell
+
+
+def _objects(lines: list[str | None], keys: Sequence[str], faults: Faults) -> _Rows:
     for number, line in enumerate(lines, 1):
         if line is None:
             continue
@@ -131,44 +148,66 @@ def _parsed(lines: list[str | None], keys: Sequence[str], faults: _Faults) -> It
             faults.add(number, f"an object with {list(keys)}", line)
 
 
-def _cut(lines: list[str | None], columns: Sequence[str], faults: _Faults) -> Iterator[tuple[int, list[object]]]:
-    header: list[str] = []
-    if not all(column.isdecimal() for column in columns):
-        header = [name.strip() for name in (lines[0] or "").split("\t")]
-        missing = [column for column in columns if not column.isdecimal() and column not in header]
-        if missing:
-            shown = [name[:30] for name in header]
-            raise ValueError(f"{faults.name}: expected columns named {missing} in its first line. Received: {shown}")
+def _cells(kind: str, lines: list[str | None], columns: Sequence[str], faults: Faults) -> _Rows:
+    """Some cells of each row of a CSV or TSV file.
+
+    The first row of a CSV file says how many cells each has: one more is a comma without quotes around it.
+    """
+    rows = _quoted(lines, faults) if kind == ".csv" else _tabbed(lines)
+    number, first = next(rows, (1, []))
+    named = [column for column in columns if not column.isdecimal()]
+    header = [cell.strip() for cell in first]
+    if missing := [column for column in named if column not in header]:
+        shown = [name[:30] for name in header]
+        raise ValueError(f"{faults.name}: expected columns named {missing} in its first line. Received: {shown}")
     places = [int(column) if column.isdecimal() else header.index(column) for column in columns]
-    for number, line in enumerate(lines, 1):
-        if line is None or (header and number == 1):
-            continue
-        cells = line.split("\t")
-        if len(cells) > max(places):
-            yield number, [cells[place] for place in places]
+    width = len(first) if kind == ".csv" else None
+    if not named:
+        rows = _with_first(number, first, rows)
+    for number, cells in rows:
+        if len(cells) <= max(places):
+            faults.add(number, f"at least {max(places) + 1} columns", "\t".join(cells))
+        elif width is not None and len(cells) != width:
+            faults.add(number, f"{width} columns, as in the first line", ",".join(cells))
         else:
-            faults.add(number, f"at least {max(places) + 1} columns", line)
+            yield number, [cells[place] for place in places]
 
 
-def read_pairs(paths: Sequence[Path], source: str, target: str) -> list[Example]:
-    """The pairs of one TSV or JSONL file, or of two files of parallel text."""
-    if len(paths) == 1:
-        return [from_text(*row) for row in read_rows(paths[0], (source, target))]
-    faults = [_Faults(path.name) for path in paths]
-    sides = [_lines(path, fault) for path, fault in zip(paths, faults, strict=True)]
-    if len(sides[0]) != len(sides[1]):
-        counts = " and ".join(f"{path.name} with {len(side)}" for path, side in zip(paths, sides, strict=True))
-        raise ValueError(f"{paths[0].parent}: expected the same number of lines. Received: {counts}")
-    pairs = []
-    for number, cells in enumerate(zip(*sides, strict=True), 1):
-        bad = [cell is not None and _fault(cell) for cell in cells]
-        for fault, expected, cell in zip(faults, bad, cells, strict=True):
-            if expected:
-                fault.add(number, expected, cell)
-        if None not in cells and not any(bad):
-            pairs.append(from_text(*(cell.strip() for cell in cells)))
-    for fault in faults:
-        fault.close()
-    if not pairs:
-        raise ValueError(f"{paths[0]}: expected at least one good line. Received: {len(sides[0])} malformed ones")
-    return pairs
+def _with_first(number: int, first: list[str], rows: _Rows) -> _Rows:
+    yield number, first
+    yield from rows
+
+
+def _tabbed(lines: list[str | None]) -> _Rows:
+    for number, line in enumerate(lines, 1):
+        if line is not None:
+            yield number, line.split("\t")
+
+
+def _quoted(lines: list[str | None], faults: Faults) -> _Rows:
+    first = next((line for line in lines if line), "")
+    number = 0
+
+    def counted() -> Iterator[str]:
+        nonlocal number
+        for number, line in enumerate(lines, 1):  # noqa: B007, the reader takes several lines for a row
+            if line is not None:
+                yield line + "\n"
+
+    delimiter = ";" if first.count(";") > first.count(",") else ","
+    reader = csv.reader(counted(), delimiter=delimiter, strict=True)
+    limit = csv.field_size_limit(LONGEST_CELL)
+    try:
+        while True:
+            begun = number + 1
+            try:
+                cells = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                faults.add(begun, "cells with whole quotes", error)
+                continue
+            if cells:
+                yield begun, cells
+    finally:
+        csv.field_size_limit(limit)

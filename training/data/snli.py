@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from seqattn_tf.training.data.examples import Splits, from_text
-from seqattn_tf.training.data.files import check_folder, find_one, public_name, read_rows, split
-from seqattn_tf.training.data.reading import split_name
+from seqattn_tf.training.data.files import check_folder, find_one, public_name, split
+from seqattn_tf.training.data.reading import read_rows, split_name
 
 LABELS = ("entailment", "neutral", "contradiction")
 WANTED = "SNLI as snli_1.0_train.jsonl and so on, or train.tsv with label, premise, hypothesis (or --data tfds:snli),"

@@ -3,25 +3,25 @@
 A set is fetched and prepared once, into TensorFlow Datasets' own folder (or `TFDS_DATA_DIR`); later it is read there.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from seqattn_tf.training.data.examples import Splits, from_text
-from seqattn_tf.training.data.files import PARTS, split
+from seqattn_tf.training.data.examples import Splits
+from seqattn_tf.training.data.files import PARTS, example_of, split
 
 
-def load(name: str, source: str, target: str, data_dir: str | None = None) -> Splits:
-    """The pairs of a public set; a part that it lacks is held out of `train` by a hash of the source.
+def load(name: str, columns: Mapping[str, str], target: str, data_dir: str | None = None) -> Splits:
+    """The examples of a public set; a part that it lacks is held out of `train` by a hash of the source.
 
     Args:
         name: of the set, with its configuration where it has several: `para_crawl/ende`, `wmt14_translate/de-en`.
-        source: the feature that goes in: a language of a set of translations.
+        columns: for each input, the feature that goes in: a language of a set of translations.
         target: the feature that comes out.
         data_dir: where sets are kept; None for the usual place.
     """
-    parts = rows(name, [source, target], data_dir)
-    pairs = {part: [from_text(*map(str.strip, row)) for row in found] for part, found in parts.items()}
-    return split(pairs, {part: f"{name} {part}" for part in parts})
+    parts = rows(name, [*columns.values(), target], data_dir)
+    examples = {part: [example_of(columns, [*map(str.strip, row)]) for row in found] for part, found in parts.items()}
+    return split(examples, {part: f"{name} {part}" for part in parts})
 
 
 def rows(name: str, columns: Sequence[str], data_dir: str | None = None) -> dict[str, list[tuple[str, ...]]]:

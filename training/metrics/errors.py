@@ -7,7 +7,7 @@ from typing import Any
 import jiwer
 from rapidfuzz.distance import Levenshtein
 
-from seqattn_tf.training.metrics.answers import Answers, References, pair_up
+from seqattn_tf.training.metrics.base import Answers, Metric, References, pair_up
 
 
 def edit_distance(first: Sequence[Any], second: Sequence[Any]) -> int:
@@ -41,3 +41,6 @@ def symbol_and_word_errors(answers: Answers, references: References) -> dict[str
 
 def _error_rate(said: Sequence[str], target: Sequence[str]) -> float:
     return edit_distance(said, target) / max(len(target), 1)
+
+
+ERRORS = Metric("errors", symbol_and_word_errors, figure="per", higher_is_better=False)

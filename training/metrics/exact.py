@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from seqattn_tf.training.metrics.answers import Answers, References, pair_up
+from seqattn_tf.training.metrics.base import Answers, Metric, References, pair_up
 
 
 def exact_match(answers: Answers, references: References) -> dict[str, float]:
@@ -55,3 +55,6 @@ def accuracy_by(
             raise ValueError(f"keys: expected one for every source. Received: none for {source!r}")
         right.setdefault(keys[source], []).append(answer in targets)
     return {key: (len(hits), sum(hits) / len(hits)) for key, hits in sorted(right.items())}
+
+
+EXACT = Metric("exact", exact_match, figure="accuracy")

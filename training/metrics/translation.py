@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from seqattn_tf.training.metrics.answers import Answers, References, pair_up
+from seqattn_tf.training.metrics.base import Answers, Metric, References, pair_up
 
 TOKENIZERS = ("13a", "none", "char", "intl", "zh")  # those of sacrebleu that need nothing else installed
 
@@ -40,9 +40,9 @@ def chrf(answers: Answers, references: References) -> dict[str, float]:
     >>> chrf({"a": "the cat"}, {"a": ["a dog", "the cat"]})
     {'chrf': 100.0}
     """
-    from sacrebleu.metrics import CHRF
+    from sacrebleu import metrics
 
-    return {"chrf": _corpus(CHRF(), answers, references)}
+    return {"chrf": _corpus(metrics.CHRF(), answers, references)}
 
 
 def rouge(answers: Answers, references: References) -> dict[str, float]:
@@ -94,11 +94,13 @@ def bleu_by_length(
 
 
 def _bleu(tokenize: str, lowercase: bool) -> Any:
-    from sacrebleu.metrics import BLEU
+    from sacrebleu import metrics
 
     if tokenize not in TOKENIZERS:
         raise ValueError(f"tokenize: expected one of {TOKENIZERS}. Received: {tokenize!r}")
-    return BLEU(tokenize=tokenize, lowercase=lowercase, force=True)  # force: text with its tokens apart is no mistake
+    return metrics.BLEU(
+        tokenize=tokenize, lowercase=lowercase, force=True
+    )  # force: text with its tokens apart is no mistake
 
 
 def _corpus(metric: Any, answers: Answers, references: References) -> float:
@@ -106,3 +108,8 @@ def _corpus(metric: Any, answers: Answers, references: References) -> float:
     most = max(len(targets) for _, targets in pairs)
     streams = [[targets[i] if i < len(targets) else None for _, targets in pairs] for i in range(most)]
     return metric.corpus_score([answer for answer, _ in pairs], streams).score
+
+
+BLEU = Metric("bleu", bleu, figure="bleu")
+CHRF = Metric("chrf", chrf, figure="chrf")
+ROUGE = Metric("rouge", rouge, figure="rougeL")

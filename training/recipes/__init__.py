@@ -1,20 +1,38 @@
-"""One short file per application, found by its name."""
+"""One short file per application, found by its name; one from outside by its file, or once it is imported."""
 
 import importlib
 import pkgutil
+from pathlib import Path
 
-from seqattn_tf.training.recipes.base import Recipe
+from seqattn_tf import plugins
+from seqattn_tf.training.recipes.base import Recipe, load_pairs
 
-__all__ = ["Recipe", "get", "names"]
+__all__ = ["Recipe", "get", "load_pairs", "names"]
+
+_PACKAGED = sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name != "base")
 
 
 def names() -> list[str]:
-    """The recipes there are."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name != "base")
+    """The recipes there are: of the package, of installed plug-ins, and of what was imported."""
+    plugins.load_installed()
+    return sorted({*_PACKAGED, *Recipe.made})
 
 
-def get(name: str) -> Recipe:
-    """The recipe of that name."""
-    if name not in names():
-        raise ValueError(f"recipe: expected one of {names()}. Received: {name!r}")
-    return importlib.import_module(f"{__name__}.{name}").recipe
+def get(choice: str) -> Recipe:
+    """The recipe of that name, or the one that a Python file calls `recipe`."""
+    if choice.endswith(".py"):
+        return _of_file(Path(choice))
+    if choice in _PACKAGED:
+        return importlib.import_module(f"{__name__}.{choice}").recipe
+    if choice not in Recipe.made and choice not in names():
+        raise ValueError(f"recipe: expected one of {names()}, or a Python file. Received: {choice!r}")
+    return Recipe.get(choice)
+
+
+def _of_file(path: Path) -> Recipe:
+    recipe = getattr(plugins.load(path), "recipe", None)
+    if not isinstance(recipe, Recipe):
+        raise ValueError(f"{path}: expected a Recipe named `recipe`. Received: {recipe!r:.80}")
+    if recipe.name in _PACKAGED:
+        raise ValueError(f"{path}: expected a name that no recipe of the package has. Received: {recipe.name!r}")
+    return recipe

@@ -3,9 +3,12 @@
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, ClassVar
 
-from seqattn_tf.training.data import Splits
-from seqattn_tf.training.tasks import Settings, Task
+from seqattn_tf.named import NamedObject
+from seqattn_tf.plugins import needed_by
+from seqattn_tf.training.data import Splits, files
+from seqattn_tf.training.tasks import PairSettings, Settings, Task
 
 WORDS = {  # settings of an encoder-decoder over the words of raw text, where there are not many
     "source_split": "words",
@@ -21,13 +24,29 @@ WORDS = {  # settings of an encoder-decoder over the words of raw text, where th
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Recipe:
-    """One application: its data, the kind of training, and its settings."""
+def load_pairs(data: str | Path | None, settings: PairSettings) -> Splits:
+    """Pairs of one's own: a file or a folder, in which `text` and `target` name the columns (see `data.files`)."""
+    return files.load(
+        data, {"text": settings.text}, settings.target, test=settings.test, split_column=settings.split_column
+    )
 
+
+@dataclasses.dataclass(frozen=True)
+class Recipe(NamedObject):
+    """One application: its data, the kind of training, and its settings; found by its name once it is made."""
+
+    made: ClassVar[dict[str, Any]] = {}
     name: str
     summary: str
     load: Callable[[str | Path | None, Settings], Splits]
     task: Task
     settings: Settings  # full size
     small: Settings  # minutes on two cores, with a useful result
+
+    def __post_init__(self) -> None:
+        self.remember()
+
+    @property
+    def plugins(self) -> dict[str, str]:
+        """The modules from outside the package that it is made of, with the names of their files."""
+        return needed_by([self.load, self.task, self.settings, *(metric.measure for metric in self.task.metrics)])

@@ -12,14 +12,14 @@ import dataclasses
 
 from seqattn_tf.training.data import snli
 from seqattn_tf.training.recipes.base import WORDS, Recipe
-from seqattn_tf.training.tasks import PairSettings, PairTask
+from seqattn_tf.training.tasks import PairSettings, PairTask, setting
 
 
 @dataclasses.dataclass(frozen=True)
 class EntailSettings(PairSettings):
     """Settings, and which relation the pairs have."""
 
-    label: str = "entailment"  # or neutral, contradiction
+    label: str = setting("entailment", "or neutral, contradiction")
 
 
 FULL = EntailSettings(

@@ -11,19 +11,19 @@ are right to the last digit, by length of the numbers and nesting of the program
 import dataclasses
 
 from seqattn_tf.training.data import programs
-from seqattn_tf.training.metrics import accuracy_by, exact_match
+from seqattn_tf.training.metrics import EXACT, accuracy_by
 from seqattn_tf.training.recipes.base import Recipe
-from seqattn_tf.training.tasks import PairSettings, PairTask
+from seqattn_tf.training.tasks import PairSettings, PairTask, setting
 
 
 @dataclasses.dataclass(frozen=True)
 class ExecuteSettings(PairSettings):
     """Settings, and how difficult the programs are."""
 
-    curriculum: str = "combined"  # or baseline, naive, mix
-    length: int = 3  # digits of a number, at most
-    nesting: int = 3  # operations in one another, at most
-    programs: int = 3_200_000  # for the whole training, each read once
+    curriculum: str = setting("combined", "or baseline, naive, mix")
+    length: int = setting(3, "digits of a number, at most")
+    nesting: int = setting(3, "operations in one another, at most")
+    programs: int = setting(3_200_000, "for the whole training, each read once")
 
 
 FULL = ExecuteSettings(
@@ -48,9 +48,7 @@ recipe = Recipe(
     summary="a Python program -> what it prints (generated)",
     load=lambda _, s: programs.load(s.curriculum, s.length, s.nesting, train=s.programs, seed=s.seed),
     task=PairTask(
-        metrics=[exact_match],
-        monitor="accuracy",
-        higher_is_better=True,
+        metrics=[EXACT],
         groups={"accuracy by length and nesting": by_difficulty},
         ordered=True,
     ),

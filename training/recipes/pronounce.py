@@ -10,7 +10,7 @@ Loss: cross-entropy of the phonemes. Metric: phoneme and word error rate, any li
 import dataclasses
 
 from seqattn_tf.training.data import cmudict
-from seqattn_tf.training.metrics import symbol_and_word_errors
+from seqattn_tf.training.metrics import ERRORS
 from seqattn_tf.training.recipes.base import Recipe
 from seqattn_tf.training.tasks import PairSettings, PairTask
 
@@ -20,7 +20,7 @@ recipe = Recipe(
     name="pronounce",
     summary="letters -> phonemes (CMUdict)",
     load=lambda data, settings: cmudict.load(data),
-    task=PairTask(metrics=[symbol_and_word_errors], monitor="per"),
+    task=PairTask(metrics=[ERRORS]),
     settings=FULL,
     small=dataclasses.replace(
         FULL,

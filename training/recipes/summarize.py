@@ -9,7 +9,7 @@ additive attention over all words. Loss: cross-entropy of the words. Metric: ROU
 import dataclasses
 
 from seqattn_tf.training.data import flickr8k
-from seqattn_tf.training.metrics import rouge
+from seqattn_tf.training.metrics import ROUGE
 from seqattn_tf.training.recipes.base import WORDS, Recipe
 from seqattn_tf.training.tasks import PairSettings, PairTask
 
@@ -28,7 +28,7 @@ recipe = Recipe(
     name="summarize",
     summary="sentences -> one sentence (Flickr8k: four captions -> the fifth)",
     load=lambda data, settings: flickr8k.load(data),
-    task=PairTask(metrics=[rouge], monitor="rougeL", higher_is_better=True),
+    task=PairTask(metrics=[ROUGE]),
     settings=FULL,
     small=dataclasses.replace(
         FULL, units=96, embedding=64, batch_size=32, epochs=2, learning_rate=2e-3, warmup_steps=200

@@ -1,7 +1,7 @@
 """A sentence in one language, the same in another.
 
-    seqattn train translate --data multi30k --set source=de --set target=en --set test=test_2016
-    seqattn train translate --data enja --set source=ja --set target=en --set source_split=letters \\
+    seqattn train translate --data multi30k --set text=de --set target=en --set test=test_2016
+    seqattn train translate --data enja --set text=ja --set target=en --set source_split=letters \\
         --set target_split=spaces --set min_count=2 --set vocabulary=0 --set align=crf
 
 Data: a folder with parallel text (`train.de`, `train.en`, ...), TSV or JSONL, or `tfds:NAME`. Encoder: bidirectional
@@ -11,14 +11,13 @@ alignment; `context=state` has none. Loss: cross-entropy of the symbols. Metric:
 
 import dataclasses
 
-from seqattn_tf.training.data import files
-from seqattn_tf.training.metrics import bleu, bleu_by_length, chrf
-from seqattn_tf.training.recipes.base import Recipe
+from seqattn_tf.training.metrics import BLEU, CHRF, bleu_by_length
+from seqattn_tf.training.recipes.base import Recipe, load_pairs
 from seqattn_tf.training.tasks import PairSettings, PairTask
 
 EDGES = (5, 10, 15, 20, 30, 40)  # of the lengths by which BLEU is told apart: words, or letters where there are none
 FULL = PairSettings(
-    source="de",
+    text="de",
     target="en",
     source_split="subwords",
     target_split="subwords",
@@ -48,10 +47,8 @@ def by_length(answers: dict, references: dict, notes: dict) -> list[tuple[str, i
 recipe = Recipe(
     name="translate",
     summary="sentence -> sentence in another language (parallel text)",
-    load=lambda data, settings: files.load(data, settings.source, settings.target, test=settings.test),
-    task=PairTask(
-        metrics=[bleu, chrf], monitor="bleu", higher_is_better=True, groups={"BLEU by length of the source": by_length}
-    ),
+    load=load_pairs,
+    task=PairTask(metrics=[BLEU, CHRF], groups={"BLEU by length of the source": by_length}),
     settings=FULL,
     small=dataclasses.replace(
         FULL,

@@ -11,13 +11,13 @@ how often the right spelling is the best answer, among the two best, among the t
 import dataclasses
 from pathlib import Path
 
-from seqattn_tf.training.data import Splits, files
-from seqattn_tf.training.metrics import exact_match
-from seqattn_tf.training.recipes.base import Recipe
+from seqattn_tf.training.data import Splits
+from seqattn_tf.training.metrics import EXACT
+from seqattn_tf.training.recipes.base import Recipe, load_pairs
 from seqattn_tf.training.tasks import PairSettings, PairTask
 
 FULL = PairSettings(
-    source="0",
+    text="0",
     target="1",
     fold="case",
     decoder="luong",
@@ -35,7 +35,7 @@ FULL = PairSettings(
 
 def load(data: str | Path | None, settings: PairSettings) -> Splits:
     """The examples of the folder, the letters of the targets joined."""
-    splits = files.load(data, settings.source, settings.target, test=settings.test)
+    splits = load_pairs(data, settings)
     parts = {
         part: [example._replace(target=example.target.replace(" ", "")) for example in getattr(splits, part)]
         for part in ("train", "dev", "test")
@@ -47,7 +47,7 @@ recipe = Recipe(
     name="transliterate",
     summary="letters -> letters of another script (TSV)",
     load=load,
-    task=PairTask(metrics=[exact_match], monitor="accuracy", higher_is_better=True, nbest=(1, 2, 3)),
+    task=PairTask(metrics=[EXACT], nbest=(1, 2, 3)),
     settings=FULL,
     small=dataclasses.replace(
         FULL,

@@ -3,7 +3,6 @@
 import dataclasses
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 import keras
 import numpy as np
@@ -15,63 +14,11 @@ from seqattn_tf.column import Column
 from seqattn_tf.fields.base import read_row
 from seqattn_tf.models import Model
 from seqattn_tf.text import SymbolRules
-from seqattn_tf.training.data import Example, Examples, Splits
+from seqattn_tf.training.data import DataWarning, Example, Examples, Splits
 from seqattn_tf.training.data.batches import Columns, batches, input_columns
 from seqattn_tf.training.data.examples import group_targets
-from seqattn_tf.training.metrics import exact_match, nbest_accuracy
-
-_TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-Metric = Callable[[Mapping[str, str], Mapping[str, Sequence[str]]], dict[str, float]]
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings:
-    """Everything about a training that a user may set (`--set units=128`); a task adds what is its own."""
-
-    units: int = 240  # of each direction and each layer
-    embedding: int = 64  # of a symbol
-    cell: str = "lstm"
-    depth: int = 1  # layers of the encoder, or of the only network
-    dropout: float = 0.3  # on embeddings, outputs and readout
-    label_smoothing: float = 0.1
-    batch_size: int = 256  # examples in a step
-    epochs: int = 60
-    learning_rate: float = 2e-3  # Adam's, at its peak: a linear warm-up before it, a cosine to zero after it
-    warmup_steps: int = 800  # in which the learning rate rises
-    clip_norm: float = 1.0  # of the global norm of the gradient
-    patience: int = 10  # epochs without a better score on the development split before training stops
-    seed: int = 0
-    max_examples: int = 0  # at most so many to train on; 0 for all
-
-    def __post_init__(self) -> None:
-        self._refuse_less(1, "units", "embedding", "depth", "batch_size", "epochs", "patience")
-        self._refuse_less(0, "warmup_steps", "max_examples")
-        for name in ("dropout", "label_smoothing"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ValueError(f"{name}: expected a share from 0 to below 1. Received: {getattr(self, name)}")
-
-    def _refuse_less(self, bound: int, *names: str) -> None:
-        for name in names:
-            if getattr(self, name) < bound:
-                raise ValueError(f"{name}: expected at least {bound}. Received: {getattr(self, name)}")
-
-    def with_assignments(self, assignments: Sequence[str]) -> "Settings":
-        """These settings with `name=value` assignments applied.
-
-        >>> Settings().with_assignments(["units=128", "dropout=0"]).units
-        128
-        """
-        return dataclasses.replace(self, **dict(self._parse(text) for text in assignments))
-
-    def _parse(self, text: str) -> tuple[str, Any]:
-        name, equals, value = text.partition("=")
-        kinds = {field.name: type(getattr(self, field.name)) for field in dataclasses.fields(self)}
-        if not equals or name not in kinds:
-            raise ValueError(f"setting: expected NAME=VALUE with a name among {sorted(kinds)}. Received: {text!r}")
-        try:
-            return name, _TRUTH[value.lower()] if kinds[name] is bool else kinds[name](value)
-        except (ValueError, KeyError):
-            raise ValueError(f"{name}: expected {kinds[name].__name__}. Received: {value!r}") from None
+from seqattn_tf.training.metrics import EXACT, Metric, nbest_accuracy
+from seqattn_tf.training.tasks.settings import Settings
 
 
 def parse_fold(choice: str) -> bool | str:
@@ -101,22 +48,32 @@ class Task:
     """A kind of training: how a kind of model is built and measured. A subclass gives `build`.
 
     Args:
-        metrics: functions of `(answers, references)`, both by key.
-        monitor: the figure that picks the best epoch.
-        higher_is_better: whether more of it is better.
+        metrics: what answers are measured by; the first one's figure picks the best epoch.
         nbest: for how many of the best answers to say how often one of them is right.
         groups: functions of `(answers, references, notes)` to `(label, count, value)` rows, by title.
         ordered: whether the training examples stand in an order, of which every epoch takes the next part.
         by_length: whether a batch has examples of about the same lengths, or of all.
     """
 
-    metrics: Sequence[Metric] = (exact_match,)
-    monitor: str = "accuracy"
-    higher_is_better: bool = True
+    metrics: Sequence[Metric] = (EXACT,)
     nbest: Sequence[int] = ()
     groups: Mapping[str, Callable] = dataclasses.field(default_factory=dict)
     ordered: bool = False
     by_length: bool = True
+
+    @property
+    def monitor(self) -> str:
+        """The figure that picks the best epoch."""
+        return self.metrics[0].figure
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether more of that figure is better."""
+        return self.metrics[0].higher_is_better
+
+    def measured_by(self, metric: str) -> "Task":
+        """The same task with another metric, by its name, and no groups of the old one; itself without a name."""
+        return dataclasses.replace(self, metrics=(Metric.get(metric),), groups={}) if metric else self
 
     def build(self, settings: Settings, train: Examples) -> Model:
         """An untrained model for these data."""
@@ -148,7 +105,7 @@ class Task:
         references = {key: [model.target.said(t) for t in ts] for key, ts in group_targets(examples).items()}
         found = answer_all(model, examples, quiet=quiet)
         said = {key: answer.text for key, answer in found.items()}
-        figures = {name: value for metric in self.metrics for name, value in metric(said, references).items()}
+        figures = {name: value for metric in self.metrics for name, value in metric.measure(said, references).items()}
         most = max((len(answer.alternatives) for answer in found.values()), default=0) + 1
         if nbest := [n for n in self.nbest if 1 < n <= most]:
             ranked = {key: [a.text, *(text for text, _ in a.alternatives)] for key, a in found.items()}
@@ -197,14 +154,27 @@ class Training:
 
     def usable_examples(self) -> np.ndarray:
         """The training examples that are not too long; others are left out, and that is said."""
-        fits = np.ones(len(self.splits.train), bool)
-        for name, column in self.columns.inputs.items():
-            fits &= column.lengths <= self.model.inputs[name].limit
+        lengths = {
+            name: (column.lengths, self.model.inputs[name].limit) for name, column in self.columns.inputs.items()
+        }
         most = self.task.max_target_length(self.model)
         if most is not None:
-            fits &= self.columns.target.lengths <= most
+            lengths["target"] = self.columns.target.lengths, most
+        fits = np.ones(len(self.splits.train), bool)
+        for found, limit in lengths.values():
+            fits &= found <= limit
         if not fits.all():
-            warnings.warn(f"{(~fits).sum()} of {len(fits)} training examples are too long", stacklevel=2)
+            long = [
+                f"{name} of up to {found.max()} places where {limit} are allowed"
+                for name, (found, limit) in lengths.items()
+                if found.max() > limit
+            ]
+            warnings.warn(
+                f"{(~fits).sum()} of {len(fits)} training examples are too long and not learned from: "
+                f"{', '.join(long)} (max_source, max_target)",
+                DataWarning,
+                stacklevel=2,
+            )
         return np.flatnonzero(fits)
 
     def _part(self, epoch: int) -> np.ndarray:
@@ -243,14 +213,15 @@ def answer_all(
     asked = {example.key: example.inputs for example in reversed(list(examples))}  # of several, the first
     order = sorted(asked, key=lambda key: sum(len(value) for value in asked[key].values() if isinstance(value, str)))
     answers: dict[str, Answer] = {}
-    for start in tqdm(range(0, len(order), batch_size), unit="batch", disable=quiet):
-        keys = order[start : start + batch_size]
-        rows = [{name: field.raw(asked[key][name]) for name, field in model.inputs.items()} for key in keys]
-        try:
-            answers.update(zip(keys, model.answer(rows), strict=True))
-        except ValueError:
-            refuse_unreadable(model, (Example(key, asked[key], None) for key in keys))
-            raise
+    with tqdm(range(0, len(order), batch_size), unit="batch", disable=quiet) as starts:
+        for start in starts:
+            keys = order[start : start + batch_size]
+            rows = [{name: field.raw(asked[key][name]) for name, field in model.inputs.items()} for key in keys]
+            try:
+                answers.update(zip(keys, model.answer(rows), strict=True))
+            except ValueError:
+                refuse_unreadable(model, (Example(key, asked[key], None) for key in keys))
+                raise
     return answers
 
 

@@ -17,7 +17,8 @@ from seqattn_tf.text import learn
 from seqattn_tf.text.rules import BEGIN
 from seqattn_tf.training.data import Example, Examples, Splits
 from seqattn_tf.training.ngrams import KneserNey
-from seqattn_tf.training.tasks.base import Report, Settings, Task, Training, parse_fold, refuse_few
+from seqattn_tf.training.tasks.base import Report, Task, Training, parse_fold, refuse_few
+from seqattn_tf.training.tasks.settings import Settings, setting
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,18 +26,20 @@ class LanguageSettings(Settings):
     """Settings of a language model."""
 
     label_smoothing: float = 0.0
-    tie_embeddings: bool = False  # whether what scores a symbol is its embedding
-    split: str = "characters"  # or letters, spaces, words, subwords
-    fold: str = ""  # what to ignore: case, or all (case and accents)
-    vocabulary: int = 0  # at most so many symbols; 0 for all
-    min_count: int = 1  # a symbol seen less often in the training data is unknown
-    sequence_length: int = 128  # of a long text, how many symbols are learned from at once
-    max_source: int = 400  # symbols; a longer text to go on from is refused, a longer sentence not learned from
-    max_target: int = 200  # symbols that are added to a text, at most
-    temperature: float = 1.0  # of sampling; 0 for the best symbol
-    top_k: int = 0
-    top_p: float = 1.0
-    beam_width: int = 0  # above 0, no sampling but a search of this width
+    tie_embeddings: bool = setting(False, "whether what scores a symbol is its embedding")
+    split: str = setting("characters", "what a symbol is: characters, letters, spaces, words, subwords")
+    fold: str = setting("", "what to ignore: case, or all (case and accents)")
+    vocabulary: int = setting(0, "symbols, at most; 0 for all")
+    min_count: int = setting(1, "a symbol seen less often in the training data is unknown")
+    sequence_length: int = setting(128, "of a long text, how many symbols are learned from at once")
+    max_source: int = setting(
+        400, "symbols; a longer text to go on from is refused, a longer sentence not learned from"
+    )
+    max_target: int = setting(200, "symbols that are added to a text, at most")
+    temperature: float = setting(1.0, "of sampling; 0 for the best symbol")
+    top_k: int = setting(0, "sample among so many of the best symbols; 0 for all")
+    top_p: float = setting(1.0, "sample among the best symbols that have this probability together")
+    beam_width: int = setting(0, "above 0, no sampling but a search of this width")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -53,14 +56,20 @@ class LanguageTask(Task):
         order: of the n-gram model beside which the figure is put; 0 for none.
     """
 
-    monitor: str = ""
-    higher_is_better: bool = False
     window: int = 0
     order: int = 0
+    higher_is_better = False
 
-    def __post_init__(self) -> None:
-        """Bits a symbol of a long text, perplexity of sentences."""
-        object.__setattr__(self, "monitor", "bits" if self.window else "perplexity")
+    @property
+    def monitor(self) -> str:
+        """Bits per symbol of a long text, perplexity of sentences."""
+        return "bits" if self.window else "perplexity"
+
+    def measured_by(self, metric: str) -> "LanguageTask":
+        """Itself: a language model is measured by nothing else."""
+        if metric:
+            raise ValueError(f"metric: expected none, {self.monitor} is what counts here. Received: {metric!r}")
+        return self
 
     def build(self, settings: LanguageSettings, train: Examples) -> LanguageModel:
         """Rules learned from the training texts, with an id for what is unknown, and a network of their size."""

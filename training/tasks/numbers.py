@@ -9,7 +9,8 @@ from seqattn_tf.named import arguments_of
 from seqattn_tf.targets import Label, Number
 from seqattn_tf.training.data import Example, Examples
 from seqattn_tf.training.data.numbers import TASKS
-from seqattn_tf.training.tasks.base import Report, Settings, Task, loss_of
+from seqattn_tf.training.tasks.base import Report, Task, loss_of
+from seqattn_tf.training.tasks.settings import Settings, setting
 
 # What solves a task at every length: one number that is added to, or gates that flip a state.
 ADDS = {"units": 1, "embedding": 4, "cell": "rnn", "activation": "linear"}
@@ -21,14 +22,14 @@ SOLVES = {("auto", "sum"): ADDS, ("auto", "compare"): ADDS, ("auto", "parity"): 
 class NumberSettings(Settings):
     """Settings of a reader of numbers."""
 
-    cell: str = "auto"  # what solves the task: a linear rnn of one unit to add up, a gru of 16 for parity
-    activation: str = ""  # of a cell that is named, empty for its own; so are its units and its embedding
+    cell: str = setting("auto", "a linear rnn of one unit to add up, a gru of 16 for parity; or a cell by name")
+    activation: str = setting("", "of a cell that is named; empty for its own")
     dropout: float = 0.0
     label_smoothing: float = 0.0
-    task: str = "parity"  # or sum, compare
-    longest: int = 10  # numbers of a training example, at most
-    examples: int = 20_000
-    max_source: int = 400  # numbers; a longer sequence is refused
+    task: str = setting("parity", "or sum, compare")
+    longest: int = setting(10, "numbers of a training example, at most")
+    examples: int = setting(20_000, "that are generated to learn from")
+    max_source: int = setting(400, "numbers; a longer sequence is refused")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -46,9 +47,9 @@ class NumberTask(Task):
     ones show the rule, the long ones hold it to it.
     """
 
-    monitor: str = "loss"
-    higher_is_better: bool = False
     by_length: bool = False
+    monitor = "loss"
+    higher_is_better = False
 
     def build(self, settings: NumberSettings, train: Examples) -> Reader:
         """Symbols and targets of the training examples, and a network of their sizes."""

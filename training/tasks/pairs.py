@@ -10,10 +10,13 @@ import numpy as np
 from seqattn_tf.encoder import Encoder
 from seqattn_tf.fields import Field
 from seqattn_tf.models import EncoderDecoder, Seq2Seq
+from seqattn_tf.models.seq2seq import MARGIN
 from seqattn_tf.named import arguments_of
 from seqattn_tf.targets import Symbols
-from seqattn_tf.training.data import Example, Examples
-from seqattn_tf.training.tasks.base import Metric, Report, Settings, Task, Training, loss_of, parse_fold, refuse_few
+from seqattn_tf.training.data import DataWarning, Example, Examples
+from seqattn_tf.training.metrics import Metric
+from seqattn_tf.training.tasks.base import Report, Task, Training, loss_of, parse_fold, refuse_few
+from seqattn_tf.training.tasks.settings import Settings, setting
 
 MOST_CUT = 0.01  # of the training targets may be longer than an answer, before it is said
 
@@ -22,27 +25,35 @@ MOST_CUT = 0.01  # of the training targets may be longer than an answer, before 
 class PairSettings(Settings):
     """Settings of an encoder-decoder."""
 
-    encoder: str = "bidirectional"  # or forward, hierarchical
-    decoder: str = "bahdanau"  # or luong
-    context: str = "attention"  # or input, state: what the decoder sees of the source
-    score: str = "additive"
-    align: str = "softmax"
-    gate: bool = False  # whether the decoder says how much of the context to read
-    scheduled_sampling: float = 0.0  # how often the decoder sees its own symbol in training
-    source: str = ""  # language, column or key of what goes in
-    target: str = ""  # and of what comes out
-    test: str = "test"  # what the name of the test files holds
-    source_split: str = "characters"  # or letters, spaces, words, subwords
-    target_split: str = "characters"
-    fold: str = ""  # what to ignore in what goes in: case, or all (case and accents)
-    vocabulary: int = 0  # at most so many symbols on either side; 0 for all
-    min_count: int = 1  # a symbol seen less often in the training data is unknown
-    max_source: int = 64  # symbols; a longer source is refused
-    max_target: int = 64  # symbols; a longer answer is cut
-    max_length_ratio: int = 2  # the most symbols of an answer for each one read, beside a few; 0 for max_target alone
-    beam_width: int = 1
-    alternatives: int = 0  # other answers beside the best
-    length_penalty: float = 0.0
+    encoder: str = setting("bidirectional", "or forward, hierarchical, or one of a plug-in")
+    field: str = setting("", "what reads the source, of a plug-in; empty for what the encoder takes")
+    decoder: str = setting("bahdanau", "or luong, or one of a plug-in")
+    context: str = setting("attention", "what the decoder sees of the source: attention, input, state")
+    score: str = setting(
+        "additive", "or general, dot, scaled_dot, cosine, location, coverage, ..., or one of a plug-in"
+    )
+    align: str = setting(
+        "softmax", "or sigmoid, sparsemax, entmax, crf, segments, monotonic, hard, or one of a plug-in"
+    )
+    gate: bool = setting(False, "whether the decoder says how much of the context to read")
+    scheduled_sampling: float = setting(0.0, "how often the decoder sees its own symbol in training")
+    text: str = setting("", "column, key or language of what goes in")
+    target: str = setting("", "column, key or language of what comes out")
+    split_column: str = setting("", "column of a single file that says train, dev or test; empty to split by a hash")
+    test: str = setting("test", "what the name of the test files holds, where a folder has several")
+    source_split: str = setting("characters", "what a symbol is: characters, letters, spaces, words, subwords")
+    target_split: str = setting("characters", "the same of what comes out; spaces for tokens of one's own")
+    fold: str = setting("", "what to ignore in what goes in: case, or all (case and accents)")
+    vocabulary: int = setting(0, "symbols on either side, at most; 0 for all")
+    min_count: int = setting(1, "a symbol seen less often in the training data is unknown")
+    max_source: int = setting(64, "symbols; a longer source is refused, and not learned from")
+    max_target: int = setting(64, "symbols; a longer answer is cut, and not learned from")
+    max_length_ratio: int = setting(
+        2, "symbols of an answer per symbol read, at most, and a few more; 0 for no such limit"
+    )
+    beam_width: int = setting(1, "answers that are kept at every step; 1 for the best symbol alone")
+    alternatives: int = setting(0, "other answers beside the best, fewer than beam_width")
+    length_penalty: float = setting(0.0, "how much a longer answer is preferred among those of a beam")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -54,13 +65,21 @@ class PairTask(Task):
     """Training of an encoder-decoder on pairs; without metrics, perplexity alone is measured, and nothing answered."""
 
     metrics: Sequence[Metric] = ()
-    monitor: str = "perplexity"
-    higher_is_better: bool = False
+
+    @property
+    def monitor(self) -> str:
+        """The figure that picks the best epoch."""
+        return super().monitor if self.metrics else "perplexity"
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether more of that figure is better."""
+        return super().higher_is_better if self.metrics else False
 
     def build(self, settings: PairSettings, train: Examples) -> Seq2Seq:
         """Vocabularies learned from the training pairs, and a network of their sizes."""
         limits = {"vocabulary": settings.vocabulary, "min_count": settings.min_count}
-        kind = Field.member(Encoder.member(settings.encoder).takes)
+        kind = Field.member(settings.field or Encoder.member(settings.encoder).takes)
         cut = {"split": settings.source_split, "fold": parse_fold(settings.fold), "limit": settings.max_source}
         source = kind.learn(train.inputs("text"), **cut, **limits)
         target = Symbols.learn(train.targets, split=settings.target_split, limit=settings.max_target, **limits)
@@ -78,8 +97,15 @@ class PairTask(Task):
         longest = training.model.longest_answer(read.lengths[training.rows])
         cut = int(np.sum(said > longest))
         if cut > len(said) * MOST_CUT:
-            message = f"max_length_ratio: {cut} of {len(said)} training targets are longer than an answer may be"
-            warnings.warn(message, stacklevel=2)
+            ratio = training.model.max_length_ratio
+            enough = math.ceil(np.max((said - MARGIN) / np.maximum(read.lengths[training.rows], 1)))
+            warnings.warn(
+                f"max_length_ratio={ratio}: {cut} of {len(said)} training targets are longer than an answer may be, "
+                f"which is {ratio} symbols per symbol read and {MARGIN} more; "
+                f"--set max_length_ratio={enough} lets all of them be said, 0 leaves max_target alone to decide",
+                DataWarning,
+                stacklevel=2,
+            )
 
     def quick(self, model: Seq2Seq) -> Seq2Seq:
         """The same without a beam."""

@@ -2,14 +2,14 @@
 
 from typing import Any, ClassVar
 
-import keras
 import tensorflow as tf
 
+from seqattn_tf.layer import NamedLayer
 from seqattn_tf.linear import linear
-from seqattn_tf.named import Named, check_count
+from seqattn_tf.named import check_count
 
 
-class Composition(Named, keras.layers.Layer):
+class Composition(NamedLayer):
     """One step of recursion; a subclass gives `state_count`, `projected_size`, `build`, `leaf` and `compose`.
 
     As in a cell, `project` is what depends on the inputs alone, and the output is the first state.

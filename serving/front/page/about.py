@@ -28,11 +28,12 @@ class About(TypedDict):
     """What is told of a version."""
 
     summary: str
+    ranked_by: str  # what orders the best answers
     inputs: list[dict[str, Any]]  # name, type, kind and limit of each, in the order in which they are asked for
     examples: list[dict[str, Any]]  # values by input: strings or {"b64": ...}
 
 
-NOTHING = About(summary="", inputs=[], examples=[])
+NOTHING = About(summary="", ranked_by="", inputs=[], examples=[])
 
 
 def about(folder: Path | None, signature: meta_graph_pb2.SignatureDef) -> About:
@@ -41,9 +42,9 @@ def about(folder: Path | None, signature: meta_graph_pb2.SignatureDef) -> About:
     kinds = _mapping(told.get("inputs"))
     names = [name for name in kinds if name in signature.inputs]
     names += sorted(name for name in signature.inputs if name not in kinds)
-    summary = told.get("summary")
     return About(
-        summary=" ".join(summary.split())[:LONGEST] if isinstance(summary, str) else "",
+        summary=_line(told.get("summary")),
+        ranked_by=_line(told.get("ranked_by")),
         inputs=[
             {"name": name, "type": type_name(signature.inputs[name].dtype), **_input(_mapping(kinds.get(name)))}
             for name in names
@@ -60,6 +61,10 @@ def _read(folder: Path | None) -> dict[str, Any]:
         return _mapping(manifest.read(path))
     except (OSError, ValueError, RecursionError):
         return {}
+
+
+def _line(told: Any) -> str:
+    return " ".join(told.split())[:LONGEST] if isinstance(told, str) else ""
 
 
 def _mapping(value: Any) -> dict[str, Any]:

@@ -7,9 +7,8 @@ import warnings
 
 import pytest
 
-from seqattn_tf.training.data import from_text
-from seqattn_tf.training.data.files import load, read_rows, read_text
-from seqattn_tf.training.data.reading import SPELLED_OUT
+from seqattn_tf.training.data import files, from_text
+from seqattn_tf.training.data.reading import SPELLED_OUT, read_rows, read_text
 
 OPENERS = {"": open, ".gz": gzip.open, ".xz": lzma.open}
 WORDS = {
@@ -17,6 +16,10 @@ WORDS = {
     "val": ["eine Katze"],
     "test_2016": ["kein Tier"],
 }
+
+
+def load(data, source, target, **how):
+    return files.load(data, {"text": source}, target, **how)
 
 
 def examples_of(part):
@@ -136,7 +139,7 @@ def test_malformed_lines_of_tsv(tmp_path):
 
 def test_malformed_lines_of_jsonl(tmp_path):
     path = tmp_path / "train.jsonl"
-    lines = ['{"s": "a", "t": "A"}', "{oops", "[1]", '{"s": "b"}', '{"s": "c", "t": 3}', '{"s": "", "t": "D"}']
+    lines = ['{"s": "a", "t": "A"}', "{oops", "[1]", '{"s": "b"}', '{"s": "c", "t": [3]}', '{"s": "", "t": "D"}']
     write(path, [*lines, '{"s": "\\ud800", "t": "E"}', "[" * 100_000, '{"s": "f\\ng", "t": "F"}'])
     rows, said = reported(read_rows, path, ["s", "t"])
     assert rows == [("a", "A"), ("f\ng", "F")]
@@ -199,13 +202,13 @@ def test_wrong_folders_and_languages_are_refused(tmp_path):
         load(None, "de", "en")
     with pytest.raises(ValueError, match=r"data: expected a folder.*nowhere"):
         load(tmp_path / "nowhere", "de", "en")
-    with pytest.raises(ValueError, match=r"expected train\.SOURCE with train\.TARGET.*Received: no files"):
+    with pytest.raises(ValueError, match=r"expected train\.TEXT with train\.TARGET.*Received: no files"):
         load(tmp_path, "de", "en")
     write(tmp_path / "restrain.de", ["x"])  # not the word
-    with pytest.raises(ValueError, match=r"expected train\.SOURCE.*Received: \['restrain\.de'\]"):
+    with pytest.raises(ValueError, match=r"expected train\.TEXT.*Received: \['restrain\.de'\]"):
         load(tmp_path, "de", "en")
     parallel(tmp_path)
-    with pytest.raises(ValueError, match=r"source: expected a language of the train files.*\['de', 'en'\].*'fr'"):
+    with pytest.raises(ValueError, match=r"text: expected a language of the train files.*\['de', 'en'\].*'fr'"):
         load(tmp_path, "fr", "en")
     with pytest.raises(ValueError, match=r"target: expected a language.*Received: 'fr'"):
         load(tmp_path, "de", "fr")

@@ -66,18 +66,18 @@ def _own_folder(tmp_path_factory):
 
 
 def test_translations_by_their_languages():
-    splits = files.load("tfds:made_up_translate/de-en", "de", "en")
+    splits = files.load("tfds:made_up_translate/de-en", {"text": "de"}, "en")
     assert len(splits.train) == 299
     for part, word in ((splits.dev, "validation"), (splits.test, "test")):
         expected = [from_text(f"{word} Zahl {i} ä", f"number {i}") for i in (0, 2)]
         assert sorted(part, key=lambda example: example.key) == expected
     names = ["made_up_translate/de-en " + part for part in ("train", "dev", "test")]
     assert splits.origin == ", ".join(names)
-    assert splits.fingerprint == ours.load("made_up_translate/de-en", "de", "en").fingerprint
+    assert splits.fingerprint == ours.load("made_up_translate/de-en", {"text": "de"}, "en").fingerprint
 
 
 def test_parts_that_the_set_lacks_are_held_out(tmp_path):
-    splits = ours.load("made_up_translate/train-only", "en", "de", data_dir=str(tmp_path))
+    splits = ours.load("made_up_translate/train-only", {"text": "en"}, "de", data_dir=str(tmp_path))
     assert len(splits.train) + len(splits.dev) + len(splits.test) == 299
     assert "dev and test held out" in splits.origin
     assert (tmp_path / "made_up_translate").is_dir()

@@ -75,7 +75,7 @@ def test_a_curriculum_is_learned_in_its_order():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"source": "fr"}, r"(?s)expected.*de.*en.*fr|fr"),
+        ({"text": "fr"}, r"(?s)expected.*de.*en.*fr|fr"),
         ({"max_source": 2}, r"development split: expected text of at most 2 places \(max_source of a text\)"),
         ({"max_target": 0}, "max_target: expected at least 1"),
         ({"max_length_ratio": -1}, "max_length_ratio: expected at least 0"),
@@ -154,7 +154,9 @@ def test_answers_that_may_not_be_long_enough_are_said(tmp_path):
         recipe.small, **QUICK, source_split="spaces", target_split="characters", max_length_ratio=1
     )
     splits = run.open_splits(recipe, settings, tmp_path)
-    with pytest.warns(UserWarning, match=r"max_length_ratio: \d+ of 64 training targets are longer"):
+    with pytest.warns(
+        UserWarning, match=r"max_length_ratio=1: \d+ of 64 training targets .* --set max_length_ratio=\d lets all"
+    ):
         recipe.task.open(settings, splits)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,6 +1,6 @@
 import pytest
 
-from seqattn_tf.training.metrics.answers import pair_up
+from seqattn_tf.training.metrics.base import pair_up
 
 
 def test_answers_meet_their_references_in_the_order_of_these():

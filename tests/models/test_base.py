@@ -1,0 +1,31 @@
+import tensorflow as tf
+from support.systems import small_seq2seq
+
+from seqattn_tf.models.base import Model, only_where
+from seqattn_tf.text import SymbolRules
+
+LETTERS = SymbolRules(tuple("abc"))
+
+
+def test_other_settings_leave_the_rest_as_it_was():
+    model = small_seq2seq(LETTERS, LETTERS, settings={"beam_width": 3, "length_penalty": 0.5}, units=4)
+    other = model.with_settings(alternatives=2)
+    assert other.settings == {**model.settings, "alternatives": 2}
+    assert (other.beam_width, other.length_penalty) == (3, 0.5)
+    assert other.network is model.network
+    assert model.alternatives == 0
+
+
+def test_an_axis_of_a_part_ends_with_its_last_name_gaps_included():
+    names = tf.constant([["a", "", "c", ""], ["", "", "", ""], ["a", "b", "c", "d"]])
+    part = tf.zeros([3, 4, 7])
+    assert Model._size(None, "text", {}, {"text": names}, part, 1).numpy().tolist() == [3, 0, 4]
+    assert Model._size(None, "tokens", {"tokens": names}, {}, part, 1).numpy().tolist() == [3, 0, 4]
+    assert Model._size(None, "", {}, {}, part, 2).numpy().tolist() == [7, 7, 7]
+
+
+def test_rows_with_nothing_to_read_have_nothing_found():
+    found = {"tokens": tf.constant([[3], [4]]), "scores": tf.constant([[-1.0], [-2.0]])}
+    held = only_where(tf.constant([True, False]), found)
+    assert held["tokens"].numpy().tolist() == [[3], [0]]
+    assert held["scores"].numpy().tolist() == [[-1.0], [-float("inf")]]

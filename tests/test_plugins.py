@@ -1,0 +1,186 @@
+"""Modules from outside: how they come in, what is remembered of them, and what is never run."""
+
+import json
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import keras
+import pytest
+
+from seqattn_tf import plugins
+from seqattn_tf.cells import Cell, RNNCell
+from seqattn_tf.fields import Field, Text
+from seqattn_tf.models import EncoderDecoder, Seq2Seq, load
+from seqattn_tf.targets import Symbols
+from seqattn_tf.text import SymbolRules
+from seqattn_tf.training import recipes
+
+CELL = """
+from seqattn_tf.cells import RNNCell
+
+class {kind}(RNNCell):
+    name_in_registry = "{name}"
+"""
+
+
+@pytest.fixture(autouse=True)
+def _forget(monkeypatch):
+    """Modules and names that a test brings in go with it."""
+    monkeypatch.setattr(Cell, "registry", dict(Cell.registry))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        if name.startswith("plugged"):
+            del sys.modules[name]
+    plugins.load_installed.cache_clear()
+
+
+def write(folder, name, text):
+    path = folder / f"{name}.py"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_file_is_imported_once_and_its_cell_found(tmp_path):
+    path = write(tmp_path, "plugged_cell", CELL.format(kind="Mine", name="mine_of_a_file"))
+    module = plugins.load(path)
+    assert plugins.load(str(path)) is module
+    cell = Cell.get("mine_of_a_file", units=3)
+    assert type(cell).__name__ == "Mine"
+    assert keras.saving.get_registered_name(type(cell)) == "plugged_cell>Mine"  # saved without a decorator
+    assert plugins.needed_by([cell, RNNCell(2)]) == {"plugged_cell": "plugged_cell.py"}
+
+
+def test_a_module_of_the_working_folder_is_imported_by_its_name(tmp_path, monkeypatch):
+    write(tmp_path, "plugged_module", CELL.format(kind="Other", name="mine_of_a_module"))
+    monkeypatch.chdir(tmp_path)
+    plugins.load("plugged_module")
+    assert Cell.member("mine_of_a_module").__name__ == "Other"
+
+
+def test_what_cannot_be_imported_is_said(tmp_path):
+    with pytest.raises(ValueError, match=r"plug-in: expected a module that can be imported\. Received: no_such, "):
+        plugins.load("no_such")
+    with pytest.raises(ValueError, match=r"plug-in: expected a Python file\. Received: .*nowhere\.py"):
+        plugins.load(tmp_path / "nowhere.py")
+    for name in ("json", "my-recipe"):
+        with pytest.raises(ValueError, match=rf"whose name is no other module's\. Received: {name}\.py"):
+            plugins.load(write(tmp_path, name, ""))
+    broken = write(tmp_path, "plugged_broken", "def (:")
+    with pytest.raises(ValueError, match=r"can be imported.*plugged_broken\.py, invalid syntax"):
+        plugins.load(broken)
+    half = write(tmp_path, "plugged_half", "import no_such_thing")
+    with pytest.raises(ValueError, match="No module named 'no_such_thing'"):
+        plugins.load(half)
+    assert "plugged_half" not in sys.modules
+
+
+def test_what_is_installed_is_found_without_being_named(tmp_path, monkeypatch):
+    write(tmp_path, "plugged_installed", CELL.format(kind="Installed", name="mine_of_a_distribution"))
+    folder = tmp_path / "plugged-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: plugged\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text(
+        "[seqattn_tf.plugins]\nmine = plugged_installed\nbroken = plugged_nowhere\n", encoding="utf-8"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    plugins.load_installed.cache_clear()
+    with pytest.warns(UserWarning, match=r"plug-in broken \(plugged_nowhere\) cannot be imported: No module"):
+        kind = Cell.member("mine_of_a_distribution")
+    assert kind.__name__ == "Installed"
+
+
+def test_names_that_nobody_has_are_refused_as_before():
+    with pytest.raises(ValueError, match=r"cell: expected one of \[.*'gru'.*\] or a Cell\. Received: 'no_such'"):
+        Cell.get("no_such")
+    with pytest.raises(ValueError, match=r"field: expected one of .* Received: \['text'\]"):
+        Field.member(["text"])
+
+
+RECIPE = """
+from seqattn_tf.training.recipes import Recipe, load_pairs
+from seqattn_tf.training.tasks import PairSettings, PairTask
+
+recipe = Recipe("{name}", "a summary", load_pairs, PairTask(), PairSettings(), PairSettings())
+"""
+
+
+def test_a_recipe_comes_from_a_file_with_a_name_of_its_own(tmp_path):
+    recipe = recipes.get(str(write(tmp_path, "plugged_recipe", RECIPE.format(name="plugged"))))
+    assert recipes.get("plugged") is recipe
+    assert "plugged" in recipes.names()
+    del recipes.Recipe.made["plugged"]
+    with pytest.raises(ValueError, match=r"expected a name that no recipe of the package has\. Received: 'translate'"):
+        recipes.get(str(write(tmp_path, "plugged_taken", RECIPE.format(name="translate"))))
+    with pytest.raises(ValueError, match=r"plugged_empty\.py: expected a Recipe named `recipe`\. Received: None"):
+        recipes.get(str(write(tmp_path, "plugged_empty", "")))
+    with pytest.raises(ValueError, match=r"recipe: expected one of .* or a Python file\. Received: .unknown."):
+        recipes.get("unknown")
+
+
+def made(cell):
+    rules = SymbolRules(tuple("abc"))
+    network = EncoderDecoder.of_symbols(vocabulary=rules.size, target_vocabulary=rules.size, units=2, cell=cell)
+    return Seq2Seq(network, {"text": Text(rules)}, Symbols(rules, 5))
+
+
+def test_a_model_remembers_what_it_is_made_of_and_says_so(tmp_path):
+    path = write(tmp_path, "plugged_kept", CELL.format(kind="Kept", name="mine_that_is_kept"))
+    plugins.load(path)
+    model = made("mine_that_is_kept")
+    model.save(tmp_path / "run", {"recipe": "r"})
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert config["plugins"] == {"plugged_kept": "plugged_kept.py"}
+    assert load(tmp_path / "run").answer(["ab"])[0].text == model.answer(["ab"])[0].text
+    asked = f"from seqattn_tf.models import load; load({str(tmp_path / 'run')!r})"
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=False)
+    expected = "it was made with plugged_kept: import that first, or say --plugin plugged_kept.py"
+    assert done.stderr.strip().splitlines()[-1].startswith("ValueError:")
+    assert expected in done.stderr.strip().splitlines()[-1]
+    assert made("gru").plugins == {}
+
+
+def test_a_folder_runs_nothing(tmp_path, monkeypatch):
+    """Modules that a folder names are not imported, be they beside it, in it or on the way of imports."""
+    model = made("gru")
+    folder = tmp_path / "run"
+    model.save(folder, {"recipe": "r"}, compact=True)
+    trap = "from pathlib import Path\nPath(__file__).with_suffix('.ran').write_text('ran')\n"
+    for where in (tmp_path, folder):
+        write(where, "plugged_trap", trap)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    config = json.loads((folder / "config.json").read_text())
+    config["plugins"] = {"plugged_trap": "plugged_trap.py"}
+    config["network"]["module"] = "plugged_trap"
+    config["network"]["registered_name"] = "plugged_trap>EncoderDecoder"
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match="it was made with plugged_trap: import that first"):
+        load(folder)
+    config["system"] = "plugged_trap"
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match=r"model: expected one of .*; it was made with plugged_trap"):
+        load(folder)
+    assert not [*tmp_path.rglob("*.ran")]
+
+
+def test_a_moved_class_is_found_by_its_name(tmp_path):
+    """What counts is that the name is known, not which module once defined it."""
+    made("gru").save(tmp_path / "run")
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    config["plugins"] = {"plugged_before": "plugged_before.py"}
+    (tmp_path / "run" / "config.json").write_text(json.dumps(config))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert load(tmp_path / "run").answer(["a"])
+
+
+def test_advice_names_a_file_or_a_module():
+    assert plugins.advice({"json": "json.py"}) == ""
+    assert plugins.advice({"no_file": "no_file.py", "no.package": "package.py"}).endswith(
+        "made with no_file, no.package: import that first, or say --plugin no_file.py --plugin no.package"
+    )
+    assert Path(__file__).name == plugins.needed_by([test_advice_names_a_file_or_a_module]).popitem()[1]

@@ -1,0 +1,97 @@
+"""Tables: quoting, byte order marks, line ends, and bad lines by their numbers."""
+
+import csv
+import gzip
+
+import pytest
+
+from seqattn_tf.training.data import DataWarning
+from seqattn_tf.training.data.reading import LONGEST_CELL, read_rows
+
+
+def write(path, text, encoding="utf-8"):
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+def test_quotes_hold_commas_quotes_and_line_breaks(tmp_path):
+    rows = [("a, b", 'say "hi"'), ("two\nlines", " blanks "), ("plain", "é"), ("", "x")]
+    with (tmp_path / "t.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("in", "out"), *rows])
+    with pytest.warns(DataWarning, match=r"t\.csv, line 6: expected text on each side in 'in'\. Received: ''"):
+        found = read_rows(tmp_path / "t.csv", ["in", "out"])
+    assert found == [("a, b", 'say "hi"'), ("two\nlines", "blanks"), ("plain", "é")]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("bom", ["", "\ufeff"])
+@pytest.mark.parametrize("delimiter", [",", ";"])
+def test_marks_ends_and_separators_of_other_systems(tmp_path, end, bom, delimiter):
+    lines = ["in,out", "a,b", '"c;d,e",f', ""]
+    text = bom + end.join(line if '"' in line else line.replace(",", delimiter) for line in lines)
+    if delimiter == ";":
+        text = text.replace('",f', '";f')
+    assert read_rows(write(tmp_path / "t.csv", text), ["out", "in"]) == [("b", "a"), ("f", "c;d,e")]
+
+
+def test_columns_by_number_need_no_names(tmp_path):
+    assert read_rows(write(tmp_path / "t.csv", "a,b,c\nd,e,f\n"), ["2", "0"]) == [("c", "a"), ("f", "d")]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("jump,JUMP,JUMP", r"line 3: expected 2 columns, as in the first line\. Received: 'jump,JUMP,JUMP'"),
+        ("jump", r"line 3: expected at least 2 columns\. Received: 'jump'"),
+        ('"jump" twice,JUMP', r"line 3: expected cells with whole quotes\. Received: .*expected after"),
+    ],
+)
+def test_a_bad_line_is_named_by_its_number_and_the_rest_is_read(tmp_path, line, message):
+    path = write(tmp_path / "t.csv", f"in,out\na,b\n{line}\nc,d\n")
+    with pytest.warns(DataWarning, match=message):
+        assert read_rows(path, ["in", "out"]) == [("a", "b"), ("c", "d")]
+
+
+def test_a_quote_that_never_closes_is_named_by_the_line_it_opens_in(tmp_path):
+    path = write(tmp_path / "t.csv", 'in,out\na,b\n"c,d\ne,f\n')
+    with pytest.warns(DataWarning, match=r"t\.csv, line 3: expected cells with whole quotes"):
+        assert read_rows(path, ["in", "out"]) == [("a", "b")]
+
+
+def test_a_line_after_one_of_several_lines_keeps_its_number(tmp_path):
+    path = write(tmp_path / "t.csv", 'in,out\n"a\nb\nc",d\nonly\ne,f\n')
+    with pytest.warns(DataWarning, match=r"t\.csv, line 5: expected at least 2 columns"):
+        assert read_rows(path, ["in", "out"]) == [("a\nb\nc", "d"), ("e", "f")]
+
+
+def test_bytes_that_are_no_text_spoil_one_line(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"in,out\na,b\n\xff,x\nc,d\n")
+    with pytest.warns(DataWarning, match=r"t\.csv, line 3: expected UTF-8"):
+        assert read_rows(path, ["in", "out"]) == [("a", "b"), ("c", "d")]
+
+
+def test_a_long_cell_is_read_and_the_limit_of_others_left_as_it_was(tmp_path):
+    limit = csv.field_size_limit()
+    assert limit < 200_000 < LONGEST_CELL
+    long = "x" * 200_000
+    assert read_rows(write(tmp_path / "t.csv", f"in,out\n{long},b\n"), ["in", "out"]) == [(long, "b")]
+    assert csv.field_size_limit() == limit
+
+
+def test_numbers_and_truth_values_of_json_are_texts(tmp_path):
+    path = write(tmp_path / "t.jsonl", '{"a": 1, "b": true}\n{"a": 0.5, "b": "x"}\n{"a": null, "b": "y"}\n')
+    with pytest.warns(DataWarning, match=r"t\.jsonl, line 3: expected text in 'a'\. Received: 'None'"):
+        assert read_rows(path, ["a", "b"]) == [("1", "true"), ("0.5", "x")]
+
+
+def test_a_quote_of_a_tsv_is_a_quote(tmp_path):
+    with gzip.open(tmp_path / "t.tsv.gz", "wt", encoding="utf-8") as file:
+        file.write('in\tout\n"a\tb"\n')
+    assert read_rows(tmp_path / "t.tsv.gz", ["in", "out"]) == [('"a', 'b"')]
+
+
+def test_a_column_that_is_not_there_is_named_with_those_that_are(tmp_path):
+    path = write(tmp_path / "t.csv", "review,label\na,b\n")
+    with pytest.raises(ValueError, match=r"expected columns named \['text'\].*Received: \['review', 'label'\]"):
+        read_rows(path, ["text", "label"])

@@ -1,0 +1,53 @@
+"""What every metric is: a function of answers and references, and which of its figures counts."""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, TypeVar
+
+from seqattn_tf.named import NamedObject
+
+Said = TypeVar("Said")
+Answers = Mapping[str, str]
+References = Mapping[str, Sequence[str]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Metric(NamedObject):
+    """How answers are measured; found by its name (`--metric exact`) once it is made.
+
+    Args:
+        name: of the metric.
+        measure: the answer to each key and the right ones, to figures by name.
+        figure: the one of them that picks the best epoch.
+        higher_is_better: whether more of it is better.
+
+    >>> def vowels(answers, references):
+    ...     return {"vowels": sum(letter in "aeiou" for answer in answers.values() for letter in answer)}
+    >>> Metric("vowels", vowels, figure="vowels").measure({"a": "tea"}, {"a": ["tea"]})
+    {'vowels': 2}
+    """
+
+    made: ClassVar[dict[str, Any]] = {}
+    name: str
+    measure: Callable[[Answers, References], dict[str, float]]
+    figure: str
+    higher_is_better: bool = True
+
+    def __post_init__(self) -> None:
+        self.remember()
+
+
+def pair_up(answers: Mapping[str, Said], references: References) -> list[tuple[Said, Sequence[str]]]:
+    """Each key's answer with its references, in the order of the references.
+
+    >>> pair_up({"a": "EY"}, {"a": ["AH", "EY"]})
+    [('EY', ['AH', 'EY'])]
+    """
+    if not references:
+        raise ValueError("references: expected at least one. Received: none")
+    for key, targets in references.items():
+        if key not in answers:
+            raise ValueError(f"answers: expected one for every source. Received: none for {key!r}")
+        if isinstance(targets, str) or not targets:
+            raise ValueError(f"references: expected a list of texts for {key!r}. Received: {targets!r}")
+    return [(answers[key], targets) for key, targets in references.items()]

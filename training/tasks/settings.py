@@ -1,0 +1,76 @@
+"""Everything about a training that a user may set, each setting with its meaning."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+_TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def setting(default: Any, meaning: str) -> Any:
+    """A field of `Settings`: what it is where nobody sets it, and what `seqattn train RECIPE --help` says of it."""
+    return dataclasses.field(default=default, metadata={"meaning": meaning})
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What a user may set (`--set units=128`); a task adds what is its own."""
+
+    units: int = setting(240, "of each direction and each layer")
+    embedding: int = setting(64, "numbers that stand for a symbol")
+    cell: str = setting("lstm", "lstm, gru, rnn, ..., or one of a plug-in")
+    depth: int = setting(1, "layers of the encoder, or of the only network")
+    dropout: float = setting(0.3, "on embeddings, outputs and readout")
+    label_smoothing: float = setting(0.1, "share of the probability that goes to all symbols alike")
+    batch_size: int = setting(256, "examples in a step")
+    epochs: int = setting(60, "at most; see patience")
+    learning_rate: float = setting(2e-3, "Adam's, at its peak: a linear warm-up before it, a cosine to zero after it")
+    warmup_steps: int = setting(800, "steps in which the learning rate rises")
+    clip_norm: float = setting(1.0, "the global norm to which a larger gradient is scaled down")
+    patience: int = setting(10, "epochs without a better figure on the development split before training stops")
+    seed: int = setting(0, "of the weights, the order of the examples and dropout")
+    max_examples: int = setting(0, "to train on, at most; 0 for all")
+    metric: str = setting("", "exact, errors, bleu, chrf, rouge or one of a plug-in, in place of the recipe's own")
+
+    def __post_init__(self) -> None:
+        self._refuse_less(1, "units", "embedding", "depth", "batch_size", "epochs", "patience")
+        self._refuse_less(0, "warmup_steps", "max_examples")
+        for name in ("dropout", "label_smoothing"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name}: expected a share from 0 to below 1. Received: {getattr(self, name)}")
+
+    def _refuse_less(self, bound: int, *names: str) -> None:
+        for name in names:
+            if getattr(self, name) < bound:
+                raise ValueError(f"{name}: expected at least {bound}. Received: {getattr(self, name)}")
+
+    def with_assignments(self, assignments: Sequence[str]) -> "Settings":
+        """These settings with `name=value` assignments applied.
+
+        >>> Settings().with_assignments(["units=128", "dropout=0"]).units
+        128
+        """
+        return dataclasses.replace(self, **dict(self._parse(text) for text in assignments))
+
+    def _parse(self, text: str) -> tuple[str, Any]:
+        name, equals, value = text.partition("=")
+        kinds = {field.name: type(getattr(self, field.name)) for field in dataclasses.fields(self)}
+        if not equals or name not in kinds:
+            raise ValueError(f"setting: expected NAME=VALUE with a name among {sorted(kinds)}. Received: {text!r}")
+        try:
+            return name, _TRUTH[value.lower()] if kinds[name] is bool else kinds[name](value)
+        except (ValueError, KeyError):
+            raise ValueError(f"{name}: expected {kinds[name].__name__}. Received: {value!r}") from None
+
+    @classmethod
+    def meanings(cls) -> dict[str, str]:
+        """What each setting means, by name; a class that changes a default keeps the meaning.
+
+        >>> Settings.meanings()["batch_size"]
+        'examples in a step'
+        """
+        found: dict[str, str] = {}
+        for kind in reversed(cls.__mro__):
+            for name, field in vars(kind).get("__dataclass_fields__", {}).items():
+                found[name] = field.metadata.get("meaning") or found.get(name, "")
+        return found
