@@ -63,6 +63,8 @@ def test_the_page_alone_leads_to_answers_from_server_and_device(commands, tmp_pa
     exec(pages.python_of("data.md")[1], {})
     assert capsys.readouterr().out.strip() == "JUMP JUMP TURN_LEFT WALK"
     body = json.dumps({"instances": ["jump twice and walk left"]}).encode()
-    with Server(ServerConfig(tmp_path / "models", rest_api_port=0, port=0)) as server:
-        with urllib.request.urlopen(f"{server.rest_url}/v1/models/commands:predict", body) as reply:
-            assert json.load(reply)["predictions"][0]["text"] == "JUMP JUMP TURN_LEFT WALK"
+    with (
+        Server(ServerConfig(tmp_path / "models", rest_api_port=0, port=0)) as server,
+        urllib.request.urlopen(f"{server.rest_url}/v1/models/commands:predict", body) as reply,
+    ):
+        assert json.load(reply)["predictions"][0]["text"] == "JUMP JUMP TURN_LEFT WALK"

@@ -66,7 +66,21 @@ def test_iterated_map_settles_in_its_cycle():
     found = iterate(lambda x: 3.5 * x * (1 - x), [[0.3], [0.7]], steps=400)
     assert len({round(float(x), 6) for x in found.states[-40:, 0, 0]}) == 4
     [axes] = found.draw("f").axes
-    assert len(axes.collections[0].get_offsets()) == 31 * 2
+    lines = {line.get_label(): line.get_xydata() for line in axes.get_lines()}
+    assert (lines["the next x = x"][:, 0] == lines["the next x = x"][:, 1]).all()
+    np.testing.assert_allclose(lines["the map"][:, 1], 3.5 * lines["the map"][:, 0] * (1 - lines["the map"][:, 0]))
+    way = lines["the way there"]
+    np.testing.assert_allclose(way[:4], [[0.3, 0.3], [0.3, 0.735], [0.735, 0.735], [0.735, 0.6817125]])
+    assert len({round(x, 5) for x in lines["where it settles"][:, 0]}) == 4
+
+
+def test_orbits_begin_at_their_starts_and_settle_in_dots():
+    turn = np.array([[0.0, 1.0], [-1.0, 0.0]])
+    found = iterate(lambda x: x @ turn, np.eye(2), steps=8)
+    [axes] = found.draw().axes
+    dots = next(line for line in axes.get_lines() if line.get_label() == "where all settle").get_xydata()
+    assert len(dots) == 9 * 2
+    assert sum(line.get_fillstyle() == "none" for line in axes.get_lines()) == 2
 
 
 def test_attractors_of_a_contracting_cell_are_one_point():

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
@@ -18,7 +18,7 @@ class ProgressBar(keras.callbacks.Callback):
     def __init__(self, steps: int, epochs: int, first_epoch: int = 0) -> None:
         super().__init__()
         self.steps, self.epochs, self.first_epoch = steps, epochs, first_epoch
-        self.bar: tqdm | None = None
+        self.bar = tqdm(disable=True)  # until training begins
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Draw the bar."""
@@ -42,18 +42,17 @@ class ProgressBar(keras.callbacks.Callback):
 
     def close(self) -> None:
         """Leave the bar as it stands, and the line after it free."""
-        if self.bar is not None:
-            self.bar.close()
+        self.bar.close()
 
 
 class Score(keras.callbacks.Callback):
     """Put the task's own metric on the development split into the logs of every epoch, as `dev_NAME`."""
 
-    def __init__(self, score: Callable[[], dict[str, float]]) -> None:
+    def __init__(self, score: Callable[[], Mapping[str, float]]) -> None:
         super().__init__()
         self.score = score
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Measure."""
         logs.update({f"dev_{name}": value for name, value in self.score().items()})
 
@@ -82,7 +81,7 @@ class KeepBest(keras.callbacks.Callback):
             higher_is_better,
         )
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Keep, or count."""
         value = float(logs[self.monitor]) * (-1 if self.higher_is_better else 1)
         if not np.isfinite(logs["loss"]):

@@ -67,7 +67,8 @@ class KneserNey:
     def _line_up(self, texts: Sequence[Sequence[str]]) -> tuple[np.ndarray, np.ndarray]:
         """All sentences in one row, `[words]`, and how many words of its sentence come before each."""
         unknown = self._ids[UNKNOWN]
-        row, depth = [], []
+        row: list[int] = []
+        depth: list[int] = []
         for text in texts:
             row += [0, *(self._ids.get(word, unknown) for word in text), 1]
             depth += range(len(text) + 2)
@@ -77,7 +78,8 @@ class KneserNey:
         return np.where(before < 0, -1, before * len(self.words) + words)
 
     def _count(self, row: np.ndarray, depth: np.ndarray) -> list[_Order]:
-        keys, raw, firsts, numbers = [], [], [], []  # by order; numbers: of the n-gram that ends at each place
+        tables: list[list[np.ndarray]] = [[], [], [], []]
+        keys, raw, firsts, numbers = tables  # by order; numbers: of the n-gram that ends at each place
         before = np.zeros_like(row)
         for n in range(1, self.order + 1):
             places = np.flatnonzero(depth >= n - 1)
@@ -86,7 +88,7 @@ class KneserNey:
             )
             number = np.full_like(row, -1)
             number[places] = inverse.ravel()
-            for table, column in zip((keys, raw, firsts, numbers), (found, count, places[first], number), strict=True):
+            for table, column in zip(tables, (found, count, places[first], number), strict=True):
                 table.append(column)
             before = np.concatenate([[-1], number[:-1]])
         orders = []

@@ -4,6 +4,7 @@ import dataclasses
 import time
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -34,9 +35,11 @@ class Progress:
     def store(self, model: keras.Model, epoch: int) -> None:
         """Write everything after `epoch` epochs; the file is replaced whole."""
         self.epoch = epoch
-        values = {f"v{i:04d}": np.asarray(v) for i, v in enumerate([*model.variables, *model.optimizer.variables])}
+        variables = [*model.variables, *model.optimizer.variables]
+        values: dict[str, Any] = {f"v{i:04d}": np.asarray(variable) for i, variable in enumerate(variables)}
+        values["scalars"] = [self.epoch, self.best_epoch, self.best, self.seconds]
         with write_aside(self.path) as aside:
-            np.savez(aside, scalars=[self.epoch, self.best_epoch, self.best, self.seconds], **values)
+            np.savez(aside, **values)
 
     def restore(self, model: keras.Model) -> None:
         """Take up a stored training, where there is one, into a compiled model."""

@@ -69,7 +69,7 @@ def _draw_cobweb(axes: Axes, states: np.ndarray, kept: int, step: Callable[[np.n
     """The way of the first start, thin before it settles; the settled states of all as dots on the map."""
     low, high = states.min(), states.max()
     margin = 0.05 * (high - low or 1.0)
-    ends = [low - margin, high + margin]
+    ends = low - margin, high + margin
     axes.plot(ends, ends, color=QUIET, linewidth=1, linestyle=(0, (2, 3)), label="the next x = x")
     if step is not None:
         points = np.linspace(*ends, 300)

@@ -87,7 +87,8 @@ class Model(Named, tf.Module):
 
     def read(self, raw: Mapping[str, tf.Tensor]) -> tuple[Tensors, Tensors]:
         """Strings `[batch]` by input to tensors by `INPUT_PART`, and to places by `INPUT` or `INPUT_LEVEL`."""
-        tensors, places = {}, {}
+        tensors: Tensors = {}
+        places: Tensors = {}
         for name, field in self.in_graph.items():
             found = field.read(raw[name])
             tensors.update({f"{name}_{part}": tensor for part, tensor in found.tensors.items()})

@@ -49,6 +49,8 @@ class LanguageModel(Model):
     """
 
     name_in_registry = "language_model"
+    source: Text
+    target: Symbols
     signatures = {"log_likelihood": ("answer",)}
 
     def __init__(
@@ -78,7 +80,7 @@ class LanguageModel(Model):
             beam_width,
         )
         super().__init__(network, inputs, target)
-        [(self.input_name, self.source)] = self.inputs.items()
+        [(self.input_name, self.source)] = inputs.items()
         self.rules = target.rules
         ids = tf.TensorSpec([None, None], tf.int32)
         self._lost = tf.function(self._surprises, input_signature=[ids, ids], autograph=False)
@@ -112,10 +114,15 @@ class LanguageModel(Model):
             logits, weights, states = self.network.step(tokens, states, memory)
             return logits, weights, (tf.zeros_like(given), states)
 
-        limits = {"begin": BEGIN, "end": END, "max_length": self.target.limit, "never": self.rules.unsayable}
+        limits: dict[str, Any] = {
+            "begin": BEGIN,
+            "end": END,
+            "max_length": self.target.limit,
+            "never": self.rules.unsayable,
+        }
         if self.beam_width > 0:
-            found = search(step, state, memory, width=self.beam_width, **limits)
-            return found.tokens[:, 0], found.scores[:, 0]
+            beams = search(step, state, memory, width=self.beam_width, **limits)
+            return beams.tokens[:, 0], beams.scores[:, 0]
         if self.temperature == 0:
             found = greedy(step, state, memory, **limits)
         else:
@@ -195,7 +202,7 @@ class LanguageModel(Model):
             total += float(lost[counted].sum(dtype=np.float64))
         return total, sum(len(ids) - read for ids, read in rows)
 
-    def stream(self, text: str) -> list[int]:
+    def stream(self, text: str) -> Sequence[int]:
         """The ids of a text that goes on: of single characters none is lost, as spaces at the ends of others are."""
         rules = self.rules
         if rules.split != "characters" or rules.fold:

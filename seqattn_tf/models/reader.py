@@ -1,5 +1,6 @@
 """Readers: a sequence of symbols in, one number or one label out."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import keras
@@ -7,11 +8,13 @@ import numpy as np
 import tensorflow as tf
 
 from seqattn_tf.cells import Cell
+from seqattn_tf.fields import Field
 from seqattn_tf.linear import linear
 from seqattn_tf.models.base import Model, Tensors, one_each, only_where
 from seqattn_tf.named import check_count
 from seqattn_tf.recurrent import Recurrent, Stack
 from seqattn_tf.rows import columns
+from seqattn_tf.targets import Label, Number
 from seqattn_tf.text.rules import PAD
 
 IDS = "text_ids"
@@ -105,9 +108,10 @@ class Reader(Model):
     """
 
     name_in_registry = "reader"
+    target: Label | Number
     signatures = {"log_likelihood": ("answer",)}
 
-    def __init__(self, network: ReaderNetwork, inputs: Any, target: Any) -> None:
+    def __init__(self, network: ReaderNetwork, inputs: Mapping[str, Field], target: Label | Number) -> None:
         if list(inputs) != ["text"]:
             raise ValueError(f"inputs: expected one named text. Received: {list(inputs)}")
         if network.settings["outputs"] != target.size:

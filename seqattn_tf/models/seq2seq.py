@@ -41,6 +41,7 @@ class Seq2Seq(Model):
     """
 
     name_in_registry = "seq2seq"
+    target: Symbols
     signatures = {"log_likelihood": ("answer",)}
 
     def __init__(
@@ -96,7 +97,7 @@ class Seq2Seq(Model):
         memory, state = self.network.encode(tensors)
         step = self.network.decoder.stepper()
         read = self.network.encoder.places_read(tensors)
-        limits = {
+        limits: dict[str, Any] = {
             "begin": BEGIN,
             "end": END,
             "max_length": self.target.limit,
@@ -105,10 +106,17 @@ class Seq2Seq(Model):
         }
         if self.beam_width == 1:
             one = tf.nest.map_structure(lambda tensor: tensor[:, None], greedy(step, state, memory, **limits))
-            found = Beams(*one, ranks=one.scores)
+            found = Beams(one.tokens, one.scores, one.lengths, one.attention, ranks=one.scores)
         else:
-            wide = {"width": self.beam_width, "answers": self.alternatives + 1, "length_penalty": self.length_penalty}
-            found = search(step, state, memory, **limits, **wide)
+            found = search(
+                step,
+                state,
+                memory,
+                width=self.beam_width,
+                answers=self.alternatives + 1,
+                length_penalty=self.length_penalty,
+                **limits,
+            )
         looked = {
             look + ATTENTION: self.network.encoder.at_places(found.attention[:, 0], tensors) for look in self.looks
         }

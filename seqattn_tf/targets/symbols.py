@@ -29,6 +29,7 @@ class Symbols(Target):
 
     name_in_registry = "symbols"
     names = ("tokens",)
+    limit: int
 
     def __init__(self, rules: SymbolRules, limit: int = 64) -> None:
         self.rules, self.limit = rules, check_count("limit", limit)

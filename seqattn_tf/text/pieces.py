@@ -21,7 +21,8 @@ def words(text: str, spaces: str) -> list[str]:
     >>> words("A man, asleep", " ")
     ['\u2581A', '\u2581man', ',', '\u2581asleep']
     """
-    found, inside, spaced = [], False, True
+    found: list[str] = []
+    inside, spaced = False, True
     for character in text:
         if character in spaces or character == SPACE:
             inside, spaced = False, True
@@ -76,7 +77,8 @@ def learn(counts: Mapping[str, int], size: int) -> list[str]:
     """
     cuts = {word: [character if i == 0 else INSIDE + character for i, character in enumerate(word)] for word in counts}
     seen = Counter({piece: 0 for cut_word in cuts.values() for piece in cut_word})
-    pairs, homes = Counter(), defaultdict(set)
+    pairs: Counter[tuple[str, str]] = Counter()
+    homes: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
 
     def enter(word: str, sign: int) -> None:
         for pair in itertools.pairwise(cuts[word]):
@@ -100,7 +102,7 @@ def learn(counts: Mapping[str, int], size: int) -> list[str]:
         if merged not in seen:
             seen[merged] = 0
             found.append(merged)
-        grown = set()
+        grown: set[tuple[str, str]] = set()
         for word in homes.pop(pair):
             enter(word, -1)
             before, cuts[word] = cuts[word], []

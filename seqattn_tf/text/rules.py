@@ -8,7 +8,7 @@ import functools
 import re
 import unicodedata
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 from seqattn_tf.text import pieces
 
@@ -113,7 +113,8 @@ class SymbolRules:
         """The text as the model reads it."""
         text = text.replace("\0", "\ufffd")
         if self.fold:
-            form, dropped = ("NFKC", ("Cf",)) if self.fold == "case" else ("NFKD", ("Mn", "Cf"))
+            form: Literal["NFKC", "NFKD"] = "NFKC" if self.fold == "case" else "NFKD"
+            dropped = ("Cf",) if self.fold == "case" else ("Mn", "Cf")
             folded = "".join(unicodedata.normalize(form, character).casefold() for character in text)
             folded = unicodedata.normalize(form, folded)
             text = "".join(c for c in folded if unicodedata.category(c) not in dropped and c not in FILLERS)

@@ -1,5 +1,6 @@
 """What a LiteRT file needs: read as TensorFlow's own reader does, and little enough for small boards."""
 
+import struct
 import subprocess
 import sys
 
@@ -83,6 +84,31 @@ def test_flipped_bytes_give_a_version_or_a_refusal(file):
             numbers(least_runtime(bytes(broken)))
         except ValueError as error:
             assert str(error).startswith("model: expected a ")  # noqa: PT017
+
+
+FIELDS = struct.pack("<9H2x", 18, 12, 0, 0, 0, 0, 4, 0, 8)  # of the model: its buffers and its metadata
+
+
+def by_hand(version, back=20):
+    """The least file that says its version, at the very end; `back` leads from the model to its fields."""
+    model = struct.pack("<I4s", 28, b"TFL3") + FIELDS + struct.pack("<i2I", back, 60, 4)
+    entry = struct.pack("<2I4Hi2I", 1, 12, 8, 12, 4, 8, 8, 8, 0) + struct.pack("<I20s", 19, b"min_runtime_version")
+    buffer = struct.pack("<2I3H2xiI", 1, 12, 6, 8, 4, 8, 4)
+    return model + entry + buffer + struct.pack("<I", len(version)) + version
+
+
+def test_a_version_that_breaks_off_is_no_version():
+    file = by_hand(b"1.14.0")
+    assert least_runtime(file) == "1.14.0"
+    for size in range(8, len(file)):
+        with pytest.raises(ValueError, match=r"model: expected a "):
+            least_runtime(file[:size])
+
+
+def test_what_stands_before_the_beginning_is_not_looked_for_at_the_end():
+    broken = by_hand(b"1.14.0", back=28 + len(FIELDS)) + FIELDS
+    with pytest.raises(ValueError, match="model: expected a whole LiteRT file"):
+        least_runtime(broken)
 
 
 def test_a_file_that_does_not_say_is_refused(file):

@@ -46,4 +46,5 @@ def load(folder: str | Path | None) -> Splits:
         before += len(text.split())
     if not all(parts):
         raise ValueError(f"{path}: expected sentences for each split. Received: {len(sentences)}")
-    return Splits(*parts, f"{path.name} (by position, 800 : 200 : 181 words)")
+    train, dev, test = parts
+    return Splits(train, dev, test, f"{path.name} (by position, 800 : 200 : 181 words)")

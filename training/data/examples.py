@@ -106,9 +106,8 @@ class Splits:
 
     def at_most(self, examples: int) -> "Splits":
         """These splits with so many training examples at most, 0 for all; each part as `Examples`."""
-        train = self.train[: examples or None]
-        parts = (Examples.of(part) for part in (train, self.dev, self.test))
-        return Splits(*parts, self.origin, self.notes, self.columns)
+        train, dev, test = (Examples.of(part) for part in (self.train[: examples or None], self.dev, self.test))
+        return dataclasses.replace(self, train=train, dev=dev, test=test)
 
     @property
     def summary(self) -> str:
@@ -129,7 +128,8 @@ def share(key: str) -> float:
 
 def hold_out(examples: Iterable[Example], fraction: float, start: float = 0.0) -> tuple[list[Example], list[Example]]:
     """Part the examples by key: `(kept, held out)`, those whose `share` is in the given stretch held out."""
-    kept, held = [], []
+    kept: list[Example] = []
+    held: list[Example] = []
     for example in examples:
         (held if start <= share(example.key) < start + fraction else kept).append(example)
     return kept, held

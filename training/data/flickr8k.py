@@ -39,8 +39,8 @@ def images(folder: Path) -> dict[str, list[str]]:
     if table := _one(folder, "names_split.tsv*"):
         rows = read_rows(table, ["0", "1"])
         return {part: [name for name, where in rows if where == part] for part in PARTS}
-    lists = {part: _one(folder, f"*{part}Images.txt*") for part in PARTS}
-    if not all(lists.values()):
+    lists = {part: path for part in PARTS if (path := _one(folder, f"*{part}Images.txt*"))}
+    if len(lists) < len(PARTS):
         raise ValueError(f"{folder}: expected {WANTED}. Received: {sorted(p.name for p in folder.iterdir())}")
     return {part: read_text(path).split() for part, path in lists.items()}
 
@@ -58,8 +58,10 @@ def load(folder: str | Path | None) -> Splits:
     if not all(parts.values()):
         counts = {part: len(listed) for part, listed in parts.items()}
         raise ValueError(f"{folder}: expected images with captions in each split. Received: {counts}")
+    dev, test = ([without(name, CAPTIONS - 1) for name in parts[part]] for part in ("dev", "test"))
     return Splits(
         [without(name, last) for name in parts["train"] for last in range(CAPTIONS)],
-        *([without(name, CAPTIONS - 1) for name in parts[part]] for part in ("dev", "test")),
+        dev,
+        test,
         "Flickr8k captions (train: each of five from the others; dev, test: the last from the first four)",
     )

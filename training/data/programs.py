@@ -8,6 +8,7 @@ After Zaremba and Sutskever, "Learning to Execute" (2014). A program is one text
 characters. Programs are parted by their hash: what is in `dev` or `test` is never in `train`, whatever the seed.
 """
 
+import functools
 import random
 from collections.abc import Callable, Iterator
 from string import ascii_lowercase
@@ -168,10 +169,10 @@ def pairs(
     """
     _positive(count=count)
     rng = random.Random(seed)
-    found = []
+    found: list[Example] = []
     while len(found) < count:
-        difficulty = draw(start + (stop - start) * len(found) / count, rng)
-        found.append(_next(lambda d=difficulty: program(*d, rng), part))
+        length, nesting = draw(start + (stop - start) * len(found) / count, rng)
+        found.append(_next(functools.partial(program, length, nesting, rng), part))
     return found
 
 
@@ -180,9 +181,10 @@ def grid(
 ) -> dict[tuple[int, int], list[Example]]:
     """`count` programs of every `(length, nesting)` up to the greatest, no program twice; to see what was learned."""
     _positive(count=count, length=length, nesting=nesting)
-    rng, seen = random.Random(seed), set()
+    rng = random.Random(seed)
+    seen: set[str] = set()
     cells = [(digits, depth) for digits in range(1, length + 1) for depth in range(1, nesting + 1)]
-    return {cell: list(_distinct(count, lambda c=cell: program(*c, rng), part, seen)) for cell in cells}
+    return {cell: list(_distinct(count, functools.partial(program, *cell, rng), part, seen)) for cell in cells}
 
 
 def sums(count: int, digits: int, seed: int = 0, part: str = "test") -> list[Example]:

@@ -11,7 +11,7 @@ import json
 import lzma
 import warnings
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,7 +20,7 @@ from seqattn_tf.training.data.examples import DataWarning
 TABLES = (".csv", ".tsv", ".jsonl")
 SPELLED_OUT = 20  # malformed lines of a file; more are counted
 LONGEST_CELL = 2**27  # characters of a cell of a CSV file
-_OPENERS = {".gz": gzip.open, ".xz": lzma.open}
+_OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
 _Rows = Iterator[tuple[int, list[Any]]]  # each with the number of its first line
 
 

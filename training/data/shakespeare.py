@@ -35,8 +35,8 @@ def characters(data: str | Path | None) -> Splits:
     text, name = _text(data)
     _check(text, f"characters of {name}")
     first, last = len(text) // 20, len(text) * 9 // 10
-    parts = ([Example("", {}, part)] for part in (text[first:last], text[:first], text[last:]))
-    return Splits(*parts, f"{name} (by position: the first 5 % dev, 85 % train, the last 10 % test)")
+    train, dev, test = ([Example("", {}, part)] for part in (text[first:last], text[:first], text[last:]))
+    return Splits(train, dev, test, f"{name} (by position: the first 5 % dev, 85 % train, the last 10 % test)")
 
 
 def speeches(text: str) -> list[str]:
@@ -69,8 +69,8 @@ def dialog(data: str | Path | None, turns: int = 3, words: int = 30) -> Splits:
     spoken = [" ".join(speech.split()[:words]) for speech in speeches(text)]
     _check(spoken, f"speeches (NAME: and lines) of {name}")
     first, last = (len(spoken) * tenths // 10 for tenths in (8, 9))
-    parts = (
+    train, dev, test = (
         [from_text("\n".join(part[max(i - turns, 0) : i]), part[i]) for i in range(1, len(part))]
         for part in (spoken[:first], spoken[first:last], spoken[last:])
     )
-    return Splits(*parts, f"{name} (speeches by position: 80 % train, 10 % dev, the last 10 % test)")
+    return Splits(train, dev, test, f"{name} (speeches by position: 80 % train, 10 % dev, the last 10 % test)")

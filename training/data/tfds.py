@@ -51,14 +51,14 @@ def rows(name: str, columns: Sequence[str], data_dir: str | None = None) -> dict
 
 
 def _texts(examples: Any, features: Any, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    named = {column: getattr(features[column], "int2str", None) for column in columns}
+    named = {column: features[column].int2str for column in columns if hasattr(features[column], "int2str")}
     for example in examples.as_numpy_iterator():
         row = []
         for column in columns:
             value = example[column]
             if isinstance(value, bytes):
                 row.append(value.decode("utf-8", "replace"))
-            elif named[column]:
+            elif column in named:
                 row.append(named[column](value) if value >= 0 else "-")
             else:
                 raise ValueError(f"{column}: expected a feature of text or classes. Received: {value}")

@@ -3,14 +3,15 @@
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic
 
 from seqattn_tf.named import NamedObject
 from seqattn_tf.plugins import needed_by
 from seqattn_tf.training.data import Splits, files
-from seqattn_tf.training.tasks import PairSettings, Settings, Task
+from seqattn_tf.training.tasks import PairSettings, Task
+from seqattn_tf.training.tasks.base import AnySettings
 
-WORDS = {  # settings of an encoder-decoder over the words of raw text, where there are not many
+WORDS: dict[str, Any] = {  # settings of an encoder-decoder over the words of raw text, where there are not many
     "source_split": "words",
     "target_split": "words",
     "fold": "all",
@@ -32,16 +33,16 @@ def load_pairs(data: str | Path | None, settings: PairSettings) -> Splits:
 
 
 @dataclasses.dataclass(frozen=True)
-class Recipe(NamedObject):
+class Recipe(NamedObject, Generic[AnySettings]):
     """One application: its data, the kind of training, and its settings; found by its name once it is made."""
 
     made: ClassVar[dict[str, Any]] = {}
     name: str
     summary: str
-    load: Callable[[str | Path | None, Settings], Splits]
-    task: Task
-    settings: Settings  # full size
-    small: Settings  # minutes on two cores, with a useful result
+    load: Callable[[str | Path | None, AnySettings], Splits]
+    task: Task[Any, Any]
+    settings: AnySettings  # full size
+    small: AnySettings  # minutes on two cores, with a useful result
 
     def __post_init__(self) -> None:
         self.remember()

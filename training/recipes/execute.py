@@ -40,7 +40,7 @@ FULL = ExecuteSettings(
 
 def by_difficulty(answers: dict, references: dict, notes: dict) -> list[tuple[str, int, float]]:
     """Accuracy of programs of each length and nesting."""
-    return [(key, *row) for key, row in accuracy_by(notes, answers, references).items()] if notes else []
+    return [(str(key), *row) for key, row in accuracy_by(notes, answers, references).items()] if notes else []
 
 
 recipe = Recipe(

@@ -36,11 +36,11 @@ FULL = PairSettings(
 def load(data: str | Path | None, settings: PairSettings) -> Splits:
     """The examples of the folder, the letters of the targets joined."""
     splits = load_pairs(data, settings)
-    parts = {
-        part: [example._replace(target=example.target.replace(" ", "")) for example in getattr(splits, part)]
-        for part in ("train", "dev", "test")
-    }
-    return dataclasses.replace(splits, **parts)
+    train, dev, test = (
+        [example._replace(target=example.target.replace(" ", "")) for example in part]
+        for part in (splits.train, splits.dev, splits.test)
+    )
+    return dataclasses.replace(splits, train=train, dev=dev, test=test)
 
 
 recipe = Recipe(

@@ -3,6 +3,7 @@
 import dataclasses
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Generic, TypeVar
 
 import keras
 import numpy as np
@@ -23,7 +24,7 @@ from seqattn_tf.training.tasks.settings import Settings
 
 def parse_fold(choice: str) -> bool | str:
     """The `fold` of `SymbolRules` that a setting names."""
-    choices = {"": False, "case": "case", "all": True}
+    choices: dict[str, bool | str] = {"": False, "case": "case", "all": True}
     if choice not in choices:
         raise ValueError(f"fold: expected one of {sorted(choices)}. Received: {choice!r}")
     return choices[choice]
@@ -43,8 +44,12 @@ class Report:
     groups: Mapping[str, Sequence[tuple[str, int, float]]] = dataclasses.field(default_factory=dict)
 
 
+AnySettings = TypeVar("AnySettings", bound=Settings)
+AnyModel = TypeVar("AnyModel", bound=Model)
+
+
 @dataclasses.dataclass(frozen=True)
-class Task:
+class Task(Generic[AnySettings, AnyModel]):
     """A kind of training: how a kind of model is built and measured. A subclass gives `build`.
 
     Args:
@@ -71,35 +76,35 @@ class Task:
         """Whether more of that figure is better."""
         return self.metrics[0].higher_is_better
 
-    def measured_by(self, metric: str) -> "Task":
+    def measured_by(self, metric: str) -> "Task[AnySettings, AnyModel]":
         """The same task with another metric, by its name, and no groups of the old one; itself without a name."""
         return dataclasses.replace(self, metrics=(Metric.get(metric),), groups={}) if metric else self
 
-    def build(self, settings: Settings, train: Examples) -> Model:
+    def build(self, settings: AnySettings, train: Examples) -> AnyModel:
         """An untrained model for these data."""
         raise NotImplementedError
 
-    def open(self, settings: Settings, splits: Splits) -> "Training":
+    def open(self, settings: AnySettings, splits: Splits) -> "Training[AnySettings, AnyModel]":
         """Everything that a training needs."""
-        return Training(self, settings, self.build(settings, splits.train), splits)
+        return Training(self, settings, self.build(settings, Examples.of(splits.train)), splits)
 
-    def inputs(self, model: Model, examples: Examples) -> dict[str, Column]:
+    def inputs(self, model: AnyModel, examples: Examples) -> dict[str, Column]:
         """What goes in of the examples, as the network learns from it."""
         return input_columns(model, examples)
 
-    def max_target_length(self, model: Model) -> int | None:
+    def max_target_length(self, model: AnyModel) -> int | None:
         """How long a target may be to be learned; None for any length."""
         return model.target.limit
 
-    def check(self, training: "Training") -> None:
+    def check(self, training: "Training[AnySettings, AnyModel]") -> None:
         """Say of the data what a user should know before a long training."""
 
-    def quick(self, model: Model) -> Model:
+    def quick(self, model: AnyModel) -> AnyModel:
         """The model as it is measured after every epoch: by less search, where there is any."""
         return model
 
     def measure(
-        self, model: Model, examples: Sequence[Example], notes: Mapping[str, str] | None = None, quiet: bool = True
+        self, model: AnyModel, examples: Sequence[Example], notes: Mapping[str, str] | None = None, quiet: bool = True
     ) -> Report:
         """The figures; any listed target of a key is right. `notes` say of what kind a key is, where that is known."""
         references = {key: [model.target.said(t) for t in ts] for key, ts in group_targets(examples).items()}
@@ -112,12 +117,12 @@ class Task:
             figures |= nbest_accuracy(ranked, references, nbest)
         return Report(figures, {title: rows(said, references, notes or {}) for title, rows in self.groups.items()})
 
-    def baselines(self, model: Model, train: Sequence[Example], examples: Sequence[Example]) -> dict[str, float]:
+    def baselines(self, model: AnyModel, train: Sequence[Example], examples: Sequence[Example]) -> dict[str, float]:
         """Figures of something simpler that learned from `train`, on the same examples, to put beside the model's."""
         return {}
 
 
-class Training:
+class Training(Generic[AnySettings, AnyModel]):
     """A task opened on data: the model, the examples that it can learn from, and their batches.
 
     Args:
@@ -127,11 +132,14 @@ class Training:
         splits: the data; what the model could not be measured on is refused.
     """
 
-    def __init__(self, task: Task, settings: Settings, model: Model, splits: Splits) -> None:
+    def __init__(
+        self, task: Task[AnySettings, AnyModel], settings: AnySettings, model: AnyModel, splits: Splits
+    ) -> None:
         self.task, self.settings, self.model, self.splits = task, settings, model, splits
         for name, part in (("development", splits.dev), ("test", splits.test)):
-            self._refuse_long(name, part)
-        self.columns = Columns(task.inputs(model, splits.train), model.says.column(splits.train.targets), model.says)
+            self._refuse_long(name, Examples.of(part))
+        train = Examples.of(splits.train)
+        self.columns = Columns(task.inputs(model, train), model.says.column(train.targets), model.says)
         self.rows = self.usable_examples()
         if not len(self.rows):
             raise ValueError(

@@ -47,7 +47,7 @@ class LanguageSettings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
-class LanguageTask(Task):
+class LanguageTask(Task[LanguageSettings, LanguageModel]):
     """Training of a language model on the targets of examples, which have no inputs.
 
     Args:
@@ -86,10 +86,10 @@ class LanguageTask(Task):
         text, target = Text(rules, settings.max_source), Symbols(rules, settings.max_target)
         return LanguageModel(network, {"text": text}, target, **arguments_of(LanguageModel, settings))
 
-    def open(self, settings: LanguageSettings, splits: Splits) -> Training:
+    def open(self, settings: LanguageSettings, splits: Splits) -> Training[LanguageSettings, LanguageModel]:
         """Sentences as they are, a long text in stretches."""
         kind = Stream if self.window else Training
-        return kind(self, settings, self.build(settings, splits.train), splits)
+        return kind(self, settings, self.build(settings, Examples.of(splits.train)), splits)
 
     def inputs(self, model: LanguageModel, examples: Examples) -> dict[str, Column]:
         """Nothing: a text is learned from as a target."""
@@ -123,11 +123,11 @@ class LanguageTask(Task):
         return {f"kneser_ney_{self.order}": rival.perplexity(rules.tokens(example.target) for example in examples)}
 
 
-class Stream(Training):
+class Stream(Training[LanguageSettings, LanguageModel]):
     """A training on long texts, in stretches that begin at another place in every epoch; `max_examples` counts them."""
 
-    def __init__(self, task: Task, settings: LanguageSettings, model: LanguageModel, splits: Splits) -> None:
-        texts, rules = splits.train.targets, model.rules
+    def __init__(self, task: LanguageTask, settings: LanguageSettings, model: LanguageModel, splits: Splits) -> None:
+        texts, rules = Examples.of(splits.train).targets, model.rules
         if rules.split == "characters" and not rules.fold:  # no space is lost
             self.ids = np.concatenate([model.stream(text) for text in texts]).astype(np.int32)
         else:

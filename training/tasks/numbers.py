@@ -39,7 +39,7 @@ class NumberSettings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
-class NumberTask(Task):
+class NumberTask(Task[NumberSettings, Reader]):
     """Training of a reader: of numbers where every target is one, else of labels.
 
     The best epoch is the one with the least loss on the development split, not the first whose answers are all right:

@@ -4,6 +4,7 @@ import dataclasses
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -61,7 +62,7 @@ class PairSettings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
-class PairTask(Task):
+class PairTask(Task[PairSettings, Seq2Seq]):
     """Training of an encoder-decoder on pairs; without metrics, perplexity alone is measured, and nothing answered."""
 
     metrics: Sequence[Metric] = ()
@@ -78,7 +79,7 @@ class PairTask(Task):
 
     def build(self, settings: PairSettings, train: Examples) -> Seq2Seq:
         """Vocabularies learned from the training pairs, and a network of their sizes."""
-        limits = {"vocabulary": settings.vocabulary, "min_count": settings.min_count}
+        limits: dict[str, Any] = {"vocabulary": settings.vocabulary, "min_count": settings.min_count}
         kind = Field.member(settings.field or Encoder.member(settings.encoder).takes)
         cut = {"split": settings.source_split, "fold": parse_fold(settings.fold), "limit": settings.max_source}
         source = kind.learn(train.inputs("text"), **cut, **limits)
@@ -91,7 +92,7 @@ class PairTask(Task):
         network = EncoderDecoder.of_symbols(target_vocabulary=target.rules.size, **{**arguments, **source.sizes})
         return Seq2Seq(network, {"text": source}, target, **arguments_of(Seq2Seq, settings))
 
-    def check(self, training: Training) -> None:
+    def check(self, training: Training[PairSettings, Seq2Seq]) -> None:
         """Whether answers may be as long as the right ones are."""
         [read], said = training.columns.inputs.values(), training.columns.target.lengths[training.rows]
         longest = training.model.longest_answer(read.lengths[training.rows])

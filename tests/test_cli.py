@@ -1,0 +1,149 @@
+"""The command line: what it lists and explains, what it warns of, what it remembers, how it stops."""
+
+import dataclasses
+import json
+import signal
+import subprocess
+import sys
+import time
+import warnings
+
+import pytest
+
+from seqattn_tf import __version__, cli
+from seqattn_tf.training import recipes
+from seqattn_tf.training.tasks import Settings
+
+TINY = ["units=4", "embedding=4", "epochs=1", "batch_size=16", "warmup_steps=2", "source_split=spaces"]
+COLUMNS = ["text=ask", "target=say", "target_split=spaces", "max_length_ratio=3"]
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    """A small table in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    rows = [f"word {i % 7} and {i},a long answer {i % 5}" for i in range(90)]
+    (tmp_path / "own.csv").write_text("\n".join(["ask,say", *rows]) + "\n", encoding="utf-8")
+    return tmp_path / "own.csv"
+
+
+def train(*more, settings=(*TINY, *COLUMNS), folder="run"):
+    sets = [part for setting in settings for part in ("--set", setting)]
+    return cli.main(["train", "translate", "--preset", "small", "--data", "own.csv", "--run", folder, *sets, *more])
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"seqattn {__version__}\n"
+
+
+def test_every_recipe_is_listed_with_what_it_does(capsys):
+    assert cli.main(["recipes"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == recipes.names()
+    assert all(recipes.get(line.split()[0]).summary in line for line in lines)
+
+
+@pytest.mark.parametrize("name", ["translate", "word_lm", "toy", "execute"])
+def test_help_tells_every_setting_with_its_value_and_meaning(name, capsys):
+    assert cli.main(["train", name, "--preset", "small", "--help"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("usage: seqattn train")
+    settings = recipes.get(name).small
+    listed = dict(line.split("  ", 2)[1:] for line in out.partition("\nsettings of")[2].splitlines()[1:])
+    listed = {text.strip(): meaning.strip() for text, meaning in listed.items()}
+    for field in dataclasses.fields(settings):
+        assert listed[f"{field.name}={getattr(settings, field.name)}"], field.name
+    assert len(listed) == len(dataclasses.fields(settings))
+
+
+def test_every_setting_has_a_meaning():
+    classes = {type(recipes.get(name).settings) for name in recipes.names()}
+    assert Settings not in classes
+    for kind in classes:
+        assert all(kind.meanings().values()), kind
+
+
+def test_help_without_a_recipe_and_no_recipe_at_all(capsys):
+    assert cli.main(["train", "-h"]) == 0
+    assert "\nsettings of" not in capsys.readouterr().out
+    assert cli.main(["train"]) == 2
+    assert "recipe: expected one of ['char_lm'" in capsys.readouterr().err
+
+
+def test_the_mapping_is_printed_and_the_data_are_remembered(table, tmp_path, capsys):
+    assert train("--metric", "exact") == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].startswith("data: own.csv (dev and test held out of train by hash of the source); text = ask, target")
+    assert out[-1] == "the best model is in run; seqattn evaluate run"
+    assert cli.main(["evaluate", "run"]) == 0
+    assert capsys.readouterr().out.startswith("ACCURACY ")
+    table.rename(tmp_path / "moved.csv")
+    assert cli.main(["evaluate", "run"]) == 2
+    said = "data: expected own.csv, which run was trained on; --data says where it is now"
+    assert capsys.readouterr().err.strip().endswith(said)
+    assert cli.main(["evaluate", "run", "--data", "moved.csv"]) == 0  # what counts is what is in it
+    with (tmp_path / "moved.csv").open("a") as file:
+        file.write("one,more\n")
+    assert cli.main(["evaluate", "run", "--data", "moved.csv"]) == 2
+    assert "data: expected what the model was trained on, own.csv" in capsys.readouterr().err
+    config = json.loads((tmp_path / "run/config.json").read_text())
+    assert config["record"]["settings"]["metric"] == "exact"
+    assert list(config["record"]["figures"])[-1] == "dev_accuracy"
+
+
+def test_a_metric_that_nobody_knows_is_refused(table, capsys):
+    assert train("--metric", "guess") == 2
+    expected = "metric: expected one of ['bleu', 'chrf', 'errors', 'exact', 'rouge']. Received: 'guess'"
+    assert expected in capsys.readouterr().err
+    assert cli.main(["train", "toy", "--run", "other", "--set", "metric=exact", "--set", "units=0"]) == 2
+
+
+def test_warnings_of_the_data_name_no_file_of_ours(table, capsys):
+    with table.open("a") as file:
+        file.write("too,many,cells\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")  # as outside of tests
+        assert train(settings=[*TINY, *COLUMNS[:3], "target_split=characters", "max_length_ratio=1"]) == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("seqattn train: ")]
+    assert lines[0] == (
+        "seqattn train: own.csv, line 92: expected 2 columns, as in the first line. Received: 'too,many,cells'"
+    )
+    assert lines[1].startswith("seqattn train: max_length_ratio=1: ")
+    assert "--set max_length_ratio=" in lines[1]
+    assert not [line for line in lines if ".py" in line]
+
+
+def test_other_answers_say_what_ranks_them(table, capsys):
+    assert train("--set", "beam_width=3", "--set", "alternatives=2", "--set", "length_penalty=0.5") == 0
+    capsys.readouterr()
+    assert cli.main(["query", "run", "word 1 and 2", "--nbest"]) == 0
+    out, err = capsys.readouterr()
+    assert "ranked by log-probability, longer answers preferred by a length penalty of 0.5" in err
+    assert len(out.splitlines()) == 3
+    assert cli.main(["query", "run", "word 1 and 2"]) == 0
+    assert capsys.readouterr().out == out.splitlines(keepends=True)[0]
+
+
+def _heed_interrupts():
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a process in the background inherits that it is ignored
+
+
+def test_an_interrupt_leaves_a_clean_line_and_a_run_that_goes_on(table, tmp_path):
+    settings = [*TINY, *COLUMNS, "epochs=400", "patience=400"]
+    sets = [part for setting in settings for part in ("--set", setting)]
+    command = [sys.executable, "-m", "seqattn_tf.cli", "train", "translate", "--preset", "small", "--data", "own.csv"]
+    command += ["--run", "run", *sets]
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, preexec_fn=_heed_interrupts
+    ) as run:
+        deadline = time.time() + 120
+        while not (tmp_path / "run/progress.npz").is_file() and time.time() < deadline:
+            time.sleep(0.1)
+        run.send_signal(signal.SIGINT)
+        said = run.communicate(timeout=60)[1]
+    assert run.returncode == 130
+    assert said.endswith("\nseqattn train: stopped: the same command goes on after the last whole epoch in run\n")
+    assert "Traceback" not in said
