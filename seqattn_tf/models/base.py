@@ -247,13 +247,15 @@ def read_config(folder: str | os.PathLike[str]) -> dict[str, Any]:
         config = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{path}: expected JSON. Received: {error}") from None
-    if not isinstance(config, dict) or not isinstance(config.get("settings"), dict):
-        raise ValueError(f"{path}: expected the settings of a system. Received: none")
+    if not isinstance(config, dict):
+        raise ValueError(f"{path}: expected an object that names a system. Received: {config!r:.80}")
     config = {"record": {}, "plugins": {}, **config}
     try:
         Model.member(config.get("system"))
     except ValueError as error:
         raise ValueError(f"{path}, {error}{advice(config['plugins'])}") from None
+    if not isinstance(config.get("settings"), dict):
+        raise ValueError(f"{path}: expected the settings of the system. Received: none")
     return config
 
 

@@ -65,6 +65,19 @@ def test_logits_are_what_is_aligned(gated):
     np.testing.assert_allclose(gated.logits(tf.constant(QUERY[:1, 1]), memory), logits[:, 1], atol=1e-6)
 
 
+def test_all_logits_are_of_the_state_that_is_given():
+    layer = Attention(CoverageScore(4))
+    layer.build((None, UNITS), (None, None, WIDTH))
+    layer.set_weights([random(*w.shape, seed=i) for i, w in enumerate(layer.get_weights())])
+    memory = layer.prepare(tf.constant(VALUES))
+    _, _, state = layer.attend(tf.constant(QUERY[:, 0]), memory)
+    logits = layer.logits(tf.constant(QUERY), memory, state)
+    for place in range(QUERIES):
+        alone = layer.logits(tf.constant(QUERY[:, place]), memory, state)
+        np.testing.assert_allclose(logits[:, place], alone, atol=1e-6)
+    assert np.abs(logits - layer.logits(tf.constant(QUERY), memory)).max() > 1e-3
+
+
 def test_one_query_without_an_axis(gated):
     context, weights = gated(tf.constant(QUERY[:, 0]), tf.constant(VALUES), mask=tf.constant(MASK))
     assert (context[2].numpy() == 0).all()

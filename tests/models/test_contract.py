@@ -125,8 +125,8 @@ def test_a_name_like_a_level_of_another_is_refused():
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        ("[]", "expected the settings of a system"),
-        ('{"system": "contract_tagger"}', "expected the settings of a system"),
+        ("[]", "expected an object that names a system"),
+        ('{"system": "contract_tagger"}', "expected the settings of the system"),
         ('{"system": "contract_tagger", "settings": {"beam_width": 3}}', "expected settings of the system"),
         ('{"system": "nobody", "settings": {}}', r"model: expected one of .* Received: .nobody."),
     ],

@@ -267,6 +267,29 @@ def test_training_reaches_the_cell():
         assert np.abs(layer(inputs, training=True) - layer(inputs)).max() > 1e-3
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+def test_truncation_lets_the_first_steps_reach_the_first_states(reverse, masked):
+    """Up to as many steps as are not cut; not from one step more."""
+    layer = built("lstm", truncate=2, reverse=reverse)
+    for steps in (2, 3):
+        first = [tf.ones([BATCH, UNITS], tf.float64)] * 2
+        mask = tf.sequence_mask([steps] * BATCH, TIME) if masked else None
+        inputs = tf.constant(INPUTS) if masked else tf.constant(INPUTS[:, :steps])
+        with tf.GradientTape() as tape:
+            tape.watch(first)
+            _, last, _ = layer(tf.where(tf.math.is_nan(inputs), 0.0, inputs), initial_state=first, mask=mask)
+        slope = np.abs(tape.gradient(last, first[0]).numpy()).max()
+        assert (slope > 1e-6) == (steps == 2)
+
+
+@pytest.mark.parametrize("kind", [Recurrent, Bidirectional])
+def test_the_final_output_is_the_last_output_of_a_cell_with_several_states(kind):
+    layer = kind("lstm", units=UNITS)
+    found = layer.read(tf.constant(random(BATCH, TIME, FEATURES)))
+    np.testing.assert_allclose(layer.final_output(found.states), found.last, rtol=1e-6)
+
+
 def test_truncated_training_with_dropout_and_context():
     """All that travels through the loop, at once."""
     layer = Recurrent(DropoutCell("lstm", 0.5, units=UNITS), context="both", truncate=2, reverse=True, **ALL)

@@ -101,7 +101,7 @@ def open_page(browser):
     """Opens the page; at the end nothing may have gone wrong in it or have been asked of another host."""
     contexts, wrong = [], []
 
-    def open_page(url, link="", refused=False, **options):
+    def open_page(url, link="", refused=False, prepare=None, **options):
         context = browser.new_context(**options)
         contexts.append(context)
         page = context.new_page()
@@ -113,6 +113,8 @@ def open_page(browser):
         # Chromium itself writes a line for each answer above 399.
         expected = re.compile("Failed to load resource" if refused else "$^")
         page.on("console", lambda line: expected.match(line.text) or wrong.append(line.text))
+        if prepare:
+            prepare(page)
         page.goto(f"{url}/{link}")
         page.locator(".facts, #alert:not(:empty)" if "&" in link else "option").first.wait_for(state="attached")
         return page

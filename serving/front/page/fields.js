@@ -65,6 +65,11 @@ export class Fields {
     this.#fields[0]?.control.focus();
   }
 
+  /** Makes what is typed next take the place of what is there. */
+  select() {
+    this.#fields[0]?.control.select?.();
+  }
+
   #paste(event) {
     const file = event.clipboardData?.files[0];
     const typed = event.target.matches?.("textarea, input:not([type=file])") && event.clipboardData.getData("text");

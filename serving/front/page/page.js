@@ -12,17 +12,17 @@ const REMEMBERED = 8; // questions kept, in this page only
 const at = (id) => document.getElementById(id);
 const [form, select, token, button] = ["form", "model", "token", "ask"].map(at);
 const say = (message) => (at("alert").textContent = message);
-const fields = new Fields(at("inputs"), at("keys"), { ask: () => work(ask), say });
+const fields = new Fields(at("inputs"), at("keys"), { ask: submit, say });
 let models = [];
 let wanted = link(); // what the link asks, until its model is there
 let asked = []; // the latest questions, newest first
 let offered = ""; // the model whose examples are on the buttons, and these
-let running = null; // { stop, done }: what is under way
+let running = null; // { stop, done, shows }: what is under way, and whether it only shows an example
 
 // One thing at a time
 
 /** Does `task(signal)` unless something is under way; whatever goes wrong is shown. */
-function work(task) {
+function work(task, shows = false) {
   if (running) return;
   const controller = new AbortController();
   const slow = setTimeout(() => busy(true), SLOW);
@@ -32,7 +32,7 @@ function work(task) {
     busy(false);
     running = null;
   });
-  running = { stop: () => controller.abort(), done };
+  running = { stop: () => controller.abort(), done, shows };
 }
 
 async function stop() {
@@ -112,6 +112,20 @@ function offer({ name, inputs, examples }) {
 
 // Questions: { model, inputs, values }
 
+/** Asks what is in the fields; an example that is being shown gives way. */
+async function submit() {
+  if (running?.shows) await stop();
+  work(ask);
+}
+
+/** Shows the first example of a model, with its answer: nobody asked it, so it is neither remembered nor linked to. */
+async function showExample(signal) {
+  const { inputs, examples } = chosen();
+  fields.fill(readAll(inputs, examples[0]));
+  fields.select();
+  await answerTo({ model: select.value, inputs, values: fields.values }, signal);
+}
+
 async function ask(signal) {
   const knew = models.length;
   if (!chosen()?.version) await loadModels(signal); // it may have come up in the meantime
@@ -122,15 +136,20 @@ async function ask(signal) {
   if (lacking) return say(lacking);
   const question = { model: model.name, inputs: model.inputs, values: fields.values };
   history.replaceState(null, "", address(question));
-  const path = `/v1/models/${encodeURIComponent(model.name)}:predict`;
-  const body = { inputs: await sendAll(question.inputs, question.values) };
-  const began = performance.now();
-  const { outputs } = await fetchJson(path, { body, token: token.value, signal });
-  const named = model.outputs.length === 1 ? { [model.outputs[0]]: outputs } : outputs; // a single one comes bare
-  const { spoken, details } = answer(named, question.values, performance.now() - began);
-  show(spoken, details);
+  await answerTo(question, signal);
   remember(question);
   await loadModels(signal).catch(() => {}); // a new version may have come
+}
+
+async function answerTo({ model: name, inputs, values }, signal) {
+  const path = `/v1/models/${encodeURIComponent(name)}:predict`;
+  const body = { inputs: await sendAll(inputs, values) };
+  const began = performance.now();
+  const { outputs } = await fetchJson(path, { body, token: token.value, signal });
+  const { outputs: names, ranked_by: rankedBy } = chosen();
+  const named = names.length === 1 ? { [names[0]]: outputs } : outputs; // a single one comes bare
+  const { spoken, details } = answer(named, values, performance.now() - began, rankedBy);
+  show(spoken, details);
 }
 
 /** Shows an answer, or none. Its place is always there: a screen reader speaks what changes in a place it knows. */
@@ -181,8 +200,8 @@ function address({ model, values }) {
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();
-  if (form.classList.contains("slow")) stop();
-  else work(ask);
+  if (form.classList.contains("slow") && !running?.shows) stop();
+  else submit();
 });
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") stop();
@@ -201,5 +220,7 @@ work(async (signal) => {
   const full = Object.values(wanted.values).some(Boolean);
   await loadModels(signal);
   fields.focus();
-  if (full && !at("alert").textContent) await ask(signal);
+  if (at("alert").textContent) return;
+  if (full) await ask(signal);
+  else if (chosen()?.examples.length && !button.disabled) setTimeout(() => work(showExample, true));
 });

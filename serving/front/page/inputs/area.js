@@ -18,6 +18,7 @@ export function written({ rows, asks, ...more }) {
         get value() { return node.value; },
         set value(text) { node.value = text ?? ""; },
         focus: () => node.focus(),
+        select: () => node.select(),
       };
     },
     read: (sent) => (typeof sent === "string" ? sent : ""),

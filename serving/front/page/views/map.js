@@ -37,7 +37,16 @@ export function map(look, pointed) {
     place(plan, { into, out, tiles, top, side, cells });
     box.style.scrollPadding = `${plan.above}px ${plan.width}px ${plan.height}px ${plan.left}px`; // beside the labels
     mark();
+    tellOfMore();
   }).observe(frame);
+
+  /** A sign at the edge beyond which the map goes on. */
+  function tellOfMore() {
+    const [right, bottom] = [plan.left + plan.width * into.length, plan.above + plan.height * out.length];
+    frame.classList.toggle("right", box.scrollLeft + box.clientWidth < right - 2);
+    frame.classList.toggle("down", box.scrollTop + box.clientHeight < bottom - 2);
+  }
+  box.addEventListener("scroll", tellOfMore, { passive: true });
 
   function mark() {
     const { row, column } = pointed;

@@ -12,7 +12,7 @@ from seqattn_tf.serving.front.page.about import EXAMPLES, EXAMPLES_SIZE, EXTRA, 
 STRING = meta_graph_pb2.TensorInfo(dtype=types_pb2.DT_STRING)
 PAIR = meta_graph_pb2.SignatureDef(inputs={"a": STRING, "b": STRING})
 BARE = [{"name": name, "type": "string", "kind": "text", "limit": None} for name in "ab"]
-NONE = {"summary": "", "inputs": BARE, "examples": []}
+NONE = {"summary": "", "ranked_by": "", "inputs": BARE, "examples": []}
 
 
 @pytest.fixture

@@ -1,125 +1,17 @@
-"""The page at `/`, by raw requests and in a real browser on the shipped model and on small ones made for it."""
+"""The page at `/`: what is served, what is asked and how, by raw requests and in a real browser."""
 
 import base64
-import json
 import math
 import re
 import shutil
-import urllib.request
-from pathlib import Path
 
-import numpy as np
 import pytest
-import tensorflow as tf
-from serving_toys import answering, config, export_fixed, http_request, install, post, until
+from page_toys import MANIFESTS, PIXEL, asked, http_headers
+from serving_toys import config, http_request, install, post, until
 
-from seqattn_tf.export.manifest import FILE
-from seqattn_tf.export.package import export_presets
 from seqattn_tf.serving.api.exchange import Request
 from seqattn_tf.serving.front.page import POLICY, Page
 from seqattn_tf.serving.server import Server, ServerConfig
-
-ODD = {  # an answer with all that is awkward about symbols, and other answers, one of them none
-    "text": "the house",
-    "score": -0.9,
-    "alternatives": ["the home", "this house", ""],
-    "alternative_scores": [-1.4, -9.2, -math.inf],
-    "tokens": ["▁the", "▁house"],
-    "text_attention": np.float32([[0, 0.1, 0.2, 0.3, 0.4, 0, 0], [0.5, 0.6, 0.7, 0.8, 0.9, 1, 0]]),
-    "text_places": ["▁das", " ", "▁", "東京", "مرحبا", "\n", ""],  # the last is padding
-    "text_rows": ["▁the", "▁house"],
-}
-LONG = {
-    "text": "long",
-    "score": -30.0,
-    "text_attention": np.eye(64, 100, dtype=np.float32),
-    "text_places": [f"i{n}" for n in range(100)],
-    "text_rows": [f"o{n}" for n in range(64)],
-}
-TAGS = {"tags": ["NAME", "WORD"], "tokens": ["Anna", "-Infinity"], "language": "en"}
-
-
-def look(name, rows, places, weights) -> dict:
-    return {f"{name}_attention": np.float32(weights), f"{name}_rows": rows, f"{name}_places": places}
-
-
-PAIR = answering(  # two inputs, two looks, one of them of what was not said, and parts
-    lambda given: tf.strings.join([given["premise"], given["hypothesis"]], "|"),
-    tokens=["entailment"],
-    **look("premise", ["a", "man", "sleeps"], ["a", "boy", "naps"], np.eye(3)),
-    **look("hypothesis", ["entailment"], ["a", "man", "sleeps"], [[0, 0, 0]]),
-    classes=["entailment", "neutral"],
-    chances=np.float32([0.75, 0.25]),
-    marginals=np.float32([[0.5, 0.5], [0.125, 0.875]]),
-)
-CAPTION = answering(  # the text says what bytes arrived
-    lambda given: tf.strings.as_string(tf.strings.to_hash_bucket_fast(given["image"], 2**40)),
-    tokens=["a", "dog"],
-    length=lambda given: tf.strings.length(given["image"]),
-    image_rows=["a", "dog"],
-    image_attention=np.float32([[[0, 0.1, 0.2], [0.3, 0.4, 0]], [[0, 0, 0], [0, 0, 0.9]]]),
-)
-GRID = answering("map", image_rows=["map"], image_attention=np.float32([[[0.5, 0.5]]]))
-PIXEL = (
-    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1\x08\x06\0\0\0\x1f\x15\xc4\x89"
-    b"\0\0\0\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\0\x05\0\x01\xff\x89\x99=\x1d\0\0\0\0IEND\xaeB`\x82"
-)
-MANIFESTS = {
-    "pair": {
-        "summary": "Says whether the second sentence follows from the first.",
-        "inputs": {"premise": {"kind": "text", "limit": 40}, "hypothesis": {"kind": "odd", "limit": True}},
-        "examples": [{"premise": "A man sleeps.", "hypothesis": "A man rests."}, {"premise": "half"}, 3],
-    },
-    "story": {"inputs": {"story": {"kind": "lines"}, "question": {"kind": "text"}}},
-    "caption": {
-        "summary": "Says what a picture shows.",
-        "inputs": {"image": {"kind": "image"}},
-        "examples": [{"image": {"b64": base64.b64encode(PIXEL).decode()}}, {"image": {"b64": "!"}}],
-    },
-}
-
-
-def with_manifest(version: Path, manifest) -> None:
-    (version / "assets.extra").mkdir(exist_ok=True)
-    text = manifest if isinstance(manifest, str) else json.dumps(manifest)
-    (version / "assets.extra" / FILE).write_text(text)
-
-
-@pytest.fixture(scope="module")
-def url(tmp_path_factory, exports):
-    root = tmp_path_factory.mktemp("models")
-    (root / "pronounce").symlink_to(export_presets() / "pronounce")
-    install(exports / "1", root / "toy", 1)
-    export_fixed(root / "odd" / "1", ODD)
-    export_fixed(root / "long" / "1", LONG)
-    export_fixed(root / "tagger" / "1", TAGS)
-    export_fixed(root / "single" / "1", {"label": "<img src=/x onerror=alert(1)>"})
-    export_fixed(root / "numbers" / "1", {"y": 1.0}, dtype=tf.float32)
-    export_fixed(root / "mute" / "1", answering("", -math.inf, **look("text", [""], ["東", "京"], [[0, 0]])))
-    export_fixed(root / "pair" / "1", PAIR, ["hypothesis", "premise"])
-    export_fixed(root / "story" / "1", answering(lambda given: given["story"]), ["question", "story"])
-    export_fixed(root / "caption" / "1", CAPTION, ["image"])
-    export_fixed(root / "grid" / "1", GRID)
-    for name, manifest in MANIFESTS.items():
-        with_manifest(root / name / "1", manifest)
-    with_manifest(root / "single" / "1", "{broken")
-    with_manifest(root / "grid" / "1", ["of another form"])
-    (root / "broken" / "1").mkdir(parents=True)
-    (root / "broken" / "1" / "saved_model.pb").write_bytes(b"\xff\xff")
-    with Server(config(root)) as server:
-        yield server.rest_url
-
-
-def asked(url, model, text):
-    """What the REST API itself says."""
-    outputs = post(url, {"inputs": {"text": [text]}}, f"/v1/models/{model}:predict")[1]["outputs"]
-    return {name: value[0] for name, value in outputs.items()}
-
-
-def http_headers(url, path):
-    with urllib.request.urlopen(url + path, timeout=30) as response:
-        return response.headers
-
 
 # by raw requests
 
@@ -180,6 +72,7 @@ def test_models_are_told_with_their_state_and_what_they_take(url):
         "name": "toy",
         "version": "1",
         "summary": "",
+        "ranked_by": "",
         "inputs": [{"name": "text", "type": "string", "kind": "text", "limit": None}],
         "examples": [],
         "outputs": ["raw_bytes", "score", "upper", "version"],
@@ -227,74 +120,6 @@ def test_a_word_asked_by_keyboard_alone(url, open_page, expect):
     expect(page.locator(".best")).to_have_count(0)
 
 
-def test_a_tile_under_the_mouse_tells_its_weight(url, open_page, expect):
-    page = open_page(url, "#model=pronounce&text=hello")
-    weights = asked(url, "pronounce", "hello")["text_attention"]
-    reading = page.get_by_role("figure").get_by_role("status")
-    for row, column in ((0, 1), (2, 3)):
-        page.locator(f'.cells rect[data-row="{row}"][data-column="{column}"]').hover()
-        expect(reading).to_have_text(re.compile(f"with weight {weights[row][column]:.3f}$"))
-    expect(reading).to_have_text(re.compile("^L looked at l "))
-    expect(page.locator(".top .pointed")).to_have_text("l")
-    expect(page.locator(".side .pointed")).to_have_text("L")
-    expect(page.locator(".cells .band")).to_have_count(2)
-    page.get_by_label("Text").hover()
-    expect(page.locator(".pointed, .band")).to_have_count(0)
-    expect(reading).to_have_text(re.compile("^Point at"))
-
-
-def test_a_symbol_under_the_mouse_lights_up_what_it_looked_at(url, open_page, expect):
-    page = open_page(url, "#model=pronounce&text=hello")
-    page.locator(".line.out .symbol").nth(1).hover()
-    lit = page.locator(".line.into .shade")
-    expect(lit).to_have_text("e")
-    expect(page.get_by_role("figure").get_by_role("status")).to_have_text(re.compile(r"^EH looked at e \(0\.977\), l "))
-    assert _tone(lit, "backgroundColor") == _tone(page.locator('rect[data-row="1"][data-column="1"]'), "fill")
-    page.locator(".line.into .symbol").nth(4).hover()
-    expect(page.locator(".line.out .shade.deep")).to_have_text("OW")
-    expect(lit).to_have_count(0)
-
-
-def test_the_map_by_keyboard(url, open_page, expect):
-    page = open_page(url, "#model=pronounce&text=hello")
-    said = asked(url, "pronounce", "hello")
-    reading = page.get_by_role("figure").get_by_role("status")
-    page.locator(".map").focus()
-    for keys, row, column in (("ArrowDown", 0, 0), ("ArrowDown ArrowRight", 1, 1), ("End", 1, 4), ("ArrowRight", 1, 4)):
-        for key in keys.split():
-            page.keyboard.press(key)
-        out, into = said["text_rows"][row], said["text_places"][column]
-        weight = said["text_attention"][row][column]
-        expect(reading).to_have_text(f"{out} looked at {into} with weight {weight:.3f}")
-    page.keyboard.press("Home")
-    page.keyboard.press("ArrowLeft")
-    expect(reading).to_have_text(re.compile(r"^EH looked at e \(0\.977\)"))
-    page.keyboard.press("Escape")
-    expect(page.locator(".band")).to_have_count(0)
-    assert page.evaluate("getComputedStyle(document.querySelector('.map')).outlineStyle") == "solid"
-
-
-def test_other_answers_with_bars_and_odd_symbols(url, open_page, expect):
-    page = open_page(url, "#model=odd&text=x")
-    rows = page.get_by_role("table", name="The 3 best answers").get_by_role("row")
-    expect(rows).to_have_text(["AnswerProbability", "the house40.7 %", "the home24.7 %", "this house1 in 9,900"])
-    bars = page.locator(".bar").evaluate_all("bars => bars.map(bar => bar.getBoundingClientRect().width)")
-    assert bars[1] / bars[0] == pytest.approx(math.exp(-0.5), abs=0.01)
-    assert page.locator(".top text").all_text_contents() == ["das", "␣", "␣", "東京", "مرحبا", "↵"]
-    assert page.locator(".side text").all_text_contents() == ["the", "house"]
-    assert page.locator(".line.out").text_content() == " the house"
-    expect(page.locator(".line.out")).to_have_class("line out tight")
-
-
-def test_outputs_that_fit_no_view_are_tables(url, open_page, expect):
-    page = open_page(url, "#model=tagger&text=x")
-    expect(page.get_by_role("row")).to_have_text(["tokenstags", "AnnaNAME", "-InfinityWORD", "languageen"])
-    page.get_by_label("Model").select_option("toy")
-    page.get_by_label("Text").fill("abc")
-    page.get_by_label("Text").press("Enter")
-    expect(page.get_by_role("row")).to_have_text(['raw_bytes{"b64":"YWJj"}', "score0.3", "upperABC", "version1"])
-
-
 def test_what_a_model_says_is_never_markup(url, open_page, expect):
     page = open_page(url, "#model=single&text=%3Cb%3Ex%3C/b%3E")
     expect(page.get_by_role("row")).to_have_text(["label<img src=/x onerror=alert(1)>"])
@@ -319,12 +144,14 @@ def test_the_server_s_message_is_shown_and_the_text_kept(url, open_page, expect)
 
 def test_a_text_that_gets_no_answer(url, open_page, expect):
     page = open_page(url, "#model=pronounce&text=%E6%9D%B1%E4%BA%AC")
-    expect(page.locator("#answer .said")).to_have_text("The model gave no answer.")
+    nothing = "The model gave no answer: it can read nothing of this, or say nothing of it within its limits."
+    expect(page.locator("#answer .said")).to_have_text(nothing)
     expect(page.locator("#details")).to_have_text("Nothing was said, so nothing was looked at.")
     expect(page.locator(".facts")).not_to_contain_text("probability")
     page.get_by_label("Text").fill("")
     page.get_by_role("button", name="Ask").click()
     expect(page.locator("#details")).to_have_text("There was nothing to look at: the text is empty.")
+    expect(page.locator("#answer .said")).to_have_text("The model gave no answer: there is nothing to read.")
 
 
 def test_a_link_asks_and_questions_asked_before_are_at_hand(url, open_page, expect):
@@ -447,32 +274,6 @@ def test_a_new_version_and_a_model_that_leaves_are_noticed(running, repository_r
     expect(page.get_by_role("alert")).to_contain_text("Servable not found for request: Latest(toy)")
 
 
-def test_a_large_map_scrolls_in_its_own_box(url, open_page, expect):
-    page = open_page(url, "#model=long&text=x", viewport={"width": 800, "height": 700})
-    expect(page.locator(".cells rect[data-row]")).to_have_count(6400)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    box = page.locator(".map")
-    assert box.evaluate("box => box.scrollWidth > box.clientWidth && box.scrollHeight > box.clientHeight")
-    assert box.evaluate("box => box.clientHeight <= 0.7 * innerHeight + 1")
-    assert page.locator(".cells rect").first.evaluate("rect => rect.getBoundingClientRect().width") >= 20
-    box.focus()
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("End")
-    expect(page.get_by_role("figure").get_by_role("status")).to_have_text("o0 looked at i99 with weight 0.000")
-    labels = page.evaluate(
-        """() => {
-          const box = document.querySelector(".map").getBoundingClientRect();
-          const seen = (node) => {
-            const { left, right, top, bottom } = node.getBoundingClientRect();
-            return left >= box.left && right <= box.right && top >= box.top && bottom <= box.bottom;
-          };
-          const tile = "rect[data-row='0'][data-column='99']";
-          return [...document.querySelectorAll(`.map text.pointed, .map ${tile}`)].map(seen);
-        }"""
-    )
-    assert labels == [True, True, True]
-
-
 # inputs
 
 
@@ -503,6 +304,32 @@ def test_two_texts_are_asked_and_kept_and_linked(url, open_page, expect):
     before.nth(1).click()
     expect(page.locator("#answer .said")).to_have_text("p & q|h")
     expect(hypothesis).to_have_value("h")
+
+
+def test_the_first_example_is_shown_before_anything_is_asked(url, open_page, expect):
+    page = open_page(url, "#model=pair")
+    expect(page.locator("#answer .said")).to_have_text("A man sleeps.|A man rests.")
+    premise = page.get_by_label("premise", exact=True)
+    expect(premise).to_have_value("A man sleeps.")
+    expect(premise).to_be_focused()
+    expect(page.get_by_role("group", name="Asked before")).to_be_hidden()
+    assert page.url.endswith("#model=pair")  # nobody asked it
+    page.keyboard.type("Nobody.")  # in the place of what is there
+    page.get_by_role("button", name="Ask").click()
+    expect(page.locator("#answer .said")).to_have_text("Nobody.|A man rests.")
+
+
+def test_a_question_does_not_wait_for_the_example(url, open_page, expect):
+    def late(route):
+        if "Nobody" not in route.request.post_data:
+            return  # never answered
+        route.continue_()
+
+    page = open_page(url, "#model=pair", prepare=lambda page: page.route("**/*:predict", late))
+    expect(page.get_by_label("premise", exact=True)).to_have_value("A man sleeps.")
+    page.get_by_label("premise", exact=True).fill("Nobody.")
+    page.get_by_role("button", name=re.compile("Ask|Stop")).click()
+    expect(page.locator("#answer .said")).to_have_text("Nobody.|A man rests.")
 
 
 def test_an_example_fills_the_inputs_and_asks(url, open_page, expect):
@@ -540,7 +367,8 @@ def arrives(url, data: bytes) -> str:
 
 
 def test_a_picture_is_sent_byte_by_byte(url, open_page, expect):
-    page = open_page(url, "#model=caption")
+    page = open_page(url, "#model=toy")
+    page.get_by_label("Model").select_option("caption")
     chooser = page.get_by_label("image")
     page.get_by_role("button", name="Ask").click()
     expect(page.get_by_role("alert")).to_have_text("Choose a picture (image).")
@@ -576,160 +404,3 @@ def test_a_picture_may_be_pasted_or_dropped(url, open_page, expect, way):
     expect(page.locator(".preview")).to_be_visible()
     page.get_by_role("button", name="Ask").click()
     expect(page.locator("#answer .said")).to_have_text(arrives(url, PIXEL))
-
-
-# looks and parts
-
-
-def test_a_look_over_a_picture(url, open_page, expect):
-    page = open_page(url, "#model=caption")
-    page.get_by_role("group", name="Examples").get_by_role("button").click()
-    expect(page.locator(".tile .token")).to_have_text(["a", "dog"])
-    expect(page.locator(".over.picture img")).to_have_count(2)
-    heat = page.locator(".tile").nth(1).locator("rect")
-    assert heat.evaluate_all("cells => cells.map(cell => Number(getComputedStyle(cell).fillOpacity))") == [
-        pytest.approx(share) for share in (0, 0, 0, 0, 0, 0.75)
-    ]
-    heat.last.hover()
-    reading = page.get_by_role("figure").get_by_role("status")
-    expect(reading).to_have_text("dog looked at row 2 of 2, column 3 of 3, with weight 0.900")
-    page.get_by_text("In words").click()
-    rows = page.get_by_role("table", name="The place that each symbol looked at most").get_by_role("row")
-    expect(rows.nth(1)).to_have_text("arow 2 of 2, column 2 of 3, with weight 0.400")
-    expect(page.get_by_role("region", name="Outputs")).to_have_text("Outputslength70")  # shown once, the look is not
-
-
-def test_a_look_over_a_grid_without_a_picture(url, open_page, expect):
-    page = open_page(url, "#model=grid&text=x")
-    expect(page.locator(".heat rect.shade")).to_have_count(2)
-    expect(page.locator(".picture, .over img")).to_have_count(0)
-
-
-def test_several_looks_and_parts(url, open_page, expect):
-    page = open_page(url, "#model=pair&premise=p&hypothesis=h")
-    expect(page.locator("figcaption")).to_have_text(["What it looked at in premise"])
-    expect(page.locator("#details > p")).to_have_text("This model does not look back at hypothesis.")
-    assert page.locator(".lines > .quiet").all_text_contents() == ["read", "looked"]
-    expect(page.locator(".map")).to_have_attribute("aria-label", re.compile("^Alignment map of premise, 3 by 3"))
-    parts = page.get_by_role("region", name="Output").get_by_role("row")
-    expect(parts).to_have_text(
-        ["chancesclasses", "0.75entailment", "0.25neutral", "marginals01", "00.50.5", "10.1250.875"]
-    )
-
-
-def test_no_answer_is_said_so(url, open_page, expect):
-    page = open_page(url, "#model=mute&text=x")
-    expect(page.locator("#answer .said")).to_have_text("The model gave no answer.")
-    expect(page.locator("#details")).to_have_text("Nothing was said, so nothing was looked at.")
-    expect(page.locator(".facts")).not_to_contain_text("probability")
-
-
-CHECKS = """() => {
-  const wrong = [];
-  const seen = (node) => node.checkVisibility();
-  const all = (selector) => [...document.querySelectorAll(selector)].filter(seen);
-  if (document.documentElement.lang !== "en") wrong.push("no language");
-  if (!document.title) wrong.push("no title");
-  if (all("h1").length !== 1) wrong.push("not one h1");
-  if (all("main").length !== 1 || all("header").length !== 1) wrong.push("landmarks");
-  for (const field of all("input, select, textarea")) if (!field.labels.length) wrong.push(`no label: ${field.id}`);
-  for (const button of all("button")) if (!button.textContent.trim()) wrong.push("a button without a name");
-  for (const region of all("section, form, [role=group], [role=application], [role=region]"))
-    if (!region.getAttribute("aria-label")) wrong.push(`no name: ${region.tagName}`);
-  for (const table of document.querySelectorAll("table")) {
-    if (!table.caption) wrong.push("a table without a caption");
-    if (!table.querySelector("th")) wrong.push("a table without headers");
-    for (const head of table.querySelectorAll("th")) if (!head.scope) wrong.push("a header without a scope");
-  }
-  for (const node of document.querySelectorAll("[aria-describedby]"))
-    for (const id of node.getAttribute("aria-describedby").split(" "))
-      if (!document.getElementById(id)) wrong.push("described by nothing");
-  if (document.querySelector("[aria-hidden] [tabindex], [aria-hidden][tabindex]")) wrong.push("hidden focus");
-  if (document.querySelectorAll("[tabindex]:not([tabindex='0'])").length) wrong.push("an order of its own");
-  const ids = [...document.querySelectorAll("[id]")].map(({ id }) => id);
-  if (new Set(ids).size !== ids.length) wrong.push("an id twice");
-  for (const live of ["#answer[aria-live=polite]", "[role=alert]"]) if (!document.querySelector(live)) wrong.push(live);
-  return wrong;
-}"""
-
-
-LONG_WORD = "#model=pronounce&text=floccinaucinihilipilification"
-
-
-@pytest.mark.parametrize(
-    "link", ["#model=caption", LONG_WORD, "#model=odd&text=x", "#model=tagger&text=x", "#model=pair&premise=p"]
-)
-def test_everything_has_a_name_and_fits_a_narrow_screen(url, open_page, link):
-    page = open_page(url, link, viewport={"width": 360, "height": 740})
-    if link == "#model=caption":
-        page.get_by_role("group", name="Examples").get_by_role("button").click()
-        page.locator(".tile").first.wait_for()
-    assert page.evaluate(CHECKS) == []
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_stands_out_in_light_and_dark(url, open_page, scheme):
-    page = open_page(url, "#model=odd&text=x", color_scheme=scheme)
-    paper = _tone(page.locator("body"), "backgroundColor")
-    assert (_luminance(paper) > 0.5) == (scheme == "light")
-    card = _tone(page.locator("#form"), "backgroundColor")
-    assert _contrast(_tone(page.locator("h1"), "color"), paper) >= 7
-    assert _contrast(_tone(page.locator("header .quiet"), "color"), paper) >= 4.5
-    for selector in (
-        "label >> nth=0",
-        "#keys",
-        ".said",
-        ".facts",
-        "#alert",
-        ".best td >> nth=0",
-        ".legend",
-        ".reading",
-    ):
-        assert _contrast(_tone(page.locator(selector), "color"), card) >= 4.5, selector
-    for selector in (".top text >> nth=0", ".side text >> nth=0"):
-        assert _contrast(_tone(page.locator(selector), "fill"), card) >= 4.5, selector
-    assert _contrast(*(_tone(page.locator("#ask"), name) for name in ("color", "backgroundColor"))) >= 4.5
-    assert _contrast(_tone(page.locator("textarea"), "borderTopColor"), card) >= 3
-    number = page.locator(".cells text")
-    for index, (row, column) in enumerate([(0, c) for c in range(1, 5)] + [(1, c) for c in range(6)]):
-        tile = page.locator(f'rect[data-row="{row}"][data-column="{column}"]')
-        assert _contrast(_tone(number.nth(index), "fill"), _tone(tile, "fill")) >= 4.5, (row, column)
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_equal_steps_of_weight_are_equal_steps_of_lightness(url, open_page, scheme):
-    page = open_page(url, "#model=odd&text=x", color_scheme=scheme)
-    tiles = [(0, column) for column in range(5)] + [(1, column) for column in range(6)]  # weights 0, 0.1 ... 1
-    tones = [page.locator(f'rect[data-row="{row}"][data-column="{column}"]') for row, column in tiles]
-    fills = [tone.evaluate("tile => getComputedStyle(tile).fill") for tone in tones]
-    lightness = [float(re.match(r"oklab\(([\d.]+) ", fill)[1]) for fill in fills]
-    steps = np.diff(lightness)
-    assert abs(steps).min() > 0.03
-    np.testing.assert_allclose(steps, steps.mean(), atol=0.003)
-
-
-def _tone(locator, name):
-    """A computed colour as red, green and blue from 0 to 1, whatever its notation."""
-    pixel = locator.evaluate(
-        """(node, name) => {
-          const pen = new OffscreenCanvas(1, 1).getContext("2d");
-          pen.fillStyle = getComputedStyle(node)[name];
-          pen.fillRect(0, 0, 1, 1);
-          return [...pen.getImageData(0, 0, 1, 1).data];
-        }""",
-        name,
-    )
-    assert pixel[3] == 255
-    return [value / 255 for value in pixel[:3]]
-
-
-def _luminance(tone):
-    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in tone]
-    return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
-
-
-def _contrast(*tones):
-    """As WCAG measures it, from 1 to 21."""
-    dark, light = sorted(map(_luminance, tones))
-    return (light + 0.05) / (dark + 0.05)

@@ -1,0 +1,293 @@
+"""What the page shows of an answer, in a real browser: maps, tiles, tables, in light and dark, wide and narrow."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from page_toys import asked
+
+
+def test_a_tile_under_the_mouse_tells_its_weight(url, open_page, expect):
+    page = open_page(url, "#model=pronounce&text=hello")
+    weights = asked(url, "pronounce", "hello")["text_attention"]
+    reading = page.get_by_role("figure").get_by_role("status")
+    for row, column in ((0, 1), (2, 3)):
+        page.locator(f'.cells rect[data-row="{row}"][data-column="{column}"]').hover()
+        expect(reading).to_have_text(re.compile(f"with weight {weights[row][column]:.3f}$"))
+    expect(reading).to_have_text(re.compile("^L looked at l "))
+    expect(page.locator(".top .pointed")).to_have_text("l")
+    expect(page.locator(".side .pointed")).to_have_text("L")
+    expect(page.locator(".cells .band")).to_have_count(2)
+    page.get_by_label("Text").hover()
+    expect(page.locator(".pointed, .band")).to_have_count(0)
+    expect(reading).to_have_text(re.compile("^Point at"))
+
+
+def test_a_symbol_under_the_mouse_lights_up_what_it_looked_at(url, open_page, expect):
+    page = open_page(url, "#model=pronounce&text=hello")
+    page.locator(".line.out .symbol").nth(1).hover()
+    lit = page.locator(".line.into .shade")
+    expect(lit).to_have_text("e")
+    expect(page.get_by_role("figure").get_by_role("status")).to_have_text(re.compile(r"^EH looked at e \(0\.977\), l "))
+    assert _tone(lit, "backgroundColor") == _tone(page.locator('rect[data-row="1"][data-column="1"]'), "fill")
+    page.locator(".line.into .symbol").nth(4).hover()
+    expect(page.locator(".line.out .shade.deep")).to_have_text("OW")
+    expect(lit).to_have_count(0)
+
+
+def test_the_map_by_keyboard(url, open_page, expect):
+    page = open_page(url, "#model=pronounce&text=hello")
+    said = asked(url, "pronounce", "hello")
+    reading = page.get_by_role("figure").get_by_role("status")
+    page.locator(".map").focus()
+    for keys, row, column in (("ArrowDown", 0, 0), ("ArrowDown ArrowRight", 1, 1), ("End", 1, 4), ("ArrowRight", 1, 4)):
+        for key in keys.split():
+            page.keyboard.press(key)
+        out, into = said["text_rows"][row], said["text_places"][column]
+        weight = said["text_attention"][row][column]
+        expect(reading).to_have_text(f"{out} looked at {into} with weight {weight:.3f}")
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowLeft")
+    expect(reading).to_have_text(re.compile(r"^EH looked at e \(0\.977\)"))
+    page.keyboard.press("Escape")
+    expect(page.locator(".band")).to_have_count(0)
+    assert page.evaluate("getComputedStyle(document.querySelector('.map')).outlineStyle") == "solid"
+
+
+def test_other_answers_with_bars_and_odd_symbols(url, open_page, expect):
+    page = open_page(url, "#model=odd&text=x")
+    rows = page.get_by_role("table", name="The 3 best answers").get_by_role("row")
+    expect(rows).to_have_text(["AnswerProbability", "the house40.7 %", "the home24.7 %", "this house1 in 9,900"])
+    bars = page.locator(".bar").evaluate_all("bars => bars.map(bar => bar.getBoundingClientRect().width)")
+    assert bars[1] / bars[0] == pytest.approx(math.exp(-0.5), abs=0.01)
+    assert page.locator(".top text").all_text_contents() == ["das", "␣", "␣", "東京", "مرحبا", "↵"]
+    assert page.locator(".side text").all_text_contents() == ["the", "house"]
+    assert page.locator(".line.out").text_content() == " the house"
+    expect(page.locator(".line.out")).to_have_class("line out tight")
+
+
+def test_outputs_that_fit_no_view_are_tables(url, open_page, expect):
+    page = open_page(url, "#model=tagger&text=x")
+    expect(page.get_by_role("row")).to_have_text(["tokenstags", "AnnaNAME", "-InfinityWORD", "languageen"])
+    page.get_by_label("Model").select_option("toy")
+    page.get_by_label("Text").fill("abc")
+    page.get_by_label("Text").press("Enter")
+    expect(page.get_by_role("row")).to_have_text(['raw_bytes{"b64":"YWJj"}', "score0.3", "upperABC", "version1"])
+
+
+def test_a_large_map_scrolls_in_its_own_box(url, open_page, expect):
+    page = open_page(url, "#model=long&text=x", viewport={"width": 800, "height": 700})
+    expect(page.locator(".cells rect[data-row]")).to_have_count(6400)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    box = page.locator(".map")
+    assert box.evaluate("box => box.scrollWidth > box.clientWidth && box.scrollHeight > box.clientHeight")
+    assert box.evaluate("box => box.clientHeight <= 0.7 * innerHeight + 1")
+    assert page.locator(".cells rect").first.evaluate("rect => rect.getBoundingClientRect().width") >= 20
+    frame = page.locator(".frame")
+    expect(frame).to_have_class("frame right down")  # signs that the map goes on
+    assert frame.evaluate("frame => getComputedStyle(frame, '::after').content") == '"more \u2192"'
+    box.evaluate("box => box.scrollTo(box.scrollWidth, box.scrollHeight)")
+    expect(frame).to_have_class("frame")
+    box.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("End")
+    expect(page.get_by_role("figure").get_by_role("status")).to_have_text("o0 looked at i99 with weight 0.000")
+    labels = page.evaluate(
+        """() => {
+          const box = document.querySelector(".map").getBoundingClientRect();
+          const seen = (node) => {
+            const { left, right, top, bottom } = node.getBoundingClientRect();
+            return left >= box.left && right <= box.right && top >= box.top && bottom <= box.bottom;
+          };
+          const tile = "rect[data-row='0'][data-column='99']";
+          return [...document.querySelectorAll(`.map text.pointed, .map ${tile}`)].map(seen);
+        }"""
+    )
+    assert labels == [True, True, True]
+
+
+@pytest.mark.parametrize("width", [360, 420, 800])
+def test_no_symbol_is_broken_in_two(url, open_page, expect, width):
+    page = open_page(url, "#model=turning&text=x", viewport={"width": width, "height": 900})
+    expect(page.locator(".line.out .symbol")).to_have_count(12)
+    broken = """() => {
+      const rects = (node) => {
+        const range = document.createRange();
+        range.selectNodeContents(node);
+        return new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size;
+      };
+      const words = [...document.querySelectorAll(".symbol")].filter((node) => rects(node) > 1);
+      const cells = [...document.querySelectorAll(".best td:first-child")].map((node) => node.firstChild);
+      const cut = cells.flatMap((text) => [...text.data.matchAll(/\\S+/g)].map((word) => {
+        const range = document.createRange();
+        range.setStart(text, word.index);
+        range.setEnd(text, word.index + word[0].length);
+        return new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size;
+      })).filter((lines) => lines > 1);
+      return [words.length, cut.length];
+    }"""
+    assert page.evaluate(broken) == [0, 0]
+
+
+def test_the_best_answers_say_what_ranks_them(url, open_page, expect):
+    page = open_page(url, "#model=turning&text=x")
+    expect(page.locator(".best caption")).to_have_text("The 2 best answers ranked by log-probability")
+    page = open_page(url, "#model=odd&text=x")
+    expect(page.locator(".best caption")).to_have_text("The 3 best answers")  # nothing is known of it
+
+
+def test_a_look_over_a_picture(url, open_page, expect):
+    page = open_page(url, "#model=caption")
+    page.get_by_role("group", name="Examples").get_by_role("button").click()
+    expect(page.locator(".tile .token")).to_have_text(["a", "dog"])
+    expect(page.locator(".over.picture img")).to_have_count(2)
+    heat = page.locator(".tile").nth(1).locator("rect")
+    assert heat.evaluate_all("cells => cells.map(cell => Number(getComputedStyle(cell).fillOpacity))") == [
+        pytest.approx(share) for share in (0, 0, 0, 0, 0, 0.75)
+    ]
+    heat.last.hover()
+    reading = page.get_by_role("figure").get_by_role("status")
+    expect(reading).to_have_text("dog looked at row 2 of 2, column 3 of 3, with weight 0.900")
+    page.get_by_text("In words").click()
+    rows = page.get_by_role("table", name="The place that each symbol looked at most").get_by_role("row")
+    expect(rows.nth(1)).to_have_text("arow 2 of 2, column 2 of 3, with weight 0.400")
+    expect(page.get_by_role("region", name="Outputs")).to_have_text("Outputslength70")  # shown once, the look is not
+
+
+def test_a_look_over_a_grid_without_a_picture(url, open_page, expect):
+    page = open_page(url, "#model=grid&text=x")
+    expect(page.locator(".heat rect.shade")).to_have_count(2)
+    expect(page.locator(".picture, .over img")).to_have_count(0)
+
+
+def test_several_looks_and_parts(url, open_page, expect):
+    page = open_page(url, "#model=pair&premise=p&hypothesis=h")
+    expect(page.locator("figcaption")).to_have_text(["What it looked at in premise"])
+    expect(page.locator("#details > p")).to_have_text("This model does not look back at hypothesis.")
+    assert page.locator(".lines > .quiet").all_text_contents() == ["read", "looked"]
+    expect(page.locator(".map")).to_have_attribute("aria-label", re.compile("^Alignment map of premise, 3 by 3"))
+    parts = page.get_by_role("region", name="Output").get_by_role("row")
+    expect(parts).to_have_text(
+        ["chancesclasses", "0.75entailment", "0.25neutral", "marginals01", "00.50.5", "10.1250.875"]
+    )
+
+
+def test_no_answer_is_said_so(url, open_page, expect):
+    page = open_page(url, "#model=mute&text=x")
+    expect(page.locator("#answer .said")).to_have_text(
+        re.compile("^The model gave no answer: it can read nothing")
+    )
+    expect(page.locator("#details")).to_have_text("Nothing was said, so nothing was looked at.")
+    expect(page.locator(".facts")).not_to_contain_text("probability")
+
+
+CHECKS = """() => {
+  const wrong = [];
+  const seen = (node) => node.checkVisibility();
+  const all = (selector) => [...document.querySelectorAll(selector)].filter(seen);
+  if (document.documentElement.lang !== "en") wrong.push("no language");
+  if (!document.title) wrong.push("no title");
+  if (all("h1").length !== 1) wrong.push("not one h1");
+  if (all("main").length !== 1 || all("header").length !== 1) wrong.push("landmarks");
+  for (const field of all("input, select, textarea")) if (!field.labels.length) wrong.push(`no label: ${field.id}`);
+  for (const button of all("button")) if (!button.textContent.trim()) wrong.push("a button without a name");
+  for (const region of all("section, form, [role=group], [role=application], [role=region]"))
+    if (!region.getAttribute("aria-label")) wrong.push(`no name: ${region.tagName}`);
+  for (const table of document.querySelectorAll("table")) {
+    if (!table.caption) wrong.push("a table without a caption");
+    if (!table.querySelector("th")) wrong.push("a table without headers");
+    for (const head of table.querySelectorAll("th")) if (!head.scope) wrong.push("a header without a scope");
+  }
+  for (const node of document.querySelectorAll("[aria-describedby]"))
+    for (const id of node.getAttribute("aria-describedby").split(" "))
+      if (!document.getElementById(id)) wrong.push("described by nothing");
+  if (document.querySelector("[aria-hidden] [tabindex], [aria-hidden][tabindex]")) wrong.push("hidden focus");
+  if (document.querySelectorAll("[tabindex]:not([tabindex='0'])").length) wrong.push("an order of its own");
+  const ids = [...document.querySelectorAll("[id]")].map(({ id }) => id);
+  if (new Set(ids).size !== ids.length) wrong.push("an id twice");
+  for (const live of ["#answer[aria-live=polite]", "[role=alert]"]) if (!document.querySelector(live)) wrong.push(live);
+  return wrong;
+}"""
+
+
+LONG_WORD = "#model=pronounce&text=floccinaucinihilipilification"
+
+
+@pytest.mark.parametrize(
+    "link", ["#model=caption", LONG_WORD, "#model=odd&text=x", "#model=tagger&text=x", "#model=pair&premise=p"]
+)
+def test_everything_has_a_name_and_fits_a_narrow_screen(url, open_page, link):
+    page = open_page(url, link, viewport={"width": 360, "height": 740})
+    if link == "#model=caption":
+        page.get_by_role("group", name="Examples").get_by_role("button").click()
+        page.locator(".tile").first.wait_for()
+    assert page.evaluate(CHECKS) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_in_light_and_dark(url, open_page, scheme):
+    page = open_page(url, "#model=odd&text=x", color_scheme=scheme)
+    paper = _tone(page.locator("body"), "backgroundColor")
+    assert (_luminance(paper) > 0.5) == (scheme == "light")
+    card = _tone(page.locator("#form"), "backgroundColor")
+    assert _contrast(_tone(page.locator("h1"), "color"), paper) >= 7
+    assert _contrast(_tone(page.locator("header .quiet"), "color"), paper) >= 4.5
+    for selector in (
+        "label >> nth=0",
+        "#keys",
+        ".said",
+        ".facts",
+        "#alert",
+        ".best td >> nth=0",
+        ".legend",
+        ".reading",
+    ):
+        assert _contrast(_tone(page.locator(selector), "color"), card) >= 4.5, selector
+    for selector in (".top text >> nth=0", ".side text >> nth=0"):
+        assert _contrast(_tone(page.locator(selector), "fill"), card) >= 4.5, selector
+    assert _contrast(*(_tone(page.locator("#ask"), name) for name in ("color", "backgroundColor"))) >= 4.5
+    assert _contrast(_tone(page.locator("textarea"), "borderTopColor"), card) >= 3
+    number = page.locator(".cells text")
+    for index, (row, column) in enumerate([(0, c) for c in range(1, 5)] + [(1, c) for c in range(6)]):
+        tile = page.locator(f'rect[data-row="{row}"][data-column="{column}"]')
+        assert _contrast(_tone(number.nth(index), "fill"), _tone(tile, "fill")) >= 4.5, (row, column)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_equal_steps_of_weight_are_equal_steps_of_lightness(url, open_page, scheme):
+    page = open_page(url, "#model=odd&text=x", color_scheme=scheme)
+    tiles = [(0, column) for column in range(5)] + [(1, column) for column in range(6)]  # weights 0, 0.1 ... 1
+    tones = [page.locator(f'rect[data-row="{row}"][data-column="{column}"]') for row, column in tiles]
+    fills = [tone.evaluate("tile => getComputedStyle(tile).fill") for tone in tones]
+    lightness = [float(re.match(r"oklab\(([\d.]+) ", fill)[1]) for fill in fills]
+    steps = np.diff(lightness)
+    assert abs(steps).min() > 0.03
+    np.testing.assert_allclose(steps, steps.mean(), atol=0.003)
+
+
+def _tone(locator, name):
+    """A computed colour as red, green and blue from 0 to 1, whatever its notation."""
+    pixel = locator.evaluate(
+        """(node, name) => {
+          const pen = new OffscreenCanvas(1, 1).getContext("2d");
+          pen.fillStyle = getComputedStyle(node)[name];
+          pen.fillRect(0, 0, 1, 1);
+          return [...pen.getImageData(0, 0, 1, 1).data];
+        }""",
+        name,
+    )
+    assert pixel[3] == 255
+    return [value / 255 for value in pixel[:3]]
+
+
+def _luminance(tone):
+    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in tone]
+    return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+
+def _contrast(*tones):
+    """As WCAG measures it, from 1 to 21."""
+    dark, light = sorted(map(_luminance, tones))
+    return (light + 0.05) / (dark + 0.05)
