@@ -10,12 +10,16 @@ import keras
 import pytest
 
 from seqattn_tf import plugins
+from seqattn_tf.attention import Alignment, Score
 from seqattn_tf.cells import Cell, RNNCell
+from seqattn_tf.encoder import Encoder
 from seqattn_tf.fields import Field, Text
 from seqattn_tf.models import EncoderDecoder, Seq2Seq, load
 from seqattn_tf.targets import Symbols
 from seqattn_tf.text import SymbolRules
 from seqattn_tf.training import recipes
+from seqattn_tf.training.data import Examples, from_text
+from seqattn_tf.training.tasks import PairSettings, PairTask
 
 CELL = """
 from seqattn_tf.cells import RNNCell
@@ -184,3 +188,41 @@ def test_advice_names_a_file_or_a_module():
         "made with no_file, no.package: import that first, or say --plugin no_file.py --plugin no.package"
     )
     assert Path(__file__).name == plugins.needed_by([test_advice_names_a_file_or_a_module]).popitem()[1]
+
+
+PARTS = """
+from seqattn_tf.attention.alignments import SoftmaxAlignment
+from seqattn_tf.attention.scores import GeneralScore
+from seqattn_tf.cells import GRUCell
+from seqattn_tf.encoder import ForwardEncoder
+from seqattn_tf.fields import Text
+
+class PlugAlignment(SoftmaxAlignment):
+    name_in_registry = "plug_alignment"
+
+class PlugScore(GeneralScore):
+    name_in_registry = "plug_score"
+
+class PlugCell(GRUCell):
+    name_in_registry = "plug_cell"
+
+class PlugEncoder(ForwardEncoder):
+    name_in_registry = "plug_encoder"
+
+class PlugField(Text):
+    name_in_registry = "plug_field"
+"""
+
+
+def test_every_part_is_a_setting_by_its_name(tmp_path, monkeypatch):
+    for family in (Alignment, Score, Encoder, Field):
+        monkeypatch.setattr(family, "registry", dict(family.registry))
+    plugins.load(write(tmp_path, "plugged_parts", PARTS))
+    named = ["align=plug_alignment", "score=plug_score", "cell=plug_cell", "encoder=plug_encoder", "field=plug_field"]
+    settings = PairSettings(units=4, embedding=4).with_assignments(named)
+    model = PairTask().build(settings, Examples([from_text("ab", "ba"), from_text("b", "a")]))
+    found = {type(part).__name__ for part in [*model.inputs.values(), *model.network._flatten_layers()]}
+    assert {"PlugAlignment", "PlugScore", "PlugCell", "PlugEncoder", "PlugField"} <= found
+    assert model.plugins == {"plugged_parts": "plugged_parts.py"}
+    model.save(tmp_path / "run")
+    assert load(tmp_path / "run").answer(["ab"])[0].text == model.answer(["ab"])[0].text

@@ -238,6 +238,10 @@ def one_each(answers: tf.Tensor, batch: tf.Tensor) -> tf.Tensor:
         return tf.identity(answers)
 
 
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
 def read_config(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """The `config.json` of a model folder."""
     path = Path(folder) / "config.json"
@@ -249,7 +253,7 @@ def read_config(folder: str | os.PathLike[str]) -> dict[str, Any]:
         raise ValueError(f"{path}: expected JSON. Received: {error}") from None
     if not isinstance(config, dict):
         raise ValueError(f"{path}: expected an object that names a system. Received: {config!r:.80}")
-    config = {"record": {}, "plugins": {}, **config}
+    config = {**config, **{name: _mapping(config.get(name)) for name in ("record", "plugins")}}
     try:
         Model.member(config.get("system"))
     except ValueError as error:

@@ -28,3 +28,13 @@ def test_groups_that_the_longest_lacks_are_appended():
 def test_nothing_to_draw_is_refused(groups):
     with pytest.raises(ValueError, match=r"groups: expected at least one with values\. Received: none"):
         draw_lengths(groups)
+
+
+@pytest.mark.parametrize("value", [100.0, 1.0, 0.003, 0.0])
+def test_a_point_at_the_top_is_seen_whole(value):
+    figure = draw_lengths({"all": [("1-5", 9, value), ("6-10", 9, value)]})
+    axes = figure.axes[0]
+    figure.canvas.draw()
+    radius = axes.lines[0].get_markersize() / 2 * figure.dpi / 72
+    top = axes.transData.transform([(0, value)])[0][1]
+    assert top + radius < axes.bbox.y1

@@ -175,9 +175,7 @@ def test_several_looks_and_parts(url, open_page, expect):
 
 def test_no_answer_is_said_so(url, open_page, expect):
     page = open_page(url, "#model=mute&text=x")
-    expect(page.locator("#answer .said")).to_have_text(
-        re.compile("^The model gave no answer: it can read nothing")
-    )
+    expect(page.locator("#answer .said")).to_have_text(re.compile("^The model gave no answer: it can read nothing"))
     expect(page.locator("#details")).to_have_text("Nothing was said, so nothing was looked at.")
     expect(page.locator(".facts")).not_to_contain_text("probability")
 
