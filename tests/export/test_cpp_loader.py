@@ -236,3 +236,14 @@ class _Crash:
         import ctypes
 
         return ctypes.string_at, (0,)
+
+
+def test_a_folder_that_is_called_tensorflow_is_not_taken_for_it(tmp_path, monkeypatch):
+    double = tf.function(lambda x: {"y": 2 * x}, input_signature=[tf.TensorSpec([None], name="x")])
+    tf.saved_model.save(tf.Module(), str(tmp_path / "m"), signatures=double)
+    for name in ("tensorflow", "ml_dtypes"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise RuntimeError")
+    monkeypatch.chdir(tmp_path)
+    found = ask_signatures(tmp_path / "m", {"serving_default": {"x": np.float32([1, 2])}})
+    assert found["serving_default"]["y"].tolist() == [2, 4]
