@@ -7,6 +7,7 @@ import argparse
 import json
 import math
 import os
+import shlex
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -179,19 +180,22 @@ def _train(options: argparse.Namespace) -> None:
         if not options.help:
             raise ValueError(f"recipe: expected one of {recipes.names()}, or a Python file. Received: none")
         return options.print_help()
-    recipe = recipes.get(options.recipe)
+    recipe = (recipes.from_file if options.recipe.endswith(".py") else recipes.get)(options.recipe)
     settings = recipe.small if options.preset == "small" else recipe.settings
     if options.help:
         options.print_help()
         return _print_settings(recipe.name, settings)
     chosen = [f"metric={options.metric}"] if options.metric else []
     folder = options.folder or Path("runs") / recipe.name
+    settings = settings.with_assignments([*options.set, *chosen])
     try:
-        run.train(recipe, settings.with_assignments([*options.set, *chosen]), folder, options.data)
+        model = run.train(recipe, settings, folder, options.data)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"the same command goes on after the last whole epoch in {folder}") from None
-    needed = "".join(f" --plugin {file or module}" for module, file in recipe.plugins.items())
-    print(f"the best model is in {folder}; seqattn evaluate {folder}{needed}")
+        whole = (folder / "progress.npz").is_file()
+        kept = f"the same command goes on after the last whole epoch in {folder}" if whole else "before a whole epoch"
+        raise KeyboardInterrupt(kept) from None
+    needed = plugins.options({**model.plugins, **run.plugins_of(recipe, settings)})
+    print(f"the best model is in {folder}; seqattn evaluate {shlex.quote(str(folder))} {needed}".rstrip())
 
 
 def _print_settings(recipe: str, settings: Any) -> None:
@@ -206,10 +210,13 @@ def _print_settings(recipe: str, settings: Any) -> None:
 
 def _evaluate(options: argparse.Namespace) -> None:
     from seqattn_tf.explain import draw_lengths, save_figure
+    from seqattn_tf.explain.alignment import check_ending
     from seqattn_tf.models.presets import find
     from seqattn_tf.training import run
 
-    reports = {model: run.evaluate(find(model), options.data, options.split) for model in options.models}
+    folders = {model: find(model) for model in options.models}  # before any is evaluated
+    check_ending(options.output)
+    reports = {model: run.evaluate(folder, options.data, options.split) for model, folder in folders.items()}
     for model, report in reports.items():
         if len(reports) > 1:
             print(model)
@@ -315,7 +322,9 @@ def _query(options: argparse.Namespace) -> None:
         rows = read_rows(options.values, list(model.inputs))
         answers = model.answer(rows)
         ranked_by = model.ranked_by
-    if options.nbest:
+    if options.nbest and not any(answer.alternatives for answer in answers):
+        print("there are no other answers: a model gives as many as its `alternatives`", file=sys.stderr)
+    elif options.nbest:
         print(f"ranked by {ranked_by}; the number is the log-probability", file=sys.stderr)
     for row, answer in zip(rows, answers, strict=True):
         said = [(answer.text, answer.score), *(answer.alternatives if options.nbest else [])]

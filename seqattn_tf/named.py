@@ -38,6 +38,10 @@ class Named:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "name_in_registry" in cls.__dict__:
+            held = cls.registry.setdefault(cls.name_in_registry, cls)
+            if (held.__module__, held.__qualname__) != (cls.__module__, cls.__qualname__):
+                where = f"{held.__module__}.{held.__qualname__}"
+                raise ValueError(f"name_in_registry: {cls.name_in_registry!r} is the name of {where}. Choose another")
             cls.registry[cls.name_in_registry] = cls
 
     @classmethod

@@ -11,7 +11,9 @@ import importlib.metadata
 import importlib.util
 import inspect
 import os
+import shlex
 import sys
+import traceback
 import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -20,55 +22,66 @@ from typing import Any
 
 GROUP = "seqattn_tf.plugins"  # entry points: each names a module
 _OURS = ("seqattn_tf", "keras", "tensorflow", "numpy", "builtins")
+_files: dict[str, str] = {}  # of the modules that were loaded as files, by name, as they were given
 
 
 def load(name: str | os.PathLike[str]) -> ModuleType:
-    """The module of a dotted name, or of a Python file; modules of the working folder are found, too.
+    """The module of a dotted name, or of a Python file; what lies in the working folder, or beside the file, is found.
 
     Raises:
-        ValueError: there is no such module or file, a file has the name of another module, or it cannot be run.
+        ValueError: there is no such module or file, a file has the name of another module, or it fails.
 
     >>> load("json").__name__
     'json'
     """
-    is_file = str(name).endswith(".py")
     try:
-        return _load_file(Path(name)) if is_file else _load_module(str(name))
-    except (ImportError, SyntaxError) as error:
-        raise ValueError(f"plug-in: expected a module that can be imported. Received: {name}, {error}") from error
+        return _load_file(Path(name)) if str(name).endswith(".py") else _load_module(str(name))
+    except _Refused as error:
+        raise ValueError(f"plug-in: {error}") from None
+    except (Exception, SystemExit) as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        where = f", {Path(frames[-1].filename).name} line {frames[-1].lineno}" if not _is_import(error) else ""
+        why = f"{type(error).__name__}: {error}{where}"
+        raise ValueError(f"plug-in: expected a module that can be imported. Received: {name}, {why}") from error
+
+
+class _Refused(Exception):
+    """What is no plug-in at all."""
+
+
+def _is_import(error: BaseException) -> bool:
+    return isinstance(error, ImportError | SyntaxError)
 
 
 def _load_module(name: str) -> ModuleType:
-    if (folder := os.getcwd()) not in sys.path:
-        sys.path.append(folder)
+    _see(os.getcwd())
     return importlib.import_module(name)
 
 
-def _load_file(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise ValueError(f"plug-in: expected a Python file. Received: {path}")
-    name, path = path.stem, path.resolve()
+def _see(folder: str) -> None:
+    if folder not in sys.path:
+        sys.path.append(folder)
+
+
+def _load_file(given: Path) -> ModuleType:
+    if not given.is_file():
+        raise _Refused(f"expected a Python file. Received: {given}")
+    name, path = given.stem, given.resolve()
+    if not name.isidentifier():
+        raise _Refused(f"expected a file named with letters, digits and _. Received: {given.name}")
     held = sys.modules.get(name)
-    if held is not None and getattr(held, "__file__", None) == str(path):
+    if held is not None and _path_of(held) == path:
         return held
-    if not name.isidentifier() or held is not None or _is_elsewhere(name, path):
-        raise ValueError(f"plug-in: expected a file whose name is no other module's. Received: {path.name}")
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"no loader for {path.name}")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
+    _see(str(path.parent))
+    spec = importlib.util.find_spec(name) if held is None else held.__spec__
+    if held is not None or spec is None or Path(spec.origin or "").resolve() != path:
+        raise _Refused(f"expected a file whose name is no other module's. Received: {given.name}")
+    _files[name] = str(given)
+    return importlib.import_module(name)
 
 
-def _is_elsewhere(name: str, path: Path) -> bool:
-    found = importlib.util.find_spec(name)
-    return found is not None and found.origin != str(path)
+def _path_of(module: ModuleType) -> Path:
+    return Path(getattr(module, "__file__", None) or "").resolve()
 
 
 @functools.cache
@@ -82,25 +95,48 @@ def load_installed() -> None:
 
 
 def needed_by(parts: Iterable[Any]) -> dict[str, str]:
-    """The modules from outside that define these objects, functions or classes, each with the name of its file.
+    """The modules from outside that define these objects, functions or classes.
+
+    Each comes with the name of its file, where it was loaded as a file or is the running program.
 
     >>> from pathlib import Path
     >>> needed_by([Path, "a text", needed_by])
-    {'pathlib': 'pathlib.py'}
+    {'pathlib': ''}
     """
     found: dict[str, str] = {}
     for part in parts:
-        defined = part if inspect.isroutine(part) or inspect.isclass(part) else type(part)
-        module = defined.__module__ or ""
+        module = (part if inspect.isroutine(part) or inspect.isclass(part) else type(part)).__module__ or ""
         if module.partition(".")[0] not in _OURS:
-            found[module] = Path(getattr(sys.modules.get(module), "__file__", None) or "").name
+            found[module] = _file_name(module)
     return dict(sorted(found.items()))
+
+
+def holding(thing: Any) -> dict[str, str]:
+    """The modules from outside in which something stands under a name of its own, as `needed_by` gives them."""
+    modules = [(name, module) for name, module in list(sys.modules.items()) if name.partition(".")[0] not in _OURS]
+    found = [name for name, module in modules if any(value is thing for value in list(vars(module).values()))]
+    return {name: _file_name(name) for name in sorted(found)}
+
+
+def _file_name(module: str) -> str:
+    if module == "__main__":
+        return _path_of(sys.modules[module]).name
+    return Path(_files.get(module, "")).name
+
+
+def options(needed: Mapping[str, str]) -> str:
+    """What to say on the command line to have these modules; files as they were given, where that is known.
+
+    >>> options({"my_package.parts": "", "sharp": "my sharp.py"})
+    "--plugin my_package.parts --plugin 'my sharp.py'"
+    """
+    named = [_files.get(module) or file or module for module, file in needed.items()]
+    return " ".join(f"--plugin {shlex.quote(str(name))}" for name in named)
 
 
 def advice(needed: Mapping[str, str]) -> str:
     """What to import before a model that was made with these modules can be opened; empty where all are imported."""
+    if "__main__" in needed:
+        return f"; it was made in {needed['__main__'] or 'a program'}: move its classes into a module, and train again"
     missing = {module: file for module, file in needed.items() if module not in sys.modules}
-    if not missing:
-        return ""
-    options = " ".join(f"--plugin {file if '.' not in module and file else module}" for module, file in missing.items())
-    return f"; it was made with {', '.join(missing)}: import that first, or say {options}"
+    return f"; it was made with {', '.join(missing)}: import that first, or say {options(missing)}" if missing else ""

@@ -82,7 +82,7 @@ def test_the_mapping_is_printed_and_the_data_are_remembered(table, tmp_path, cap
     assert capsys.readouterr().out.startswith("ACCURACY ")
     table.rename(tmp_path / "moved.csv")
     assert cli.main(["evaluate", "run"]) == 2
-    said = "data: expected own.csv, which run was trained on; --data says where it is now"
+    said = f"data: expected {table}, which run was trained on; --data says where it is now"
     assert capsys.readouterr().err.strip().endswith(said)
     assert cli.main(["evaluate", "run", "--data", "moved.csv"]) == 0  # what counts is what is in it
     with (tmp_path / "moved.csv").open("a") as file:
@@ -125,6 +125,27 @@ def test_other_answers_say_what_ranks_them(table, capsys):
     assert len(out.splitlines()) == 3
     assert cli.main(["query", "run", "word 1 and 2"]) == 0
     assert capsys.readouterr().out == out.splitlines(keepends=True)[0]
+
+
+def test_from_another_folder_the_data_are_found(table, tmp_path, monkeypatch, capsys):
+    assert train() == 0
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert cli.main(["evaluate", "../run"]) == 0
+
+
+def test_generated_data_take_no_other(capsys):
+    for recipe in ("toy", "execute"):
+        assert cli.main(["train", recipe, "--data", "own.csv"]) == 2
+        assert "data: expected none, this recipe generates its own. Received: own.csv" in capsys.readouterr().err
+        assert "split_column" not in recipes.get(recipe).settings.meanings()
+
+
+def test_what_cannot_be_done_is_refused_before_any_evaluation(capsys):
+    assert cli.main(["evaluate", "pronounce", "nowhere"]) == 2
+    assert "Received: 'nowhere'" in capsys.readouterr().err
+    assert cli.main(["evaluate", "pronounce", "-o", "picture.xyz"]) == 2
+    assert "ends in .png, .svg or .pdf" in capsys.readouterr().err
 
 
 def _heed_interrupts():

@@ -17,7 +17,7 @@ from seqattn_tf.fields import Field, Text
 from seqattn_tf.models import EncoderDecoder, Seq2Seq, load
 from seqattn_tf.targets import Symbols
 from seqattn_tf.text import SymbolRules
-from seqattn_tf.training import recipes
+from seqattn_tf.training import recipes, run
 from seqattn_tf.training.data import Examples, from_text
 from seqattn_tf.training.tasks import PairSettings, PairTask
 
@@ -66,20 +66,41 @@ def test_a_module_of_the_working_folder_is_imported_by_its_name(tmp_path, monkey
 
 
 def test_what_cannot_be_imported_is_said(tmp_path):
-    with pytest.raises(ValueError, match=r"plug-in: expected a module that can be imported\. Received: no_such, "):
+    with pytest.raises(ValueError, match=r"can be imported\. Received: no_such, ModuleNotFoundError: No module"):
         plugins.load("no_such")
     with pytest.raises(ValueError, match=r"plug-in: expected a Python file\. Received: .*nowhere\.py"):
         plugins.load(tmp_path / "nowhere.py")
-    for name in ("json", "my-recipe"):
-        with pytest.raises(ValueError, match=rf"whose name is no other module's\. Received: {name}\.py"):
+    for name, reason in (
+        ("json", "whose name is no other module's"),
+        ("my-recipe", "named with letters, digits and _"),
+    ):
+        with pytest.raises(ValueError, match=rf"plug-in: expected a file {reason}\. Received: {name}\.py"):
             plugins.load(write(tmp_path, name, ""))
     broken = write(tmp_path, "plugged_broken", "def (:")
-    with pytest.raises(ValueError, match=r"can be imported.*plugged_broken\.py, invalid syntax"):
+    with pytest.raises(ValueError, match=r"can be imported.*plugged_broken\.py, SyntaxError: invalid syntax"):
         plugins.load(broken)
     half = write(tmp_path, "plugged_half", "import no_such_thing")
     with pytest.raises(ValueError, match="No module named 'no_such_thing'"):
         plugins.load(half)
     assert "plugged_half" not in sys.modules
+    for text, why in (("1 / 0", "ZeroDivisionError: division by zero"), ("raise SystemExit(3)", "SystemExit: 3")):
+        name = f"plugged_{why[:4].lower()}"
+        with pytest.raises(ValueError, match=rf"{name}\.py, {why}, {name}\.py line 2"):
+            plugins.load(write(tmp_path, name, f"\n{text}\n"))
+
+
+def test_a_file_may_import_what_lies_beside_it(tmp_path):
+    write(tmp_path, "plugged_beside", "WORD = 'beside'")
+    assert plugins.load(write(tmp_path, "plugged_sibling", "from plugged_beside import WORD")).WORD == "beside"
+
+
+def test_a_name_that_is_taken_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"name_in_registry: 'lstm' is the name of seqattn_tf\.cells\.lstm\.LSTMCell"):
+        plugins.load(write(tmp_path, "plugged_taker", CELL.format(kind="Taker", name="lstm")))
+    assert Cell.member("lstm").__name__ == "LSTMCell"
+    metric = "from seqattn_tf.training.metrics import Metric\ndef f(a, r): ...\nMetric('exact', f, figure='x')\n"
+    with pytest.raises(ValueError, match=r"name: 'exact' is the name of the metric .*exact_match\. Choose another"):
+        plugins.load(write(tmp_path, "plugged_metric", metric))
 
 
 def test_what_is_installed_is_found_without_being_named(tmp_path, monkeypatch):
@@ -106,22 +127,23 @@ def test_names_that_nobody_has_are_refused_as_before():
 
 RECIPE = """
 from seqattn_tf.training.recipes import Recipe, load_pairs
-from seqattn_tf.training.tasks import PairSettings, PairTask
+from seqattn_tf.training.tasks import PairTask, TableSettings
 
-recipe = Recipe("{name}", "a summary", load_pairs, PairTask(), PairSettings(), PairSettings())
+recipe = Recipe("{name}", "a summary", load_pairs, PairTask(), TableSettings(), TableSettings())
 """
 
 
 def test_a_recipe_comes_from_a_file_with_a_name_of_its_own(tmp_path):
-    recipe = recipes.get(str(write(tmp_path, "plugged_recipe", RECIPE.format(name="plugged"))))
+    recipe = recipes.from_file(write(tmp_path, "plugged_recipe", RECIPE.format(name="plugged")))
     assert recipes.get("plugged") is recipe
+    assert recipe.plugins == {"plugged_recipe": "plugged_recipe.py"}
     assert "plugged" in recipes.names()
     del recipes.Recipe.made["plugged"]
     with pytest.raises(ValueError, match=r"expected a name that no recipe of the package has\. Received: 'translate'"):
-        recipes.get(str(write(tmp_path, "plugged_taken", RECIPE.format(name="translate"))))
+        recipes.from_file(write(tmp_path, "plugged_taken", RECIPE.format(name="translate")))
     with pytest.raises(ValueError, match=r"plugged_empty\.py: expected a Recipe named `recipe`\. Received: None"):
-        recipes.get(str(write(tmp_path, "plugged_empty", "")))
-    with pytest.raises(ValueError, match=r"recipe: expected one of .* or a Python file\. Received: .unknown."):
+        recipes.from_file(write(tmp_path, "plugged_empty", ""))
+    with pytest.raises(ValueError, match=r"recipe: expected one of .* or a Python file to train\. Received: .unknown."):
         recipes.get("unknown")
 
 
@@ -184,10 +206,43 @@ def test_a_moved_class_is_found_by_its_name(tmp_path):
 
 def test_advice_names_a_file_or_a_module():
     assert plugins.advice({"json": "json.py"}) == ""
-    assert plugins.advice({"no_file": "no_file.py", "no.package": "package.py"}).endswith(
-        "made with no_file, no.package: import that first, or say --plugin no_file.py --plugin no.package"
+    assert plugins.advice({"no_file": "no file.py", "no.package": ""}).endswith(
+        "made with no_file, no.package: import that first, or say --plugin 'no file.py' --plugin no.package"
     )
-    assert Path(__file__).name == plugins.needed_by([test_advice_names_a_file_or_a_module]).popitem()[1]
+    assert "script.py: move its classes into a module" in plugins.advice({"__main__": "script.py"})
+
+
+def test_a_record_names_a_recipe_and_never_a_file(tmp_path, monkeypatch):
+    """What a folder calls its recipe is looked up by name: a file of that name is not run."""
+    made("gru").save(tmp_path / "run", {"recipe": "run/plugged_pwn.py"})
+    write(tmp_path / "run", "plugged_pwn", "from pathlib import Path\nPath(__file__).with_suffix('.ran').touch()\n")
+    monkeypatch.chdir(tmp_path)
+    config = json.loads(Path("run/config.json").read_text())
+    record = {"recipe": "run/plugged_pwn.py", "settings": {}, "data": "d", "fingerprint": "f", "plugins": {}}
+    Path("run/config.json").write_text(json.dumps({**config, "record": record}))
+    with pytest.raises(ValueError, match=r"recipe: expected one of .*Received: 'run/plugged_pwn\.py'"):
+        run.evaluate(Path("run"))
+    assert not [*tmp_path.rglob("*.ran")]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"recipe": 5},
+        {"settings": [1]},
+        {"settings": {"units": "x"}},
+        {"settings": {"metric": [1]}},
+        {"settings": {"metric": "gone"}},
+        {"given": 5},
+        {"plugins": ["x"]},
+        {"data": None},
+    ],
+)
+def test_a_broken_record_is_told(tmp_path, broken):
+    record = {"recipe": "translate", "settings": {}, "data": "d", "fingerprint": "f", "given": None, "plugins": {}}
+    made("gru").save(tmp_path / "run", {**record, **broken})
+    with pytest.raises(ValueError, match="run"):
+        run.evaluate(tmp_path / "run")
 
 
 PARTS = """

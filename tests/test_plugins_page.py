@@ -1,6 +1,8 @@
 """The page on plug-ins: a recipe with its own alignment in a file outside the package, from training to a server."""
 
+import contextlib
 import csv
+import io
 import json
 import subprocess
 import sys
@@ -38,7 +40,9 @@ def shown(tmp_path_factory):
 @pytest.fixture(scope="module")
 def trained(shown):
     commands, folder = shown
-    assert cli.main([*commands["train"], "--set", "max_length_ratio=5"]) == 0
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        assert cli.main([*commands["train"], "--set", "max_length_ratio=5"]) == 0
+    assert said.getvalue().endswith("; " + " ".join(["seqattn", *commands["evaluate"]]) + "\n")  # it tells how to go on
     return folder / "runs/sharp"
 
 
@@ -51,8 +55,8 @@ def test_the_run_is_measured_where_its_data_are(shown, trained, capsys):
     out = ask(capsys, shown[0]["evaluate"])
     assert out.startswith("ACCURACY 0.")
     record = json.loads((trained / "config.json").read_text())
-    assert record["plugins"] == record["record"]["plugins"] | {"sharp": "sharp.py"}
-    assert record["record"]["given"] == "commands.csv"
+    assert record["plugins"] == record["record"]["plugins"] == {"sharp": "sharp.py"}
+    assert record["record"]["given"] == str(shown[1] / "commands.csv")
 
 
 def test_what_it_looked_at_is_drawn(shown, trained, capsys):

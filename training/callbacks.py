@@ -84,11 +84,12 @@ class KeepBest(keras.callbacks.Callback):
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Keep, or count."""
         value = float(logs[self.monitor]) * (-1 if self.higher_is_better else 1)
+        value = np.inf if np.isnan(value) else value
         if not np.isfinite(logs["loss"]):
             raise FloatingPointError(
                 f"the loss became {logs['loss']} in epoch {epoch + 1}: try a smaller learning_rate"
             )
-        if value < self.progress.best:
+        if value < self.progress.best or self.progress.best_epoch < 0:  # a figure that is no number is the worst
             self.progress.best, self.progress.best_epoch = value, epoch
             self.save({name: float(number) for name, number in logs.items()})
         elif epoch - self.progress.best_epoch >= self.patience:

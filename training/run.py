@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import json
 import platform
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,7 +13,7 @@ import tensorflow as tf
 
 from seqattn_tf.models import Model, load
 from seqattn_tf.models.base import read_config
-from seqattn_tf.plugins import advice
+from seqattn_tf.plugins import advice, needed_by
 from seqattn_tf.rows import to_json
 from seqattn_tf.training import recipes
 from seqattn_tf.training.callbacks import KeepBest, ProgressBar, Score
@@ -51,10 +52,11 @@ def train(recipe: Recipe, settings: Settings, folder: Path, data: str | Path | N
     folder, task = Path(folder), recipe.task.measured_by(settings.metric)
     splits = open_splits(recipe, settings, data)
     print(splits.summary)
-    _refuse_another_run(folder, settings, splits)
+    _refuse_another_run(folder, recipe, settings, splits)
     keras.utils.set_random_seed(settings.seed)
     training = task.open(settings, splits)
     model = training.model
+    task.check_metrics(model, splits.dev)
     compile_network(training)
     progress = Progress(folder / "progress.npz")
     progress.restore(model.network)
@@ -95,13 +97,14 @@ def _named_faults(training: Training) -> Iterator[None]:
         raise ValueError(f"train: expected inputs and targets that fit together. Received: {why}") from error
 
 
-def _refuse_another_run(folder: Path, settings: Settings, splits: Splits) -> None:
-    """A folder holds one training: other settings or other data want another folder."""
+def _refuse_another_run(folder: Path, recipe: Recipe, settings: Settings, splits: Splits) -> None:
+    """A folder holds one training: another recipe, other settings or other data want another folder."""
     if not (folder / "config.json").is_file():
         return
-    record = read_config(folder)["record"]
-    held = {**record.get("settings", {}), "data": record.get("fingerprint")}
-    asked = {**dataclasses.asdict(settings), "data": splits.fingerprint}
+    record = read_record(folder)
+    held = {**record["settings"], "recipe": record["recipe"], "data": record["fingerprint"]}
+    wanted = {**dataclasses.asdict(settings), "recipe": recipe.name, "data": splits.fingerprint}
+    asked = json.loads(json.dumps(wanted))
     other = {name: (held.get(name), value) for name, value in asked.items() if held.get(name) != value}
     if other:
         raise ValueError(f"{folder} holds a run with other settings (held, asked): {other}. Choose another --run")
@@ -118,11 +121,11 @@ def describe(
     splits = training.splits
     return {
         "recipe": recipe.name,
-        "plugins": recipe.plugins,
+        "plugins": plugins_of(recipe, training.settings),
         "summary": recipe.summary,
         "settings": dataclasses.asdict(training.settings),
         "data": splits.origin,
-        "given": None if data is None else str(data),
+        "given": _place(data),
         "fingerprint": splits.fingerprint,
         "counts": {part: len(getattr(splits, part)) for part in ("train", "dev", "test")},
         "examples": list(_shown(training)),
@@ -130,6 +133,17 @@ def describe(
         "seconds": round(seconds, 1),
         "made_with": {"tensorflow": tf.__version__, "keras": keras.__version__, "machine": platform.machine()},
     }
+
+
+def plugins_of(recipe: Recipe, settings: Settings) -> dict[str, str]:
+    """The modules from outside the package that a training is made of, with the names of their files."""
+    metrics = recipe.task.measured_by(settings.metric).metrics
+    return {**recipe.plugins, **needed_by(metric.measure for metric in metrics)}
+
+
+def _place(data: str | Path | None) -> str | None:
+    """Where data are, from wherever one looks."""
+    return None if data is None else str(data) if files.public_name(data) else str(Path(data).resolve())
 
 
 def _shown(training: Training) -> Iterator[dict[str, Any]]:
@@ -142,23 +156,45 @@ def _shown(training: Training) -> Iterator[dict[str, Any]]:
                 yield to_json(row)
 
 
+_RECORD: dict[str, tuple[type, ...]] = {  # what a run remembers of itself, of which types
+    "recipe": (str,),
+    "settings": (dict,),
+    "data": (str,),
+    "fingerprint": (str,),
+    "given": (str, type(None)),
+    "plugins": (dict,),
+}
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    """The record of a trained run.
+
+    Raises:
+        ValueError: the folder is no model's, or no recipe trained it, or its record is damaged.
+    """
+    record = {"given": None, "plugins": {}, **read_config(folder)["record"]}
+    for name, kinds in _RECORD.items():
+        if not isinstance(record.get(name), kinds):
+            expected = f"{Path(folder) / 'config.json'}: expected the record of a training with {name!r}"
+            raise ValueError(f"{expected}. Received: {record.get(name)!r:.80}")
+    return record
+
+
 def evaluate(folder: Path, data: str | Path | None = None, split: str = "test") -> Report:
     """How good a trained run is on a split of its data."""
-    record = read_config(folder)["record"]
-    if "recipe" not in record:
-        raise ValueError(f"{folder}: expected the record of a recipe in config.json. Received: {record}")
+    record = read_record(folder)
     try:
         recipe = recipes.get(record["recipe"])
-    except ValueError as error:
-        raise ValueError(f"{folder}, {error}{advice(record.get('plugins', {}))}") from None
-    known = {field.name for field in dataclasses.fields(recipe.settings)}
-    held = {name: value for name, value in record.get("settings", {}).items() if name in known}
-    settings = dataclasses.replace(recipe.settings, **held)
-    task = recipe.task.measured_by(settings.metric)
+        known = {field.name for field in dataclasses.fields(recipe.settings)}
+        held = {name: value for name, value in record["settings"].items() if name in known}
+        settings = dataclasses.replace(recipe.settings, **held)
+        task = recipe.task.measured_by(settings.metric)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{folder}, {error}{advice(record['plugins'])}") from None
     splits = open_splits(recipe, settings, _remembered(folder, record) if data is None else data)
-    trained_on = f"{record['data']} ({record.get('fingerprint')})"
+    trained_on = f"{record['data']} ({record['fingerprint']})"
     given = f"{splits.origin} ({splits.fingerprint})"
-    if record.get("fingerprint") != splits.fingerprint:  # the test words may be among those that were learned from
+    if record["fingerprint"] != splits.fingerprint:  # the test words may be among those that were learned from
         raise ValueError(f"data: expected what the model was trained on, {trained_on}. Received: {given}; see --data")
     model, examples = load(folder), getattr(splits, split)
     report = task.measure(model, examples, splits.notes, quiet=False)
@@ -167,7 +203,7 @@ def evaluate(folder: Path, data: str | Path | None = None, split: str = "test") 
 
 def _remembered(folder: Path, record: Mapping[str, Any]) -> str | None:
     """The data that a run was given."""
-    given = record.get("given")
+    given = record["given"]
     if given is not None and not files.public_name(given) and not Path(given).exists():
         raise ValueError(f"data: expected {given}, which {folder} was trained on; --data says where it is now")
     return given

@@ -98,11 +98,17 @@ def draw_alignment(
 
 def save_figure(figure: Figure, path: str | os.PathLike) -> None:
     """Saves a figure as PNG, SVG or PDF, as the suffix says; parent folders are created, the file appears whole."""
+    kind = check_ending(path)
+    with write_aside(path) as aside:
+        figure.savefig(aside, format=kind)
+
+
+def check_ending(path: str | os.PathLike) -> str:
+    """The kind of picture that a path ends in; any other ending is refused."""
     kind = Path(path).suffix.lower().removeprefix(".")
     if kind not in FORMATS:
         raise ValueError(f"Expected a path that ends in .png, .svg or .pdf. Received: {os.fspath(path)!r}")
-    with write_aside(path) as aside:
-        figure.savefig(aside, format=kind)
+    return kind
 
 
 def _checked(weights: np.ndarray, rows: int, columns: int) -> np.ndarray:

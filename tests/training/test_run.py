@@ -212,5 +212,12 @@ def test_words_too_long_to_answer_are_found_before_training(tmp_path):
 
 def test_evaluate_needs_a_record(tmp_path, trained):
     trained[1].save(tmp_path / "bare")
-    with pytest.raises(ValueError, match="expected the record of a recipe"):
+    with pytest.raises(ValueError, match="expected the record of a training with 'recipe'"):
         run.evaluate(tmp_path / "bare")
+
+
+def test_a_run_of_another_recipe_is_refused(trained):
+    other = dataclasses.replace(RECIPE, name="another")
+    with pytest.raises(ValueError, match=r"other settings .*'recipe': \('pronounce', 'another'\)"):
+        run.train(other, SETTINGS, trained[0])
+    Recipe.made.pop("another")

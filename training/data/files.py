@@ -149,7 +149,11 @@ def example_of(columns: Mapping[str, str], cells: Sequence[str]) -> Example:
 def read_examples(path: Path, columns: Mapping[str, str], target: str) -> list[Example]:
     """The examples of a table."""
     _refuse_unnamed(path, {**columns, "target": target})
-    return [example_of(columns, cells) for cells in read_rows(path, [*columns.values(), target])]
+    try:
+        return [example_of(columns, cells) for cells in read_rows(path, [*columns.values(), target])]
+    except ValueError as error:
+        asked = " ".join(f"--set {name}={column}" for name, column in {**columns, "target": target}.items())
+        raise ValueError(f"{error} ({asked})") from None
 
 
 def read_parallel(paths: Sequence[Path]) -> list[Example]:
@@ -189,7 +193,8 @@ def check_folder(folder: str | Path | None, wanted: str = "train, dev and test f
     if folder is None:
         raise ValueError(f"data: expected a folder with {wanted} (--data FOLDER). Received: none")
     if not Path(folder).is_dir():
-        raise ValueError(f"data: expected a folder with {wanted}. Received: {folder}")
+        what = "a file" if Path(folder).exists() else "nothing there"
+        raise ValueError(f"data: expected a folder with {wanted}. Received: {folder}, {what}")
     return Path(folder)
 
 

@@ -4,11 +4,13 @@ A table is CSV (RFC 4180: quotes around what holds a comma, a quote or a line br
 first line has more of them), TSV (no quoting: a quote is a quote) or JSONL (one object per line).
 """
 
+import codecs
 import contextlib
 import csv
 import gzip
 import json
 import lzma
+import re
 import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -79,6 +81,8 @@ def read_lines(path: Path, faults: Faults) -> list[str | None]:
     lines: list[str | None] = []
     with open_file(path) as file:
         for number, data in enumerate(file, 1):
+            if number == 1 and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                raise ValueError(f"{path}: expected UTF-8. Received: UTF-16; save it as UTF-8")
             try:
                 lines.append(data.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n"))
             except UnicodeDecodeError as error:
@@ -124,7 +128,7 @@ def read_rows(path: str | Path, columns: Sequence[str]) -> list[tuple[str, ...]]
             faults.add(number, f"{fault_of(cells[bad])} in {columns[bad]!r}", cells[bad])
     faults.close()
     if not rows:
-        raise ValueError(f"{path}: expected at least one good line. Received: {len(lines)} malformed ones")
+        raise ValueError(f"{path}: expected at least one good row. Received: {faults.count or 'no'} malformed ones")
     return rows
 
 
@@ -151,18 +155,20 @@ def _objects(lines: list[str | None], keys: Sequence[str], faults: Faults) -> _R
 def _cells(kind: str, lines: list[str | None], columns: Sequence[str], faults: Faults) -> _Rows:
     """Some cells of each row of a CSV or TSV file.
 
-    The first row of a CSV file says how many cells each has: one more is a comma without quotes around it.
+    The first line of a CSV file always has the names, and says how many cells each row has: one more is a comma without
+    quotes around it. That of a TSV file has names where columns are named.
     """
     rows = _quoted(lines, faults) if kind == ".csv" else _tabbed(lines)
     number, first = next(rows, (1, []))
-    named = [column for column in columns if not column.isdecimal()]
-    header = [cell.strip() for cell in first]
-    if missing := [column for column in named if column not in header]:
-        shown = [name[:30] for name in header]
+    header = [cell.strip() for cell in first] if kind == ".csv" or not all(map(str.isdecimal, columns)) else []
+    shown = [name[:30] for name in header]
+    if missing := [column for column in columns if not column.isdecimal() and column not in header]:
         raise ValueError(f"{faults.name}: expected columns named {missing} in its first line. Received: {shown}")
-    places = [int(column) if column.isdecimal() else header.index(column) for column in columns]
+    if twice := [column for column in columns if header.count(column) > 1]:
+        raise ValueError(f"{faults.name}: expected one column named {twice[0]!r}. Received: {shown}")
+    places = [header.index(column) if column in header else int(column) for column in columns]
     width = len(first) if kind == ".csv" else None
-    if not named:
+    if not header:
         rows = _with_first(number, first, rows)
     for number, cells in rows:
         if len(cells) <= max(places):
@@ -185,29 +191,39 @@ def _tabbed(lines: list[str | None]) -> _Rows:
 
 
 def _quoted(lines: list[str | None], faults: Faults) -> _Rows:
-    first = next((line for line in lines if line), "")
-    number = 0
-
-    def counted() -> Iterator[str]:
-        nonlocal number
-        for number, line in enumerate(lines, 1):  # noqa: B007, the reader takes several lines for a row
-            if line is not None:
-                yield line + "\n"
-
-    delimiter = ";" if first.count(";") > first.count(",") else ","
-    reader = csv.reader(counted(), delimiter=delimiter, strict=True)
+    """Rows of one line or more; where the quotes of one do not close, its first line is lost, and no other."""
+    names = re.sub('"[^"]*"', "", next((line for line in lines if line), ""))
+    delimiter = ";" if names.count(";") > names.count(",") else ","
     limit = csv.field_size_limit(LONGEST_CELL)
     try:
-        while True:
-            begun = number + 1
+        done = 0  # lines
+        while done < len(lines):
+            text = _Lines(lines, done)
             try:
-                cells = next(reader)
-            except StopIteration:
-                return
+                cells = next(csv.reader(text, delimiter=delimiter, strict=True), [])
             except csv.Error as error:
-                faults.add(begun, "cells with whole quotes", error)
-                continue
-            if cells:
-                yield begun, cells
+                faults.add(done + 1, "cells with whole quotes", f"{error}: {lines[done]}")
+                text.taken = done + 1
+            else:
+                if cells:
+                    yield done + 1, cells
+            done = text.taken
     finally:
         csv.field_size_limit(limit)
+
+
+class _Lines:
+    """The lines from a place on, for a reader that takes as many as a row needs."""
+
+    def __init__(self, lines: list[str | None], taken: int) -> None:
+        self.lines, self.taken = lines, taken
+
+    def __iter__(self) -> "_Lines":
+        return self
+
+    def __next__(self) -> str:
+        while self.taken < len(self.lines):
+            self.taken += 1
+            if (line := self.lines[self.taken - 1]) is not None:
+                return line + "\n"
+        raise StopIteration

@@ -34,7 +34,17 @@ class Metric(NamedObject):
     higher_is_better: bool = True
 
     def __post_init__(self) -> None:
+        held = self.made.get(self.name, self).measure
+        if (held.__module__, held.__qualname__) != (self.measure.__module__, self.measure.__qualname__):
+            where = f"{held.__module__}.{held.__qualname__}"
+            raise ValueError(f"name: {self.name!r} is the name of the metric {where}. Choose another")
         self.remember()
+
+    def check(self, right: References) -> None:
+        """Refuse a function that does not give the figure that counts, before a training relies on it."""
+        found = self.measure({key: texts[0] for key, texts in right.items()}, right)
+        if not isinstance(found, Mapping) or self.figure not in found:
+            raise ValueError(f"metric {self.name}: expected a figure named {self.figure!r}. Received: {found!r:.80}")
 
 
 def pair_up(answers: Mapping[str, Said], references: References) -> list[tuple[Said, Sequence[str]]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from seqattn_tf import plugins
 from seqattn_tf.training.recipes.base import Recipe, load_pairs
 
-__all__ = ["Recipe", "get", "load_pairs", "names"]
+__all__ = ["Recipe", "from_file", "get", "load_pairs", "names"]
 
 _PACKAGED = sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name != "base")
 
@@ -18,18 +18,17 @@ def names() -> list[str]:
     return sorted({*_PACKAGED, *Recipe.made})
 
 
-def get(choice: str) -> Recipe:
-    """The recipe of that name, or the one that a Python file calls `recipe`."""
-    if choice.endswith(".py"):
-        return _of_file(Path(choice))
-    if choice in _PACKAGED:
-        return importlib.import_module(f"{__name__}.{choice}").recipe
-    if choice not in Recipe.made and choice not in names():
-        raise ValueError(f"recipe: expected one of {names()}, or a Python file. Received: {choice!r}")
-    return Recipe.get(choice)
+def get(name: str) -> Recipe:
+    """The recipe of that name."""
+    if name in _PACKAGED:
+        return importlib.import_module(f"{__name__}.{name}").recipe
+    if name not in Recipe.made and name not in names():
+        raise ValueError(f"recipe: expected one of {names()}, or a Python file to train. Received: {name!r}")
+    return Recipe.get(name)
 
 
-def _of_file(path: Path) -> Recipe:
+def from_file(path: str | Path) -> Recipe:
+    """What a Python file calls `recipe`; the file is run."""
     recipe = getattr(plugins.load(path), "recipe", None)
     if not isinstance(recipe, Recipe):
         raise ValueError(f"{path}: expected a Recipe named `recipe`. Received: {recipe!r:.80}")

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic
 
 from seqattn_tf.named import NamedObject
-from seqattn_tf.plugins import needed_by
+from seqattn_tf.plugins import holding, needed_by
 from seqattn_tf.training.data import Splits, files
-from seqattn_tf.training.tasks import PairSettings, Task
+from seqattn_tf.training.tasks import TableSettings, Task
 from seqattn_tf.training.tasks.base import AnySettings
 
 WORDS: dict[str, Any] = {  # settings of an encoder-decoder over the words of raw text, where there are not many
@@ -25,7 +25,13 @@ WORDS: dict[str, Any] = {  # settings of an encoder-decoder over the words of ra
 }
 
 
-def load_pairs(data: str | Path | None, settings: PairSettings) -> Splits:
+def refuse_data(data: str | Path | None) -> None:
+    """Of a recipe that makes its own data."""
+    if data is not None:
+        raise ValueError(f"data: expected none, this recipe generates its own. Received: {data}")
+
+
+def load_pairs(data: str | Path | None, settings: TableSettings) -> Splits:
     """Pairs of one's own: a file or a folder, in which `text` and `target` name the columns (see `data.files`)."""
     return files.load(
         data, {"text": settings.text}, settings.target, test=settings.test, split_column=settings.split_column
@@ -50,4 +56,5 @@ class Recipe(NamedObject, Generic[AnySettings]):
     @property
     def plugins(self) -> dict[str, str]:
         """The modules from outside the package that it is made of, with the names of their files."""
-        return needed_by([self.load, self.task, self.settings, *(metric.measure for metric in self.task.metrics)])
+        parts = [self.load, self.task, self.settings, *(metric.measure for metric in self.task.metrics)]
+        return {**needed_by(parts), **holding(self)}

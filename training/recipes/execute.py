@@ -9,10 +9,11 @@ are right to the last digit, by length of the numbers and nesting of the program
 """
 
 import dataclasses
+from pathlib import Path
 
-from seqattn_tf.training.data import programs
+from seqattn_tf.training.data import Splits, programs
 from seqattn_tf.training.metrics import EXACT, accuracy_by
-from seqattn_tf.training.recipes.base import Recipe
+from seqattn_tf.training.recipes.base import Recipe, refuse_data
 from seqattn_tf.training.tasks import PairSettings, PairTask, setting
 
 
@@ -43,10 +44,17 @@ def by_difficulty(answers: dict, references: dict, notes: dict) -> list[tuple[st
     return [(str(key), *row) for key, row in accuracy_by(notes, answers, references).items()] if notes else []
 
 
+def load(data: str | Path | None, settings: ExecuteSettings) -> Splits:
+    """Generated programs."""
+    refuse_data(data)
+    s = settings
+    return programs.load(s.curriculum, s.length, s.nesting, train=s.programs, seed=s.seed)
+
+
 recipe = Recipe(
     name="execute",
     summary="a Python program -> what it prints (generated)",
-    load=lambda _, s: programs.load(s.curriculum, s.length, s.nesting, train=s.programs, seed=s.seed),
+    load=load,
     task=PairTask(
         metrics=[EXACT],
         groups={"accuracy by length and nesting": by_difficulty},

@@ -9,17 +9,25 @@ how many answers are exactly right.
 """
 
 import dataclasses
+from pathlib import Path
 
-from seqattn_tf.training.data import numbers
-from seqattn_tf.training.recipes.base import Recipe
+from seqattn_tf.training.data import Splits, numbers
+from seqattn_tf.training.recipes.base import Recipe, refuse_data
 from seqattn_tf.training.tasks import NumberSettings, NumberTask
 
 FULL = NumberSettings(batch_size=64, epochs=20, learning_rate=2e-2, warmup_steps=100, patience=20)
 
+
+def load(data: str | Path | None, settings: NumberSettings) -> Splits:
+    """Generated sequences."""
+    refuse_data(data)
+    return numbers.load(settings.task, settings.longest, train=settings.examples, seed=settings.seed)
+
+
 recipe = Recipe(
     name="toy",
     summary="numbers -> sum, comparison or parity (generated)",
-    load=lambda _, s: numbers.load(s.task, s.longest, train=s.examples, seed=s.seed),
+    load=load,
     task=NumberTask(),
     settings=FULL,
     small=dataclasses.replace(FULL, epochs=12),

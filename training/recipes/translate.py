@@ -4,19 +4,20 @@
     seqattn train translate --data enja --set text=ja --set target=en --set source_split=letters \\
         --set target_split=spaces --set min_count=2 --set vocabulary=0 --set align=crf
 
-Data: a folder with parallel text (`train.de`, `train.en`, ...), TSV or JSONL, or `tfds:NAME`. Encoder: bidirectional
-GRU over characters, words or subwords learned from the training data. Decoder: GRU with additive attention of any
-alignment; `context=state` has none. Loss: cross-entropy of the symbols. Metric: BLEU and chrF, BLEU by length.
+Data: a CSV, TSV or JSONL file, a folder of them or of parallel text (`train.de`, ...), or `tfds:NAME`. Encoder:
+bidirectional GRU over characters, words or subwords learned from the training data. Decoder: GRU with additive
+attention of any alignment; `context=state` has none. Loss: cross-entropy of the symbols. Metric: BLEU and chrF, BLEU by
+length.
 """
 
 import dataclasses
 
 from seqattn_tf.training.metrics import BLEU, CHRF, bleu_by_length
 from seqattn_tf.training.recipes.base import Recipe, load_pairs
-from seqattn_tf.training.tasks import PairSettings, PairTask
+from seqattn_tf.training.tasks import PairTask, TableSettings
 
 EDGES = (5, 10, 15, 20, 30, 40)  # of the lengths by which BLEU is told apart: words, or letters where there are none
-FULL = PairSettings(
+FULL = TableSettings(
     text="de",
     target="en",
     source_split="subwords",
@@ -46,7 +47,7 @@ def by_length(answers: dict, references: dict, notes: dict) -> list[tuple[str, i
 
 recipe = Recipe(
     name="translate",
-    summary="sentence -> sentence in another language (parallel text)",
+    summary="sentence -> sentence in another language (parallel text, or your table)",
     load=load_pairs,
     task=PairTask(metrics=[BLEU, CHRF], groups={"BLEU by length of the source": by_length}),
     settings=FULL,

@@ -3,7 +3,7 @@
     seqattn train transliterate --data katakana
     seqattn train transliterate --data katakana --preset small
 
-Data: a folder with train, dev and test as TSV, `source<TAB>target`; spaces inside a target are dropped. Encoder:
+Data: a CSV, TSV or JSONL file, or a folder with train, dev and test; spaces inside a target are dropped. Encoder:
 bidirectional LSTMs over letters. Decoder: LSTM with attention after Luong. Loss: cross-entropy of the letters. Metric:
 how often the right spelling is the best answer, among the two best, among the three best.
 """
@@ -14,9 +14,9 @@ from pathlib import Path
 from seqattn_tf.training.data import Splits
 from seqattn_tf.training.metrics import EXACT
 from seqattn_tf.training.recipes.base import Recipe, load_pairs
-from seqattn_tf.training.tasks import PairSettings, PairTask
+from seqattn_tf.training.tasks import PairTask, TableSettings
 
-FULL = PairSettings(
+FULL = TableSettings(
     text="0",
     target="1",
     fold="case",
@@ -33,7 +33,7 @@ FULL = PairSettings(
 )
 
 
-def load(data: str | Path | None, settings: PairSettings) -> Splits:
+def load(data: str | Path | None, settings: TableSettings) -> Splits:
     """The examples of the folder, the letters of the targets joined."""
     splits = load_pairs(data, settings)
     train, dev, test = (
@@ -45,7 +45,7 @@ def load(data: str | Path | None, settings: PairSettings) -> Splits:
 
 recipe = Recipe(
     name="transliterate",
-    summary="letters -> letters of another script (TSV)",
+    summary="letters -> letters of another script (your table)",
     load=load,
     task=PairTask(metrics=[EXACT], nbest=(1, 2, 3)),
     settings=FULL,

@@ -3,7 +3,7 @@
 from seqattn_tf.training.tasks.base import Report, Task, Training
 from seqattn_tf.training.tasks.language import LanguageSettings, LanguageTask
 from seqattn_tf.training.tasks.numbers import NumberSettings, NumberTask
-from seqattn_tf.training.tasks.pairs import PairSettings, PairTask
+from seqattn_tf.training.tasks.pairs import PairSettings, PairTask, TableSettings
 from seqattn_tf.training.tasks.settings import Settings, setting
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "PairTask",
     "Report",
     "Settings",
+    "TableSettings",
     "Task",
     "Training",
     "setting",

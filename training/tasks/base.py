@@ -99,6 +99,12 @@ class Task(Generic[AnySettings, AnyModel]):
     def check(self, training: "Training[AnySettings, AnyModel]") -> None:
         """Say of the data what a user should know before a long training."""
 
+    def check_metrics(self, model: AnyModel, examples: Sequence[Example]) -> None:
+        """Refuse a metric that does not give its figure: right answers to a few examples are measured."""
+        few = self._references(model, examples[:5])
+        for metric in self.metrics:
+            metric.check(few)
+
     def quick(self, model: AnyModel) -> AnyModel:
         """The model as it is measured after every epoch: by less search, where there is any."""
         return model
@@ -107,7 +113,7 @@ class Task(Generic[AnySettings, AnyModel]):
         self, model: AnyModel, examples: Sequence[Example], notes: Mapping[str, str] | None = None, quiet: bool = True
     ) -> Report:
         """The figures; any listed target of a key is right. `notes` say of what kind a key is, where that is known."""
-        references = {key: [model.target.said(t) for t in ts] for key, ts in group_targets(examples).items()}
+        references = self._references(model, examples)
         found = answer_all(model, examples, quiet=quiet)
         said = {key: answer.text for key, answer in found.items()}
         figures = {name: value for metric in self.metrics for name, value in metric.measure(said, references).items()}
@@ -116,6 +122,9 @@ class Task(Generic[AnySettings, AnyModel]):
             ranked = {key: [a.text, *(text for text, _ in a.alternatives)] for key, a in found.items()}
             figures |= nbest_accuracy(ranked, references, nbest)
         return Report(figures, {title: rows(said, references, notes or {}) for title, rows in self.groups.items()})
+
+    def _references(self, model: AnyModel, examples: Iterable[Example]) -> dict[str, list[str]]:
+        return {key: [model.target.said(t) for t in ts] for key, ts in group_targets(examples).items()}
 
     def baselines(self, model: AnyModel, train: Sequence[Example], examples: Sequence[Example]) -> dict[str, float]:
         """Figures of something simpler that learned from `train`, on the same examples, to put beside the model's."""

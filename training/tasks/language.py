@@ -91,6 +91,9 @@ class LanguageTask(Task[LanguageSettings, LanguageModel]):
         kind = Stream if self.window else Training
         return kind(self, settings, self.build(settings, Examples.of(splits.train)), splits)
 
+    def check_metrics(self, model: LanguageModel, examples: Sequence[Example]) -> None:
+        """There are none."""
+
     def inputs(self, model: LanguageModel, examples: Examples) -> dict[str, Column]:
         """Nothing: a text is learned from as a target."""
         return {}

@@ -38,10 +38,6 @@ class PairSettings(Settings):
     )
     gate: bool = setting(False, "whether the decoder says how much of the context to read")
     scheduled_sampling: float = setting(0.0, "how often the decoder sees its own symbol in training")
-    text: str = setting("", "column, key or language of what goes in")
-    target: str = setting("", "column, key or language of what comes out")
-    split_column: str = setting("", "column of a single file that says train, dev or test; empty to split by a hash")
-    test: str = setting("test", "what the name of the test files holds, where a folder has several")
     source_split: str = setting("characters", "what a symbol is: characters, letters, spaces, words, subwords")
     target_split: str = setting("characters", "the same of what comes out; spaces for tokens of one's own")
     fold: str = setting("", "what to ignore in what goes in: case, or all (case and accents)")
@@ -59,6 +55,16 @@ class PairSettings(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._refuse_less(1, "max_source", "max_target")
+
+
+@dataclasses.dataclass(frozen=True)
+class TableSettings(PairSettings):
+    """Settings of an encoder-decoder on pairs of one's own: which column is what, and what is held out."""
+
+    text: str = setting("", "column, key or language of what goes in")
+    target: str = setting("", "column, key or language of what comes out")
+    split_column: str = setting("", "column of a single file that says train, dev or test; empty to split by a hash")
+    test: str = setting("test", "what the name of the test files holds, where a folder has several")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,7 +86,12 @@ class PairTask(Task[PairSettings, Seq2Seq]):
     def build(self, settings: PairSettings, train: Examples) -> Seq2Seq:
         """Vocabularies learned from the training pairs, and a network of their sizes."""
         limits: dict[str, Any] = {"vocabulary": settings.vocabulary, "min_count": settings.min_count}
-        kind = Field.member(settings.field or Encoder.member(settings.encoder).takes)
+        taken = Encoder.member(settings.encoder).takes
+        kind = Field.member(settings.field or taken)
+        if not issubclass(kind, Field.member(taken)) or not hasattr(kind, "learn"):
+            raise ValueError(
+                f"field: expected one like {taken!r}, which the encoder reads. Received: {settings.field!r}"
+            )
         cut = {"split": settings.source_split, "fold": parse_fold(settings.fold), "limit": settings.max_source}
         source = kind.learn(train.inputs("text"), **cut, **limits)
         target = Symbols.learn(train.targets, split=settings.target_split, limit=settings.max_target, **limits)

@@ -1,6 +1,7 @@
 """Everything about a training that a user may set, each setting with its meaning."""
 
 import dataclasses
+import typing
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,7 +35,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         self._refuse_less(1, "units", "embedding", "depth", "batch_size", "epochs", "patience")
-        self._refuse_less(0, "warmup_steps", "max_examples")
+        self._refuse_less(0, "warmup_steps", "max_examples", "learning_rate", "seed")
+        if self.clip_norm <= 0:
+            raise ValueError(f"clip_norm: expected a number above 0. Received: {self.clip_norm}")
         for name in ("dropout", "label_smoothing"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected a share from 0 to below 1. Received: {getattr(self, name)}")
@@ -54,9 +57,12 @@ class Settings:
 
     def _parse(self, text: str) -> tuple[str, Any]:
         name, equals, value = text.partition("=")
-        kinds = {field.name: type(getattr(self, field.name)) for field in dataclasses.fields(self)}
+        hints = typing.get_type_hints(type(self))
+        kinds = {field.name: hints[field.name] for field in dataclasses.fields(self)}
         if not equals or name not in kinds:
             raise ValueError(f"setting: expected NAME=VALUE with a name among {sorted(kinds)}. Received: {text!r}")
+        if kinds[name] not in (bool, int, float, str):
+            raise ValueError(f"{name}: expected a setting of bool, int, float or str. Received: one of {kinds[name]}")
         try:
             return name, _TRUTH[value.lower()] if kinds[name] is bool else kinds[name](value)
         except (ValueError, KeyError):

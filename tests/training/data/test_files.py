@@ -237,7 +237,7 @@ def test_columns_that_are_not_there_are_refused(tmp_path):
         load(tmp_path, "french", "english", test="test_2016")
     with (
         pytest.warns(UserWarning, match="expected at least 8 columns"),
-        pytest.raises(ValueError, match=r"expected at least one good line\. Received: 4 malformed"),
+        pytest.raises(ValueError, match=r"expected at least one good row\. Received: 4 malformed"),
     ):
         load(tmp_path, "0", "7", test="test_2016")
 

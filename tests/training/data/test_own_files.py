@@ -38,7 +38,7 @@ def test_a_single_file_is_split_by_a_hash_of_the_input(table):
 
 def test_several_inputs_are_columns_of_their_own(tmp_path):
     path = tmp_path / "t.csv"
-    path.write_text("".join(f"{a},{b},{i}\n" for i, (a, b) in enumerate([("p", "h"), *ROWS])), encoding="utf-8")
+    path.write_text("p,h,t\n" + "".join(f"{a},{b},{i}\n" for i, (a, b) in enumerate(ROWS, 1)), encoding="utf-8")
     splits = files.load(path, {"premise": "0", "hypothesis": "1"}, "2")
     found = next(e for part in (splits.train, splits.dev, splits.test) for e in part if e.target == "8")
     assert found == Example("question 7\tanswer 7", {"premise": "question 7", "hypothesis": "answer 7"}, "8")
@@ -83,7 +83,9 @@ def test_what_is_missing_is_said(table, tmp_path):
     (tmp_path / "notes.docx").write_text("x")
     with pytest.raises(ValueError, match=r"data: expected a folder, or a \.csv, \.tsv, \.jsonl file.*notes\.docx"):
         files.load(tmp_path / "notes.docx", {"text": "ask"}, "say")
-    with pytest.raises(ValueError, match=r"data: expected a folder with train, dev and test.*nowhere"):
+    with pytest.raises(
+        ValueError, match=r"data: expected a folder with train, dev and test.*nowhere\.csv, nothing there"
+    ):
         files.load(tmp_path / "nowhere.csv", {"text": "ask"}, "say")
 
 
@@ -93,3 +95,9 @@ def test_a_folder_of_csv_files(tmp_path):
     splits = files.load(tmp_path, {"text": "x"}, "y")
     assert [len(splits.train), len(splits.dev), len(splits.test)] == [2, 1, 1]
     assert splits.origin == "train.csv, valid.csv, test.csv"
+
+
+@pytest.mark.filterwarnings("ignore::seqattn_tf.training.data.DataWarning")
+def test_a_wrong_column_is_told_with_what_was_asked(table):
+    with pytest.raises(ValueError, match=r"\(--set text=ask --set target=answer\)$"):
+        files.load(table, {"text": "ask"}, "answer")

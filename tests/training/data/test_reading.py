@@ -34,8 +34,32 @@ def test_marks_ends_and_separators_of_other_systems(tmp_path, end, bom, delimite
     assert read_rows(write(tmp_path / "t.csv", text), ["out", "in"]) == [("b", "a"), ("f", "c;d,e")]
 
 
-def test_columns_by_number_need_no_names(tmp_path):
-    assert read_rows(write(tmp_path / "t.csv", "a,b,c\nd,e,f\n"), ["2", "0"]) == [("c", "a"), ("f", "d")]
+def test_columns_by_number(tmp_path):
+    assert read_rows(write(tmp_path / "t.csv", "a,b,c\nd,e,f\n"), ["2", "0"]) == [
+        ("f", "d")
+    ]  # the first line has names
+    assert read_rows(write(tmp_path / "t.tsv", "a\tb\tc\nd\te\tf\n"), ["2", "0"]) == [("c", "a"), ("f", "d")]
+    assert read_rows(write(tmp_path / "t.csv", "7,0\nd,e\n"), ["0", "7"]) == [("e", "d")]  # a name wins over a number
+
+
+def test_a_column_that_is_there_twice_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"t\.csv: expected one column named 'in'\. Received: \['in', 'in', 'out'\]"):
+        read_rows(write(tmp_path / "t.csv", "in,in,out\na,b,c\n"), ["in", "out"])
+
+
+def test_separators_inside_quotes_are_not_counted(tmp_path):
+    path = write(tmp_path / "t.csv", '"a; b; c",out\nd,e\n')
+    assert read_rows(path, ["a; b; c", "out"]) == [("d", "e")]
+
+
+def test_another_encoding_is_named(tmp_path):
+    with pytest.raises(ValueError, match=r"t\.csv: expected UTF-8\. Received: UTF-16; save it as UTF-8"):
+        read_rows(write(tmp_path / "t.csv", "in,out\na,b\n", "utf-16"), ["in", "out"])
+
+
+def test_names_without_rows_are_no_malformed_ones(tmp_path):
+    with pytest.raises(ValueError, match=r"expected at least one good row\. Received: no malformed ones"):
+        read_rows(write(tmp_path / "t.csv", "in,out\n"), ["in", "out"])
 
 
 @pytest.mark.parametrize(
@@ -55,7 +79,7 @@ def test_a_bad_line_is_named_by_its_number_and_the_rest_is_read(tmp_path, line, 
 def test_a_quote_that_never_closes_is_named_by_the_line_it_opens_in(tmp_path):
     path = write(tmp_path / "t.csv", 'in,out\na,b\n"c,d\ne,f\n')
     with pytest.warns(DataWarning, match=r"t\.csv, line 3: expected cells with whole quotes"):
-        assert read_rows(path, ["in", "out"]) == [("a", "b")]
+        assert read_rows(path, ["in", "out"]) == [("a", "b"), ("e", "f")]  # no other line is lost
 
 
 def test_a_line_after_one_of_several_lines_keeps_its_number(tmp_path):

@@ -1,5 +1,6 @@
 import pytest
 
+from seqattn_tf.training.metrics import EXACT, Metric
 from seqattn_tf.training.metrics.base import pair_up
 
 
@@ -21,3 +22,11 @@ def test_what_cannot_be_paired_is_refused(references, message):
     with pytest.raises(ValueError) as raised:  # noqa: PT011
         pair_up({"a": "A"}, references)
     assert str(raised.value).startswith(message)
+
+
+def test_a_metric_without_its_figure_is_refused(monkeypatch):
+    monkeypatch.setattr(Metric, "made", dict(Metric.made))
+    metric = Metric("lying", lambda answers, references: {"other": 1.0}, figure="mine")
+    with pytest.raises(ValueError, match=r"metric lying: expected a figure named 'mine'\. Received: \{'other': 1\.0\}"):
+        metric.check({"a": ["b"]})
+    EXACT.check({"a": ["b", "c"]})
