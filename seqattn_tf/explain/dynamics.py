@@ -75,7 +75,7 @@ def _draw_cobweb(axes: Axes, states: np.ndarray, kept: int, step: Callable[[np.n
         points = np.linspace(*ends, 300)
         axes.plot(points, np.asarray(step(points[:, None]))[:, 0], color=INK, linewidth=1.4, label="the map")
     way = np.repeat(states[:, 0], 2)  # x0 x0 x1 x1 ...: up to the map, across to the diagonal
-    across, up = way[:-1], np.concatenate([way[:1], way[2:]])
+    across, up = way[:-1], way[1:]
     settled = max(len(across) - 2 * kept, 0)
     first = slice(0, min(settled, 2 * kept) + 1)
     axes.plot(across[first], up[first], color=COLOURS[0], linewidth=0.7, alpha=0.45, label="the way there")

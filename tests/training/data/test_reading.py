@@ -88,6 +88,12 @@ def test_a_line_after_one_of_several_lines_keeps_its_number(tmp_path):
         assert read_rows(path, ["in", "out"]) == [("a\nb\nc", "d"), ("e", "f")]
 
 
+def test_a_bad_row_of_several_lines_is_named_by_its_first(tmp_path):
+    path = write(tmp_path / "t.csv", 'in,out\na,b\n"c\nd\ne",\nf,g\n')
+    with pytest.warns(DataWarning, match=r"t\.csv, line 3: expected text on each side in 'out'"):
+        assert read_rows(path, ["in", "out"]) == [("a", "b"), ("f", "g")]
+
+
 def test_bytes_that_are_no_text_spoil_one_line(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(b"in,out\na,b\n\xff,x\nc,d\n")
