@@ -1,6 +1,7 @@
 """What every test needs: a quiet TensorFlow with its share of the cores, and the way to the real corpora."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -31,11 +32,26 @@ def preset():
 
 
 @pytest.fixture(scope="session")
-def exported(preset, tmp_path_factory):
-    """A folder with the shipped model exported: `models/pronounce/1`."""
+def exported(tmp_path_factory):
+    """A folder with the shipped model exported, `models/pronounce/1`, once for all workers; nobody changes it."""
     from seqattn_tf.export.package import export
     from seqattn_tf.models.presets import find
 
-    folder = tmp_path_factory.mktemp("exported")
-    export(find("pronounce"), folder / "models" / "pronounce")
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "exported"
+    done = folder / "done"
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        deadline = time.time() + 300
+        while not done.exists() and time.time() < deadline:
+            time.sleep(0.5)
+        assert done.read_text() == "whole"
+        return folder
+    try:
+        export(find("pronounce"), folder / "models" / "pronounce")
+        done.write_text("whole")
+    except BaseException:
+        done.write_text("failed")
+        raise
     return folder

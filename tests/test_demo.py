@@ -14,11 +14,11 @@ from seqattn_tf.training import recipes
 def quick(monkeypatch):
     """The recipe with a small preset that trains in seconds, on fewer words."""
     recipe = recipes.get("pronounce")
+    whole = recipe.load(None, recipe.small)  # once
     small = dataclasses.replace(recipe.small, units=16, embedding=8, epochs=1, max_examples=2000, warmup_steps=5)
 
     def load(folder, settings):
-        splits = recipe.load(folder, settings)
-        return dataclasses.replace(splits, dev=splits.dev[:100], test=splits.test[:800])
+        return dataclasses.replace(whole, dev=whole.dev[:100], test=whole.test[:400])
 
     monkeypatch.setattr(recipes, "get", lambda name: dataclasses.replace(recipe, small=small, load=load))
 
@@ -40,6 +40,10 @@ def test_trains_exports_serves_asks_draws_and_reuses_what_is_there(quick, tmp_pa
     assert (tmp_path / "run/model.keras").stat().st_mtime_ns == model
     assert sorted(path.name for path in (tmp_path / "models/pronounce").iterdir()) == ["1"]
 
+
+@pytest.mark.slow
+def test_what_was_deleted_is_made_again(quick, tmp_path):
+    demo.demo(tmp_path)
     shutil.rmtree(tmp_path / "models")
     (tmp_path / "run/test.json").write_text("{}")
     demo.demo(tmp_path)

@@ -24,7 +24,7 @@ ALIKE = ("entail_generate", "pronounce", "summarize", "translate")  # the task a
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.slow) if n in ALIKE else n for n in recipes.names()]
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in ALIKE else n for n in recipes.PACKAGED]
 )
 def test_small_preset_trains_saves_reloads_and_answers(name, tmp_path, monkeypatch):
     recipe = recipes.get(name)

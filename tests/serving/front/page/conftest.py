@@ -7,14 +7,13 @@ import tensorflow as tf
 from page_toys import ACTIONS, CAPTION, GRID, LONG, MANIFESTS, ODD, PAIR, TAGS, look, with_manifest
 from serving_toys import answering, config, export_fixed, install
 
-from seqattn_tf.export.package import export_presets
 from seqattn_tf.serving.server import Server
 
 
 @pytest.fixture(scope="module")
-def url(tmp_path_factory, exports):
+def url(tmp_path_factory, exports, exported):
     root = tmp_path_factory.mktemp("models")
-    (root / "pronounce").symlink_to(export_presets() / "pronounce")
+    (root / "pronounce").symlink_to(exported / "models" / "pronounce")
     install(exports / "1", root / "toy", 1)
     export_fixed(root / "odd" / "1", ODD)
     export_fixed(root / "long" / "1", LONG)
