@@ -33,9 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         _show_plainly(say)
         try:
-            if not (getattr(options, "url", None) or "").startswith(
-                ("http://", "https://")
-            ):  # REST needs no TensorFlow
+            by_rest = (getattr(options, "url", None) or "").startswith(("http://", "https://"))
+            if not by_rest:  # which needs no TensorFlow
                 _load_tensorflow_quietly()
             for name in getattr(options, "plugin", []):
                 plugins.load(name)

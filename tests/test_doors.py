@@ -195,6 +195,7 @@ def test_command_line_asks_by_the_names_of_several_inputs(three_inputs, tmp_path
             assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_command_line_draws_and_exports(tmp_path, capsys):
     assert cli.main(["explain", "pronounce", "cat", "-o", str(tmp_path / "cat.svg")]) == 0
     assert (tmp_path / "cat.svg").read_text().startswith("<?xml")

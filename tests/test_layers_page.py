@@ -14,6 +14,7 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGE = (DOCS / "layers.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_page_runs_and_draws(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}

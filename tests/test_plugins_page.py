@@ -89,6 +89,7 @@ def test_server_and_device_answer_as_the_run_does(shown, trained, capsys):
         assert ask(capsys, ["query", "sharp", "jump twice", "--url", server.rest_url]).split("\t")[1] == said
 
 
+@pytest.mark.slow
 def test_the_alignment_alone_is_a_setting_of_another_recipe(shown, trained, capsys):
     columns = [
         "text=command",

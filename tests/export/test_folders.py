@@ -32,6 +32,7 @@ def tiny():
     return systems.reader(ReaderNetwork(LETTERS.size, outputs=2, units=4, embedding=4), LETTERS, ("yes", "no"))
 
 
+@pytest.mark.slow
 def test_versions_count_up_and_are_not_overwritten(tiny, tmp_path):
     first = export_model(tiny, tmp_path / "models/m", {})
     assert first.version == tmp_path / "models/m/1"
@@ -46,6 +47,7 @@ def test_versions_count_up_and_are_not_overwritten(tiny, tmp_path):
     assert verified == {"rows": 105, "SavedModel": 105, "LiteRT": 105}
 
 
+@pytest.mark.slow
 def test_a_model_that_fails_its_verification_is_not_published(tiny, tmp_path, monkeypatch):
     before = export_model(tiny, tmp_path / "models/m", {"recipe": "good"})
     for form in (SavedModel, Lite):

@@ -33,6 +33,7 @@ def signatures(exported):
     return tf.saved_model.load(str(exported / "models/pronounce/1")).signatures
 
 
+@pytest.mark.slow
 def test_both_forms_say_what_keras_says_on_500_words(preset, exported, words):
     assert len(words) == 500
     rows = [{"text": word} for word in words]

@@ -22,6 +22,7 @@ def learned(attention, epochs=4, decoder=None, **task):
     return repeater.accuracy(*sequences(500, 6, seed=2, **task))
 
 
+@pytest.mark.slow
 def test_additive_softmax_reverses():
     assert learned(Attention(units=UNITS), epochs=3) > 0.95
 

@@ -482,6 +482,7 @@ def with_examples(served, models, tmp_path_factory):
 
 
 @pytest.mark.parametrize("times", [1, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_no_body_makes_an_error_of_the_server_s_own(with_examples, times):
     fuzzing.fuzz_rest(with_examples, 1000 * times)
     fuzzing.fuzz_grpc(with_examples, 300 * times)

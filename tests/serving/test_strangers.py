@@ -31,6 +31,8 @@ ROWS = {
 }
 LOOKED = {"match": ("second", (4, 4)), "toy_caption": ("image", (2, 4, 4))}
 
+pytestmark = pytest.mark.slow  # trains and exports two systems
+
 
 @dataclasses.dataclass
 class Stranger:

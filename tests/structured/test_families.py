@@ -110,6 +110,7 @@ RESULTS = {
 
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("result", quick_for(RESULTS, ["marginals"]))
+@pytest.mark.slow
 def test_vectorized_map_is_one_by_one(name, result):
     """Three batches at once; a single one would hide what is mixed up between them."""
     build, shapes = FAMILIES[name]

@@ -41,6 +41,7 @@ PREFIX = pytest.param("prefix", False, marks=pytest.mark.slow)
 
 
 @pytest.mark.parametrize(("method", "xla"), [("scan", False), ("scan", True), PREFIX])
+@pytest.mark.slow
 def test_ten_thousand_positions(method, xla):
     unary, pairwise = random(1, 10_000, 4), random(4, 4, seed=1)
     atol = 1e-5 if method == "scan" else 5e-5  # products of all lengths round a little more than steps
@@ -175,6 +176,7 @@ def test_a_row_without_a_structure_has_no_log_probability():
     np.testing.assert_allclose(chain.kl(chain), [0, 0], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_neighbouring_seeds_draw_independently():
     chain = LinearChain(np.zeros([1, 200, 2], "float32"), np.zeros([2, 2], "float32"))
     one, other = (chain.sample(20, seed=[7, second]).numpy().astype(float) for second in (0, 1))

@@ -173,6 +173,7 @@ class ExactTests:
             deviation = np.sum((counts - expected)[many] ** 2 / expected[many])
             assert deviation <= many.sum() + 4 * np.sqrt(2 * many.sum())
 
+    @pytest.mark.slow
     def test_samples_are_reproducible_eager_and_compiled(self):
         scores, dist, _ = self.case("float32")
         lengths = np.array(self.lengths)
@@ -205,6 +206,7 @@ class ExactTests:
         weights = np.random.default_rng(3).normal(size=self.build(*scores).marginals.shape)
         assert_slopes(tf.function(lambda *s: self.loss(weights, *s), jit_compile=xla), scores)
 
+    @pytest.mark.slow
     def test_second_derivatives(self):
         scores = self.draw("float64", 2)
         rng = np.random.default_rng(4)

@@ -20,7 +20,15 @@ MORE = {
 
 
 LOOK = ("dialog", "entail_generate", "execute", "pronounce", "summarize", "translate", "transliterate")
-ALIKE = ("entail_generate", "pronounce", "summarize", "translate")  # the task and the model of `transliterate`
+ALIKE = (
+    "entail_generate",
+    "pronounce",
+    "summarize",
+    "translate",
+    "dialog",
+    "execute",
+    "transliterate",
+)  # the task and the model of `transliterate`
 
 
 @pytest.mark.parametrize(

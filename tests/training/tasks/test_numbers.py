@@ -13,6 +13,7 @@ from seqattn_tf.training.tasks.numbers import ADDS, FLIPS, NumberSettings, Numbe
 TOY = recipes.get("toy")
 
 
+@pytest.mark.slow
 def test_parity_is_exact_at_four_times_the_length(tmp_path):
     settings = dataclasses.replace(TOY.small, task="parity", epochs=4, examples=12_000)
     model = run.train(TOY, settings, tmp_path / "run")
