@@ -144,6 +144,7 @@ def everything():
     return decoder, both, tf.function(both, input_signature=specs, autograph=False)
 
 
+@pytest.mark.slow
 def test_exported_with_sizes_unknown(everything, tmp_path):
     decoder, both, graph = everything
     module = tf.Module()

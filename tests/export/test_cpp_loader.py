@@ -50,7 +50,10 @@ KINDS = {
 TEXTS = {LETTERS: ["abc", "", "c?a", "aa"], PIECES: ["ab", "", "aba a", "zz"], WORDS: ["cat sat", "", "sat dog", "cat"]}
 
 
-@pytest.fixture(params=KINDS)
+LONGEST = "pairs, beam over a chain"
+
+
+@pytest.fixture(params=[pytest.param(kind, marks=pytest.mark.slow) if kind == LONGEST else kind for kind in KINDS])
 def model(request):
     keras.utils.set_random_seed(3)
     return KINDS[request.param]()
