@@ -326,11 +326,11 @@ def _query(options: argparse.Namespace) -> None:
     elif options.nbest:
         print(f"ranked by {ranked_by}; the number is the log-probability", file=sys.stderr)
     for row, answer in zip(rows, answers, strict=True):
-        said = [(answer.text, answer.score), *(answer.alternatives if options.nbest else [])]
-        for text, score in [] if options.json else said:
-            print("\t".join([*map(_shown, row.values()), text, f"{score:.3f}"]))
         if options.json:
             print(_as_json(answer))
+            continue
+        for text, score in [(answer.text, answer.score), *(answer.alternatives if options.nbest else [])]:
+            print("\t".join([*map(_shown, row.values()), text, f"{score:.3f}"]))
 
 
 def _shown(value: str | bytes) -> str:

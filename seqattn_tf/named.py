@@ -19,6 +19,15 @@ def check_count(name: str, value: Any) -> int:
     return int(value)
 
 
+def full_name(defined: Any) -> str:
+    """Where a class or a function was defined, and as what.
+
+    >>> full_name(check_count)
+    'seqattn_tf.named.check_count'
+    """
+    return f"{defined.__module__}.{defined.__qualname__}"
+
+
 class Named:
     """A family of classes found by the name each carries.
 
@@ -38,10 +47,9 @@ class Named:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "name_in_registry" in cls.__dict__:
-            held = cls.registry.setdefault(cls.name_in_registry, cls)
-            if (held.__module__, held.__qualname__) != (cls.__module__, cls.__qualname__):
-                where = f"{held.__module__}.{held.__qualname__}"
-                raise ValueError(f"name_in_registry: {cls.name_in_registry!r} is the name of {where}. Choose another")
+            held = full_name(cls.registry.get(cls.name_in_registry, cls))
+            if held != full_name(cls):
+                raise ValueError(f"name_in_registry: {cls.name_in_registry!r} is the name of {held}. Choose another")
             cls.registry[cls.name_in_registry] = cls
 
     @classmethod

@@ -73,8 +73,8 @@ def _load_file(given: Path) -> ModuleType:
     if held is not None and _path_of(held) == path:
         return held
     _see(str(path.parent))
-    spec = importlib.util.find_spec(name) if held is None else held.__spec__
-    if held is not None or spec is None or Path(spec.origin or "").resolve() != path:
+    spec = importlib.util.find_spec(name) if held is None else None
+    if spec is None or Path(spec.origin or "").resolve() != path:
         raise _Refused(f"expected a file whose name is no other module's. Received: {given.name}")
     _files[name] = str(given)
     return importlib.import_module(name)

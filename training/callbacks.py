@@ -73,13 +73,8 @@ class KeepBest(keras.callbacks.Callback):
         higher_is_better: bool = False,
     ) -> None:
         super().__init__()
-        self.monitor, self.patience, self.save, self.progress, self.higher_is_better = (
-            monitor,
-            patience,
-            save,
-            progress,
-            higher_is_better,
-        )
+        self.monitor, self.patience, self.higher_is_better = monitor, patience, higher_is_better
+        self.save, self.progress = save, progress
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Keep, or count."""

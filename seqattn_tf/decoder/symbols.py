@@ -72,12 +72,8 @@ class SymbolDecoder(NamedLayer, Decoder):
             raise ValueError(f"scheduled_sampling: expected a number from 0 to 1. Received: {scheduled_sampling}")
         if sampling_from not in SAMPLED:
             raise ValueError(f"sampling_from: expected one of {SAMPLED}. Received: {sampling_from!r}")
-        self.vocabulary, self.readout, self.dropout, self.scheduled_sampling = (
-            vocabulary,
-            readout,
-            dropout,
-            scheduled_sampling,
-        )
+        self.vocabulary, self.readout, self.dropout = vocabulary, readout, dropout
+        self.scheduled_sampling = scheduled_sampling
         self.sampling_from, self.mask_zero = sampling_from, mask_zero
         self.embedding = keras.layers.Embedding(
             vocabulary, embedding, embeddings_initializer="glorot_uniform", dtype=self.dtype_policy

@@ -68,12 +68,8 @@ class Seq2Seq(Model):
             raise ValueError(
                 f"inputs: expected {network.encoder.reads!r}, what the encoder reads. Received: {list(inputs)}"
             )
-        self.max_length_ratio, self.beam_width, self.alternatives, self.length_penalty = (
-            max_length_ratio,
-            beam_width,
-            alternatives,
-            length_penalty,
-        )
+        self.max_length_ratio, self.beam_width = max_length_ratio, beam_width
+        self.alternatives, self.length_penalty = alternatives, length_penalty
         super().__init__(network, inputs, target)
 
     @property

@@ -9,6 +9,7 @@ Names of files may carry more (`train18k.tsv`, `test_2016_flickr.de.gz`). A malf
 number, and passed over.
 """
 
+import dataclasses
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +26,11 @@ from seqattn_tf.training.data.examples import (
 )
 from seqattn_tf.training.data.reading import TABLES, Faults, fault_of, read_lines, read_rows, split_name
 
-PARTS = {"train": ("train", "training"), "dev": ("dev", "val", "valid", "validation", "development")}
+PARTS = {
+    "train": ("train", "training"),
+    "dev": ("dev", "val", "valid", "validation", "development"),
+    "test": ("test",),
+}
 TEST_START = 0.5  # of the hashes: away from the development split, which begins at 0
 _FORMS = "train.TEXT with train.TARGET, or train.csv, .tsv or .jsonl, plain, .gz or .xz"
 
@@ -54,7 +59,7 @@ def load(
         raise ValueError(f"split_column: expected a single file, which it splits. Received: --data {data}")
     else:
         found = _load_folder(check_folder(data), columns, target, test)
-    return Splits(found.train, found.dev, found.test, found.origin, columns={**columns, "target": target})
+    return dataclasses.replace(found, columns={**columns, "target": target})
 
 
 def _load_file(path: Path, columns: Mapping[str, str], target: str, split_column: str) -> Splits:
@@ -66,12 +71,12 @@ def _load_file(path: Path, columns: Mapping[str, str], target: str, split_column
     rows = read_rows(path, [*columns.values(), target, split_column])
     parts = _part_by(split_column, path.name, [(said, example_of(columns, cells)) for *cells, said in rows])
     found = split({part: examples for part, examples in parts.items() if examples}, dict.fromkeys(parts, path.name))
-    return Splits(found.train, found.dev, found.test, f"{found.origin}, split by {split_column}")
+    return dataclasses.replace(found, origin=f"{found.origin}, split by {split_column}")
 
 
 def _part_by(column: str, name: str, examples: Iterable[tuple[str, Example]]) -> dict[str, list[Example]]:
     """Examples by what a column says of each: `train`, `dev` or `test`, or another word for it."""
-    words = {word: part for part, names in {**PARTS, "test": ("test",)}.items() for word in names}
+    words = {word: part for part, names in PARTS.items() for word in names}
     parts: dict[str, list[Example]] = {"train": [], "dev": [], "test": []}
     strange: dict[str, int] = {}
     for said, example in examples:

@@ -42,7 +42,7 @@ def rows(name: str, columns: Sequence[str], data_dir: str | None = None) -> dict
             raise ValueError(f"{name}: expected a feature among {sorted(features)}. Received: {column!r}")
     builder.download_and_prepare()
     found = {}
-    for part, words in {**PARTS, "test": ("test",)}.items():
+    for part, words in PARTS.items():
         for word in [word for word in words if word in builder.info.splits][:1]:
             found[part] = list(_texts(builder.as_dataset(split=word), features, columns))
     if "train" not in found:

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
-from seqattn_tf.named import NamedObject
+from seqattn_tf.named import NamedObject, full_name
 
 Said = TypeVar("Said")
 Answers = Mapping[str, str]
@@ -34,10 +34,9 @@ class Metric(NamedObject):
     higher_is_better: bool = True
 
     def __post_init__(self) -> None:
-        held = self.made.get(self.name, self).measure
-        if (held.__module__, held.__qualname__) != (self.measure.__module__, self.measure.__qualname__):
-            where = f"{held.__module__}.{held.__qualname__}"
-            raise ValueError(f"name: {self.name!r} is the name of the metric {where}. Choose another")
+        held = full_name(self.made.get(self.name, self).measure)
+        if held != full_name(self.measure):
+            raise ValueError(f"name: {self.name!r} is the name of the metric {held}. Choose another")
         self.remember()
 
     def check(self, right: References) -> None:
