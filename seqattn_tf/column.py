@@ -41,11 +41,11 @@ class Whole(Column):
 
 
 class Padded(Column):
-    """Sequences of numbers of any length, in memory without padding.
+    """Sequences of numbers, or of arrays of one shape, of any length, in memory without padding.
 
     Args:
         name: of the tensor.
-        values: of all examples in a row.
+        values: of all examples in a row, along the first axis.
         starts: where each example begins in them, and last where all end.
         end: a number that every row of a batch gets after its last; None for none.
         padding: what fills a row.
@@ -61,7 +61,8 @@ class Padded(Column):
         lengths = np.diff(starts)
         super().__init__(lengths)
         self.name, self.end, self.padding = name, end, padding
-        self.values = tf.constant(np.concatenate([values, [padding]]).astype(values.dtype))  # one to look at in vain
+        one = np.full((1, *values.shape[1:]), padding, values.dtype)  # to look at in vain
+        self.values = tf.constant(np.concatenate([values, one]))
         self.starts, self.sizes = tf.constant(starts[:-1], tf.int64), tf.constant(lengths, tf.int64)
 
     def rows(self, indices: tf.Tensor) -> Rows:
@@ -69,10 +70,28 @@ class Padded(Column):
         starts, sizes = (tf.gather(array, indices)[:, None] for array in (self.starts, self.sizes))
         longest = tf.reduce_max(sizes) + (self.end is not None)
         places = tf.range(longest)[None]
-        found = tf.gather(self.values, tf.where(places < sizes, starts + places, tf.size(self.values, tf.int64) - 1))
+        nothing = tf.shape(self.values, tf.int64)[0] - 1
+        found = tf.gather(self.values, tf.where(places < sizes, starts + places, nothing))
         if self.end is not None:
             found = tf.where(places == sizes, tf.constant(self.end, found.dtype), found)
         return {self.name: found}
+
+
+class Together(Column):
+    """Several columns of the same examples as one, as long as the first.
+
+    >>> both = Together([Whole({"a": np.array([1, 2])}), Whole({"b": np.array([3, 4])})])
+    >>> {name: rows.numpy().tolist() for name, rows in both.rows(tf.constant([1])).items()}
+    {'a': [2], 'b': [4]}
+    """
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        super().__init__(columns[0].lengths)
+        self.columns = list(columns)
+
+    def rows(self, indices: tf.Tensor) -> Rows:
+        """Of each."""
+        return {name: tensor for column in self.columns for name, tensor in column.rows(indices).items()}
 
 
 class Raw(Column):

@@ -19,7 +19,7 @@ from seqattn_tf.attention.base import Alignment, Attention, AttentionState, Memo
 from seqattn_tf.attention.hops import MemoryHops
 from seqattn_tf.attention.joint import JointAttention
 from seqattn_tf.attention.losses import Reinforce, alignment_loss, doubly_stochastic
-from seqattn_tf.attention.pooling import AttentionPooling
+from seqattn_tf.attention.pooling import AttentionPooling, AveragePooling
 from seqattn_tf.attention.scores import (
     AdditiveScore,
     AverageScore,
@@ -37,6 +37,7 @@ __all__ = [
     "Attention",
     "AttentionPooling",
     "AttentionState",
+    "AveragePooling",
     "AverageScore",
     "CRFAlignment",
     "CosineScore",

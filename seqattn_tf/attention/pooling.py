@@ -1,4 +1,4 @@
-"""Attention without a query: which places of a sequence matter at all."""
+"""One vector for a sequence without a query: by which of its places matter at all, or by all of them alike."""
 
 from typing import Any
 
@@ -6,9 +6,9 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.attention.base import Alignment
-from seqattn_tf.layer import Composed
+from seqattn_tf.layer import Composed, Masked
 from seqattn_tf.linear import linear
-from seqattn_tf.masking import masked_values
+from seqattn_tf.masking import masked_mean, masked_values
 from seqattn_tf.named import check_count
 
 
@@ -70,3 +70,27 @@ class AttentionPooling(Composed):
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""
         return {**super().get_config(), "units": self.units}
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class AveragePooling(Masked):
+    """The mean of a sequence: every place matters alike.
+
+    Call arguments and results as of `AttentionPooling`.
+
+    >>> context, weights = AveragePooling()(tf.ones([2, 5, 4]), mask=tf.constant([[True] * 5, [True] * 4 + [False]]))
+    >>> weights[1].numpy().tolist()
+    [0.25, 0.25, 0.25, 0.25, 0.0]
+    """
+
+    def call(self, values: tf.Tensor, mask: tf.Tensor | None = None) -> tuple[tf.Tensor, tf.Tensor]:
+        """`[batch, source, units] -> ([batch, units], [batch, source])`."""
+        values, mask = masked_values(values, mask)
+        kept = tf.cast(mask, values.dtype)
+        weights = tf.math.divide_no_nan(kept, tf.reduce_sum(kept, axis=1, keepdims=True))
+        return masked_mean(values, mask), weights
+
+    def compute_output_shape(self, values_shape: Any) -> tuple[tuple, tuple]:
+        """Of the context and of the weights."""
+        batch, source, units = values_shape
+        return (batch, units), (batch, source)

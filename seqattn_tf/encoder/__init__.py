@@ -1,17 +1,23 @@
 """Encoders: what reads an input of a model, found by name."""
 
 from seqattn_tf.encoder.base import Encoder, Read
+from seqattn_tf.encoder.document import DocumentEncoder
 from seqattn_tf.encoder.lines import LineEncoder
 from seqattn_tf.encoder.summary import CONTEXTS, SummaryEncoder
 from seqattn_tf.encoder.symbols import BidirectionalEncoder, ForwardEncoder, SymbolEncoder
+from seqattn_tf.encoder.tree import TreeEncoder
+from seqattn_tf.encoder.words import WordEncoder
 
 __all__ = [
     "CONTEXTS",
     "BidirectionalEncoder",
+    "DocumentEncoder",
     "Encoder",
     "ForwardEncoder",
     "LineEncoder",
     "Read",
     "SummaryEncoder",
     "SymbolEncoder",
+    "TreeEncoder",
+    "WordEncoder",
 ]

@@ -1,5 +1,7 @@
 """The contract of an encoder: the tensors of one input in, what a decoder looks at out."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 import tensorflow as tf
@@ -15,6 +17,7 @@ class Read(NamedTuple):
     values: tf.Tensor  # [batch, places, output_size]: to look at
     mask: tf.Tensor  # [batch, places], True = keep
     summary: tf.Tensor  # [batch, summary_size]: all in one
+    looks: Mapping[str, tf.Tensor] = MappingProxyType({})  # what it looked at itself, [batch, 1, places] by level
 
 
 class Encoder(NamedLayer):
@@ -31,6 +34,7 @@ class Encoder(NamedLayer):
     registry: ClassVar[dict[str, type]] = {}
     takes: ClassVar[str] = "text"  # the field that it is made for
     looked_at: ClassVar[bool] = True  # whether looking at its values is looking at places of the input
+    level: ClassVar[str] = ""  # of the places that its values are of, where the input has several levels
 
     def __init__(self, reads: str = "text", **kwargs: Any) -> None:
         super().__init__(**kwargs)

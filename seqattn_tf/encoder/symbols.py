@@ -54,8 +54,17 @@ class SymbolEncoder(Encoder):
     def build(self, input_shape: Any = None) -> None:
         """Build every part; the shapes follow from the arguments."""
         self.embedding.build((None, None))
-        self.network.build((None, None, self.embedding.output_dim))
+        self.network.build((None, None, self.embedded_size))
         self.built = True
+
+    @property
+    def embedded_size(self) -> int:
+        """Numbers that stand for a symbol before the network reads it."""
+        return self.embedding.output_dim
+
+    def embed(self, tensors: Tensors, training: bool = False) -> tf.Tensor:
+        """What the network reads: `[batch, source, embedded_size]`."""
+        return self.drop(self.embedding(self.part(tensors, "ids")), training=training)
 
     @property
     def output_size(self) -> int:
@@ -69,10 +78,8 @@ class SymbolEncoder(Encoder):
 
     def call(self, tensors: Tensors, training: bool = False) -> Read:
         """An output for each symbol."""
-        ids = self.part(tensors, "ids")
-        mask = tf.not_equal(ids, 0)
-        embedded = self.drop(self.embedding(ids), training=training)
-        found = self.network.read(embedded, mask=mask, training=training)
+        mask = tf.not_equal(self.part(tensors, "ids"), 0)
+        found = self.network.read(self.embed(tensors, training), mask=mask, training=training)
         return Read(self.drop(found.outputs, training=training), mask, self.network.final_output(found.states))
 
     def places_read(self, tensors: Tensors) -> tf.Tensor:

@@ -4,5 +4,7 @@ from seqattn_tf.fields.base import Field
 from seqattn_tf.fields.image import Image
 from seqattn_tf.fields.lines import Lines
 from seqattn_tf.fields.text import Text
+from seqattn_tf.fields.tree import TreeText
+from seqattn_tf.fields.words import Words
 
-__all__ = ["Field", "Image", "Lines", "Text"]
+__all__ = ["Field", "Image", "Lines", "Text", "TreeText", "Words"]

@@ -65,6 +65,10 @@ class Field(Named, abc.ABC):
             raise ValueError(f"expected text or bytes. Received: {value!r:.80}")
         return value
 
+    def shown(self, value: Any) -> bytes:
+        """A value as a person would write it: to be shown as an example, and asked."""
+        return self.raw(value)
+
     @abc.abstractmethod
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments, as JSON holds them."""

@@ -1,11 +1,11 @@
 """A story, a document or a dialog: one text, a sentence or a turn a line."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from seqattn_tf.fields.text import Text
-from seqattn_tf.text import lines
+from seqattn_tf.text import SymbolRules, lines
 
 if TYPE_CHECKING:
     from seqattn_tf.fields.graph.lines import GraphLines
@@ -16,6 +16,11 @@ class Lines(Text):
 
     A value may also be a list of its lines. Attention may point at symbols, or at the level `lines`.
 
+    Args:
+        rules: how text becomes symbols.
+        limit: texts with more symbols are refused.
+        sentences: whether a line is cut into its sentences, each being a line of its own.
+
     >>> from seqattn_tf.text import SymbolRules
     >>> story = Lines(SymbolRules(("\\n", "a", "b"), "spaces"))
     >>> story.arrays(["a b", "a"])["ids"].tolist(), story.places("a b\\na", "lines")
@@ -25,6 +30,16 @@ class Lines(Text):
     name_in_registry = "lines"
     kind = "lines"
     by_lines = True
+
+    def __init__(self, rules: SymbolRules, limit: int = 64, sentences: bool = False) -> None:
+        super().__init__(rules, limit)
+        self.sentences = sentences
+
+    @classmethod
+    def learn(cls, texts: Iterable[Any], *, sentences: bool = False, **arguments: Any) -> "Lines":
+        """As of any text."""
+        found = super().learn(texts, sentences=sentences, **arguments)
+        return cls(found.rules, found.limit, sentences)
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -46,12 +61,12 @@ class Lines(Text):
 
     def tokens(self, value: Any) -> list[str]:
         """The symbols of all lines, and the marks between them."""
-        return lines.tokens(self.rules, self.text(value))
+        return lines.tokens(self.rules, self.text(value), self.sentences)
 
     def places(self, value: Any, level: str = "") -> tuple[str, ...]:
         """The symbols with the marks, or the lines."""
         if level == "lines":
-            return tuple(lines.split_lines(self.text(value)))
+            return tuple(lines.split_lines(self.text(value), self.sentences))
         return super().places(value)
 
     def made_up(self, count: int, seed: int = 0) -> list[str]:
@@ -61,6 +76,15 @@ class Lines(Text):
         parts = flat.made_up(3 * count, seed)
         most = min(3, (self.limit + 1) // 2)  # a line of one symbol takes two, but for the last
         return [lines.MARK.join(parts[3 * i : 3 * i + 1 + i % most]) for i in range(count)]
+
+    def get_config(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        return {**super().get_config(), "sentences": self.sentences}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> "Lines":
+        """The field of these constructor arguments."""
+        return cls(SymbolRules.from_config(config["rules"]), config["limit"], config["sentences"])
 
     def in_graph(self, name: str) -> "GraphLines":
         """The twin."""

@@ -30,7 +30,7 @@ class Text(Field):
     """
 
     name_in_registry = "text"
-    by_lines = False
+    by_lines = sentences = False
 
     def __init__(self, rules: SymbolRules, limit: int = 64) -> None:
         self.rules, self.limit = rules, check_count("limit", limit)
@@ -80,7 +80,8 @@ class Text(Field):
 
     def stretches(self, values: Iterable[Any]) -> Stretches:
         """The ids of many values."""
-        return self.texts(values).cut(self.rules.split, self.rules.fold, self.by_lines).encode(self.rules)
+        how = self.rules.split, self.rules.fold, self.by_lines, self.sentences
+        return self.texts(values).cut(*how).encode(self.rules)
 
     def made_up(self, count: int, seed: int = 0) -> list[str]:
         """Texts of 1 to 12 of the symbols.

@@ -1,9 +1,10 @@
 """Texts cut into tokens once, however often their vocabulary, their lengths and their ids are asked for."""
 
+import dataclasses
 import functools
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, overload
 
 import numpy as np
@@ -44,6 +45,13 @@ class Cut:
         self.flat = np.frombuffer(flat, np.int32) if flat else np.zeros(0, np.int32)
         self.starts = np.frombuffer(starts, np.int64)
 
+    def renamed(self, name: Callable[[str], str]) -> "Cut":
+        """The same texts with every token under another name; several may come to have one."""
+        found = Cut([[name(token) for token in self.tokens]])
+        numbers = found.flat
+        found.flat, found.starts = numbers[self.flat], self.starts
+        return found
+
     @property
     def counts(self) -> Counter:
         """How often each token stands in the texts."""
@@ -73,20 +81,20 @@ class Texts(Sequence[str]):
 
     def __init__(self, texts: Iterable[str]) -> None:
         self.texts = texts if isinstance(texts, list) else list(texts)
-        self._cuts: dict[tuple[str, bool | str, bool], Cut] = {}
+        self._cuts: dict[tuple[str, bool | str, bool, bool], Cut] = {}
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> "Texts":
         """The texts themselves where they remember already."""
         return texts if isinstance(texts, cls) else cls(texts)
 
-    def cut(self, split: str, fold: bool | str = False, by_lines: bool = False) -> Cut:
+    def cut(self, split: str, fold: bool | str = False, by_lines: bool = False, sentences: bool = False) -> Cut:
         """The texts cut as rules of this `split` and `fold` do, subwords into their words; once."""
         split = "words" if split == "subwords" else split
-        key = (split, fold, by_lines)
+        key = (split, fold, by_lines, sentences)
         if key not in self._cuts:
             rules = SymbolRules((), split, fold)
-            tokens = functools.partial(lines.tokens, rules) if by_lines else rules.tokens
+            tokens = functools.partial(lines.tokens, rules, sentences=sentences) if by_lines else rules.tokens
             self._cuts[key] = Cut(map(tokens, self.texts))
         return self._cuts[key]
 
@@ -108,6 +116,7 @@ def learn(
     vocabulary: int = 0,
     min_count: int = 1,
     by_lines: bool = False,
+    sentences: bool = False,
 ) -> SymbolRules:
     """The rules whose vocabulary comes from `texts`, the most frequent symbol first.
 
@@ -117,21 +126,31 @@ def learn(
         vocabulary: at most so many symbols; 0 for all. Of subwords, about so many.
         min_count: a symbol seen less often is left out; then, or when there are too many, what is left out is unknown.
         by_lines: whether the mark between two lines is a symbol.
+        sentences: whether a sentence is a line of its own.
 
     >>> learn(["abab", "b"], vocabulary=1)
     SymbolRules(symbols=('b',), split='characters', fold=False, unknown=True)
     """
+    counts = Texts.of(texts).cut(split, fold, by_lines, sentences).counts
+    return learn_from(counts, SymbolRules((), split, fold), vocabulary, min_count, by_lines)
+
+
+def learn_from(
+    counts: Counter, bare: SymbolRules, vocabulary: int = 0, min_count: int = 1, by_lines: bool = False
+) -> SymbolRules:
+    """The same from how often each token was seen; `bare` says how text is cut, and whether there is always an id for
+    what is unknown."""
     for name, value, bound in (("vocabulary", vocabulary, 0), ("min_count", min_count, 1)):
         if value < bound:
             raise ValueError(f"{name}: expected at least {bound}. Received: {value}")
-    counts = Texts.of(texts).cut(split, fold, by_lines).counts
-    if split == "subwords":
+    if bare.split == "subwords":
         if vocabulary < 1:
             raise ValueError(f"vocabulary: expected a size for subwords. Received: {vocabulary}")
         mark = [lines.MARK] if counts.pop(lines.MARK, 0) else []
         symbols = mark + pieces.learn(counts, vocabulary)
     else:
         ranked = sorted(counts, key=lambda symbol: (-counts[symbol], symbol))
-        symbols = [symbol for symbol in ranked if counts[symbol] >= min_count][: vocabulary or None]
+        symbols = [symbol for symbol in ranked if symbol and counts[symbol] >= min_count][: vocabulary or None]
         symbols += [lines.MARK] if by_lines and lines.MARK in counts and lines.MARK not in symbols else []
-    return SymbolRules(tuple(symbols), split, fold, unknown=split == "subwords" or len(symbols) < len(counts))
+    unknown = bare.unknown or bare.split == "subwords" or len(symbols) < len(counts)
+    return dataclasses.replace(bare, symbols=tuple(symbols), unknown=unknown)

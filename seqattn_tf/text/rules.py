@@ -11,12 +11,20 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from seqattn_tf.text import pieces
+from seqattn_tf.text import tokens as treebank
 
 PAD, BEGIN, END, UNKNOWN = 0, 1, 2, 3
 SPECIAL = ("<pad>", "<s>", "</s>", "<unk>")
-SPLITS = ("characters", "letters", "spaces", "words", "subwords")
+SPLITS = ("characters", "letters", "spaces", "tokens", "words", "subwords")
 FOLDS = (False, "case", True)
-JOINS = {"characters": "".join, "letters": "".join, "spaces": " ".join, "words": pieces.join, "subwords": pieces.join}
+JOINS = {
+    "characters": "".join,
+    "letters": "".join,
+    "spaces": " ".join,
+    "tokens": " ".join,
+    "words": pieces.join,
+    "subwords": pieces.join,
+}
 SPACES = " \t\n\v\f\r"  # not Unicode's: TensorFlow splits at these alone
 FILLERS = frozenset(  # that show nothing and that case folding in the graph drops, besides the category Cf
     map(
@@ -57,7 +65,8 @@ class SymbolRules:
     Args:
         symbols: the vocabulary; the id of a symbol is its place plus the special ids before it.
         split: `"characters"`; `"letters"`, characters without the spaces; `"spaces"` for words that stand apart
-            already; `"words"` and punctuation of raw text; `"subwords"`, pieces of words.
+            already; `"tokens"`, words and punctuation as treebanks of English have them; `"words"` and punctuation of
+            raw text, such that joining them gives it back; `"subwords"`, pieces of words.
         fold: `"case"`: ignore case and the forms of a character that mean the same; True: ignore also accents and the
             shape of apostrophes.
         unknown: whether a symbol outside the vocabulary has an id of its own. Else it gets the padding id: it is seen
@@ -131,6 +140,8 @@ class SymbolRules:
             return [character for character in text if character not in SPACES]
         if self.split == "spaces":
             return [word for word in re.split(f"[{SPACES}]", text) if word]
+        if self.split == "tokens":
+            return treebank.tokens(text, SPACES)
         words = pieces.words(text, SPACES)
         return words if self.split == "words" else [piece for word in words for piece in pieces.cut(word, self.ids)]
 

@@ -8,8 +8,41 @@ import tensorflow_text as tf_text
 
 from seqattn_tf.text.pieces import INSIDE, LONGEST_WORD, SPACE
 from seqattn_tf.text.rules import PAD, SPACES, SymbolRules
+from seqattn_tf.text.tokens import RULES
 
 _WORD = f"({SPACE}?(?:[\\pL\\pM\\pN]+|[^\\pL\\pM\\pN{SPACE}]))"
+
+
+def normalise(texts: tf.Tensor, fold: bool | str = False) -> tf.Tensor:
+    """What `SymbolRules.normalise` does, to texts of any shape."""
+    texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
+    texts = tf.strings.regex_replace(texts, r"\x00", "\ufffd")  # normalisation would end the text there
+    if fold:  # by case folding: lower case depends on the locale of the process
+        case = fold == "case"
+        texts = tf_text.normalize_utf8(tf_text.case_fold_utf8(texts), "NFKC" if case else "NFKD")
+        texts = tf.strings.regex_replace(texts, r"\p{Cf}+" if case else r"[\p{Mn}\p{Cf}]+", "")
+    if fold is True:
+        texts = tf.strings.regex_replace(texts, "\u2019", "'")
+    return tf.strings.regex_replace(texts, f"^[{SPACES}]+|[{SPACES}]+$", "")
+
+
+def split(texts: tf.Tensor, how: str) -> tf.RaggedTensor:
+    """Normalised texts, cut as rules of this `split` do, subwords into their words: `[batch] -> [batch, (symbols)]`."""
+    if how == "letters":
+        texts = tf.strings.regex_replace(texts, f"[{SPACES}]+", "")
+    if how in ("characters", "letters"):
+        return tf.strings.unicode_split(texts, "UTF-8")
+    if how == "spaces":
+        return tf.strings.split(texts)
+    if how == "tokens":
+        texts = tf.strings.join([" ", tf.strings.regex_replace(texts, f"[{SPACES}]+", " "), " "])
+        for pattern, replacement in RULES:
+            texts = tf.strings.regex_replace(texts, pattern, replacement)
+        return tf.strings.split(texts)
+    texts = tf.strings.regex_replace(texts, f"^[{SPACES}{SPACE}]+|[{SPACES}{SPACE}]+$", "")
+    texts = tf.strings.regex_replace(texts, "^(.)", SPACE + r"\1")
+    texts = tf.strings.regex_replace(texts, f"[{SPACES}{SPACE}]+", SPACE)
+    return tf.strings.split(tf.strings.regex_replace(texts, _WORD, r"\1 "))
 
 
 class SymbolTokenizer(tf.Module):
@@ -46,30 +79,12 @@ class SymbolTokenizer(tf.Module):
 
     def cut(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """The same without padding: `[batch] -> [batch, (symbols)]`."""
-        texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
-        texts = tf.strings.regex_replace(texts, r"\x00", "\ufffd")  # normalisation would end the text there
-        if self.rules.fold:  # by case folding: lower case depends on the locale of the process
-            case = self.rules.fold == "case"
-            texts = tf_text.normalize_utf8(tf_text.case_fold_utf8(texts), "NFKC" if case else "NFKD")
-            texts = tf.strings.regex_replace(texts, r"\p{Cf}+" if case else r"[\p{Mn}\p{Cf}]+", "")
-        if self.rules.fold is True:
-            texts = tf.strings.regex_replace(texts, "\u2019", "'")
-        texts = tf.strings.regex_replace(texts, f"^[{SPACES}]+|[{SPACES}]+$", "")
-        return self._split(texts)
+        words = split(self.normalise(texts), self.rules.split)
+        return self.pieces.tokenize(words).merge_dims(1, 2) if self.rules.split == "subwords" else words
 
-    def _split(self, texts: tf.Tensor) -> tf.RaggedTensor:
-        """Normalised texts, cut: `[batch] -> [batch, (symbols)]`."""
-        if self.rules.split == "letters":
-            texts = tf.strings.regex_replace(texts, f"[{SPACES}]+", "")
-        if self.rules.split in ("characters", "letters"):
-            return tf.strings.unicode_split(texts, "UTF-8")
-        if self.rules.split == "spaces":
-            return tf.strings.split(texts)
-        texts = tf.strings.regex_replace(texts, f"^[{SPACES}{SPACE}]+|[{SPACES}{SPACE}]+$", "")
-        texts = tf.strings.regex_replace(texts, "^(.)", SPACE + r"\1")
-        texts = tf.strings.regex_replace(texts, f"[{SPACES}{SPACE}]+", SPACE)
-        words = tf.strings.split(tf.strings.regex_replace(texts, _WORD, r"\1 "))
-        return words if self.rules.split == "words" else self.pieces.tokenize(words).merge_dims(1, 2)
+    def normalise(self, texts: tf.Tensor) -> tf.Tensor:
+        """Texts as the model reads them, of any shape."""
+        return normalise(texts, self.rules.fold)
 
     def encode(self, texts: tf.Tensor) -> tf.Tensor:
         """The ids of each text: `[batch] -> [batch, longest]`, int32; padding after the last."""
@@ -86,7 +101,7 @@ class SymbolTokenizer(tf.Module):
     def decode(self, ids: tf.Tensor) -> tf.Tensor:
         """The text of each row of ids, special ones left out: `[..., length] -> [...]`."""
         names = self.names(ids)
-        if self.rules.split == "spaces":
+        if self.rules.split in ("spaces", "tokens"):
             names = tf.where(names == "", "", tf.strings.join([" ", names]))
         if self.rules.split == "subwords":
             names = tf.strings.regex_replace(names, f"^{INSIDE}", "")

@@ -5,19 +5,38 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from seqattn_tf.encoder import BidirectionalEncoder, Encoder, ForwardEncoder, LineEncoder, SummaryEncoder
+from seqattn_tf.encoder import (
+    BidirectionalEncoder,
+    DocumentEncoder,
+    Encoder,
+    ForwardEncoder,
+    LineEncoder,
+    SummaryEncoder,
+    TreeEncoder,
+    WordEncoder,
+)
 from seqattn_tf.encoder.turns import fold, unfold
 
 MARK = 9
 SOURCE = np.array([[3, 4, MARK, 5, 6, 0], [7, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0]], "int32")
 SIZES = {"vocabulary": 10, "units": 6, "embedding": 4, "cell": "lstm", "depth": 2, "dropout": 0.25, "reads": "story"}
-TENSORS = {"story_ids": tf.constant(SOURCE), "other_ids": tf.constant(SOURCE[:, :1])}
+SPELLED = SOURCE[..., None] % np.array([5, 7, 2]) * (SOURCE[..., None] != 0)
+CHILDREN = np.zeros([3, 6, 2], "int32")
+CHILDREN[0, :4] = [[1, 2], [0, 0], [3, 4], [0, 0]]  # a word, and two words together
+TENSORS = {
+    "story_ids": tf.constant(SOURCE),
+    "story_letters": tf.constant(SPELLED),
+    "story_children": tf.constant(CHILDREN),
+    "other_ids": tf.constant(SOURCE[:, :1]),
+}
 
 
 def made():
     yield BidirectionalEncoder(**SIZES)
     yield ForwardEncoder(**SIZES)
     yield LineEncoder(**SIZES, mark=MARK, lines=3, line_length=2)
+    yield WordEncoder(**SIZES, letters=9, letter_embedding=3, filters=5)
+    yield TreeEncoder(10, units=6, embedding=4, composition="child_sum", dropout=0.25, reads="story")
     yield SummaryEncoder(BidirectionalEncoder(**SIZES), every_step=True, dropout=0.5)
     yield SummaryEncoder(ForwardEncoder(**SIZES), every_step=False)
 
@@ -112,3 +131,69 @@ def test_encoders_are_found_by_name():
     assert Encoder.member("hierarchical").takes == "lines"
     with pytest.raises(ValueError, match="mark: expected a positive integer"):
         Encoder.get("hierarchical", vocabulary=5, mark=0)
+
+
+def document(pool="attention", **sizes):
+    return DocumentEncoder(
+        10, MARK, **{"lines": 3, "units": 6, "embedding": 4, "pool": pool, "reads": "story", **sizes}
+    )
+
+
+@pytest.mark.parametrize("pool", ["last", "average", "attention"])
+def test_a_document_has_a_value_for_each_line_and_says_where_they_stand(pool):
+    encoder = document(pool, line_length=4, dropout=0.25)
+    read = encoder(TENSORS)
+    assert (read.values.shape, encoder.level) == ((3, 3, 12), "lines")
+    assert read.mask.numpy().tolist() == [[False, True, True], [False, False, True], [False] * 3]  # the last ones
+    weights = tf.constant([[[0.1, 0.2, 0.7]]] * 3)
+    np.testing.assert_allclose(encoder.at_places(weights, TENSORS)[:, 0], [[0.2, 0.7], [0.7, 0], [0.7, 0]])
+    assert set(read.looks) == ({""} if pool == "attention" else set())
+    if pool == "attention":
+        looked = read.looks[""].numpy()[:, 0]
+        np.testing.assert_allclose(looked[0, [0, 1]].sum(), 1, atol=1e-6)  # each line for itself
+        np.testing.assert_allclose(looked[0, [3, 4]].sum(), 1, atol=1e-6)
+        assert looked[0, 2] == looked[0, 5] == 0
+        assert not looked[2].any()
+    again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(encoder))
+    assert again.get_config() == encoder.get_config()
+    assert not np.allclose(encoder(TENSORS, training=True).values, read.values)
+
+
+def test_lines_of_a_document_beyond_those_read_count_for_nothing():
+    encoder = document(lines=1)
+    one, other = ({"story_ids": tf.constant([[first, MARK, 5, 6]])} for first in (3, 4))
+    np.testing.assert_array_equal(encoder(one).summary, encoder(other).summary)
+    assert encoder.at_places(tf.ones([1, 1, 1]), one).numpy().tolist() == [[[0, 1]]]
+    assert encoder(one).looks[""].numpy()[0, 0, 0] == 0
+    with pytest.raises(
+        ValueError, match=r"pool: expected one of \('last', 'average', 'attention'\)\. Received: 'most'"
+    ):
+        document("most")
+
+
+def test_a_word_is_known_by_its_id_and_by_its_spelling():
+    encoder = WordEncoder(10, letters=9, units=6, embedding=4)
+    ids = tf.constant([[3, 3, 4]])
+    spelled = tf.constant([[[1, 2, 0], [2, 1, 0], [1, 2, 0]]])
+    first, second, third = encoder.embed({"text_ids": ids, "text_letters": spelled}).numpy()[0]
+    np.testing.assert_array_equal(first[:4], second[:4])
+    assert not np.allclose(first[4:], second[4:])  # the order of letters counts
+    np.testing.assert_array_equal(first[4:], third[4:])
+    longer = tf.pad(spelled, [[0, 0], [0, 0], [0, 4]])
+    np.testing.assert_allclose(encoder.embed({"text_ids": ids, "text_letters": longer})[0, 0], first, atol=1e-6)
+
+
+def test_a_tree_is_read_from_its_words_up_and_its_inner_nodes_have_no_word():
+    encoder = TreeEncoder(10, units=6, embedding=4)
+
+    def root(ids, children):
+        return encoder({"text_ids": tf.constant([ids]), "text_children": tf.constant([children])}).summary.numpy()
+
+    two = [[1, 2], [0, 0], [0, 0]]
+    np.testing.assert_array_equal(root([1, 5, 6], two), root([7, 5, 6], two))
+    assert not np.allclose(root([1, 5, 6], two), root([1, 6, 5], two))
+    one, other = (
+        root([1, 1, 5, 6, 7], [[1, 4], [2, 3], [0, 0], [0, 0], [0, 0]]),
+        root([1, 5, 1, 6, 7], [[1, 2], [0, 0], [3, 4], [0, 0], [0, 0]]),
+    )
+    assert not np.allclose(one, other)  # the same words under another tree

@@ -9,13 +9,15 @@ import tensorflow as tf
 from PIL import Image as Pillow
 from support.strangers import Date
 
-from seqattn_tf.fields import Field, Image, Lines, Text
+from seqattn_tf.fields import Field, Image, Lines, Text, TreeText, Words
 from seqattn_tf.fields.base import load_fields, read_row, save_fields
 from seqattn_tf.fields.image import shares
 from seqattn_tf.text import SymbolRules, Texts
 from seqattn_tf.training.data.stored import Stored
 
 WORDS = SymbolRules(("the", "cat", "sat", "\n"), split="spaces", unknown=True)
+TOKENS = SymbolRules(("the", "cat", "n't", ".", "sat"), split="tokens", fold="case", unknown=True)
+LETTERS = SymbolRules(tuple("aceht.'\u00e9"), unknown=True)
 
 
 def picture(mode="RGB", kind="PNG", size=(37, 50), **how):
@@ -43,10 +45,34 @@ PICTURES = [
 ]
 TEXTS = ["the cat", "", "  ", "a dog sat", "the\tcat \n sat", b"\xff the", "\ue000"]
 STORIES = ["the cat\nsat", "", "\n\n", "the", " the \r\n\r\n cat\n", "a\vb\n\n\nsat dog", b"\xff\nthe"]
+SENTENCES = [
+    "The cat didn't.",
+    "",
+    " \n",
+    "The\ncat.\n",
+    "cat.\n",
+    "caf\u00e9s \u00ad x",
+    b"\xff the",
+    "abcdefgh",
+    "a\0b\n\0",
+]
+TREES = [
+    "(1 (2 The) (0 cat))",
+    "",
+    "the",
+    "(3 cat)",
+    "a cat sat.",
+    "(a (b (c x) (d y)) (e (f z) (g cat)))",
+    "the cat sat on it",
+]
+DOCUMENTS = ["The cat sat. The cat? sat!\nIt sat.", "Mr. Cat sat. B. Cat", "", "the\r\n\r\ncat."]
 VALUES = {
     "text": (Text(WORDS, 6), TEXTS),
     "letters": (Text(SymbolRules(tuple("abc"), fold=True), 6), ["aB\u00e1", "", "xyz", "c"]),
     "lines": (Lines(WORDS, 6), STORIES),
+    "sentences": (Lines(TOKENS, 20, sentences=True), DOCUMENTS),
+    "words": (Words(TOKENS, LETTERS, 6, word_length=5), SENTENCES),
+    "tree": (TreeText(TOKENS, 5), TREES),
     "image": (Image(14, 10), PICTURES),
     "date": (Date(), ["2024-02-29", "1999-12-31"]),
 }
@@ -122,9 +148,25 @@ def test_a_column_gives_what_is_read(case):
         np.testing.assert_allclose(tensor, expected[part], atol=1e-6)
 
 
+MALFORMED = [
+    "()",
+    "(1)",
+    "(1 ())",
+    "(1 a b)",
+    "(1 (2 a))",
+    "(1 (2 a) b)",
+    "(1 a) (2 b)",
+    "((1 a) (2 b))",
+    "(1 (2 a) (3 b)",
+]
+MALFORMED += ["(1 (2 a) (3 b) (4 c))", "(1 (2 a) (3 b)))", "(1 a (2 b))", "(1 a) b (2 c)"]
 REFUSED = [
     ("text", ["the " * 7], "at most 6 symbols"),
     ("lines", ["the\ncat\nsat\nsat"], "at most 6 symbols"),
+    ("words", ["the " * 7], "at most 6"),
+    ("words", ["the\n" * 7], "at most 6"),
+    ("tree", ["the " * 6], "at most 5"),
+    *[("tree", [wrong], "a tree of") for wrong in MALFORMED],
     ("image", [b""], "a JPEG, PNG or BMP picture"),
     ("image", [b"GIF89a" + bytes(20)], "a JPEG, PNG or BMP picture"),
     ("image", [picture("P", "BMP")], "a BMP picture of 24 bits"),

@@ -4,22 +4,25 @@ import tensorflow as tf
 
 from seqattn_tf.fields.graph.base import Reading
 from seqattn_tf.fields.graph.text import GraphText, at_most
-from seqattn_tf.text.lines import BREAK, MARK
+from seqattn_tf.text.lines import BREAK, MARK, SENTENCES
 from seqattn_tf.text.rules import SPACES
+
+
+def split_lines(raw: tf.Tensor, sentences: bool = False) -> tf.RaggedTensor:
+    """The lines of each text, blank ones left out: `[batch] -> [batch, (lines)]`."""
+    texts = tf.strings.unicode_transcode(raw, "UTF-8", "UTF-8", errors="replace")
+    for pattern, replacement in SENTENCES if sentences else ():
+        texts = tf.strings.regex_replace(texts, pattern, replacement)
+    texts = tf.strings.regex_replace(texts, BREAK, MARK)
+    return tf.strings.split(tf.strings.regex_replace(texts, f"^[{SPACES}]+|[{SPACES}]+$", ""), MARK)
 
 
 class GraphLines(GraphText):
     """The twin of `Lines`."""
 
-    def _lines(self, raw: tf.Tensor) -> tf.RaggedTensor:
-        """The lines of each text: `[batch] -> [batch, (lines)]`."""
-        texts = tf.strings.unicode_transcode(raw, "UTF-8", "UTF-8", errors="replace")
-        texts = tf.strings.regex_replace(texts, BREAK, MARK)
-        return tf.strings.split(tf.strings.regex_replace(texts, f"^[{SPACES}]+|[{SPACES}]+$", ""), MARK)
-
     def cut(self, raw: tf.Tensor) -> tf.RaggedTensor:
         """The symbols of all lines of each text, and the marks between them."""
-        return self._cut(self._lines(raw))
+        return self._cut(split_lines(raw, self.field.sentences))
 
     def _cut(self, lines: tf.RaggedTensor) -> tf.RaggedTensor:
         cut = self.tokenizer.cut(lines.flat_values)  # [all lines, (symbols)]
@@ -29,7 +32,7 @@ class GraphLines(GraphText):
 
     def read(self, raw: tf.Tensor) -> Reading:
         """Ids; symbols and lines as places."""
-        lines, limit = self._lines(raw), self.field.limit
+        lines, limit = split_lines(raw, self.field.sentences), self.field.limit
         tokens = at_most(limit, self._cut(lines), self.input_name)
         shown = at_most(limit + 1, lines, self.input_name)  # a mark between two is a symbol
         return Reading({"ids": self.tokenizer.lookup(tokens)}, {"": tokens, "lines": shown})

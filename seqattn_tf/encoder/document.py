@@ -1,0 +1,103 @@
+"""Documents: one network over the words of each line, another over the lines; the lines are looked at."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.attention import AttentionPooling, AveragePooling
+from seqattn_tf.encoder.base import Read, Tensors
+from seqattn_tf.encoder.symbols import SymbolEncoder
+from seqattn_tf.encoder.turns import Turns, fold, unfold
+from seqattn_tf.named import check_count
+from seqattn_tf.recurrent import Bidirectional, HierarchicalEncoder
+
+POOLS = ("last", "average", "attention")
+
+
+def pooling(pool: str, units: int, **alike: Any) -> AttentionPooling | AveragePooling | None:
+    """What makes one vector of a sequence: None for the last state of the network that read it."""
+    if pool not in POOLS:
+        raise ValueError(f"pool: expected one of {POOLS}. Received: {pool!r}")
+    return {"last": None, "average": AveragePooling(**alike), "attention": AttentionPooling(units, **alike)}[pool]
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class DocumentEncoder(SymbolEncoder):
+    """Reads ids `[batch, source]` with a mark between two lines, a sentence each; gives a value for each line.
+
+    With `pool="attention"`, and attention over the values, it is a hierarchical attention network (Yang et al., 2016).
+
+    Args:
+        vocabulary: number of ids.
+        mark: the id between two lines.
+        lines: how many lines to read, the last ones.
+        line_length: of each line how many words; None for all.
+        pool: how a line becomes one vector: `"last"`, `"average"`, `"attention"`.
+        **arguments: of a `SymbolEncoder`; `depth` is that of the network over words.
+
+    >>> encoder = DocumentEncoder(30, mark=9, lines=2, units=8, embedding=4)
+    >>> read = encoder({"text_ids": tf.constant([[5, 9, 6, 7]])})
+    >>> read.values.shape.as_list(), read.looks[""].shape.as_list()
+    ([1, 2, 16], [1, 1, 4])
+    """
+
+    name_in_registry = "document"
+    takes = "lines"
+    level = "lines"
+    both_ways = True
+    network: HierarchicalEncoder
+
+    def __init__(
+        self,
+        vocabulary: int,
+        mark: int,
+        lines: int = 48,
+        line_length: int | None = None,
+        pool: str = "attention",
+        **arguments: Any,
+    ) -> None:
+        super().__init__(vocabulary, **arguments)
+        self.mark, self.lines = check_count("mark", mark), check_count("lines", lines)
+        self.line_length, self.pool = line_length, pool
+        alike = {"dtype": self.dtype_policy}
+        outer = Bidirectional(self.cell, units=self.units, **alike)
+        self.network = HierarchicalEncoder(self.network, outer, pooling(pool, 2 * self.units, **alike), **alike)
+
+    def build(self, input_shape: Any = None) -> None:
+        """Build every part; the shapes follow from the arguments."""
+        self.embedding.build((None, None))
+        self.network.build((None, None, None, self.embedding.output_dim))
+        self.built = True
+
+    def _folded(self, tensors: Tensors) -> Turns:
+        return fold(self.part(tensors, "ids"), self.mark, self.lines, self.line_length)
+
+    def call(self, tensors: Tensors, training: bool = False) -> Read:
+        """An output for each line."""
+        ids, places = self._folded(tensors)
+        mask = ids != 0
+        embedded = self.drop(self.embedding(ids), training=training)
+        found = self.network.read(embedded, mask, training)
+        looks = {}
+        if self.pool == "attention":
+            flat = tf.reshape(found.weights, [tf.shape(ids)[0], 1, tf.shape(ids)[1] * tf.shape(ids)[2]])
+            looks[""] = unfold(flat, places)
+        summary = self.network.outer.final_output(found.states)
+        return Read(self.drop(found.outputs, training=training), tf.reduce_any(mask, axis=-1), summary, looks)
+
+    def at_places(self, weights: tf.Tensor, tensors: Tensors) -> tf.Tensor:
+        """Weights of the lines read, the last ones, as of all lines of the text."""
+        ids = self.part(tensors, "ids")
+        count = tf.reduce_sum(tf.cast(ids == self.mark, tf.int32), axis=1, keepdims=True) + 1  # [batch, 1]
+        line = tf.range(tf.reduce_max(tf.concat([count[:, 0], [0]], axis=0)))[None]
+        place = line + self.lines - count  # where each line is read
+        read = (place >= 0) & (line < count)
+        found = tf.gather(tf.transpose(weights, [0, 2, 1]), tf.clip_by_value(place, 0, self.lines - 1), batch_dims=1)
+        return tf.transpose(tf.where(read[..., None], found, 0.0), [0, 2, 1])
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        own = {"mark": self.mark, "lines": self.lines, "line_length": self.line_length, "pool": self.pool}
+        return {**super().arguments, **own}

@@ -1,0 +1,75 @@
+"""Words with their letters: an embedding of each word beside what a convolution finds in its spelling."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.encoder.base import Tensors
+from seqattn_tf.encoder.symbols import SymbolEncoder
+from seqattn_tf.named import check_count
+from seqattn_tf.scan import size_of
+
+WIDTH = 3  # letters that a filter sees at once
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class WordEncoder(SymbolEncoder):
+    """Reads ids of words `[batch, words]` and of their letters `[batch, words, word length]` from both ends.
+
+        spelling_i = max_k relu(W [e_k-1; e_k; e_k+1] + b)     over the letters k of word i (Ma and Hovy, 2016)
+        x_i = [word_i; spelling_i]
+
+    Args:
+        vocabulary: number of ids of words.
+        letters: number of ids of letters.
+        letter_embedding: size of a letter's embedding.
+        filters: numbers that stand for a spelling.
+        **arguments: of a `SymbolEncoder`.
+
+    >>> encoder = WordEncoder(30, letters=9, units=8, embedding=4)
+    >>> words = {"text_ids": tf.ones([2, 5], tf.int32), "text_letters": tf.ones([2, 5, 6], tf.int32)}
+    >>> encoder(words).values.shape.as_list()
+    [2, 5, 16]
+    """
+
+    name_in_registry = "words"
+    takes = "words"
+    both_ways = True
+
+    def __init__(
+        self, vocabulary: int, letters: int, letter_embedding: int = 32, filters: int = 48, **arguments: Any
+    ) -> None:
+        super().__init__(vocabulary, **arguments)
+        self.letters = check_count("letters", letters)
+        self.letter_embedding, self.filters = letter_embedding, filters
+        alike = {"dtype": self.dtype_policy}
+        self.letter = keras.layers.Embedding(letters, letter_embedding, **alike)
+        self.convolution = keras.layers.Conv1D(filters, WIDTH, padding="same", activation="relu", **alike)
+
+    def build(self, input_shape: Any = None) -> None:
+        """Build every part; the shapes follow from the arguments."""
+        self.letter.build((None, None, None))
+        self.convolution.build((None, None, self.letter_embedding))
+        super().build(input_shape)
+
+    @property
+    def embedded_size(self) -> int:
+        """Of a word and of its spelling."""
+        return super().embedded_size + self.filters
+
+    def embed(self, tensors: Tensors, training: bool = False) -> tf.Tensor:
+        """Words, each beside its spelling."""
+        letters = self.part(tensors, "letters")
+        batch, words = size_of(letters, 0), size_of(letters, 1)
+        flat = tf.reshape(letters, [batch * words, letters.shape[2]])
+        there = tf.cast(flat != 0, self.compute_dtype)[..., None]
+        found = self.convolution(self.letter(flat) * there) * there  # relu: nothing is less than none
+        spelled = tf.reshape(tf.reduce_max(found, axis=1), [batch, words, self.filters])
+        return tf.concat([super().embed(tensors, training), self.drop(spelled, training=training)], axis=-1)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        own = {"letters": self.letters, "letter_embedding": self.letter_embedding, "filters": self.filters}
+        return {**super().arguments, **own}

@@ -1,0 +1,137 @@
+"""A sentence, read as words and as the letters of each word."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqattn_tf.fields.text import Text
+from seqattn_tf.named import check_count
+from seqattn_tf.text import lines
+from seqattn_tf.text.cut import Cut, learn_from
+from seqattn_tf.text.rules import PAD, UNKNOWN, SymbolRules
+
+if TYPE_CHECKING:
+    from seqattn_tf.fields.graph.words import GraphWords
+
+LETTERS = 16  # of a word that are read
+
+
+class Words(Text):
+    """One text, as the ids of its words and of the letters of each; letters keep their case.
+
+    A text is cut into words by its rules. A text with a line break has one word a line instead, as column files have,
+    and words stay as they are: a list of words is such a text.
+
+    Args:
+        rules: how text becomes words, and their vocabulary, with an id for unknown words.
+        letters: the vocabulary of characters.
+        limit: texts with more words are refused.
+        word_length: how many letters of a word are read; of a longer one the first and the last.
+
+    >>> words = Words(SymbolRules(("the", "dog"), "tokens", "case", unknown=True), SymbolRules(tuple("Tdegho")), 9, 4)
+    >>> words.places("The dog."), words.places(["a.", "The"])
+    (('The', 'dog', '.'), ('a.', 'The'))
+    >>> {name: array.tolist() for name, array in words.arrays("The cats").items()}
+    {'ids': [4, 3], 'letters': [[3, 7, 5, 0], [0, 0, 0, 0]]}
+    """
+
+    name_in_registry = "words"
+
+    def __init__(self, rules: SymbolRules, letters: SymbolRules, limit: int = 128, word_length: int = LETTERS) -> None:
+        super().__init__(rules, limit)
+        if not rules.unknown:
+            raise ValueError("rules: expected ones with an id for unknown words. Received: ones without")
+        self.letters, self.word_length = letters, check_count("word_length", word_length)
+
+    @classmethod
+    def learn(
+        cls,
+        texts: Iterable[Any],
+        *,
+        limit: int = 128,
+        split: str = "tokens",
+        fold: bool | str = "case",
+        word_length: int = LETTERS,
+        **limits: int,
+    ) -> "Words":
+        """The field whose vocabularies come from texts; `vocabulary` and `min_count` limit that of words."""
+        bare = SymbolRules((), split, fold, unknown=True)
+        cut = cls(bare, SymbolRules((), unknown=True), limit).cut(texts)
+        rules = learn_from(cut.renamed(bare.normalise).counts, bare, **limits)
+        seen = sorted({letter for word in cut.tokens for letter in word})
+        return cls(rules, SymbolRules(tuple(seen), unknown=True), limit, word_length)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """What an encoder of words needs to know."""
+        return {**super().sizes, "letters": self.letters.size}
+
+    @classmethod
+    def raw(cls, value: Any) -> bytes:
+        """A text, or a list of words."""
+        if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+            value = "".join(f"{word}{lines.MARK}" for word in value)
+        return super().raw(value)
+
+    def tokens(self, value: Any) -> list[str]:
+        """The words as they are written."""
+        text = self.text(value).replace("\0", "\ufffd")
+        if lines.MARK in text:
+            return lines.split_lines(text)
+        return SymbolRules((), self.rules.split).tokens(text)
+
+    def cut(self, values: Iterable[Any]) -> Cut:
+        """The words of many values."""
+        return Cut(map(self.tokens, values))
+
+    def ids(self, words: Sequence[str]) -> np.ndarray:
+        """The id of each word: `[words]`."""
+        return np.array([self.rules.ids.get(self.rules.normalise(word), UNKNOWN) for word in words], np.int32)
+
+    def spelled(self, words: Sequence[str]) -> np.ndarray:
+        """The ids of the letters of each word: `[words, word_length]`."""
+        found = np.full([len(words), self.word_length], PAD, np.int32)
+        for row, word in zip(found, words, strict=True):
+            ids = [self.letters.ids.get(letter, self.letters.default) for letter in self.shortened(word)]
+            row[: len(ids)] = ids
+        return found
+
+    def shortened(self, word: str) -> str:
+        """A word without its middle, where it is too long to be read whole.
+
+        >>> Words(SymbolRules((), unknown=True), SymbolRules(()), word_length=5).shortened("abcdefgh")
+        'abfgh'
+        """
+        front = self.word_length // 2
+        return word if len(word) <= self.word_length else word[:front] + word[front - self.word_length :]
+
+    def arrays(self, value: Any) -> dict[str, np.ndarray]:
+        """The ids of words, `[words]`, and of their letters, `[words, word_length]`."""
+        words = self.tokens(value)
+        if len(words) > self.limit:
+            raise ValueError(f"expected at most {self.limit} words. Received: {len(words)}")
+        return {"ids": self.ids(words), "letters": self.spelled(words)}
+
+    def shown(self, value: Any) -> bytes:
+        """Running text, where it is cut into the same words."""
+        words = self.tokens(value)
+        together = " ".join(words)
+        return super().shown(together if self.tokens(together) == words else value)
+
+    def get_config(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        own = {"letters": self.letters.get_config(), "word_length": self.word_length}
+        return {**super().get_config(), **own}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> "Words":
+        """The field of these constructor arguments."""
+        rules, letters = (SymbolRules.from_config(config[name]) for name in ("rules", "letters"))
+        return cls(rules, letters, config["limit"], config["word_length"])
+
+    def in_graph(self, name: str) -> "GraphWords":
+        """The twin."""
+        from seqattn_tf.fields.graph.words import GraphWords
+
+        return GraphWords(self, name)
