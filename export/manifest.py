@@ -30,6 +30,7 @@ def describe(model: Model, record: dict[str, Any]) -> dict[str, Any]:
         "target": model.target.name_in_registry,
         "looks": dict(model.looks),
         "parts": dict(model.parts),
+        "answers": model.answers,
         "ranked_by": model.ranked_by,
         "examples": record.get("examples", []),
         "record": without_examples(record),

@@ -46,7 +46,7 @@ def concrete(model: Model) -> dict[str, Any]:
 
 
 def edge_signature(model: Model) -> Any:
-    """What `infer` does for one row, for LiteRT: no strings, no checks, and the weights as constants.
+    """What `potentials` does for one row, for LiteRT: no strings, no checks, and the weights as constants.
 
     LiteRT cannot read a variable inside a loop; a stateless scope puts each weight's value in its place.
     """
@@ -59,6 +59,6 @@ def edge_signature(model: Model) -> Any:
 
     def tensors(**given: tf.Tensor) -> dict[str, tf.Tensor]:
         with keras.StatelessScope(state_mapping=weights):
-            return model.infer(given)
+            return model.potentials(given)
 
     return tf.function(tensors, autograph=False).get_concrete_function(**specs)

@@ -83,6 +83,15 @@ class Model(Named, tf.Module):
         """
         raise NotImplementedError
 
+    def potentials(self, tensors: Tensors) -> Tensors:
+        """What is computed on the edge: all of `infer`, or what the target decides from on the host (`decide_row`)."""
+        return self.infer(tensors)
+
+    @property
+    def answers(self) -> int:
+        """How many answers a target that decides on the host is asked for."""
+        return 1
+
     # Serving
 
     def read(self, raw: Mapping[str, tf.Tensor]) -> tuple[Tensors, Tensors]:

@@ -117,7 +117,8 @@ class EncoderDecoder(keras.Model):
 
     def encode(self, tensors: Tensors) -> tuple[DecoderMemory, DecoderState]:
         """What generation starts from, to go on by `decoder.step`: the memory and the state before the first step."""
-        return self.decoder.begin(*self.encoder(tensors, training=False))
+        read = self.encoder(tensors, training=False)
+        return self.decoder.begin(read.values, read.mask, read.summary)
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""

@@ -132,11 +132,15 @@ class CRF(Masked):
         if mask is not None:
             mask = self._checked(mask, inputs)
             inputs = zero_masked(inputs, mask)
-        scores = floats(linear(inputs, self.kernel, self.bias) if self.use_kernel else inputs, "inputs", 3)
+        scores = self.scores(inputs)
         if mask is not None:
             scores = zero_masked(scores, mask)
         everything = tf.ones(tf.shape(scores)[:2], tf.bool) if mask is None else mask
         return {"tags": self.best_tags(scores, mask), "scores": scores, "mask": everything}
+
+    def scores(self, inputs: tf.Tensor) -> tf.Tensor:
+        """`[batch, time, features] -> [batch, time, tags]`, in single precision at least."""
+        return floats(linear(inputs, self.kernel, self.bias) if self.use_kernel else inputs, "inputs", 3)
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> dict[str, Any]:
         """The mask travels with the tags and the scores: Keras's metrics see it."""
@@ -162,20 +166,28 @@ class CRF(Masked):
         if scores.shape[2] != self.size:
             raise ValueError(f"scores: expected [batch, time, {self.size}]. Received: shape {scores.shape}")
         packing = Packing(None if mask is None else self._checked(mask, scores))
-        unary = packing.pack(scores)
-        transitions = tf.cast(self.transitions, unary.dtype)
-        start = tf.cast(self.start, unary.dtype) if self.boundaries else tf.zeros([self.size], unary.dtype)
-        end = tf.cast(self.end, unary.dtype) if self.boundaries else tf.zeros([self.size], unary.dtype)
+        return LinearChain(*self.potentials(packing.pack(scores), packing.lengths), packing.lengths), packing
+
+    def potentials(self, scores: tf.Tensor, lengths: tf.Tensor | None = None) -> tuple[tf.Tensor, tf.Tensor]:
+        """What a chain over rows without gaps is made of: scores with the boundaries' added, and the transitions.
+
+        Args:
+            scores: `[batch, time, tags]`, from the layer's result.
+            lengths: `[batch]`; every row is full when not given.
+        """
+        transitions = tf.cast(self.transitions, scores.dtype)
+        start = tf.cast(self.start, scores.dtype) if self.boundaries else tf.zeros([self.size], scores.dtype)
+        end = tf.cast(self.end, scores.dtype) if self.boundaries else tf.zeros([self.size], scores.dtype)
         if self._allowed is not None:
-            forbidden = tf.constant(-float("inf"), unary.dtype)
+            forbidden = tf.constant(-float("inf"), scores.dtype)
             transitions = tf.where(self._allowed.transitions, transitions, forbidden)
             start = tf.where(self._allowed.starts, start, forbidden)
             end = tf.where(self._allowed.ends, end, forbidden)
-        times = tf.range(tf.shape(unary)[1])
-        last = tf.shape(unary)[1:2] - 1 if packing.lengths is None else packing.lengths - 1
+        times = tf.range(tf.shape(scores)[1])
+        last = tf.shape(scores)[1:2] - 1 if lengths is None else lengths - 1
         at_start, at_end = times[None, :, None] == 0, (times == last[:, None])[..., None]
-        unary += tf.where(at_start, start, tf.zeros_like(start)) + tf.where(at_end, end, tf.zeros_like(end))
-        return LinearChain(unary, transitions, packing.lengths), packing
+        scores += tf.where(at_start, start, tf.zeros_like(start)) + tf.where(at_end, end, tf.zeros_like(end))
+        return scores, transitions
 
     def distribution(self, scores: Any, mask: Any = None) -> LinearChain:
         """The distribution over the tags of every row, what the mask keeps moved to its front.

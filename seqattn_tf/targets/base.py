@@ -45,6 +45,16 @@ class Target(Named, abc.ABC):
         """A right answer as this target would say it: what answers are held against."""
         return str(value)
 
+    def decide_row(self, given: Mapping[str, np.ndarray], answers: int, look: str) -> Mapping[str, np.ndarray]:
+        """What is found in one row of what a network gives on a device; that itself, unless it is left to the host.
+
+        Args:
+            given: the potentials, where structure ends the network, else what was found.
+            answers: how many of the best to find.
+            look: the name of the input whose places are decided about.
+        """
+        return given
+
     @abc.abstractmethod
     def tokens(self, found: Mapping[str, np.ndarray], answer: int) -> list[str]:
         """The tokens of one answer to one row of what was found."""

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 class Label(Target):
     """One of some labels; found are `labels [batch, answers]`, their places, and all others are alternatives.
 
+    A right answer may also be a list: the label of the whole, then those of its parts, empty where one has none.
+
     Args:
         labels: their names.
 
@@ -30,9 +32,9 @@ class Label(Target):
         self.numbers = {label: number for number, label in enumerate(self.labels)}
 
     @classmethod
-    def learn(cls, values: Iterable[str]) -> "Label":
+    def learn(cls, values: Iterable[str | Sequence[str]]) -> "Label":
         """The target whose labels are those of the values, in order."""
-        return cls(sorted(set(values)))
+        return cls(sorted({label for value in values for label in _listed(value)} - {""}))
 
     @property
     def size(self) -> int:
@@ -40,10 +42,15 @@ class Label(Target):
         return len(self.labels)
 
     def arrays(self, value: Any) -> dict[str, np.ndarray]:
-        """The place of the label: `[]`."""
-        if value not in self.numbers:
-            raise ValueError(f"expected a label among {list(self.labels)[:20]}. Received: {value!r:.80}")
-        return {"labels": np.array(self.numbers[value], np.int32)}
+        """The place of the label: `[]`; of a list, `[parts]` with -1 for none."""
+        if unknown := [label for label in _listed(value) if label not in self.numbers and label != ""]:
+            raise ValueError(f"expected a label among {list(self.labels)[:20]}. Received: {unknown[0]!r:.80}")
+        places = [self.numbers.get(label, -1) for label in _listed(value)]
+        return {"labels": np.array(places[0] if isinstance(value, str) else places, np.int32)}
+
+    def said(self, value: str | Sequence[str]) -> str:
+        """The label of the whole."""
+        return _listed(value)[0]
 
     def tokens(self, found: Mapping[str, np.ndarray], answer: int) -> list[str]:
         """The label, as one token."""
@@ -69,3 +76,7 @@ class Label(Target):
         from seqattn_tf.targets.graph.label import GraphLabel
 
         return GraphLabel(self)
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from seqattn_tf.answer import Answer
-from seqattn_tf.targets import Heads, Label, Number, Symbols, Tags, Target
+from seqattn_tf.targets import ChainTags, Heads, Label, Number, Symbols, Tags, Target, Tree
 from seqattn_tf.targets.base import load_target, save_target
 from seqattn_tf.targets.graph import MaskedCrossEntropy
 from seqattn_tf.text import SymbolRules
@@ -50,10 +50,20 @@ FOUND = {
         {"heads": [[[2, 0, 2]], [[0, -1, -1]], [[-1, -1, -1]]], "scores": [[-1], [-2], [-INF]]},
         ["2 0 2", "0", ""],
     ),
+    "chain": (ChainTags(("D", "N")), {"tags": [[[1, 2]], [[2, 0]]], "scores": [[-1], [-2]]}, ["D N", "N"]),
+    "tree": (
+        Tree(("det", "nmod:poss")),
+        {
+            "heads": [[[2, 0, 2]], [[0, -1, -1]], [[-1, -1, -1]]],
+            "relations": [[[1, 0, 0]], [[1, 0, 0]], [[0, 0, 0]]],
+            "scores": [[-1], [-2], [-INF]],
+        },
+        ["2:nmod:poss 0:det 2:det", "0:nmod:poss", ""],
+    ),
     "tags with gaps": (Tags(("D", "N")), {"tags": [[[1, 0, 2, 0]]], "scores": [[-1]]}, ["D _ N"]),
     "heads with gaps": (Heads(), {"heads": [[[-1, 0, -1, 2]]], "scores": [[-1]]}, ["_ 0 _ 2"]),
 }
-INTS = {"tokens", "labels", "tags", "heads"}
+INTS = {"tokens", "labels", "tags", "heads", "relations"}
 
 
 @pytest.fixture(params=FOUND)
@@ -95,6 +105,8 @@ RIGHT = {
     "number": (["3", "-4.5"], [[3.0], [-4.5]]),
     "tags": (["D N", ["N"]], [[1, 2], [2, 0]]),
     "heads": (["2 0", [0]], [[2, 0], [0, -1]]),
+    "chain": (["D N", ["N"]], [[1, 2], [2, 0]]),
+    "tree": (["2:det 0:nmod:poss", ["0:det"]], [[[2, 0], [0, 1]], [[0, 0], [-1, -1]]]),
 }
 
 
@@ -120,6 +132,10 @@ def test_right_answers_become_numbers_in_batches(kind):
         (Tags(("D",)), ["D", "D X"], "target: expected tags among .*Received: 'X'"),
         (Heads(), ["0", "3 0"], "target: expected heads from 0 to the 2 words"),
         (Heads(), ["0", "x"], "target: expected whole numbers"),
+        (Tree(("det",)), ["0:det", "0:obj"], r"target: expected relations among \['det'\]\. Received: 'obj'"),
+        (Tree(("det",)), ["0:det 3:det"], "target: expected heads from 0 to the 2 words"),
+        (Tree(("det",)), ["2:det 1:det"], r"target: expected a tree with one root\. Received: heads \[2, 1\]"),
+        (Tree(("det",)), ["0:det 0:det"], "target: expected a tree with one root"),
     ],
 )
 def test_what_cannot_be_said_is_refused(target, values, words):

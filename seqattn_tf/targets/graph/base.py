@@ -1,9 +1,8 @@
 """The contract of a target inside a TensorFlow graph: what is learned from, what is found, what is said."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import keras
 import numpy as np
 import tensorflow as tf
 
@@ -61,7 +60,7 @@ class GraphTarget(tf.Module):
         [name] = self.target.names
         return rows[name]
 
-    def loss(self, label_smoothing: float = 0.0) -> keras.losses.Loss:
+    def loss(self, label_smoothing: float = 0.0) -> Callable[[tf.Tensor, Any], tf.Tensor]:
         """What training minimises."""
         return MaskedCrossEntropy(label_smoothing, first=self.first, padding=int(self.padding))
 
@@ -70,6 +69,10 @@ class GraphTarget(tf.Module):
     def decide(self, outputs: tf.Tensor, mask: tf.Tensor | None = None) -> Tensors:
         """What is found in a network's outputs; `mask [batch, places]` says which places are read."""
         raise NotImplementedError(f"{type(self.target).__name__}: found by a search, not in outputs alone")
+
+    def potentials(self, outputs: Any) -> Tensors:
+        """What a host decides from, where structure ends a network; its twin is `Target.decide_row`."""
+        return outputs
 
     def texts(self, found: Tensors) -> tf.Tensor:
         """The text of each answer: `[batch, answers]`."""

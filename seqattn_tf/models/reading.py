@@ -1,0 +1,83 @@
+"""What systems share that read one input and answer at once: a network, and a target that decides on its outputs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.encoder import Encoder
+from seqattn_tf.fields import Field
+from seqattn_tf.models.base import Model, Tensors
+from seqattn_tf.targets import Target
+
+
+class ReadingNetwork(keras.Model):
+    """An encoder, and what a subclass makes of what it read.
+
+    A subclass gives `call` and, besides what it builds of its own, calls `build` of this one.
+
+    Args:
+        encoder: what reads.
+    """
+
+    def __init__(self, encoder: Encoder, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.encoder = encoder
+
+    def build(self, input_shape: Any = None) -> None:
+        """Build the encoder; the shapes follow from its arguments."""
+        if not self.encoder.built:
+            self.encoder.build()
+        self.built = True
+
+    def build_from_config(self, config: dict[str, Any]) -> None:
+        """Build: no shape that was seen is needed."""
+        if not self.built:
+            self.build()
+
+    def compute_loss(self, x: Any = None, y: Any = None, y_pred: Any = None, *others: Any, **more: Any) -> tf.Tensor:
+        """What `compile` was given, of all outputs together: Keras would want a loss for each."""
+        return self.loss(y, y_pred)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Constructor arguments of the subclass."""
+        raise NotImplementedError
+
+    def get_config(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        encoder = keras.saving.serialize_keras_object(self.encoder)
+        return {**super().get_config(), "encoder": encoder, **self.arguments}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> "ReadingNetwork":
+        """Rebuild, the encoder included."""
+        return cls(**{**config, "encoder": keras.saving.deserialize_keras_object(config["encoder"])})
+
+
+def row_lengths(mask: tf.Tensor) -> tf.Tensor:
+    """How many places of each row are kept: `[batch, places] -> int32 [batch]`."""
+    return tf.reduce_sum(tf.cast(mask, tf.int32), axis=1)
+
+
+class StructuredReader(Model):
+    """Structure over the places of one input, by a network that gives potentials and a target that decides on them."""
+
+    def __init__(self, network: ReadingNetwork, inputs: Mapping[str, Field], target: Target) -> None:
+        if list(inputs) != [network.encoder.reads]:
+            raise ValueError(
+                f"inputs: expected {network.encoder.reads!r}, what the encoder reads. Received: {list(inputs)}"
+            )
+        super().__init__(network, inputs, target)
+
+    def _outputs(self, tensors: Tensors) -> Tensors:
+        return self.network(tensors, training=False)
+
+    def infer(self, tensors: Tensors) -> Tensors:
+        """What the target decides; a row with nothing to read gets nothing."""
+        return self.says.decide(self._outputs(tensors), self.answers, self.network.encoder.reads)
+
+    def potentials(self, tensors: Tensors) -> Tensors:
+        """What it decides from."""
+        return self.says.potentials(self._outputs(tensors))

@@ -1,0 +1,98 @@
+"""Dependency trees, in the graph."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from seqattn_tf.answer import ATTENTION
+from seqattn_tf.column import Column, Padded, Together
+from seqattn_tf.masking import length_mask
+from seqattn_tf.structured import ProjectiveTree, SpanningTree
+from seqattn_tf.targets.graph.base import Tensors
+from seqattn_tf.targets.graph.heads import GraphHeads
+from seqattn_tf.targets.graph.tags import joined
+from seqattn_tf.targets.heads import NONE
+from seqattn_tf.targets.tree import Tree
+
+
+class GraphTree(GraphHeads):
+    """The twin of `Tree`.
+
+    Outputs of a network are `arcs [batch, words, root and words]`, `relations [batch, words, root and words,
+    relations]`, log-probabilities of the relations of each arc, and `lengths [batch]`.
+    """
+
+    target: Tree
+
+    def column(self, values: Sequence[Any]) -> Column:
+        """Heads and relations of many examples."""
+        try:
+            arrays = [self.target.arrays(value) for value in values]
+        except ValueError as error:
+            raise ValueError(f"target: {error}") from None
+        starts = np.concatenate([[0], np.cumsum([len(array["heads"]) for array in arrays])])
+        whole = {name: np.concatenate([array[name] for array in arrays]) for name in self.target.names}
+        return Together([Padded(name, numbers, starts, padding=NONE) for name, numbers in whole.items()])
+
+    def right(self, rows: Tensors) -> tf.Tensor:
+        """Heads and relations side by side: `[batch, words, 2]`."""
+        return tf.stack([rows[name] for name in self.target.names], axis=-1)
+
+    def _trees(self, arcs: tf.Tensor, lengths: tf.Tensor) -> ProjectiveTree | SpanningTree:
+        return (ProjectiveTree if self.target.projective else SpanningTree)(arcs, lengths)
+
+    def loss(self, label_smoothing: float = 0.0) -> Callable[[tf.Tensor, Any], tf.Tensor]:
+        """The negative log-likelihood of the right trees and relations for each word."""
+        if label_smoothing:
+            raise ValueError(f"label_smoothing: expected 0 for trees. Received: {label_smoothing}")
+        return self._loss
+
+    def _loss(self, right: tf.Tensor, outputs: Tensors) -> tf.Tensor:
+        heads, relations = tf.unstack(tf.maximum(tf.cast(right, tf.int32), 0), axis=-1)
+        lengths = outputs["lengths"]
+        of_trees = tf.reduce_sum(self._trees(outputs["arcs"], lengths).log_prob(heads))
+        of_heads = tf.gather(outputs["relations"], heads, batch_dims=2)  # [batch, words, relations]
+        chosen = tf.gather(of_heads, relations, batch_dims=2)
+        there = length_mask(lengths, tf.shape(heads)[1])
+        total = of_trees + tf.reduce_sum(tf.where(there, chosen, 0.0))
+        return tf.math.divide_no_nan(-total, tf.cast(tf.reduce_sum(lengths), total.dtype))
+
+    def potentials(self, outputs: Tensors) -> Tensors:
+        """What a host decides from: of the relations of each arc the best alone."""
+        relations = outputs["relations"]
+        return {
+            "arcs": outputs["arcs"],
+            "gains": tf.reduce_max(relations, axis=-1),
+            "relations": tf.argmax(relations, axis=-1, output_type=tf.int32),
+            "lengths": outputs["lengths"],
+        }
+
+    def decide(self, outputs: Tensors, answers: int = 1, look: str = "text") -> Tensors:
+        """The most probable tree, relations included, and the probability of every arc."""
+        given, words = self.potentials(outputs), tf.shape(outputs["arcs"])[1]
+        none = tf.cast(words == 0, tf.int32)
+        lengths = given["lengths"]
+        arcs, gains, relations = (
+            tf.pad(given[name], [[0, 0], [0, none], [0, none]]) for name in ("arcs", "gains", "relations")
+        )  # one word, at least
+        best, trees = self._trees(arcs + gains, lengths), self._trees(arcs, lengths)
+        heads = best.argmax
+        there = length_mask(lengths, tf.shape(heads)[1])
+        scores = best.score(heads) - trees.log_partition
+        return {
+            "heads": tf.where(there, heads, NONE)[:, None, :words],
+            "relations": tf.where(there, tf.gather(relations, heads, batch_dims=2), 0)[:, None, :words],
+            "scores": tf.where(lengths > 0, scores, -float("inf"))[:, None],
+            look + ATTENTION: trees.marginals[:, :words, 1 : words + 1],
+        }
+
+    def _names(self, found: Tensors) -> tf.Tensor:
+        relations = tf.gather(tf.constant(self.target.relations), found["relations"])
+        names = tf.strings.join([tf.strings.as_string(found["heads"]), relations], ":")
+        return tf.where(found["heads"] == NONE, "", names)
+
+    def texts(self, found: Tensors) -> tf.Tensor:
+        """The arcs, spaces between them."""
+        return joined(self._names(found))

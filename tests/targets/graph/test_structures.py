@@ -1,0 +1,163 @@
+"""Targets whose structure is decided as a whole: in the graph, on a host without it, and by looking at all there are."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from seqattn_tf.targets import ChainTags, Tree
+from seqattn_tf.targets.tree import check_tree, is_projective
+
+LENGTHS = [4, 0, 1, 3]
+TAGS = ChainTags(("D", "N", "V"))
+TREES = {projective: Tree(("a", "b"), projective) for projective in (True, False)}
+
+
+def chain(rng, forbid=False):
+    pairwise = rng.normal(size=[4, 3, 3]).astype("f4")
+    if forbid:
+        pairwise[:, 0, 1] = -np.inf
+    return {"unary": rng.normal(size=[4, 4, 3]).astype("f4"), "pairwise": pairwise, "lengths": np.array(LENGTHS, "i4")}
+
+
+def arcs(rng):
+    relations = rng.normal(size=[4, 4, 5, 2]).astype("f4")
+    relations -= np.log(np.exp(relations).sum(axis=-1, keepdims=True))
+    return {
+        "arcs": rng.normal(size=[4, 4, 5]).astype("f4"),
+        "relations": relations.astype("f4"),
+        "lengths": np.array(LENGTHS, "i4"),
+    }
+
+
+def tensors(outputs):
+    return {name: tf.constant(value) for name, value in outputs.items()}
+
+
+def all_sequences(outputs, row):
+    length = LENGTHS[row]
+    for tags in itertools.product(range(3), repeat=length):
+        score = sum(outputs["unary"][row, i, tag] for i, tag in enumerate(tags))
+        yield tags, score + sum(outputs["pairwise"][row, i, j] for i, j in itertools.pairwise(tags))
+
+
+def all_trees(outputs, row, projective):
+    """Every tree with every choice of relations, and its score."""
+    words = range(LENGTHS[row])
+    for heads in itertools.product(range(LENGTHS[row] + 1), repeat=LENGTHS[row]):
+        try:
+            check_tree(np.array(heads, "i4"))
+        except ValueError:
+            continue
+        if projective and not is_projective(np.array(heads)):
+            continue
+        bare = sum(outputs["arcs"][row, d, heads[d]] for d in words)
+        for relations in itertools.product(range(2), repeat=LENGTHS[row]):
+            more = sum(outputs["relations"][row, d, heads[d], relations[d]] for d in words)
+            yield (heads, relations), bare + more
+
+
+def log_total(scored):
+    scores = np.array([score for _, score in scored], float)
+    return np.log(np.exp(scores).sum())
+
+
+@pytest.mark.parametrize("answers", [1, 3, 5])
+def test_the_best_sequences_of_tags_are_the_best_of_all(answers):
+    outputs = chain(np.random.default_rng(answers), forbid=answers == 3)
+    found = {name: value.numpy() for name, value in TAGS.in_graph().decide(tensors(outputs), answers, "it").items()}
+    for row, length in enumerate(LENGTHS):
+        ranked = sorted(all_sequences(outputs, row), key=lambda scored: -scored[1])
+        possible = [scored for scored in ranked if scored[1] > -np.inf]
+        total = log_total(possible)
+        for place in range(answers):
+            if not length or place >= len(possible):
+                assert found["scores"][row, place] == -np.inf
+                continue
+            tags, score = possible[place]
+            assert found["tags"][row, place, :length].tolist() == [tag + 1 for tag in tags]
+            assert not found["tags"][row, place, length:].any()
+            np.testing.assert_allclose(found["scores"][row, place], score - total, atol=1e-4)
+        expected = np.zeros([3, 4])
+        for tags, score in possible:
+            expected[list(tags), range(length)] += np.exp(score - total)
+        np.testing.assert_allclose(found["it_attention"][row], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("projective", [True, False])
+def test_the_best_tree_is_the_best_of_all_relations_included(projective):
+    outputs = arcs(np.random.default_rng(7))
+    outputs["arcs"] *= 2
+    found = TREES[projective].in_graph().decide(tensors(outputs), 1, "it")
+    for row, length in enumerate(LENGTHS):
+        if not length:
+            assert found["scores"][row, 0] == -np.inf
+            continue
+        scored = list(all_trees(outputs, row, projective))
+        (heads, relations), best = max(scored, key=lambda one: one[1])
+        assert found["heads"][row, 0, :length].numpy().tolist() == list(heads)
+        assert found["relations"][row, 0, :length].numpy().tolist() == list(relations)
+        np.testing.assert_allclose(found["scores"][row, 0], best - log_total(scored), atol=1e-4)
+        expected = np.zeros([4, 5])
+        for (heads, _), score in scored:
+            expected[range(length), list(heads)] += np.exp(score - log_total(scored))
+        np.testing.assert_allclose(found["it_attention"][row], expected[:, 1:], atol=1e-4)
+
+
+@pytest.mark.parametrize("target", [TAGS, *TREES.values()], ids=["chain", "projective", "spanning"])
+def test_a_host_decides_what_the_graph_decides(target):
+    rng = np.random.default_rng(3)
+    outputs, graph = chain(rng, forbid=True) if target is TAGS else arcs(rng), target.in_graph()
+    found = graph.decide(tensors(outputs), 3, "it")
+    potentials = graph.potentials(tensors(outputs))
+    for row, length in enumerate(LENGTHS):
+        given = {name: value[row].numpy() for name, value in potentials.items()}
+        alone = target.decide_row(given, 3, "it")
+        expected = {name: value[row].numpy() for name, value in found.items()}
+        said, right = target.say_row(alone), target.say_row(expected)
+        assert said["text"] == right["text"]
+        assert [text for text, _ in said["alternatives"]] == [text for text, _ in right["alternatives"]]
+        np.testing.assert_allclose(said["score"], right["score"], atol=1e-4)
+        looked = expected["it_attention"]
+        looked = looked[:, :length] if target is TAGS else looked[:length, :length]
+        np.testing.assert_allclose(alone["it_attention"], looked, atol=1e-5)
+
+
+def test_the_loss_of_tags_is_their_probability_by_place():
+    outputs = chain(np.random.default_rng(0))
+    right = np.array([[1, 2, 3, 1], [0, 0, 0, 0], [2, 0, 0, 0], [3, 3, 1, 0]], "i4")
+    expected = 0.0
+    for row, length in enumerate(LENGTHS):
+        scored = dict(all_sequences(outputs, row))
+        expected -= scored[tuple(right[row, :length] - 1)] - log_total(scored.items()) if length else 0
+    loss = TAGS.in_graph().loss()
+    np.testing.assert_allclose(loss(right, tensors(outputs)), expected / 8, rtol=1e-5)
+    assert float(loss(right[1:2], tensors({name: value[1:2] for name, value in outputs.items()}))) == 0  # nothing
+    with pytest.raises(ValueError, match="label_smoothing: expected 0 for tags of a chain"):
+        TAGS.in_graph().loss(0.1)
+
+
+@pytest.mark.parametrize("projective", [True, False])
+def test_the_loss_of_trees_is_their_probability_by_word(projective):
+    outputs = arcs(np.random.default_rng(1))
+    trees = [((2, 0, 2, 3), (0, 1, 1, 0)), ((), ()), ((0,), (1,)), ((2, 3, 0), (0, 0, 1))]
+    right = np.full([4, 4, 2], -1, "i4")
+    expected = 0.0
+    for row, (heads, relations) in enumerate(trees):
+        right[row, : len(heads)] = np.array([heads, relations], "i4").T
+        scored = dict(all_trees(outputs, row, projective))
+        expected -= scored[heads, relations] - log_total(scored.items()) if heads else 0
+    loss = TREES[projective].in_graph().loss()
+    np.testing.assert_allclose(loss(right, tensors(outputs)), expected / 8, rtol=1e-4)
+    with pytest.raises(ValueError, match="label_smoothing: expected 0 for trees"):
+        TREES[projective].in_graph().loss(0.1)
+
+
+def test_nothing_at_all_is_decided_about_nothing():
+    empty = {"unary": tf.zeros([2, 0, 3]), "pairwise": tf.zeros([2, 3, 3]), "lengths": tf.zeros([2], tf.int32)}
+    found = TAGS.in_graph().decide(empty)
+    assert (found["tags"].shape, found["text_attention"].shape) == ((2, 1, 0), (2, 3, 0))
+    empty = {"arcs": tf.zeros([2, 0, 1]), "relations": tf.zeros([2, 0, 1, 2]), "lengths": tf.zeros([2], tf.int32)}
+    found = TREES[True].in_graph().decide(empty)
+    assert (found["heads"].shape, found["text_attention"].shape) == ((2, 1, 0), (2, 0, 0))
