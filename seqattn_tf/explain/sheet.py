@@ -81,12 +81,33 @@ def make_legible(symbol: str, longest: int = LONGEST_LABEL) -> str:
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
 
-def widest(labels: Sequence[str], size: float) -> float:
-    """Inches that the widest label takes, as matplotlib measures it."""
+def widths(labels: Sequence[str], size: float) -> list[float]:
+    """Inches that each label takes, as matplotlib measures it."""
     scratch = Figure(dpi=DPI)
     renderer = FigureCanvasAgg(scratch).get_renderer()
-    texts = [Text(text=label, figure=scratch, **text_style(size)) for label in set(labels)]
-    return max(text.get_window_extent(renderer, dpi=DPI).width for text in texts) / DPI
+    texts = {label: Text(text=label, figure=scratch, **text_style(size)) for label in labels}
+    measured = {label: text.get_window_extent(renderer, dpi=DPI).width / DPI for label, text in texts.items()}
+    return [measured[label] for label in labels]
+
+
+def widest(labels: Sequence[str], size: float) -> float:
+    """Inches that the widest label takes."""
+    return max(widths(labels, size))
+
+
+def flow(sizes: Sequence[float], room: float, gap: float) -> list[tuple[float, int]]:
+    """Where things of these widths stand in lines of so many inches: `(x, line)` of each.
+
+    >>> flow([2.0, 1.0, 3.0], room=4.0, gap=0.5)
+    [(0.0, 0), (2.5, 0), (0.0, 1)]
+    """
+    places, x, line = [], 0.0, 0
+    for size in sizes:
+        if x > 0 and x + size > room:
+            x, line = 0.0, line + 1
+        places.append((x, line))
+        x += size + gap
+    return places
 
 
 def title_lines(title: str | None, width: float) -> list[str]:
@@ -113,6 +134,15 @@ def page(width: float, height: float, lines: Sequence[str] = ()) -> Figure:
         x, y = MARGIN / width, 1 - (MARGIN + TITLE_LINE * index) / height
         figure.text(x, y, line, va="top", ha="left", **text_style(TITLE_SIZE))
     return figure
+
+
+def inches(figure: Figure) -> Axes:
+    """Axes over a whole page, in inches from its lower left corner."""
+    axes = figure.add_axes((0, 0, 1, 1))
+    width, height = figure.get_size_inches()
+    axes.set(xlim=(0, width), ylim=(0, height))
+    axes.set_axis_off()
+    return axes
 
 
 def empty_answer(title: str | None) -> Figure:

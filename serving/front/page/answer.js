@@ -1,7 +1,7 @@
 // One answer: what was said, how sure the model is, its other ideas, and the views that fit.
 
 import { element } from "./dom.js";
-import { draw } from "./views/index.js";
+import { draw, tells } from "./views/index.js";
 import { probability } from "./words.js";
 
 const SAID = ["text", "score", "alternatives", "alternative_scores"];
@@ -11,16 +11,18 @@ export function answer(outputs, asked, milliseconds, rankedBy) {
   const text = outputs.text?.[0];
   const score = outputs.score?.[0];
   const facts = [`${milliseconds < 10 ? milliseconds.toFixed(1) : Math.round(milliseconds)} ms there and back`];
+  const told = tells(outputs, 0); // a view shows it better
   const spoken = [];
   if (typeof text === "string") {
     const none = !text && !(score > -Infinity);
     if (!none && typeof score === "number") facts.unshift(score > 0 ? `score ${score}` : `probability ${probability(score)}`);
     const words = text || (none ? `The model gave no answer: ${reason(asked)}.` : "The answer is an empty text.");
-    spoken.push(element("p", { class: text ? "said" : "said quiet", dir: "auto" }, words));
+    spoken.push(element("p", { class: !text ? "said quiet" : told ? "said small" : "said", dir: "auto" }, words));
   }
   spoken.push(element("p", { class: "facts quiet" }, facts.join(" \u00b7 ")));
   const said = typeof text === "string" ? SAID.filter((name) => name in outputs) : [];
-  return { spoken, details: [...best(outputs, rankedBy), ...draw(outputs, 0, asked, said)] };
+  const [others, views] = [best(outputs, rankedBy, told), draw(outputs, 0, asked, said)];
+  return { spoken, details: told ? [...views, ...others] : [...others, ...views] };
 }
 
 /** Why a score is minus infinity: nothing was read, or nothing could be said within the limits. */
@@ -30,8 +32,8 @@ function reason(asked) {
   return texts.length ? "it can read nothing of this, or say nothing of it within its limits" : "it finds nothing to say of this";
 }
 
-/** The best answers with bars, where there is more than one, and what ranks them. */
-function best(outputs, rankedBy) {
+/** The best answers with bars, where there is more than one, and what ranks them; folded where a view tells the first. */
+function best(outputs, rankedBy, told) {
   const scores = outputs.alternative_scores?.[0] ?? [];
   const others = (outputs.alternatives?.[0] ?? []).map((other, index) => [other, scores[index]]);
   const real = others.filter(([, score]) => score > -Infinity); // a place that no answer fills has a score of -Infinity
@@ -42,11 +44,17 @@ function best(outputs, rankedBy) {
   const rows = all.map(([text, score]) => {
     const bar = element("span", { class: "bar", "aria-hidden": true });
     bar.style.setProperty("--share", Math.exp(score - top));
-    return element("tr", {}, ...[text, probability(score), bar].map((part) => element("td", { dir: "auto" }, part)));
+    const words = told ? compared(text, outputs.text[0]) : [text];
+    return element("tr", {}, ...[words, [probability(score)], [bar]].map((parts) => element("td", { dir: "auto" }, ...parts)));
   });
   const order = rankedBy ? element("span", { class: "order quiet" }, ` ranked by ${rankedBy}`) : "";
-  return [
-    element("table", { class: "best" }, element("caption", {}, `The ${all.length} best answers`, order),
-      element("thead", {}, element("tr", {}, ...head, element("td"))), element("tbody", {}, ...rows)),
-  ];
+  const table = element("table", { class: told ? "best told" : "best" }, element("caption", {}, `The ${all.length} best answers`, order),
+    element("thead", {}, element("tr", {}, ...head, element("td"))), element("tbody", {}, ...rows));
+  return told ? [element("details", {}, element("summary", {}, "Other answers"), table)] : [table];
+}
+
+/** A text in which the words stand out that another text does not have at their place. */
+function compared(text, other) {
+  const [words, others] = [text.split(" "), other.split(" ")];
+  return words.flatMap((word, place) => [place ? " " : "", word === others[place] ? word : element("mark", {}, word)]);
 }

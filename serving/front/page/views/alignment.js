@@ -6,6 +6,7 @@ import { highlight } from "./highlight.js";
 import { legend } from "./legend.js";
 import { inOrder, named, outputsOf, read, title } from "./looks.js";
 import { map } from "./map.js";
+import { Pointed } from "./pointed.js";
 
 export const alignment = {
   shows: (outputs) => named(outputs, false).flatMap(outputsOf),
@@ -29,18 +30,6 @@ function figure(look) {
     element("div", { class: "below" }, legend(look.top), reading),
     spoken(look),
   );
-}
-
-/** Which row and column are pointed at, by mouse or by keyboard; -1: none. Tells whoever listens for "change". */
-class Pointed extends EventTarget {
-  row = -1;
-  column = -1;
-
-  at(row, column) {
-    if (row === this.row && column === this.column) return;
-    Object.assign(this, { row, column });
-    this.dispatchEvent(new Event("change"));
-  }
 }
 
 /** A look with full rows of weights; `top` is the end of the scale, 0 where there is nothing to see. */

@@ -26,6 +26,7 @@ export function read(outputs, name, row, asked) {
     name,
     weights,
     out,
+    tokens,
     into: trimmed(places ?? []),
     said: tokens.join("\n") === out.join("\n"), // what looked is the answer itself
     of: looks.length > 1 || Object.keys(asked).length > 1 ? name : "",

@@ -10,7 +10,7 @@ const WIDEST = 64;
 const SMALLEST = 24; // below this the box scrolls
 const FAINT = 0.05; // weights below it are not printed
 
-export function map(look, pointed) {
+export function map(look, pointed, name = "Alignment map") {
   const into = look.into.map((symbol, column) => label(symbol, { "data-column": column }));
   const out = look.out.map((symbol, row) => label(symbol, { "data-row": row }));
   const tiles = look.weights.map((weights, row) => weights.map((weight, column) => tile(weight, look.top, row, column)));
@@ -25,7 +25,7 @@ export function map(look, pointed) {
       class: "map",
       tabindex: 0,
       role: "application",
-      "aria-label": `Alignment map${look.of && ` of ${look.of}`}, ${look.out.length} by ${look.into.length}. Arrow keys move over it.`,
+      "aria-label": `${name}${look.of && ` of ${look.of}`}, ${look.out.length} by ${look.into.length}. Arrow keys move over it.`,
     },
     element("div", { class: "corner" }), top, side, cells,
   );

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from page_checks import CHECKS, contrast, luminance, tone
 from page_toys import asked
 
 
@@ -30,7 +31,7 @@ def test_a_symbol_under_the_mouse_lights_up_what_it_looked_at(url, open_page, ex
     lit = page.locator(".line.into .shade")
     expect(lit).to_have_text("e")
     expect(page.get_by_role("figure").get_by_role("status")).to_have_text(re.compile(r"^EH looked at e \(0\.977\), l "))
-    assert _tone(lit, "backgroundColor") == _tone(page.locator('rect[data-row="1"][data-column="1"]'), "fill")
+    assert tone(lit, "backgroundColor") == tone(page.locator('rect[data-row="1"][data-column="1"]'), "fill")
     page.locator(".line.into .symbol").nth(4).hover()
     expect(page.locator(".line.out .shade.deep")).to_have_text("OW")
     expect(lit).to_have_count(0)
@@ -180,35 +181,6 @@ def test_no_answer_is_said_so(url, open_page, expect):
     expect(page.locator(".facts")).not_to_contain_text("probability")
 
 
-CHECKS = """() => {
-  const wrong = [];
-  const seen = (node) => node.checkVisibility();
-  const all = (selector) => [...document.querySelectorAll(selector)].filter(seen);
-  if (document.documentElement.lang !== "en") wrong.push("no language");
-  if (!document.title) wrong.push("no title");
-  if (all("h1").length !== 1) wrong.push("not one h1");
-  if (all("main").length !== 1 || all("header").length !== 1) wrong.push("landmarks");
-  for (const field of all("input, select, textarea")) if (!field.labels.length) wrong.push(`no label: ${field.id}`);
-  for (const button of all("button")) if (!button.textContent.trim()) wrong.push("a button without a name");
-  for (const region of all("section, form, [role=group], [role=application], [role=region]"))
-    if (!region.getAttribute("aria-label")) wrong.push(`no name: ${region.tagName}`);
-  for (const table of document.querySelectorAll("table")) {
-    if (!table.caption) wrong.push("a table without a caption");
-    if (!table.querySelector("th")) wrong.push("a table without headers");
-    for (const head of table.querySelectorAll("th")) if (!head.scope) wrong.push("a header without a scope");
-  }
-  for (const node of document.querySelectorAll("[aria-describedby]"))
-    for (const id of node.getAttribute("aria-describedby").split(" "))
-      if (!document.getElementById(id)) wrong.push("described by nothing");
-  if (document.querySelector("[aria-hidden] [tabindex], [aria-hidden][tabindex]")) wrong.push("hidden focus");
-  if (document.querySelectorAll("[tabindex]:not([tabindex='0'])").length) wrong.push("an order of its own");
-  const ids = [...document.querySelectorAll("[id]")].map(({ id }) => id);
-  if (new Set(ids).size !== ids.length) wrong.push("an id twice");
-  for (const live of ["#answer[aria-live=polite]", "[role=alert]"]) if (!document.querySelector(live)) wrong.push(live);
-  return wrong;
-}"""
-
-
 LONG_WORD = "#model=pronounce&text=floccinaucinihilipilification"
 
 
@@ -227,11 +199,11 @@ def test_everything_has_a_name_and_fits_a_narrow_screen(url, open_page, link):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_stands_out_in_light_and_dark(url, open_page, scheme):
     page = open_page(url, "#model=odd&text=x", color_scheme=scheme)
-    paper = _tone(page.locator("body"), "backgroundColor")
-    assert (_luminance(paper) > 0.5) == (scheme == "light")
-    card = _tone(page.locator("#form"), "backgroundColor")
-    assert _contrast(_tone(page.locator("h1"), "color"), paper) >= 7
-    assert _contrast(_tone(page.locator("header .quiet"), "color"), paper) >= 4.5
+    paper = tone(page.locator("body"), "backgroundColor")
+    assert (luminance(paper) > 0.5) == (scheme == "light")
+    card = tone(page.locator("#form"), "backgroundColor")
+    assert contrast(tone(page.locator("h1"), "color"), paper) >= 7
+    assert contrast(tone(page.locator("header .quiet"), "color"), paper) >= 4.5
     for selector in (
         "label >> nth=0",
         "#keys",
@@ -242,15 +214,15 @@ def test_text_stands_out_in_light_and_dark(url, open_page, scheme):
         ".legend",
         ".reading",
     ):
-        assert _contrast(_tone(page.locator(selector), "color"), card) >= 4.5, selector
+        assert contrast(tone(page.locator(selector), "color"), card) >= 4.5, selector
     for selector in (".top text >> nth=0", ".side text >> nth=0"):
-        assert _contrast(_tone(page.locator(selector), "fill"), card) >= 4.5, selector
-    assert _contrast(*(_tone(page.locator("#ask"), name) for name in ("color", "backgroundColor"))) >= 4.5
-    assert _contrast(_tone(page.locator("textarea"), "borderTopColor"), card) >= 3
+        assert contrast(tone(page.locator(selector), "fill"), card) >= 4.5, selector
+    assert contrast(*(tone(page.locator("#ask"), name) for name in ("color", "backgroundColor"))) >= 4.5
+    assert contrast(tone(page.locator("textarea"), "borderTopColor"), card) >= 3
     number = page.locator(".cells text")
     for index, (row, column) in enumerate([(0, c) for c in range(1, 5)] + [(1, c) for c in range(6)]):
         tile = page.locator(f'rect[data-row="{row}"][data-column="{column}"]')
-        assert _contrast(_tone(number.nth(index), "fill"), _tone(tile, "fill")) >= 4.5, (row, column)
+        assert contrast(tone(number.nth(index), "fill"), tone(tile, "fill")) >= 4.5, (row, column)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -258,34 +230,8 @@ def test_equal_steps_of_weight_are_equal_steps_of_lightness(url, open_page, sche
     page = open_page(url, "#model=odd&text=x", color_scheme=scheme)
     tiles = [(0, column) for column in range(5)] + [(1, column) for column in range(6)]  # weights 0, 0.1 ... 1
     tones = [page.locator(f'rect[data-row="{row}"][data-column="{column}"]') for row, column in tiles]
-    fills = [tone.evaluate("tile => getComputedStyle(tile).fill") for tone in tones]
+    fills = [each.evaluate("tile => getComputedStyle(tile).fill") for each in tones]
     lightness = [float(re.match(r"oklab\(([\d.]+) ", fill)[1]) for fill in fills]
     steps = np.diff(lightness)
     assert abs(steps).min() > 0.03
     np.testing.assert_allclose(steps, steps.mean(), atol=0.003)
-
-
-def _tone(locator, name):
-    """A computed colour as red, green and blue from 0 to 1, whatever its notation."""
-    pixel = locator.evaluate(
-        """(node, name) => {
-          const pen = new OffscreenCanvas(1, 1).getContext("2d");
-          pen.fillStyle = getComputedStyle(node)[name];
-          pen.fillRect(0, 0, 1, 1);
-          return [...pen.getImageData(0, 0, 1, 1).data];
-        }""",
-        name,
-    )
-    assert pixel[3] == 255
-    return [value / 255 for value in pixel[:3]]
-
-
-def _luminance(tone):
-    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in tone]
-    return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
-
-
-def _contrast(*tones):
-    """As WCAG measures it, from 1 to 21."""
-    dark, light = sorted(map(_luminance, tones))
-    return (light + 0.05) / (dark + 0.05)

@@ -1,0 +1,153 @@
+"""A text whose words are toned by how much they were looked at, and its lines weighed where they were.
+
+0.06 |       a slow start , and not much of a plot .
+0.71 |#####  but the acting is superb !                  the darker a word, the larger its weight
+0.23 |##     i would see it again .
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from seqattn_tf.explain.sheet import (
+    BLUES,
+    COLOURS,
+    INK,
+    MARGIN,
+    PAPER,
+    QUIET,
+    TITLE_LINE,
+    empty_answer,
+    flow,
+    inches,
+    make_legible,
+    page,
+    text_style,
+    title_lines,
+    widths,
+)
+
+# Sizes in inches, fonts in points.
+SIZE, SMALL = 11, 8.5
+ROOM, NARROWEST = 7.6, 3.0  # of a row
+ROW, BETWEEN, SKIP, NOTE = 0.27, 0.08, 0.2, 0.22  # a row, between lines, where some are left out, below all
+BELOW_TITLE = 0.04
+PAD, GAP = 0.045, 0.02  # beside a word, between words
+NUMBER, BAR, BESIDE = 0.32, 0.42, 0.14  # the weight of a line as a number and as a bar; from there to its words
+FAINT = 0.12  # of the largest weight: below it grounds fade into the paper
+MOST = 40  # rows
+
+
+def draw_highlight(
+    words: Sequence[str],
+    weights: Sequence[float] | np.ndarray,
+    *,
+    line_weights: Sequence[float] | np.ndarray | None = None,
+    title: str | None = None,
+) -> Figure:
+    """Draws a text as it runs, every word on a ground as dark as its weight compared with the largest.
+
+    With weights of its lines, each line has a bar for its own, and a word counts as much as its line: products of the
+    two are compared. Of a long text only the lines with the largest weights are shown, in order.
+
+    Args:
+        words: of the text; a line break begins a new line.
+        weights: one for each word, line breaks included; finite, not negative.
+        line_weights: one for each line.
+        title: one sentence above.
+
+    >>> figure = draw_highlight(["so", "good", "\\n", "bye"], [0.1, 0.9, 0, 1], line_weights=[0.8, 0.2])
+    """
+    tones = _checked("weights", weights, len(words))
+    lines = _lines(words)
+    bars = None if line_weights is None else _checked("line_weights", line_weights, len(lines))
+    if not lines:
+        return empty_answer(title)
+    if bars is not None:
+        for line, weight in zip(lines, bars, strict=True):
+            tones[line] *= weight
+    labels = [make_legible(word) for word in words]
+    wide = [width + 2 * PAD for width in widths(labels, SIZE)]
+    left, between = (0.0, 0.0) if bars is None else (NUMBER + BAR + BESIDE, BETWEEN)
+    wrapped = [_wrap(line, wide, ROOM - left) for line in lines]
+    if len(lines) == 1 and bars is None:  # rows take the place of lines
+        wrapped = [[row] for row in wrapped[0]]
+    sums = [sum(tones[place] for row in rows for place, _ in row) for rows in wrapped]
+    shown = _chosen([len(rows) for rows in wrapped], sums if bars is None else bars)
+    skipped = [number for before, number in zip([-1, *shown], shown, strict=False) if number > before + 1]
+    note = f"{len(shown)} of {len(wrapped)} lines: those of the largest weight" if len(shown) < len(wrapped) else ""
+
+    ends = [x + wide[place] for number in shown for row in wrapped[number] for place, x in row[-1:]]
+    width = 2 * MARGIN + max(left + max(ends, default=0.0), NARROWEST if title or note else 0)
+    titles = title_lines(title, width - 2 * MARGIN)
+    inner = sum(ROW * len(wrapped[number]) + between for number in shown) + SKIP * len(skipped) + (NOTE if note else 0)
+    height = 2 * MARGIN + TITLE_LINE * len(titles) + BELOW_TITLE + inner
+    figure = page(width, height, titles)
+    axes, y = inches(figure), height - MARGIN - TITLE_LINE * len(titles) - BELOW_TITLE
+    for number in shown:
+        if number in skipped:
+            axes.text(MARGIN + left, y - SKIP / 2, "\u22ef", **text_style(SIZE, QUIET, va="center"))
+            y -= SKIP
+        if bars is not None:
+            _weigh(axes, bars[number], bars.max(), y - ROW)
+        for row in wrapped[number]:
+            y -= ROW
+            for place, x in row:
+                _tile(axes, labels[place], tones[place] / (tones.max() or 1), MARGIN + left + x, y, wide[place])
+        y -= between
+    axes.text(MARGIN, MARGIN, note, **text_style(SMALL, QUIET, va="bottom"))
+    return figure
+
+
+def _checked(name: str, weights: Sequence[float] | np.ndarray, count: int) -> np.ndarray:
+    found = np.array(weights, float)  # a copy
+    if found.shape != (count,) or not np.isfinite(found).all() or found.min(initial=0) < -1e-6:
+        raise ValueError(f"{name}: expected {count} finite numbers, none negative. Received: {found!r:.80}")
+    return found.clip(min=0)
+
+
+def _lines(words: Sequence[str]) -> list[list[int]]:
+    """The places of the words of each line."""
+    lines: list[list[int]] = [[]] if len(words) else []
+    for place, word in enumerate(words):
+        if word == "\n":
+            lines.append([])
+        else:
+            lines[-1].append(place)
+    return lines
+
+
+def _wrap(line: Sequence[int], wide: Sequence[float], room: float) -> list[list[tuple[int, float]]]:
+    """A line as rows of words with their `x`; a line without words is an empty row."""
+    places = flow([wide[place] for place in line], room, GAP)
+    rows: list[list[tuple[int, float]]] = [[] for _ in range(places[-1][1] + 1 if places else 1)]
+    for place, (x, row) in zip(line, places, strict=True):
+        rows[row].append((place, x))
+    return rows
+
+
+def _chosen(rows: Sequence[int], weights: Sequence[float] | np.ndarray) -> list[int]:
+    """The numbers of the lines to show, in order: the heaviest that have room together, at least one."""
+    chosen: list[int] = []
+    for number in np.argsort(-np.asarray(weights), kind="stable").tolist():
+        if not chosen or sum(rows[other] for other in chosen) + rows[number] <= MOST:
+            chosen.append(number)
+    return sorted(chosen)
+
+
+def _tile(axes: Axes, word: str, tone: float, x: float, y: float, width: float) -> None:
+    ground = Rectangle(
+        (x, y + 0.02), width, ROW - 0.04, facecolor=BLUES(tone), alpha=min(1.0, tone / FAINT), linewidth=0
+    )
+    axes.add_patch(ground)
+    axes.text(x + width / 2, y + 0.085, word, **text_style(SIZE, PAPER if tone > 0.55 else INK, ha="center"))
+
+
+def _weigh(axes: Axes, weight: float, largest: float, y: float) -> None:
+    """The weight of a line, as a number and as a bar."""
+    axes.text(MARGIN + NUMBER - 0.06, y + 0.085, f"{weight:.2f}", **text_style(SMALL, QUIET, ha="right"))
+    bar = Rectangle((MARGIN + NUMBER, y + 0.06), BAR * weight / (largest or 1), ROW - 0.12, facecolor=COLOURS[1])
+    axes.add_patch(bar)

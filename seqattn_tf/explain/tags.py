@@ -1,0 +1,209 @@
+"""A tagged text: every word over its tag, every segment over its label, in the colour of the tag.
+
+the   dog   barked   at    the   gate          the dog   barked   at   the gate
+DET  NOUN    VERB    ADP   DET   NOUN            NP        VP     PP      NP
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
+
+from seqattn_tf.explain.sheet import (
+    INK,
+    MARGIN,
+    QUIET,
+    TITLE_LINE,
+    empty_answer,
+    flow,
+    inches,
+    make_legible,
+    page,
+    text_style,
+    title_lines,
+    widths,
+)
+
+# Sizes in inches, fonts in points.
+SIZE, LABEL_SIZE = 12, 8
+ROOM, NARROWEST = 7.6, 2.4  # of a line
+LINE, BOX, NOTE = 0.58, 0.28, 0.2
+PAD, GAP, SPACE = 0.06, 0.07, 0.07  # inside a box, between boxes, between the words of a box
+MOST = 400  # words
+SURE = 0.9  # below it the probability of a tag is printed
+
+# A dozen hues, deep and lighter, each with the tags that are drawn in it. The page has the same, in views/tones.js.
+TONES = {
+    "#8d1828": "VERB VP VB VBD VBG VBN VBP VBZ PER PERSON",
+    "#7b3702": "INTJ UH",
+    "#654704": "MISC",
+    "#505103": "UCP TO",
+    "#185d00": "ADJ ADJP JJ JJR JJS LOC GPE",
+    "#095b46": "EX WRB",
+    "#04585c": "NUM CD LST",
+    "#0a5470": "POS",
+    "#12479d": "NOUN NP NN NNS ORG",
+    "#4f3797": "WP WDT",
+    "#6f287e": "ADP IN PP",
+    "#841c58": "SCONJ SBAR",
+    "#b5494e": "FW",
+    "#b0540e": "AUX MD",
+    "#93690d": "DET DT",
+    "#767700": "PART PRT RP",
+    "#3f842e": "SYM",
+    "#118568": "ADV ADVP RB RBR RBS",
+    "#118186": "PDT",
+    "#127ca3": "PROPN NNP NNPS",
+    "#3e6fc2": "X",
+    "#7260bd": "PRON PRP PRP$",
+    "#9553a4": "LS",
+    "#ab4a7d": "CCONJ CC CONJP",
+}
+TONE_OF = {tag: tone for tone, tags in TONES.items() for tag in tags.split()}
+UNREAD = "_"  # said of a word that was not read
+NONE = ("O", UNREAD)
+BIO = re.compile("([BIESLU])-(.+)")
+
+
+class Segment(NamedTuple):
+    """Words under one label."""
+
+    first: int
+    last: int  # included
+    label: str
+    share: float = 1.0  # the probability of the least sure of its tags
+
+
+def segments_of(tags: Sequence[str], shares: Sequence[float]) -> list[Segment]:
+    """The segments of BIO or BIOES tags, `O` and all other tags one by one.
+
+    >>> [segment[:3] for segment in segments_of(["B-NP", "I-NP", "O", "B-VP"], [1.0] * 4)]
+    [(0, 1, 'NP'), (2, 2, 'O'), (3, 3, 'VP')]
+    """
+    parts = [BIO.fullmatch(tag) for tag in tags]
+    if not all(part or tag in NONE for part, tag in zip(parts, tags, strict=True)):
+        return [Segment(place, place, tag, share) for place, (tag, share) in enumerate(zip(tags, shares, strict=True))]
+    found: list[Segment] = []
+    open_label = ""
+    for place, (part, tag, share) in enumerate(zip(parts, tags, shares, strict=True)):
+        kind, label = part.groups() if part else ("", tag)
+        if kind in ("I", "E", "L") and label == open_label:
+            found[-1] = found[-1]._replace(last=place, share=min(found[-1].share, share))
+        else:
+            found.append(Segment(place, place, label, share))
+        open_label = label if kind in ("B", "I") else ""
+    return found
+
+
+def is_plain(label: str) -> bool:
+    """Whether a tag has no colour: those of punctuation, and of what has none."""
+    return label in (*NONE, "PUNCT") or not any(map(str.isalpha, label))
+
+
+def colour_of(label: str) -> str:
+    """The colour of a tag: the same in every picture, dark enough to be read on paper."""
+    number = 0
+    for character in label:
+        number = (31 * number + ord(character)) % 65521
+    return QUIET if is_plain(label) else TONE_OF.get(label) or list(TONES)[number % len(TONES)]
+
+
+def draw_tags(
+    words: Sequence[str],
+    tags: Sequence[str],
+    shares: Sequence[float] | np.ndarray | None = None,
+    *,
+    title: str | None = None,
+) -> Figure:
+    """Draws words as running text, each over its tag; the words of a segment (`B-NP I-NP`) together over its label.
+
+    What is less sure is paler, and its probability is printed where it is below 0.9. No more than 400 words are shown.
+
+    Args:
+        words: of the text, in order.
+        tags: one for each word.
+        shares: the probability of each tag; without them all are sure.
+        title: one sentence above.
+
+    >>> figure = draw_tags(["the", "dog", "barked"], ["DET", "NOUN", "VERB"], [0.99, 0.95, 0.6])
+    """
+    if len(tags) != len(words):
+        raise ValueError(f"tags: expected {len(words)}, one for each word. Received: {len(tags)}")
+    sure = np.ones(len(words)) if shares is None else np.asarray(shares, float)
+    if sure.shape != (len(words),) or not ((sure >= -1e-3) & (sure <= 1 + 1e-3)).all():
+        raise ValueError(f"shares: expected {len(words)} numbers from 0 to 1. Received: {sure!r:.80}")
+    if not len(words):
+        return empty_answer(title)
+    segments = segments_of(tags[:MOST], sure.clip(0, 1).tolist()[:MOST])
+    pieces = _pieces([make_legible(word) for word in words[:MOST]], segments)
+    places = flow([piece.width for piece in pieces], ROOM, GAP)
+
+    notes = [f"\u2026 and {len(words) - MOST} more words"] if len(words) > MOST else []
+    notes += ["paler: less sure, with its probability"] if any(piece.segment.share < SURE for piece in pieces) else []
+    used = max(x + piece.width for piece, (x, _) in zip(pieces, places, strict=True))
+    width = 2 * MARGIN + max(used, NARROWEST if title or notes else 0)
+    lines = title_lines(title, width - 2 * MARGIN)
+    height = 2 * MARGIN + TITLE_LINE * len(lines) + LINE * (places[-1][1] + 1) + NOTE * bool(notes)
+    figure = page(width, height, lines)
+    axes, top = inches(figure), height - MARGIN - TITLE_LINE * len(lines)
+    for piece, (x, line) in zip(pieces, places, strict=True):
+        _draw(axes, piece, MARGIN + x, top - LINE * line - 0.05 - BOX)
+    if notes:
+        axes.text(MARGIN, MARGIN, "; ".join(notes), **text_style(9, QUIET, va="bottom"))
+    return figure
+
+
+class _Piece(NamedTuple):
+    """A segment, or as much of it as fits a line."""
+
+    segment: Segment
+    label: str
+    words: list[str]
+    cells: list[float]  # widths
+
+    @property
+    def width(self) -> float:
+        return sum(self.cells) + SPACE * (len(self.cells) - 1) + 2 * PAD
+
+    def at_least(self, width: float) -> "_Piece":
+        """With cells so wide that its label has room."""
+        missing = max(width + 2 * PAD - self.width, 0) / len(self.cells)
+        return self._replace(cells=[cell + missing for cell in self.cells])
+
+
+def _pieces(words: Sequence[str], segments: Sequence[Segment]) -> list[_Piece]:
+    measured, pieces = widths(words, SIZE), []
+    for segment in segments:
+        lines = [line for _, line in flow(measured[segment.first : segment.last + 1], ROOM - 2 * PAD, SPACE)]
+        for line in range(lines[-1] + 1):
+            here = [segment.first + index for index, its_line in enumerate(lines) if its_line == line]
+            label = ("\u2026 " if line else "") + _label(segment) + (" \u2026" if line < lines[-1] else "")
+            pieces.append(_Piece(segment, label, [words[place] for place in here], [measured[place] for place in here]))
+    wide = widths([piece.label for piece in pieces], LABEL_SIZE)
+    return [piece.at_least(width) for piece, width in zip(pieces, wide, strict=True)]
+
+
+def _label(segment: Segment) -> str:
+    if segment.label in NONE and segment.share >= SURE:
+        return ""
+    label = make_legible(segment.label)
+    return label if segment.share >= SURE else f"{label} {segment.share:.2f}"
+
+
+def _draw(axes: Axes, piece: _Piece, x: float, y: float) -> None:
+    colour, share = colour_of(piece.segment.label), piece.segment.share
+    if not is_plain(piece.segment.label):
+        shape = FancyBboxPatch((x, y), piece.width, BOX, boxstyle="round,pad=0,rounding_size=0.05", linewidth=0)
+        shape.set(facecolor=colour, alpha=0.05 + 0.2 * share**2)
+        axes.add_patch(shape)
+    style = text_style(LABEL_SIZE, colour, ha="center", va="baseline")
+    weight = "bold" if share >= SURE and not is_plain(piece.segment.label) else "normal"
+    axes.text(x + piece.width / 2, y - 0.13, piece.label, fontweight=weight, **style)
+    x += PAD
+    for word, cell in zip(piece.words, piece.cells, strict=True):
+        axes.text(x + cell / 2, y + 0.085, word, **text_style(SIZE, INK, ha="center", va="baseline"))
+        x += cell + SPACE

@@ -1,0 +1,211 @@
+"""A dependency tree: an arc from each word to those that depend on it; below, the arcs that were probable.
+
+ .-- det --. .-- nsubj --. root .----- obj -----.
+ |         | |           |  |   |   .-- det --. |
+ v         | v           |  v   |   v         | v
+the        dog            saw      the        cat
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import PathPatch, Polygon
+from matplotlib.path import Path
+
+from seqattn_tf.explain.sheet import (
+    BLUES,
+    INK,
+    MARGIN,
+    PAPER,
+    QUIET,
+    TITLE_LINE,
+    empty_answer,
+    inches,
+    make_legible,
+    page,
+    text_style,
+    title_lines,
+    widths,
+)
+
+# Sizes in inches, fonts in points; all shrink together where a sentence is long.
+SIZE, LABEL_SIZE, NOTE = 12, 8, 0.22
+WORD, LEVEL, BELOW, CORNER, ARROW = 0.3, 0.24, 0.16, 0.1, 0.035
+SPACE = 0.16  # between words
+BESIDE = 0.34  # between the label of an arc and the words at its ends, both together
+PORT = 0.09  # between arcs that end at one word
+NARROWEST, WIDEST, SMALLEST = 2.6, 22.0, 0.5  # of a page, and how much a wide one shrinks at the most
+LARGEST = 300.0  # of any page
+LEAST = 0.05  # probability from which on an arc is drawn
+SURE = 0.95  # from here on it is not printed
+ROOT = -1
+STRONG = "#2a6cb2"
+
+
+class Arc(NamedTuple):
+    """From a head to the word that depends on it."""
+
+    head: int  # from 0; -1 for the root
+    word: int
+    label: str
+    share: float = 1.0
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Its ends, from left to right; those of a root are one."""
+        ends = (self.word if self.head == ROOT else self.head, self.word)
+        return min(ends), max(ends)
+
+
+def draw_tree(
+    words: Sequence[str],
+    heads: Sequence[int],
+    relations: Sequence[str] = (),
+    marginals: np.ndarray | None = None,
+    *,
+    title: str | None = None,
+) -> Figure:
+    """Draws a sentence with an arc from the head of each word to the word, and below it how probable other arcs were.
+
+    Args:
+        words: of the sentence, in order.
+        heads: the number of the head of each word, from 1; 0 for the root, -1 for none.
+        relations: what each word is to its head.
+        marginals: `[word, head]`, probabilities; what a row lacks to 1 is that of the root. They are drawn from 0.05,
+            the darker the more probable.
+        title: one sentence above.
+
+    >>> figure = draw_tree(["dogs", "bark"], [2, 0], ["nsubj", "root"], np.array([[0, 0.9], [0.1, 0]]))
+    """
+    count = len(words)
+    if len(heads) != count or not all(-1 <= head <= count and head != word for word, head in enumerate(heads, 1)):
+        expected = f"{count} numbers from -1 to {count}, none that of its own word"
+        raise ValueError(f"heads: expected {expected}. Received: {list(heads)!r:.80}")
+    if relations and len(relations) != count:
+        raise ValueError(f"relations: expected {count}, one for each word, or none. Received: {len(relations)}")
+    likely = [] if marginals is None else _likely(np.asarray(marginals, float), count)
+    if not count:
+        return empty_answer(title)
+    names = [make_legible(name) for name in relations] or [""] * count
+    tree = [Arc(head - 1, word, names[word] or "root" * (not head)) for word, head in enumerate(heads) if head >= 0]
+    shown = [make_legible(word) for word in words]
+    measured = widths(shown, SIZE)
+    centres = _centres(measured, [*tree, *likely])
+    above, below = levels_of(tree), levels_of(likely)
+
+    used = centres[-1] + measured[-1] / 2
+    scale = min(1.0, max(WIDEST / used, SMALLEST), LARGEST / used)
+    width = 2 * MARGIN + max(used * scale, NARROWEST if title or likely else 0)
+    lines = title_lines(title, width - 2 * MARGIN)
+    under = MARGIN + (NOTE + scale * BELOW * (max(below.values()) + 0.6) if likely else 0)
+    height = under + scale * (WORD + LEVEL * (max(above.values(), default=0) + 0.5)) + TITLE_LINE * len(lines) + MARGIN
+    figure = page(width, height, lines)
+    pen = _Pen(inches(figure), [MARGIN + scale * x for x in centres], [scale * wide for wide in measured], scale)
+    for x, word in zip(pen.centres, shown, strict=True):
+        pen.axes.text(x, under + scale * 0.1, word, **text_style(SIZE * scale, ha="center", va="baseline"))
+    pen.draw(above, under + scale * WORD, LEVEL)
+    pen.draw(below, under, -BELOW)
+    if likely:
+        pen.axes.text(MARGIN, MARGIN, f"below: arcs from probability {LEAST} on", **text_style(9, QUIET, va="bottom"))
+    return figure
+
+
+def _likely(marginals: np.ndarray, count: int) -> list[Arc]:
+    """The arcs that are probable enough to be drawn, the root's included."""
+    if marginals.shape != (count, count) or not ((marginals >= -1e-3) & (marginals <= 1 + 1e-3)).all():
+        expected = f"[word, head] = {(count, count)}, from 0 to 1"
+        raise ValueError(f"marginals: expected {expected}. Received: shape {marginals.shape}, {marginals!r:.80}")
+    shares = np.concatenate([1 - marginals.sum(axis=1, keepdims=True), marginals], axis=1)  # [word, root and heads]
+    arcs = [Arc(int(head) - 1, int(word), "", float(shares[word, head])) for word, head in np.argwhere(shares >= LEAST)]
+    return [arc._replace(label=_told(arc), share=min(arc.share, 1.0)) for arc in arcs if arc.head != arc.word]
+
+
+def _told(arc: Arc) -> str:
+    return " ".join(["root"] * (arc.head == ROOT) + [f"{arc.share:.2f}"] * (arc.share < SURE))
+
+
+def levels_of(arcs: Sequence[Arc]) -> dict[Arc, int]:
+    """The height of each arc, from 1: above all that it spans or meets on the way; a root above all at its word.
+
+    >>> list(levels_of([Arc(1, 0, "det"), Arc(2, 1, "nsubj"), Arc(-1, 2, "root"), Arc(2, 0, "x")]).values())
+    [1, 1, 2, 3]
+    """
+    levels: dict[Arc, int] = {}
+    for arc in sorted(arcs, key=lambda arc: (arc.head == ROOT, arc.span[1] - arc.span[0])):
+        left, right = arc.span
+        if arc.head == ROOT:
+            met = [level for other, level in levels.items() if other.span[0] <= left <= other.span[1]]
+        else:
+            met = [level for other, level in levels.items() if other.span[0] < right and left < other.span[1]]
+        levels[arc] = 1 + max(met, default=0)
+    return levels
+
+
+def _centres(measured: Sequence[float], arcs: Sequence[Arc]) -> list[float]:
+    """Where the words stand: apart, and so far that the labels between them have room."""
+    labels = dict(zip(arcs, widths([arc.label for arc in arcs], LABEL_SIZE), strict=True))
+    ends: list[list[Arc]] = [[] for _ in measured]
+    for arc in arcs:
+        ends[arc.span[1]].append(arc)
+    centres: list[float] = []
+    for word, wide in enumerate(measured):
+        least = [centres[-1] + measured[word - 1] / 2 + SPACE + wide / 2 if word else wide / 2]
+        for arc in ends[word]:
+            least.append(labels[arc] / 2 if arc.head == ROOT else centres[arc.span[0]] + labels[arc] + BESIDE)
+        centres.append(max(least))
+    return centres
+
+
+class _Pen(NamedTuple):
+    """Draws arcs over words that stand somewhere."""
+
+    axes: Axes
+    centres: list[float]
+    widths: list[float]
+    scale: float
+
+    def draw(self, levels: Mapping[Arc, int], base: float, height: float) -> None:
+        """Draws arcs upwards from a line; where the height of a level is below zero, downwards, curved and toned."""
+        up, ports = height > 0, self._ports(levels)
+        for arc, level in sorted(levels.items(), key=lambda pair: pair[0].share):
+            start, end, top = ports[arc, arc.head], ports[arc, arc.word], base + level * height * self.scale
+            path = _bracket(start, end, base, top, CORNER * self.scale) if up else _bow(start, end, base, top)
+            colour = STRONG if up else BLUES(0.1 + 0.9 * arc.share)
+            self.axes.add_patch(PathPatch(path, facecolor="none", edgecolor=colour, linewidth=1.2 * self.scale))
+            side, tall = ARROW * self.scale, 2 * ARROW * self.scale * np.sign(height)
+            tip = [(end, base), (end - side, base + tall), (end + side, base + tall)]
+            self.axes.add_patch(Polygon(tip, facecolor=colour, linewidth=0))
+            if arc.label:
+                style = text_style(LABEL_SIZE * self.scale, INK if up else QUIET, ha="center", va="center_baseline")
+                box = {"facecolor": PAPER, "linewidth": 0, "pad": 1.2 * self.scale}
+                self.axes.text((start + end) / 2, top, arc.label, bbox=box, zorder=2, **style)
+
+    def _ports(self, levels: Mapping[Arc, int]) -> dict[tuple[Arc, int], float]:
+        """Where arcs end, by arc and word: those to the left at the left, and so that they do not cross."""
+        ports = {}
+        for word, (centre, wide) in enumerate(zip(self.centres, self.widths, strict=True)):
+            sides = [(np.sign(sum(arc.span) - 2 * word), arc) for arc in levels if word in arc.span]
+            order = sorted(sides, key=lambda pair: (pair[0], -pair[0] * levels[pair[1]]))
+            step = min(PORT * self.scale, wide / max(len(order), 1))
+            for place, (_, arc) in enumerate(order):
+                ports[arc, word] = ports[arc, ROOT] = centre + step * (place - (len(order) - 1) / 2)
+        return ports
+
+
+def _bracket(start: float, end: float, base: float, top: float, corner: float) -> Path:
+    """Up, across and down, with round corners."""
+    side, up, corner = np.sign(end - start), np.sign(top - base), min(corner, abs(end - start) / 2)
+    rise = [(start, base), (start, top - up * corner), (start, top), (start + side * corner, top)]
+    fall = [(end - side * corner, top), (end, top), (end, top - up * corner), (end, base)]
+    around = [Path.CURVE3, Path.CURVE3, Path.LINETO]
+    return Path(rise + fall, [Path.MOVETO, Path.LINETO, *around, *around])
+
+
+def _bow(start: float, end: float, base: float, top: float) -> Path:
+    """One curve, straight where it begins at its end."""
+    control = base + (top - base) * 4 / 3
+    curve = Path([(start, base), (start, control), (end, control), (end, base)], [Path.MOVETO, *[Path.CURVE4] * 3])
+    return curve if start != end else Path([(start, top), (end, base)])

@@ -1,0 +1,291 @@
+"""What the page shows of tags, trees and labels, in a real browser; answers are made up on their way to the page."""
+
+import re
+
+import numpy as np
+import pytest
+from page_checks import CHECKS, contrast, tone
+
+WORDS = ["the", "old", "dog", "saw", "it", "."]
+TAGS = ["ADJ", "DET", "NOUN", "PRON", "PUNCT", "VERB"]
+SAID = ["DET", "ADJ", "NOUN", "VERB", "PRON", "PUNCT"]
+CHUNKS = ["B-NP", "I-NP", "I-NP", "B-VP", "B-NP", "O"]
+HEADS = ["3:det", "3:amod", "4:nsubj", "0:root", "4:obj", "4:punct"]
+
+
+def saying(tokens, rows, places, weights, **more):
+    """The outputs of one answer with a look over the text."""
+    outputs = {"text": " ".join(tokens), "score": -0.5, "tokens": tokens, "alternatives": [], "alternative_scores": []}
+    look = {"text_attention": np.asarray(weights).tolist(), "text_rows": rows, "text_places": places}
+    return {**outputs, **look, **more}
+
+
+def posterior(tokens, rows, sure=0.97):
+    """Each token has most of its column, the rest is even."""
+    weights = np.full([len(rows), len(tokens)], (1 - sure) / (len(rows) - 1))
+    weights[[rows.index(token) for token in tokens], range(len(tokens))] = sure
+    return weights
+
+
+def tagging(tokens=SAID, rows=TAGS, **more):
+    weights = posterior(tokens, rows)
+    weights[:, 3] = [0.01, 0, 0.3, 0, 0, 0.69] if rows is TAGS else weights[:, 3]
+    return saying(tokens, rows, WORDS, weights, **more)
+
+
+def tree(tokens=HEADS, **more):
+    weights = np.zeros([6, 6])
+    weights[[0, 1, 2, 4, 5], [2, 2, 3, 3, 3]] = [1, 0.6, 0.9, 1, 1]
+    weights[1, 3] = 0.3  # of "old"; the rest is that of the root
+    return saying(tokens, WORDS, WORDS, weights, **more)
+
+
+REVIEW = saying(
+    ["positive"],
+    ["positive"],
+    ["so", "so", "\n", "very", "good", "!"],
+    [[0.4, 0.6, 0, 0.1, 0.8, 0.1]],
+    alternatives=["negative"],
+    alternative_scores=[-2.0],
+)
+LINES = {"text_lines_attention": [[0.25, 0.75]], "text_lines_rows": ["positive"]}
+LINES["text_lines_places"] = ["so so", "very good !"]
+CHUNKED = tagging(CHUNKS, ["B-NP", "B-VP", "I-NP", "I-VP", "O"])
+
+
+@pytest.fixture
+def show(server, open_page):
+    """Opens the page with one answer on it."""
+
+    def show(outputs, **options):
+        reply = {"outputs": {name: [value] for name, value in outputs.items()}}
+
+        def answered(page):
+            page.route("**/*:predict", lambda route: route.fulfill(json=reply))
+
+        return open_page(server.rest_url, "#model=toy&text=x", prepare=answered, **options)
+
+    return show
+
+
+def status(page):
+    return page.get_by_role("figure").get_by_role("status")
+
+
+def test_words_with_their_tags(show, expect):
+    page = show(tagging())
+    expect(page.locator("figcaption")).to_have_text("The tag of each word")
+    expect(page.locator(".tagged .word")).to_have_text(WORDS)
+    expect(page.locator(".tagged .tag")).to_have_text(["DET", "ADJ", "NOUN", "VERB 0.69", "PRON", "PUNCT"])
+    expect(page.locator(".segment.unsure")).to_have_count(1)
+    colours = [tuple(tone(page.locator(".tagged .tag").nth(place), "color")) for place in range(6)]
+    assert len({*colours}) == 6
+    expect(page.locator(".map, .lines")).to_have_count(0)  # nothing is drawn twice
+    expect(page.get_by_role("region", name="Outputs")).to_have_count(0)
+    expect(page.locator(".said")).to_have_class("said small")
+    expect(page.locator(".said")).to_have_text(" ".join(SAID))
+
+
+def test_a_word_tells_what_else_it_might_be(show, expect):
+    page = show(tagging())
+    expect(status(page)).to_have_text(re.compile(r"^Point at a word.* Least sure are:saw VERB 0\.690$"))
+    page.locator(".word").nth(3).hover()
+    expect(status(page).locator("li")).to_have_text(["VERB 0.690", "NOUN 0.300", "ADJ 0.010"])
+    expect(status(page).locator("p")).to_have_text("saw is")
+    wide = status(page).locator(".bar").evaluate_all("bars => bars.map(bar => bar.getBoundingClientRect().width)")
+    assert wide[1] / wide[0] == pytest.approx(0.3 / 0.69, abs=0.02)
+    expect(page.locator(".word.pointed")).to_have_text("saw")
+    page.get_by_label("Text").hover()
+    expect(page.locator(".pointed")).to_have_count(0)
+    expect(status(page)).to_have_text(re.compile("^Point at a word"))
+
+
+def test_tags_by_keyboard(show, expect):
+    page = show(tagging(), viewport={"width": 360, "height": 740})
+    box = page.get_by_role("application", name="6 words with their tags. Arrow keys move over them.")
+    box.focus()
+    for key, word in (
+        ("ArrowRight", "the"),
+        ("ArrowRight", "old"),
+        ("End", "."),
+        ("Home", "the"),
+        ("ArrowLeft", "the"),
+    ):
+        page.keyboard.press(key)
+        expect(page.locator(".word.pointed")).to_have_text(word)
+    page.keyboard.press("ArrowDown")
+    below = page.locator(".word.pointed")
+    heights = [page.locator(".word").first.bounding_box()["y"], below.bounding_box()["y"]]
+    assert heights[0] < heights[1]
+    page.keyboard.press("ArrowUp")
+    expect(below).to_have_text("the")
+    page.keyboard.press("Escape")
+    expect(page.locator(".pointed")).to_have_count(0)
+    assert box.evaluate("box => getComputedStyle(box).outlineStyle") == "solid"
+
+
+def test_all_probabilities_are_behind_a_fold(show, expect):
+    page = show(tagging())
+    page.get_by_text("All probabilities").click()
+    map_ = page.get_by_role("application", name="Map of tags and words, 6 by 6. Arrow keys move over it.")
+    expect(map_).to_be_visible()
+    expect(page.locator(".cells rect[data-row]")).to_have_count(36)
+    page.locator('.cells rect[data-row="2"][data-column="3"]').hover()
+    expect(status(page).locator("p")).to_have_text("saw is")
+    expect(page.locator(".word.pointed")).to_have_text("saw")
+
+
+def test_segments_stand_together(show, expect):
+    page = show(CHUNKED)
+    expect(page.locator("figcaption")).to_have_text("The segments that it sees")
+    expect(page.locator(".segment")).to_have_text(["theolddogNP", "sawVP", "itNP", "."])
+    first, third = (tone(page.locator(".segment .tag").nth(place), "color") for place in (0, 2))
+    assert first == third
+    page.locator(".word").nth(1).hover()
+    expect(status(page).locator("li").first).to_have_text("I-NP 0.970")
+
+
+def test_words_that_run_from_right_to_left(show, expect):
+    words = ["ذهب", "الولد", "إلى"]
+    page = show(saying(["VERB", "NOUN", "ADP"], ["ADP", "NOUN", "VERB"], words, np.eye(3)[::-1]))
+    left, right = (page.locator(".word").nth(place).bounding_box()["x"] for place in (2, 0))
+    assert left < right
+    page.locator(".words").focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".word.pointed")).to_have_text(words[1])
+
+
+def test_other_taggings_say_where_they_differ(show, expect):
+    other = {"alternatives": ["DET ADJ NOUN NOUN PRON PUNCT"], "alternative_scores": [-1.5]}
+    page = show(tagging(**other))
+    expect(page.locator(".best")).to_be_hidden()
+    page.get_by_text("Other answers").click()
+    expect(page.locator(".best caption")).to_have_text("The 2 best answers")
+    expect(page.locator(".best mark")).to_have_text(["NOUN"])
+
+
+def test_arcs_over_words(show, expect):
+    page = show(tree())
+    expect(page.locator("figcaption")).to_have_text("What each word depends on")
+    expect(page.locator(".leaf")).to_have_text(WORDS)
+    expect(page.locator(".arc text")).to_have_text(["det", "amod", "nsubj", "root", "obj", "punct"])
+    box = {text: page.locator(".arc", has_text=text).bounding_box() for text in ("nsubj", "obj", "punct", "root")}
+    assert box["root"]["y"] < box["punct"]["y"] < box["obj"]["y"]  # the longer above the shorter, the root above all
+    dog, saw = (page.locator(".leaf").nth(place).bounding_box() for place in (2, 3))
+    middle = box["nsubj"]["x"] + box["nsubj"]["width"] / 2
+    assert dog["x"] < middle < saw["x"] + saw["width"]
+    expect(page.locator(".map, .lines")).to_have_count(0)
+    expect(page.locator(".said")).to_have_class("said small")
+
+
+def test_a_word_tells_its_probable_heads(show, expect):
+    page = show(tree())
+    expect(status(page)).to_have_text(re.compile(r"Least sure are:old \u2190 dog 0\.600$"))
+    page.locator(".leaf").nth(1).hover()
+    expect(status(page).locator("p")).to_have_text("old depends on")
+    expect(status(page).locator("li")).to_have_text(["dog 0.600", "saw 0.300", "the root 0.100"])
+    expect(page.locator(".leaf .shade")).to_have_count(2)
+    expect(page.locator(".arc.its")).to_have_text(["amod"])
+    page.locator(".words").focus()
+    page.keyboard.press("End")
+    expect(page.locator(".leaf.pointed")).to_have_text(".")
+    page.keyboard.press("Escape")
+    expect(page.locator(".arc.its, .leaf .shade")).to_have_count(0)
+
+
+def test_heads_without_relations_and_words_that_were_not_read(show, expect):
+    page = show(tree(["3", "_", "4", "0", "4", "4"]))
+    expect(page.locator(".arc")).to_have_count(5)
+    expect(page.locator(".arc text")).to_have_text(["", "", "root", "", ""])
+
+
+def test_a_long_tree_scrolls_in_its_own_box(show, expect):
+    words = [f"word{number}" for number in range(40)]
+    heads = [f"{number + 2}:dep" for number in range(39)] + ["0:root"]
+    page = show(saying(heads, words, words, np.eye(40, k=1)), viewport={"width": 360, "height": 740})
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    expect(page.locator(".frame")).to_have_class("frame right")
+    page.locator(".words").focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("End")
+    expect(page.locator(".leaf").last).to_be_in_viewport()
+    expect(page.locator(".frame")).to_have_class("frame")
+
+
+def test_words_that_a_label_looked_at(show, expect):
+    page = show(REVIEW)
+    expect(page.locator(".said")).to_have_class("said")
+    expect(page.locator(".said")).to_have_text("positive")
+    expect(page.locator(".weighed .line")).to_have_text(["soso", "verygood!"])
+    expect(page.locator(".bar")).to_have_count(2)  # those of the best answers
+    expect(page.locator(".map, .lines")).to_have_count(0)
+    expect(page.get_by_role("table", name="The 2 best answers")).to_be_visible()
+    page.locator(".symbol", has_text="good").hover()
+    expect(status(page)).to_have_text("good has weight 0.800")
+    page.locator(".words").focus()
+    page.keyboard.press("Home")
+    expect(status(page)).to_have_text("so has weight 0.400")
+
+
+def test_lines_with_their_weights(show, expect):
+    page = show({**REVIEW, **LINES})
+    expect(page.locator("figcaption")).to_have_text(["What it looked at"])
+    expect(page.locator(".weighed-line .quiet")).to_have_text(["0.25", "0.75"])
+    wide = page.locator(".weighed .bar").evaluate_all("bars => bars.map(bar => bar.getBoundingClientRect().width)")
+    assert wide[0] / wide[1] == pytest.approx(1 / 3, abs=0.02)
+    halves = "({ style }) => ['--first', '--second'].map((name) => Number(style.getPropertyValue(name)))"
+    shares = np.mean(page.locator(".symbol").evaluate_all(f"words => words.map({halves})"), axis=1)
+    products = np.array([0.4 * 0.25, 0.6 * 0.25, 0.1 * 0.75, 0.8 * 0.75, 0.1 * 0.75])
+    np.testing.assert_allclose(shares, products / products.max(), atol=1e-6)
+    page.locator(".symbol", has_text="good").hover()
+    expect(status(page)).to_have_text("good has weight 0.800 in its line, which has weight 0.750")
+    rows = page.get_by_role("table", name="Weight of each line").get_by_role("row")
+    expect(rows).to_have_text(["lineweight", "so so0.250", "very good !0.750"])
+    expect(page.locator(".map")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "maps"),
+    [
+        (saying(["DET", "ADJ"], TAGS, WORDS, np.ones([6, 6]) / 6), 1),  # fewer tags than words
+        (saying([*SAID[:5], "X"], TAGS, WORDS, np.ones([6, 6]) / 6), 1),  # a tag that the model does not have
+        (saying([*HEADS[:5], "7:obj"], WORDS, WORDS, np.ones([6, 6]) / 6), 1),  # there is no seventh word
+        (saying([*HEADS[:5], "6:obj"], WORDS, WORDS, np.ones([6, 6]) / 6), 1),  # no word is its own head
+        (saying(["H", "AY"], ["H", "AY"], ["h", "i"], np.eye(2)), 1),  # symbols that looked at symbols
+        (saying(["1", "2"], ["1", "2"], ["1", "2"], np.eye(2)), 1),  # numbers that were copied
+        (saying(["yes"], ["yes"], ["a", "b"], np.zeros([1, 2])), 0),  # a label that looked at nothing
+        ({**REVIEW, **LINES, "text_lines_places": ["so so"], "text_lines_attention": [[1.0]]}, 0),  # a line too few
+    ],
+)
+def test_what_does_not_fit_is_shown_as_before(show, expect, outputs, maps):
+    page = show(outputs)
+    expect(page.locator(".map")).to_have_count(maps)
+    expect(page.locator(".tagged, .tree, .weighed.lined")).to_have_count(0)
+    expect(page.locator(".said")).not_to_have_class(re.compile("small"))
+
+
+@pytest.mark.parametrize(
+    ("outputs", "table", "scheme"),
+    [
+        (tagging(), "The tag of each word", "light"),
+        (tagging(), "The tag of each word", "dark"),
+        (CHUNKED, "The tag of each word", "light"),
+        (tree(), "The head of each word", "light"),
+        (tree(), "The head of each word", "dark"),
+        (REVIEW, "Weight of each word", "light"),
+        ({**REVIEW, **LINES}, "Weight of each line", "dark"),
+    ],
+)
+def test_everything_has_a_name_and_can_be_read(show, expect, outputs, table, scheme):
+    page = show(outputs, viewport={"width": 360, "height": 740}, color_scheme=scheme)
+    assert page.evaluate(CHECKS) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    expect(page.get_by_role("table", name=table)).to_have_count(1)
+    card = tone(page.locator("#form"), "backgroundColor")
+    read = page.locator(".tagged .tag, .ranked .quiet, .said, .reading, .weighed-line .quiet")
+    for place in range(read.count()):
+        assert contrast(tone(read.nth(place), "color"), card) >= 4.5, place
+    drawn = page.locator(".tree text")
+    for place in range(drawn.count()):
+        assert contrast(tone(drawn.nth(place), "fill"), card) >= 4.5, place
