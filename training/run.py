@@ -151,7 +151,7 @@ def _shown(training: Training) -> Iterator[dict[str, Any]]:
     dev, inputs = training.splits.dev, training.model.inputs
     for example in dev[:: max(len(dev) // SHOWN, 1)][:SHOWN]:
         if example.inputs:
-            row = {name: field.raw(example.inputs[name]) for name, field in inputs.items()}
+            row = {name: field.shown(example.inputs[name]) for name, field in inputs.items()}
             if max(map(len, row.values())) <= MOST_SHOWN:
                 yield to_json(row)
 

@@ -238,6 +238,12 @@ def _belonging(folder: Path, part: str, test: str) -> list[Path]:
     return [path for path in sorted(folder.iterdir()) if path.is_file() and word.search(split_name(path)[0].lower())]
 
 
+def find_files(folder: Path, suffixes: Sequence[str], test: str = "test") -> dict[str, Path]:
+    """The one file of each part that is there, with any of the suffixes."""
+    found = {part: find_one(folder, part, suffixes, test) for part in PARTS}
+    return {part: path for part, path in found.items() if path is not None}
+
+
 def find_one(folder: Path, part: str, suffixes: Sequence[str], test: str = "test") -> Path | None:
     """The one file of a part with any of the suffixes; None where there is none."""
     found = [path for suffix in suffixes for path in find(folder, part, suffix, test).values()]

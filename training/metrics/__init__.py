@@ -6,6 +6,7 @@ A metric takes the answer to each key and the right ones, `(answers, references)
 from seqattn_tf.training.metrics.base import Metric
 from seqattn_tf.training.metrics.errors import ERRORS, edit_distance, symbol_and_word_errors
 from seqattn_tf.training.metrics.exact import EXACT, accuracy_by, exact_match, nbest_accuracy
+from seqattn_tf.training.metrics.tags import SEGMENTS, TAGS, segment_f1, segments, tag_accuracy
 from seqattn_tf.training.metrics.translation import (
     BLEU,
     CHRF,
@@ -16,15 +17,20 @@ from seqattn_tf.training.metrics.translation import (
     chrf,
     rouge,
 )
+from seqattn_tf.training.metrics.trees import ATTACHMENT, attachment
 
 __all__ = [
+    "ATTACHMENT",
     "BLEU",
     "CHRF",
     "ERRORS",
     "EXACT",
     "ROUGE",
+    "SEGMENTS",
+    "TAGS",
     "Metric",
     "accuracy_by",
+    "attachment",
     "bleu",
     "bleu_by_length",
     "bleu_signature",
@@ -33,5 +39,8 @@ __all__ = [
     "exact_match",
     "nbest_accuracy",
     "rouge",
+    "segment_f1",
+    "segments",
     "symbol_and_word_errors",
+    "tag_accuracy",
 ]

@@ -1,22 +1,34 @@
 """What each kind of model needs of a training: how it is built, fed and measured."""
 
 from seqattn_tf.training.tasks.base import Report, Task, Training
+from seqattn_tf.training.tasks.classifying import ClassifySettings, ClassifyTask
 from seqattn_tf.training.tasks.language import LanguageSettings, LanguageTask
 from seqattn_tf.training.tasks.numbers import NumberSettings, NumberTask
 from seqattn_tf.training.tasks.pairs import PairSettings, PairTask, TableSettings
-from seqattn_tf.training.tasks.settings import Settings, setting
+from seqattn_tf.training.tasks.parsing import ParseSettings, ParseTask
+from seqattn_tf.training.tasks.reading import ReadingSettings
+from seqattn_tf.training.tasks.settings import Settings, TextSettings, setting
+from seqattn_tf.training.tasks.tagging import TagSettings, TagTask
 
 __all__ = [
+    "ClassifySettings",
+    "ClassifyTask",
     "LanguageSettings",
     "LanguageTask",
     "NumberSettings",
     "NumberTask",
     "PairSettings",
     "PairTask",
+    "ParseSettings",
+    "ParseTask",
+    "ReadingSettings",
     "Report",
     "Settings",
     "TableSettings",
+    "TagSettings",
+    "TagTask",
     "Task",
+    "TextSettings",
     "Training",
     "setting",
 ]

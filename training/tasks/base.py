@@ -5,7 +5,6 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 
-import keras
 import numpy as np
 import tensorflow as tf
 from tqdm import tqdm
@@ -96,6 +95,10 @@ class Task(Generic[AnySettings, AnyModel]):
         """How long a target may be to be learned; None for any length."""
         return model.target.limit
 
+    def learnable(self, model: AnyModel, train: Examples) -> np.ndarray:
+        """Which examples can be learned from, were they short enough; `[examples]`."""
+        return np.ones(len(train), bool)
+
     def check(self, training: "Training[AnySettings, AnyModel]") -> None:
         """Say of the data what a user should know before a long training."""
 
@@ -177,6 +180,14 @@ class Training(Generic[AnySettings, AnyModel]):
         most = self.task.max_target_length(self.model)
         if most is not None:
             lengths["target"] = self.columns.target.lengths, most
+        learnable = self.task.learnable(self.model, Examples.of(self.splits.train))
+        if not learnable.all():
+            warnings.warn(
+                f"{(~learnable).sum()} of {len(learnable)} training examples are none that the model can say, "
+                "and not learned from",
+                DataWarning,
+                stacklevel=2,
+            )
         fits = np.ones(len(self.splits.train), bool)
         for found, limit in lengths.values():
             fits &= found <= limit
@@ -192,7 +203,7 @@ class Training(Generic[AnySettings, AnyModel]):
                 DataWarning,
                 stacklevel=2,
             )
-        return np.flatnonzero(fits)
+        return np.flatnonzero(fits & learnable)
 
     def _part(self, epoch: int) -> np.ndarray:
         """The examples of an epoch: all, or the next part of those that stand in an order."""
@@ -218,7 +229,7 @@ class Training(Generic[AnySettings, AnyModel]):
         return whole
 
     @property
-    def loss(self) -> keras.losses.Loss:
+    def loss(self) -> Callable[..., tf.Tensor]:
         """What is minimised."""
         return self.model.says.loss(self.settings.label_smoothing)
 

@@ -18,19 +18,17 @@ from seqattn_tf.text.rules import BEGIN
 from seqattn_tf.training.data import Example, Examples, Splits
 from seqattn_tf.training.ngrams import KneserNey
 from seqattn_tf.training.tasks.base import Report, Task, Training, parse_fold, refuse_few
-from seqattn_tf.training.tasks.settings import Settings, setting
+from seqattn_tf.training.tasks.settings import TextSettings, setting
+from seqattn_tf.training.vectors import read_vectors
 
 
 @dataclasses.dataclass(frozen=True)
-class LanguageSettings(Settings):
+class LanguageSettings(TextSettings):
     """Settings of a language model."""
 
     label_smoothing: float = 0.0
     tie_embeddings: bool = setting(False, "whether what scores a symbol is its embedding")
     split: str = setting("characters", "what a symbol is: characters, letters, spaces, words, subwords")
-    fold: str = setting("", "what to ignore: case, or all (case and accents)")
-    vocabulary: int = setting(0, "symbols, at most; 0 for all")
-    min_count: int = setting(1, "a symbol seen less often in the training data is unknown")
     sequence_length: int = setting(128, "of a long text, how many symbols are learned from at once")
     max_source: int = setting(
         400, "symbols; a longer text to go on from is refused, a longer sentence not learned from"
@@ -43,7 +41,7 @@ class LanguageSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._refuse_less(1, "sequence_length", "max_source", "max_target")
+        self._refuse_less(1, "sequence_length", "max_target")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,9 +79,15 @@ class LanguageTask(Task[LanguageSettings, LanguageModel]):
             min_count=settings.min_count,
         )
         refuse_few(learned, "vocabulary")
-        rules = dataclasses.replace(learned, unknown=True)
+        text = Text(dataclasses.replace(learned, unknown=True), settings.max_source)
+        vectors = read_vectors(settings)
+        if vectors is not None:  # of its own words alone: every other would be one more to choose from
+            text, settings = vectors.widen(text, dataclasses.replace(settings, vector_words=0))
+        rules = text.rules
         network = LanguageNetwork(rules.size, **arguments_of(LanguageNetwork, settings))
-        text, target = Text(rules, settings.max_source), Symbols(rules, settings.max_target)
+        if vectors is not None:
+            vectors.begin(network, rules)
+        target = Symbols(rules, settings.max_target)
         return LanguageModel(network, {"text": text}, target, **arguments_of(LanguageModel, settings))
 
     def open(self, settings: LanguageSettings, splits: Splits) -> Training[LanguageSettings, LanguageModel]:

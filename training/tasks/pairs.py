@@ -17,13 +17,14 @@ from seqattn_tf.targets import Symbols
 from seqattn_tf.training.data import DataWarning, Example, Examples
 from seqattn_tf.training.metrics import Metric
 from seqattn_tf.training.tasks.base import Report, Task, Training, loss_of, parse_fold, refuse_few
-from seqattn_tf.training.tasks.settings import Settings, setting
+from seqattn_tf.training.tasks.settings import TextSettings, setting
+from seqattn_tf.training.vectors import read_vectors
 
 MOST_CUT = 0.01  # of the training targets may be longer than an answer, before it is said
 
 
 @dataclasses.dataclass(frozen=True)
-class PairSettings(Settings):
+class PairSettings(TextSettings):
     """Settings of an encoder-decoder."""
 
     encoder: str = setting("bidirectional", "or forward, hierarchical, or one of a plug-in")
@@ -40,10 +41,6 @@ class PairSettings(Settings):
     scheduled_sampling: float = setting(0.0, "how often the decoder sees its own symbol in training")
     source_split: str = setting("characters", "what a symbol is: characters, letters, spaces, words, subwords")
     target_split: str = setting("characters", "the same of what comes out; spaces for tokens of one's own")
-    fold: str = setting("", "what to ignore in what goes in: case, or all (case and accents)")
-    vocabulary: int = setting(0, "symbols on either side, at most; 0 for all")
-    min_count: int = setting(1, "a symbol seen less often in the training data is unknown")
-    max_source: int = setting(64, "symbols; a longer source is refused, and not learned from")
     max_target: int = setting(64, "symbols; a longer answer is cut, and not learned from")
     max_length_ratio: int = setting(
         2, "symbols of an answer per symbol read, at most, and a few more; 0 for no such limit"
@@ -54,7 +51,7 @@ class PairSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._refuse_less(1, "max_source", "max_target")
+        self._refuse_less(1, "max_target")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,10 +94,15 @@ class PairTask(Task[PairSettings, Seq2Seq]):
         target = Symbols.learn(train.targets, split=settings.target_split, limit=settings.max_target, **limits)
         if not self.metrics:  # what the model has no word for is counted as unknown, not left out
             target = Symbols(dataclasses.replace(target.rules, unknown=True), target.limit)
+        vectors = read_vectors(settings)
+        if vectors is not None:
+            source, settings = vectors.widen(source, settings)
         for side, rules in (("source", source.rules), ("target", target.rules)):
             refuse_few(rules, f"{side} vocabulary")
         arguments = arguments_of(EncoderDecoder.of_symbols, settings)
         network = EncoderDecoder.of_symbols(target_vocabulary=target.rules.size, **{**arguments, **source.sizes})
+        if vectors is not None:
+            vectors.begin(network, source.rules)
         return Seq2Seq(network, {"text": source}, target, **arguments_of(Seq2Seq, settings))
 
     def check(self, training: Training[PairSettings, Seq2Seq]) -> None:

@@ -80,3 +80,20 @@ class Settings:
             for name, field in vars(kind).get("__dataclass_fields__", {}).items():
                 found[name] = field.metadata.get("meaning") or found.get(name, "")
         return found
+
+
+@dataclasses.dataclass(frozen=True)
+class TextSettings(Settings):
+    """Settings of a system that reads text."""
+
+    fold: str = setting("", "what to ignore in what goes in: case, or all (case and accents)")
+    vocabulary: int = setting(0, "symbols, at most; 0 for all")
+    min_count: int = setting(1, "a symbol seen less often in the training data is unknown")
+    max_source: int = setting(64, "symbols; a longer text is refused, and not learned from")
+    vectors: str = setting("", "a file of word vectors to begin with: GloVe text, word2vec, or .npz; sets embedding")
+    vector_words: int = setting(100_000, "words of that file that are added to those of the training data, at most")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._refuse_less(1, "max_source")
+        self._refuse_less(0, "vector_words")

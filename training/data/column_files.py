@@ -1,0 +1,104 @@
+"""Column files: a word a line with what is known of it, a blank line between sentences; CoNLL's and CoNLL-U.
+
+    Confidence NN B-NP                  columns are counted from 0, or from the last one: -1
+    in IN B-PP
+
+Files of ten columns (`.conllu`), and of the five `form upos xpos head deprel`, also have names for their columns. Lines
+that begin with `# ` are comments where there are ten; words of several tokens (`1-2`) and empty ones (`1.1`) are
+passed over there. A sentence with a malformed line is reported with file and number, and passed over.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from seqattn_tf.training.data.examples import Example, Splits
+from seqattn_tf.training.data.files import check_folder, find_files, split
+from seqattn_tf.training.data.reading import Faults, read_lines
+
+NAMES = {
+    5: ("form", "upos", "xpos", "head", "deprel"),
+    10: ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc"),
+}
+WANTED = "train, dev and test files of columns (.txt, .tsv, .conll, .conllu, .iob, plain, .gz or .xz)"
+ENDINGS = ("txt", ".tsv", "conll", "conllu", "iob", "iob2", "bio")
+Target = Callable[[list[tuple[str, ...]]], str]
+
+
+def load(data: str | Path | None, columns: Sequence[str], target: Target) -> Splits:
+    """The sentences of column files: a text with a word a line, and what comes of its other columns.
+
+    Args:
+        data: a file, or a folder with `train`, `dev` and `test`; what is missing is held out of `train`.
+        columns: the one of the words first, then those that the target needs; numbers, or names where there are any.
+        target: the rows of a sentence, each with these columns, to what should come out; a `ValueError` says that a
+            sentence is malformed.
+    """
+    if data is not None and Path(data).is_file():
+        paths = {"train": Path(data)}
+    else:
+        folder = check_folder(data, WANTED)
+        paths = find_files(folder, ENDINGS)
+        if "train" not in paths:
+            raise ValueError(f"{folder}: expected {WANTED}. Received: {sorted(path.name for path in folder.iterdir())}")
+    examples = {part: list(_examples(path, columns, target)) for part, path in paths.items()}
+    return split(examples, {part: path.name for part, path in paths.items()})
+
+
+def _examples(path: Path, columns: Sequence[str], target: Target) -> Iterator[Example]:
+    faults, any_good = Faults(path.name), False
+    for number, rows in read_sentences(path, columns, faults):
+        try:
+            found = target(rows)
+        except ValueError as error:
+            faults.add(number, *_parts(error))
+            continue
+        any_good = True
+        text = "".join(f"{row[0]}\n" for row in rows)
+        yield Example(text, {"text": text}, found)
+    faults.close()
+    if not any_good:
+        count = faults.count or "no"
+        raise ValueError(f"{path}: expected at least one good sentence. Received: {count} malformed ones")
+
+
+def _parts(error: ValueError) -> tuple[str, str]:
+    """What an error says was expected, and what was received."""
+    expected, _, received = str(error).partition(". Received: ")
+    return expected.removeprefix("expected "), received
+
+
+def read_sentences(path: Path, columns: Sequence[str], faults: Faults) -> Iterator[tuple[int, list[tuple[str, ...]]]]:
+    """The sentences of a file, each with the number of its first line and some columns of its words."""
+    rows: list[tuple[str, ...]] = []
+    first, good, width, places = 0, True, 0, [0]
+    for number, line in enumerate([*read_lines(path, faults), ""], 1):
+        if line is None:
+            good = False
+        elif not line.strip():
+            if rows and good:
+                yield first, rows
+            rows, good = [], True
+        elif not (width in (0, 10) and line.startswith("#")):
+            cells = line.rstrip().split("\t") if "\t" in line else line.split()
+            if not width:
+                width = len(cells)
+                places = [_place(column, width, path) for column in columns]
+            first = first if rows else number
+            if len(cells) != width:
+                faults.add(number, f"{width} columns, as in the first line", line)
+                good = False
+            elif width != 10 or cells[0].isdecimal():
+                rows.append(tuple(cells[place].strip() for place in places))
+                if not all(rows[-1]):
+                    faults.add(number, "text in each column", line)
+                    good = False
+
+
+def _place(column: str, width: int, path: Path) -> int:
+    names = NAMES.get(width, ())
+    if column in names:
+        return names.index(column)
+    if column.removeprefix("-").isdecimal() and -width <= int(column) < width:
+        return int(column)
+    known = f", or one of {', '.join(names)}" if names else ""
+    raise ValueError(f"{path.name}: expected a column from {-width} to {width - 1}{known}. Received: {column!r}")

@@ -1,0 +1,64 @@
+"""The Stanford Sentiment Treebank: sentences as trees in brackets whose nodes all have a sentiment."""
+
+from pathlib import Path
+
+from seqattn_tf.fields.tree import Nodes, parse
+from seqattn_tf.training.data.examples import Example, Splits
+from seqattn_tf.training.data.files import check_folder, find_files
+from seqattn_tf.training.data.reading import Faults, read_lines
+
+WANTED = "the Stanford Sentiment Treebank: train.txt, dev.txt and test.txt, a tree a line,"
+FINE = {"0": "very negative", "1": "negative", "2": "neutral", "3": "positive", "4": "very positive"}
+BINARY = {"0": "negative", "1": "negative", "2": "", "3": "positive", "4": "positive"}
+
+
+def is_treebank(data: str | Path | None) -> bool:
+    """Whether a folder holds the trees: files of lines that begin with a bracket."""
+    if data is None or not Path(data).is_dir():
+        return False
+    path = find_files(Path(data), ("txt",)).get("train")
+    return path is not None and (read_lines(path, Faults(path.name))[0] or "").startswith("(")
+
+
+def load(folder: str | Path | None, binary: bool = False, trees: bool = True, phrases: bool = True) -> Splits:
+    """The sentences.
+
+    Args:
+        folder: with the three files.
+        binary: two sentiments in place of five; neutral sentences are left out, neutral phrases not learned from.
+        trees: whether a text is its tree, or its words alone.
+        phrases: whether every phrase is learned from: of a tree each of its nodes, of words alone one example each.
+    """
+    names, found = BINARY if binary else FINE, find_files(check_folder(folder, WANTED), ("txt",))
+    if missing := [part for part in ("train", "dev", "test") if part not in found]:
+        raise ValueError(f"{folder}: expected {WANTED}. Received: no {missing[0]} file")
+    parts: dict[str, list[Example]] = {}
+    for part, path in found.items():
+        parts[part] = []
+        faults = Faults(path.name)
+        for number, line in enumerate(read_lines(path, faults), 1):
+            try:
+                nodes = parse(line or "")
+                labels = [names[label] for label in nodes.labels]
+            except (ValueError, KeyError):
+                faults.add(number, "a tree with sentiments from 0 to 4", line)
+                continue
+            learned = phrases and part == "train"
+            if trees and labels and labels[0]:
+                target = tuple(labels) if learned else labels[0]
+                parts[part].append(Example(" ".join(nodes.words), {"text": str(line)}, target))
+            elif not trees:
+                parts[part] += _texts(nodes, labels, learned)
+        faults.close()
+        if not parts[part]:
+            raise ValueError(f"{path}: expected at least one tree. Received: {faults.count or 'no'} malformed ones")
+    told = "two sentiments" if binary else "five sentiments"
+    return Splits(parts["train"], parts["dev"], parts["test"], f"SST, {told}{', all phrases' if phrases else ''}")
+
+
+def _texts(nodes: Nodes, labels: list[str], phrases: bool) -> list[Example]:
+    """The sentence as plain words, and each phrase of it once, where all are learned from."""
+    chosen = {span: label for span, label in zip(nodes.spans, labels, strict=True) if label}
+    spans = chosen if phrases else [span for span in nodes.spans[:1] if span in chosen]
+    texts = {" ".join(nodes.words[low:high]): chosen[low, high] for low, high in spans}
+    return [Example(text, {"text": text}, label) for text, label in texts.items()]

@@ -1,0 +1,41 @@
+"""Texts to labels."""
+
+import dataclasses
+
+from seqattn_tf.models import Classifier, ClassifierNetwork
+from seqattn_tf.named import arguments_of
+from seqattn_tf.targets import Label
+from seqattn_tf.training.data import Examples
+from seqattn_tf.training.tasks.base import Task
+from seqattn_tf.training.tasks.reading import ReadingSettings, Reads
+from seqattn_tf.training.tasks.settings import setting
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassifySettings(ReadingSettings):
+    """Settings of a classifier, and of a table of one's own that it learns from."""
+
+    encoder: str = setting("bidirectional", "or forward, document (words, then lines), tree, or one of a plug-in")
+    pool: str = setting("attention", "what makes one vector of all that was read: last, average, attention")
+    lines: int = setting(48, "of a document that are read, the last ones")
+    sentences: bool = setting(False, "whether every sentence of a document is a line, or line breaks alone make lines")
+    line_length: int = setting(48, "words of a line that are read")
+    composition: str = setting("binary", "of a tree: binary, child_sum or tensor")
+    text: str = setting("", "column or key of the texts, in a table of one's own")
+    target: str = setting("", "column or key of the labels")
+    split_column: str = setting("", "column of a single file that says train, dev or test; empty to split by a hash")
+    test: str = setting("test", "what the name of the test files holds, where a folder has several")
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassifyTask(Task[ClassifySettings, Classifier]):
+    """Training of a classifier."""
+
+    def build(self, settings: ClassifySettings, train: Examples) -> Classifier:
+        """Vocabulary and labels of the training examples, and a network of their sizes."""
+        reads, target = Reads.learn(settings, train), Label.learn(train.targets)
+        arguments = arguments_of(ClassifierNetwork, settings)
+        if settings.encoder == "tree":
+            arguments |= {"pool": "last", "everywhere": isinstance(train.targets[0], tuple)}
+        network = ClassifierNetwork(reads.encoder, target.size, **arguments)
+        return Classifier(reads.begin(network), {"text": reads.field}, target)

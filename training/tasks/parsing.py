@@ -1,0 +1,59 @@
+"""Words to dependency trees."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from seqattn_tf.models import Parser, ParserNetwork
+from seqattn_tf.named import arguments_of
+from seqattn_tf.targets import Tree
+from seqattn_tf.targets.tree import is_projective
+from seqattn_tf.training.data import Examples
+from seqattn_tf.training.metrics import ATTACHMENT, Metric
+from seqattn_tf.training.tasks.base import Task
+from seqattn_tf.training.tasks.reading import ReadingSettings, Reads
+from seqattn_tf.training.tasks.settings import setting
+
+STRUCTURES = ("projective", "spanning")
+
+
+@dataclasses.dataclass(frozen=True)
+class ParseSettings(ReadingSettings):
+    """Settings of a parser."""
+
+    structure: str = setting("projective", "trees whose arcs do not cross; or spanning: any tree")
+    arc_units: int = setting(200, "numbers that stand for a word as a head, and as a dependent")
+    relation_units: int = setting(64, "the same for what relation they have")
+    filters: int = setting(48, "numbers that stand for the spelling of a word")
+    letter_embedding: int = setting(32, "numbers that stand for a letter")
+    word_length: int = setting(16, "letters of a word that are read")
+    max_source: int = 100
+    word: str = setting("form", "column of the words: its name in CoNLL-U, or its number")
+    head: str = setting("head", "column of the heads")
+    relation: str = setting("deprel", "column of the relations")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.structure not in STRUCTURES:
+            raise ValueError(f"structure: expected one of {STRUCTURES}. Received: {self.structure!r}")
+
+
+@dataclasses.dataclass(frozen=True)
+class ParseTask(Task[ParseSettings, Parser]):
+    """Training of a parser."""
+
+    metrics: Sequence[Metric] = (ATTACHMENT,)
+
+    def build(self, settings: ParseSettings, train: Examples) -> Parser:
+        """Vocabularies and relations of the training sentences, and a network of their sizes."""
+        reads = Reads.learn(settings, train)
+        target = Tree.learn(train.targets, projective=settings.structure == "projective")
+        network = ParserNetwork(reads.encoder, target.size, **arguments_of(ParserNetwork, settings))
+        return Parser(reads.begin(network), {"text": reads.field}, target)
+
+    def learnable(self, model: Parser, train: Examples) -> np.ndarray:
+        """Of projective trees those alone: the others have no probability to learn."""
+        if not model.target.projective:
+            return super().learnable(model, train)
+        return np.array([is_projective(model.target.arrays(target)["heads"]) for target in train.targets], bool)

@@ -1,0 +1,65 @@
+"""What trainings of systems share that read one text and answer at once."""
+
+import dataclasses
+from typing import Any
+
+import keras
+
+from seqattn_tf.encoder import Encoder
+from seqattn_tf.fields import Field, Text
+from seqattn_tf.named import arguments_of
+from seqattn_tf.text import SymbolRules
+from seqattn_tf.training.data import Examples
+from seqattn_tf.training.tasks.base import parse_fold, refuse_few
+from seqattn_tf.training.tasks.settings import TextSettings, setting
+from seqattn_tf.training.vectors import Vectors, read_vectors
+
+
+@dataclasses.dataclass(frozen=True)
+class ReadingSettings(TextSettings):
+    """Settings of a system that reads one text."""
+
+    encoder: str = setting("words", "or bidirectional, forward, document, tree, or one of a plug-in")
+    split: str = setting("tokens", "what a symbol is: tokens, spaces, words, characters, ...")
+    fold: str = "case"
+    min_count: int = 2
+    max_source: int = 160
+    label_smoothing: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Reads:
+    """The field of a system that reads, and what reads it."""
+
+    field: Text
+    encoder: Encoder
+    vectors: Vectors | None
+
+    @classmethod
+    def learn(cls, settings: ReadingSettings, train: Examples) -> "Reads":
+        """Vocabularies of the training texts, and an encoder of their sizes."""
+        member = Encoder.member(settings.encoder)
+        limits: dict[str, Any] = {"vocabulary": settings.vocabulary, "min_count": settings.min_count}
+        cut = {"split": settings.split, "fold": parse_fold(settings.fold), "limit": settings.max_source}
+        kind = Field.member(member.takes)
+        field = kind.learn(train.inputs("text"), **{**arguments_of(kind.learn, settings), **cut, **limits})
+        refuse_few(field.rules, "vocabulary")
+        vectors = read_vectors(settings)
+        if vectors is not None:
+            field, settings = vectors.widen(field, settings)
+        arguments: dict[str, Any] = {}
+        for base in reversed(member.__mro__):
+            if issubclass(base, Encoder):
+                arguments |= arguments_of(base, settings)
+        return cls(field, member(**{**arguments, **field.sizes}), vectors)
+
+    @property
+    def rules(self) -> SymbolRules:
+        """Of the words."""
+        return self.field.rules
+
+    def begin(self, network: keras.Model) -> keras.Model:
+        """The network itself, begun with word vectors where there are any."""
+        if self.vectors is not None:
+            self.vectors.begin(network, self.rules)
+        return network
