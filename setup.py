@@ -65,7 +65,7 @@ setup(
             "trustme",
             "pydot",
         ],
-        "bench": ["torch==2.13.0", "torch-struct==0.5"],
+        "bench": ["torch==2.13.0", "torch-struct==0.5", "pytorch-crf==0.7.2"],
         "docs": ["pdoc"],
     },
 )
