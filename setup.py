@@ -30,7 +30,7 @@ setup(
     packages=packages,
     package_dir=PACKAGES,
     package_data={
-        "seqattn_tf": ["presets/*/*", "presets/*/assets/*"],
+        "seqattn_tf": ["presets/*.md", "presets/*/*", "presets/*/assets/*"],
         "seqattn_tf.serving.front.page": ["*.html", "*.css", "*.js", "*.svg", "inputs/*.js", "views/*.js"],
     },
     entry_points={"console_scripts": ["seqattn=seqattn_tf.cli:main"]},
@@ -64,6 +64,7 @@ setup(
             "hypothesis",
             "trustme",
             "pydot",
+            "seqeval",
         ],
         "bench": ["torch==2.13.0", "torch-struct==0.5", "pytorch-crf==0.7.2"],
         "docs": ["pdoc"],

@@ -61,10 +61,10 @@ class LiteModel:
         fed = {name: _at_least_one(array)[None] for name, array in read_row(self.inputs, row).items()}
         try:
             with self.lock:  # an interpreter answers one question at a time
-                found = {name: _infinite(value[0]) for name, value in self.run(**fed).items()}
+                given = {name: _infinite(value[0]) for name, value in self.run(**fed).items()}
         except RuntimeError as error:
             raise ValueError(f"row: expected one that this model can read. Received: {row!r:.80}, {error}") from None
-        found = self.target.decide_row(found, self.manifest["answers"], next(iter(self.manifest["looks"]), ""))
+        found = self.target.decide_row(given, self.manifest["answers"], next(iter(self.manifest["looks"]), ""))
         said = self.target.say_row(found)
         looks = {
             look: self._look(look, looks, found[look + ATTENTION], row, said["tokens"])

@@ -47,7 +47,7 @@ class Padded(Column):
         name: of the tensor.
         values: of all examples in a row, along the first axis.
         starts: where each example begins in them, and last where all end.
-        end: a number that every row of a batch gets after its last; None for none.
+        end: of numbers, one that every row of a batch gets after its last; None for none.
         padding: what fills a row.
 
     >>> column = Padded("ids", np.array([5, 6, 7]), np.array([0, 1, 3]), end=2)
@@ -58,6 +58,8 @@ class Padded(Column):
     def __init__(
         self, name: str, values: np.ndarray, starts: np.ndarray, end: int | None = None, padding: float = 0
     ) -> None:
+        if end is not None and values.ndim > 1:
+            raise ValueError(f"end: expected none after arrays. Received: {end}")
         lengths = np.diff(starts)
         super().__init__(lengths)
         self.name, self.end, self.padding = name, end, padding

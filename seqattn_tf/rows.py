@@ -75,7 +75,8 @@ def _value(value: Any, name: str, place: int) -> str | bytes:
         )
     if not isinstance(value, str) and any("\n" in line for line in lines):
         raise ValueError(f"rows: expected one line in each string of {name}. Received: {value!r:.80} in row {place}")
-    return "\n".join(lines).encode("utf-8", "replace").decode("utf-8")
+    text = "\n".join(lines) + ("\n" if lines is value and len(lines) == 1 else "")  # one line is a line, too
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def to_json(row: Mapping[str, str | bytes]) -> dict[str, Any]:

@@ -121,7 +121,11 @@ def test_row_format_gives_every_output(server):
         (["explain", "pronounce", "cat", "dog"], 2, "values: expected those of one question. Received: those of 2"),
         (["evaluate", "pronounce"], 2, "data: expected what the model was trained on, cmudict-0.7b.train.xz"),
         (["query", "pronounce", "a" * 10_000], 2, "expected at most 64 symbols. Received: 10000"),
-        (["query", "nobody", "cat"], 2, "expected one of the presets ['pronounce'] or the folder of a run"),
+        (
+            ["query", "nobody", "cat"],
+            2,
+            "expected one of the presets ['parse', 'pronounce', 'tag'] or the folder of a run",
+        ),
         (["query", "pronounce", "cat", "--url", "ftp://x"], 2, "ftp://x"),
         (["query", "pronounce", "cat", "--url", "http://127.0.0.1:9"], 1, "127.0.0.1:9"),
         (["train", "nothing"], 2, "recipe: expected one of ['char_lm'"),

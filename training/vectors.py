@@ -5,11 +5,13 @@ the 0.418 0.24968 ...                     GloVe: a word and its numbers a line
 words, vectors                            .npz; or words, q and scale, which make q * scale
 """
 
+import codecs
 import dataclasses
 import itertools
 import zipfile
+import zlib
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import keras
 import numpy as np
@@ -17,11 +19,13 @@ import numpy as np
 from seqattn_tf.fields import Text
 from seqattn_tf.text import SymbolRules
 from seqattn_tf.text.pieces import SPACE
-from seqattn_tf.training.data.reading import open_file
-from seqattn_tf.training.tasks.settings import TextSettings
+from seqattn_tf.training.data.reading import open_file, split_name
+
+if TYPE_CHECKING:
+    from seqattn_tf.training.tasks.settings import TextSettings
 
 AnyText = TypeVar("AnyText", bound=Text)
-AnySettings = TypeVar("AnySettings", bound=TextSettings)
+AnySettings = TypeVar("AnySettings", bound="TextSettings")
 EXPECTED = "expected word vectors: GloVe text, word2vec, or .npz with words and vectors"
 
 
@@ -42,10 +46,10 @@ class Vectors:
         """Numbers of a vector."""
         return self.table.shape[1]
 
-    def find(self, symbol: str) -> int | None:
-        """The row of a symbol; as it is, else in lower case."""
+    def find(self, symbol: str, folded: dict[str, int] | None = None) -> int | None:
+        """The row of a symbol: as it is, else in lower case, else of the first word that is folded to it."""
         word = symbol.removeprefix(SPACE) or symbol
-        return self.rows.get(word, self.rows.get(word.lower()))
+        return self.rows.get(word, self.rows.get(word.lower(), (folded or {}).get(word)))
 
     def widen(self, field: AnyText, settings: AnySettings) -> tuple[AnyText, AnySettings]:
         """The field with words of the file that its vocabulary lacks, in their order there, and the fitting settings.
@@ -62,7 +66,8 @@ class Vectors:
         extra = [word for word in fresh if word != mark and word not in known][: settings.vector_words]
         symbols = (*rules.symbols, *extra)
         wider = dataclasses.replace(rules, symbols=symbols, unknown=rules.unknown or len(extra) > 0)
-        return type(field).from_config({**field.get_config(), "rules": wider.get_config()}), settings
+        widened = type(field).from_config({**field.get_config(), "rules": wider.get_config()})
+        return cast(AnyText, widened), settings
 
     def begin(self, network: keras.Model, rules: SymbolRules) -> None:
         """Put the vectors into the network's first embedding of this vocabulary; other symbols are spread as they are.
@@ -73,18 +78,22 @@ class Vectors:
         if not network.built:
             network.build()
         layers = (layer for layer in network._flatten_layers() if isinstance(layer, keras.layers.Embedding))
-        layer = next(layer for layer in layers if (layer.input_dim, layer.output_dim) == (rules.size, self.size))
-        found = [(rules.ids[symbol], row) for symbol in rules.symbols if (row := self.find(symbol)) is not None]
+        fitting = [layer for layer in layers if (layer.input_dim, layer.output_dim) == (rules.size, self.size)]
+        if not fitting:
+            raise ValueError(f"vectors: expected an embedding of {rules.size} symbols by {self.size}. Received: none")
+        folded = {rules.normalise(word): row for word, row in reversed(self.rows.items())} if rules.fold else {}
+        places = {symbol: self.find(symbol, folded) for symbol in rules.symbols}
+        found = [(rules.ids[symbol], row) for symbol, row in places.items() if row is not None]
         if not found:
             raise ValueError(f"vectors: expected some of the words {rules.symbols[:5]}. Received: none of them")
         ids, rows = map(list, zip(*found, strict=True))
         spread = np.random.default_rng(0).normal(0, self.table[rows].std(), (rules.size, self.size))
         table = spread.astype(np.float32)
         table[ids] = self.table[rows]
-        layer.embeddings.assign(table)
+        fitting[0].embeddings.assign(table)
 
 
-def read_vectors(settings: TextSettings) -> Vectors | None:
+def read_vectors(settings: "TextSettings") -> Vectors | None:
     """The vectors that settings name; None for none."""
     return read(settings.vectors) if settings.vectors else None
 
@@ -99,7 +108,8 @@ def read(path: str | Path) -> Vectors:
     if not path.is_file():
         raise ValueError(f"vectors: expected a file. Received: {path}")
     try:
-        words, table = _read_npz(path) if path.suffix == ".npz" else _read_text(path)
+        with np.errstate(over="ignore"):  # what is too large is not finite, and said below
+            words, table = _read_npz(path) if path.suffix == ".npz" else _read_text(path)
     except (OSError, zipfile.BadZipFile, KeyError, UnicodeDecodeError, IndexError) as error:
         raise ValueError(f"{path}: {EXPECTED}. Received: {type(error).__name__}: {error}") from None
     if table.ndim != 2 or len(words) != len(table) or not len(words) or not table.shape[1]:
@@ -114,20 +124,23 @@ def read(path: str | Path) -> Vectors:
 
 
 def _read_npz(path: Path) -> tuple[list[str], np.ndarray]:
-    with np.load(path) as held:  # no pickles: nothing in it is run
-        words = [str(word) for word in held["words"]]
-        if "vectors" in held.files:
-            return words, held["vectors"].astype(np.float32)
-        return words, held["q"].astype(np.float32) * held["scale"].astype(np.float32)
+    try:
+        with np.load(path) as held:  # no pickles: nothing in it is run
+            words = [word.decode() if isinstance(word, bytes) else str(word) for word in held["words"]]
+            if "vectors" in held.files:
+                return words, held["vectors"].astype(np.float32)
+            return words, held["q"].astype(np.float32) * held["scale"].astype(np.float32)
+    except (EOFError, TypeError, ValueError, zlib.error) as error:
+        raise ValueError(f"{path}: {EXPECTED}. Received: {type(error).__name__}: {error}") from None
 
 
 def _read_text(path: Path) -> tuple[list[str], np.ndarray]:
     with open_file(path) as file:
-        first = file.readline()
+        first = file.readline().removeprefix(codecs.BOM_UTF8)
         header = first.split()
         if len(header) == 2 and all(part.isdigit() for part in header):
             count, size = map(int, header)
-            if path.suffix == ".bin" or path.with_suffix("").suffix == ".bin":
+            if split_name(path)[1] == "bin":
                 return _read_binary(file, count, size, path)
             first = file.readline()
         else:
@@ -142,7 +155,7 @@ def _read_text(path: Path) -> tuple[list[str], np.ndarray]:
             except ValueError:
                 raise ValueError(f"{path}, vector {place}: expected numbers. Received: {line[:60]!r}") from None
             words.append(word)
-    return words, np.array(numbers, np.float32).reshape(len(words), -1)
+    return words, np.array(numbers, np.float32).reshape(len(words), size)
 
 
 def _lines(first: bytes, file: Any) -> Any:
@@ -150,7 +163,8 @@ def _lines(first: bytes, file: Any) -> Any:
 
 
 def _read_binary(file: Any, count: int, size: int, path: Path) -> tuple[list[str], np.ndarray]:
-    words, table = [], np.zeros([count, size], np.float32)
+    words: list[str] = []
+    table = np.zeros([count, size], np.float32)
     for row in table:
         word = bytearray()
         while (letter := file.read(1)) not in (b" ", b""):

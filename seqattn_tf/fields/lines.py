@@ -36,9 +36,18 @@ class Lines(Text):
         self.sentences = sentences
 
     @classmethod
-    def learn(cls, texts: Iterable[Any], *, sentences: bool = False, **arguments: Any) -> "Lines":
+    def learn(
+        cls,
+        texts: Iterable[Any],
+        *,
+        limit: int = 64,
+        split: str = "characters",
+        fold: bool | str = False,
+        sentences: bool = False,
+        **limits: Any,
+    ) -> "Lines":
         """As of any text."""
-        found = super().learn(texts, sentences=sentences, **arguments)
+        found = super().learn(texts, limit=limit, split=split, fold=fold, sentences=sentences, **limits)
         return cls(found.rules, found.limit, sentences)
 
     @property

@@ -43,7 +43,7 @@ class Text(Field):
         limit: int = 64,
         split: str = "characters",
         fold: bool | str = False,
-        **limits: int,
+        **limits: Any,
     ) -> "Text":
         """The field whose vocabulary comes from texts; `vocabulary` and `min_count` limit it, see `text.learn`."""
         return cls(learn(cls.texts(texts), split, fold, by_lines=cls.by_lines, **limits), limit)

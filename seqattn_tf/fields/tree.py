@@ -128,7 +128,7 @@ class TreeText(Text):
         limit: int = 128,
         split: str = "tokens",
         fold: bool | str = "case",
-        **limits: int,
+        **limits: Any,
     ) -> "TreeText":
         """The field whose vocabulary comes from texts; `vocabulary` and `min_count` limit it."""
         bare = SymbolRules((), split, fold, unknown=True)

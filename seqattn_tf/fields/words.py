@@ -53,7 +53,7 @@ class Words(Text):
         split: str = "tokens",
         fold: bool | str = "case",
         word_length: int = LETTERS,
-        **limits: int,
+        **limits: Any,
     ) -> "Words":
         """The field whose vocabularies come from texts; `vocabulary` and `min_count` limit that of words."""
         bare = SymbolRules((), split, fold, unknown=True)

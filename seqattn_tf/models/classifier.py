@@ -82,7 +82,7 @@ class ClassifierNetwork(ReadingNetwork):
         read = self.encoder(tensors, training=False)
         vector, weights = self._pooled(read)
         looks = dict(read.looks)
-        if self.pool == "attention":
+        if weights is not None and self.pool == "attention":
             looks[self.encoder.level] = self.encoder.at_places(weights[:, None], tensors)
         return self._logits(vector), looks
 

@@ -76,7 +76,7 @@ class StructuredReader(Model):
 
     def infer(self, tensors: Tensors) -> Tensors:
         """What the target decides; a row with nothing to read gets nothing."""
-        return self.says.decide(self._outputs(tensors), self.answers, self.network.encoder.reads)
+        return self.says.decide_structure(self._outputs(tensors), self.answers, self.network.encoder.reads)
 
     def potentials(self, tensors: Tensors) -> Tensors:
         """What it decides from."""

@@ -123,6 +123,11 @@ class Structured(abc.ABC):
         """The probability of every part, in the shape of its scores; zero beyond the length."""
         return exact.infer(self._rules, *self._scores)[1][0]
 
+    def posterior(self) -> tuple[tf.Tensor, tf.Tensor]:
+        """`log_partition` and `marginals`, found together."""
+        log_partition, (marginals, *_) = exact.infer(self._rules, *self._scores)
+        return log_partition, marginals
+
     @property
     @abc.abstractmethod
     def argmax(self) -> Any:

@@ -1,7 +1,7 @@
 """Heads: for each word the word that it depends on."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -24,9 +24,9 @@ class Heads(Target):
     """
 
     name_in_registry = "heads"
-    names = ("heads",)
+    names: ClassVar[tuple[str, ...]] = ("heads",)
 
-    def arrays(self, value: str | Sequence[int]) -> dict[str, np.ndarray]:
+    def arrays(self, value: Any) -> dict[str, np.ndarray]:
         """The heads: `[words]`."""
         try:
             heads = np.array([int(head) for head in listed(value)], np.int32)

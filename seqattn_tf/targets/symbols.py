@@ -42,7 +42,7 @@ class Symbols(Target):
         limit: int = 64,
         split: str = "characters",
         fold: bool | str = False,
-        **limits: int,
+        **limits: Any,
     ) -> "Symbols":
         """The target whose vocabulary comes from texts; `vocabulary` and `min_count` limit it, see `text.learn`."""
         return cls(learn(texts, split, fold, by_lines=False, **limits), limit)

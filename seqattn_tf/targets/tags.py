@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from seqattn_tf.targets.graph.tags import GraphTags
 
 T = TypeVar("T")
+AnyTags = TypeVar("AnyTags", bound="Tags")
 
 
 class Tags(Target):
@@ -34,7 +35,7 @@ class Tags(Target):
         self.numbers = {tag: number for number, tag in enumerate(self.tags, 1)}
 
     @classmethod
-    def learn(cls, values: Iterable[str | Sequence[str]]) -> "Tags":
+    def learn(cls: type[AnyTags], values: Iterable[str | Sequence[str]]) -> AnyTags:
         """The target whose tags are those of the values, in order."""
         return cls(sorted({tag for value in values for tag in listed(value)}))
 

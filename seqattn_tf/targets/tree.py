@@ -49,7 +49,7 @@ class Tree(Heads):
         """Numbers that a network gives for an arc."""
         return len(self.relations)
 
-    def arrays(self, value: str | Sequence[str]) -> dict[str, np.ndarray]:
+    def arrays(self, value: Any) -> dict[str, np.ndarray]:
         """Heads and relations: `[words]` each."""
         arcs = [arc.partition(":") for arc in listed(value)]
         if unknown := [relation for _, _, relation in arcs if relation not in self.numbers]:

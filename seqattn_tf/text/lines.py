@@ -10,7 +10,7 @@ BREAK = f"[{SPACES}]*\n[{SPACES}]*"  # blank lines and blanks around a line are 
 SENTENCES: tuple[tuple[str, str], ...] = (  # where one ends, a line does; for Python and TensorFlow (RE2) alike
     ("([.!?\u2026]+['\")\\]\u201d\u2019]*)[ \t]+", rf"\1{MARK}"),
     ("([\u3002\uff01\uff1f])", rf"\1{MARK}"),
-    (rf"(^|[ \n])({ABBREVIATION}|[A-Z])\.\n", r"\1\2. "),
+    *[(rf"(^|[ \n])({ABBREVIATION}|[A-Z])\.\n", r"\1\2. ")] * 2,  # two at once share what is between them
 )
 _COMPILED = [(re.compile(pattern), replacement) for pattern, replacement in SENTENCES]
 

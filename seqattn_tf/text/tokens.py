@@ -14,8 +14,9 @@ RULES: tuple[tuple[str, str], ...] = (  # pattern and what takes its place, one 
     ("([\u3002\u3001\uff01\uff1f\u300c\u300d\uff08\uff09\uff0c\u0964\u061f\u060c])", r" \1 "),
     (r",([^0-9])", r" , \1"),
     (r":([^0-9/])", r" : \1"),
+    (rf" ({ABBREVIATION})\.", " \\1\0"),  # its dot, for now; no text has a NUL
     (r"([^ .][^ .])\. ", r"\1 . "),
-    (rf" ({ABBREVIATION}) \. ", r" \1. "),
+    (r"\x00", "."),
     (r"( [^ .])\. +$", r"\1 . "),
     ("([^ ])([nN]['\u2019][tT]) ", r"\1 \2 "),
     (f"([^ ])(['\u2019]{_CLITIC}) ", r"\1 \2 "),

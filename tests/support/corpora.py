@@ -72,6 +72,44 @@ def entail_generate(folder):
         (folder / f"{part}.tsv").write_text("".join(rows))
 
 
+def tag(folder):
+    for part, count in (("train", 120), ("dev", 12), ("test", 12)):
+        words = [target.rstrip(".").split() for _, target in _sentences(count, part)]
+        rows = (f"{a} DT B-NP\n{noun} NN I-NP\n{verb} VB B-VP\n. . O\n\n" for a, noun, verb in words)
+        (folder / f"{part}.txt").write_text("".join(rows))
+
+
+def parse(folder):
+    for part, count in (("train", 120), ("dev", 12), ("test", 12)):
+        words = [target.rstrip(".").split() for _, target in _sentences(count, part)]
+        rows = (
+            f"# a comment\n1\t{a}\t_\tDET\tDT\t_\t2\tdet\t_\t_\n2\t{noun}\t_\tNOUN\tNN\t_\t3\tnsubj\t_\t_\n"
+            f"3\t{verb}\t_\tVERB\tVBZ\t_\t0\troot\t_\t_\n\n"
+            for a, noun, verb in words
+        )
+        (folder / f"{part}.conllu").write_text("".join(rows))
+
+
+def sentiment(folder):
+    rng = random.Random(0)
+    for part, count in (("train", 100), ("dev", 12), ("test", 12)):
+        lines = []
+        for _ in range(count):
+            label, word = rng.choice([(0, "awful"), (1, "bad"), (2, "odd"), (3, "good"), (4, "great")])
+            lines.append(f"({label} (2 {rng.choice(ANIMALS)}) ({label} (2 is) ({label} {word})))\n")
+        (folder / f"{part}.txt").write_text("".join(lines))
+
+
+def classify(folder):
+    rng = random.Random(0)
+    rows = []
+    for label, words in ((0, ("bad", "awful")), (1, ("good", "great"))):
+        for number in range(0, 1000, 25):
+            lines = [" ".join(rng.choices((*ANIMALS, *words), k=4)) for _ in range(3)]
+            rows.append(f"{label}\tcv{number:03d}_1\t{' ||| '.join(lines)}\n")
+    (folder / "polarity2.0.tsv").write_text("".join(rows))
+
+
 def write(name, folder):
     """The corpus of a recipe in `folder`, and a text to ask about; a recipe that makes its own data gets None."""
     texts = {
@@ -85,6 +123,10 @@ def write(name, folder):
         "entail_generate": "A dog runs.",
         "execute": "print(1+2)",
         "toy": "1 0 1",
+        "tag": "A dog runs.",
+        "parse": "A dog runs",
+        "sentiment": "(3 (2 dog) (3 (2 is) (3 good)))",
+        "classify": "good dog\nbad cat",
     }
     if name in ("execute", "toy"):
         return None, texts[name]

@@ -4,10 +4,11 @@
     in IN B-PP
 
 Files of ten columns (`.conllu`), and of the five `form upos xpos head deprel`, also have names for their columns. Lines
-that begin with `# ` are comments where there are ten; words of several tokens (`1-2`) and empty ones (`1.1`) are
+that begin with `#` are comments where there are ten; words of several tokens (`1-2`) and empty ones (`1.1`) are
 passed over there. A sentence with a malformed line is reported with file and number, and passed over.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -21,6 +22,7 @@ NAMES = {
 }
 WANTED = "train, dev and test files of columns (.txt, .tsv, .conll, .conllu, .iob, plain, .gz or .xz)"
 ENDINGS = ("txt", ".tsv", "conll", "conllu", "iob", "iob2", "bio")
+_NO_WORD = re.compile(r"\d+[-.]\d+")  # in place of the number of a word
 Target = Callable[[list[tuple[str, ...]]], str]
 
 
@@ -69,29 +71,38 @@ def _parts(error: ValueError) -> tuple[str, str]:
 
 def read_sentences(path: Path, columns: Sequence[str], faults: Faults) -> Iterator[tuple[int, list[tuple[str, ...]]]]:
     """The sentences of a file, each with the number of its first line and some columns of its words."""
+    lines = read_lines(path, faults)
+    width = len(_cells(next((line for line in lines if line and line.strip() and line[0] != "#"), "")))
+    if not width:
+        return
+    places = [_place(column, width, path) for column in columns]
     rows: list[tuple[str, ...]] = []
-    first, good, width, places = 0, True, 0, [0]
-    for number, line in enumerate([*read_lines(path, faults), ""], 1):
+    first, good = 0, True
+    for number, line in enumerate([*lines, ""], 1):
         if line is None:
             good = False
         elif not line.strip():
             if rows and good:
                 yield first, rows
             rows, good = [], True
-        elif not (width in (0, 10) and line.startswith("#")):
-            cells = line.rstrip().split("\t") if "\t" in line else line.split()
-            if not width:
-                width = len(cells)
-                places = [_place(column, width, path) for column in columns]
+        elif width != 10 or line[0] != "#":
+            cells = _cells(line)
             first = first if rows else number
             if len(cells) != width:
                 faults.add(number, f"{width} columns, as in the first line", line)
                 good = False
-            elif width != 10 or cells[0].isdecimal():
+            elif width != 10 or not _NO_WORD.fullmatch(cells[0]):
                 rows.append(tuple(cells[place].strip() for place in places))
                 if not all(rows[-1]):
                     faults.add(number, "text in each column", line)
                     good = False
+                elif width == 10 and good and cells[0] != str(len(rows)):  # heads count the words
+                    faults.add(number, f"{len(rows)} in the first column, the number of the word", line)
+                    good = False
+
+
+def _cells(line: str) -> list[str]:
+    return line.rstrip().split("\t") if "\t" in line else line.split()
 
 
 def _place(column: str, width: int, path: Path) -> int:

@@ -29,7 +29,10 @@ def load(data: str | Path | None, test_fold: int = 0) -> Splits:
         data: `polarity2.0.tsv` (label, name, sentences with `|||` between them), or its folder.
         test_fold: from 0 to 9, the first digit of the names' numbers: `cv3..` is fold 3.
     """
-    path = find(data) or check_folder(data, "polarity2.0.tsv") / "polarity2.0.tsv"
+    path = find(data)
+    if path is None:
+        folder = check_folder(data, "polarity2.0.tsv")
+        raise ValueError(f"{folder}: expected polarity2.0.tsv. Received: {sorted(p.name for p in folder.iterdir())}")
     if not 0 <= test_fold < FOLDS:
         raise ValueError(f"test_fold: expected from 0 to {FOLDS - 1}. Received: {test_fold}")
     parts: dict[str, list[Example]] = {"train": [], "dev": [], "test": []}
@@ -41,4 +44,5 @@ def load(data: str | Path | None, test_fold: int = 0) -> Splits:
         part = "test" if fold == test_fold else "dev" if fold == (test_fold + 1) % FOLDS else "train"
         lines = "\n".join(line.strip() for line in text.split(BREAK) if line.strip())
         parts[part].append(Example(f"{label} {name}", {"text": lines}, LABELS[label]))
-    return Splits(**parts, origin=f"{path.name}, fold {test_fold} to test, the next for development")
+    origin = f"{path.name}, fold {test_fold} to test, the next for development"
+    return Splits(parts["train"], parts["dev"], parts["test"], origin)

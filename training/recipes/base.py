@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Generic
 from seqattn_tf.named import NamedObject
 from seqattn_tf.plugins import holding, needed_by
 from seqattn_tf.training.data import Splits, files
-from seqattn_tf.training.tasks import TableSettings, Task
+from seqattn_tf.training.tasks import Task
 from seqattn_tf.training.tasks.base import AnySettings
+from seqattn_tf.training.tasks.settings import TableColumns
 
 WORDS: dict[str, Any] = {  # settings of an encoder-decoder over the words of raw text, where there are not many
     "source_split": "words",
@@ -31,7 +32,7 @@ def refuse_data(data: str | Path | None) -> None:
         raise ValueError(f"data: expected none, this recipe generates its own. Received: {data}")
 
 
-def load_pairs(data: str | Path | None, settings: TableSettings) -> Splits:
+def load_pairs(data: str | Path | None, settings: TableColumns) -> Splits:
     """Pairs of one's own: a file or a folder, in which `text` and `target` name the columns (see `data.files`)."""
     return files.load(
         data, {"text": settings.text}, settings.target, test=settings.test, split_column=settings.split_column

@@ -8,11 +8,11 @@ from seqattn_tf.targets import Label
 from seqattn_tf.training.data import Examples
 from seqattn_tf.training.tasks.base import Task
 from seqattn_tf.training.tasks.reading import ReadingSettings, Reads
-from seqattn_tf.training.tasks.settings import setting
+from seqattn_tf.training.tasks.settings import TableColumns, setting
 
 
 @dataclasses.dataclass(frozen=True)
-class ClassifySettings(ReadingSettings):
+class ClassifySettings(TableColumns, ReadingSettings):
     """Settings of a classifier, and of a table of one's own that it learns from."""
 
     encoder: str = setting("bidirectional", "or forward, document (words, then lines), tree, or one of a plug-in")
@@ -21,10 +21,6 @@ class ClassifySettings(ReadingSettings):
     sentences: bool = setting(False, "whether every sentence of a document is a line, or line breaks alone make lines")
     line_length: int = setting(48, "words of a line that are read")
     composition: str = setting("binary", "of a tree: binary, child_sum or tensor")
-    text: str = setting("", "column or key of the texts, in a table of one's own")
-    target: str = setting("", "column or key of the labels")
-    split_column: str = setting("", "column of a single file that says train, dev or test; empty to split by a hash")
-    test: str = setting("test", "what the name of the test files holds, where a folder has several")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,7 +17,7 @@ from seqattn_tf.targets import Symbols
 from seqattn_tf.training.data import DataWarning, Example, Examples
 from seqattn_tf.training.metrics import Metric
 from seqattn_tf.training.tasks.base import Report, Task, Training, loss_of, parse_fold, refuse_few
-from seqattn_tf.training.tasks.settings import TextSettings, setting
+from seqattn_tf.training.tasks.settings import TableColumns, TextSettings, setting
 from seqattn_tf.training.vectors import read_vectors
 
 MOST_CUT = 0.01  # of the training targets may be longer than an answer, before it is said
@@ -55,13 +55,8 @@ class PairSettings(TextSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class TableSettings(PairSettings):
-    """Settings of an encoder-decoder on pairs of one's own: which column is what, and what is held out."""
-
-    text: str = setting("", "column, key or language of what goes in")
-    target: str = setting("", "column, key or language of what comes out")
-    split_column: str = setting("", "column of a single file that says train, dev or test; empty to split by a hash")
-    test: str = setting("test", "what the name of the test files holds, where a folder has several")
+class TableSettings(TableColumns, PairSettings):
+    """Settings of an encoder-decoder on pairs of one's own."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -97,3 +97,13 @@ class TextSettings(Settings):
         super().__post_init__()
         self._refuse_less(1, "max_source")
         self._refuse_less(0, "vector_words")
+
+
+@dataclasses.dataclass(frozen=True)
+class TableColumns:
+    """Of examples of one's own: which column is what, and what is held out."""
+
+    text: str = setting("", "column, key or language of what goes in")
+    target: str = setting("", "column, key or language of what comes out")
+    split_column: str = setting("", "column of a single file that says train, dev or test; empty to split by a hash")
+    test: str = setting("test", "what the name of the test files holds, where a folder has several")

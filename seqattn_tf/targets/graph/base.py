@@ -70,8 +70,18 @@ class GraphTarget(tf.Module):
         """What is found in a network's outputs; `mask [batch, places]` says which places are read."""
         raise NotImplementedError(f"{type(self.target).__name__}: found by a search, not in outputs alone")
 
+    def decide_structure(self, outputs: Tensors, answers: int = 1, look: str = "text") -> Tensors:
+        """What is found in the potentials of a whole structure; its twin is `Target.decide_row`.
+
+        Args:
+            outputs: what the network gives, by name.
+            answers: how many of the best to find.
+            look: the name of the input whose places are decided about.
+        """
+        raise NotImplementedError(f"{type(self.target).__name__}: has no structure")
+
     def potentials(self, outputs: Any) -> Tensors:
-        """What a host decides from, where structure ends a network; its twin is `Target.decide_row`."""
+        """What a host decides from, where structure ends a network."""
         return outputs
 
     def texts(self, found: Tensors) -> tf.Tensor:

@@ -24,7 +24,7 @@ class GraphChainTags(GraphTags):
             raise ValueError(f"label_smoothing: expected 0 for tags of a chain. Received: {label_smoothing}")
         return chain_loss
 
-    def decide(self, outputs: Tensors, answers: int = 1, look: str = "text") -> Tensors:
+    def decide_structure(self, outputs: Tensors, answers: int = 1, look: str = "text") -> Tensors:
         """The best sequences with their log-probabilities, and the probability of every tag at every place."""
         time = tf.shape(outputs["unary"])[1]
         chain = LinearChain(
@@ -37,13 +37,14 @@ class GraphChainTags(GraphTags):
             scores = chain.score(tags[:, 0])[:, None]
         else:
             tags, scores = chain.top_k(answers)
+        log_partition, marginals = chain.posterior()
         there = length_mask(chain.lengths, tf.shape(tags)[2])[:, None]
-        possible = ((chain.lengths > 0) & (chain.log_partition > -float("inf")))[:, None]
-        scores = tf.where(possible & (scores > -float("inf")), scores - chain.log_partition[:, None], -float("inf"))
+        possible = ((chain.lengths > 0) & (log_partition > -float("inf")))[:, None]
+        scores = tf.where(possible & (scores > -float("inf")), scores - log_partition[:, None], -float("inf"))
         return {
             "tags": tf.where(there, tags + self.first, self.padding)[:, :, :time],
             "scores": scores,
-            look + ATTENTION: tf.linalg.matrix_transpose(chain.marginals)[:, :, :time],
+            look + ATTENTION: tf.linalg.matrix_transpose(marginals)[:, :, :time],
         }
 
 

@@ -69,7 +69,7 @@ class GraphTree(GraphHeads):
             "lengths": outputs["lengths"],
         }
 
-    def decide(self, outputs: Tensors, answers: int = 1, look: str = "text") -> Tensors:
+    def decide_structure(self, outputs: Tensors, answers: int = 1, look: str = "text") -> Tensors:
         """The most probable tree, relations included, and the probability of every arc."""
         given, words = self.potentials(outputs), tf.shape(outputs["arcs"])[1]
         none = tf.cast(words == 0, tf.int32)
@@ -80,12 +80,13 @@ class GraphTree(GraphHeads):
         best, trees = self._trees(arcs + gains, lengths), self._trees(arcs, lengths)
         heads = best.argmax
         there = length_mask(lengths, tf.shape(heads)[1])
-        scores = best.score(heads) - trees.log_partition
+        log_partition, marginals = trees.posterior()
+        scores = best.score(heads) - log_partition
         return {
             "heads": tf.where(there, heads, NONE)[:, None, :words],
             "relations": tf.where(there, tf.gather(relations, heads, batch_dims=2), 0)[:, None, :words],
             "scores": tf.where(lengths > 0, scores, -float("inf"))[:, None],
-            look + ATTENTION: trees.marginals[:, :words, 1 : words + 1],
+            look + ATTENTION: marginals[:, :words, 1 : words + 1],
         }
 
     def _names(self, found: Tensors) -> tf.Tensor:

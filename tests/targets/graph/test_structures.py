@@ -1,4 +1,4 @@
-"""Targets whose structure is decided as a whole: in the graph, on a host without it, and by looking at all there are."""
+"""Targets that decide on a whole structure: in the graph, on a host without it, and by looking at all there are."""
 
 import itertools
 
@@ -66,7 +66,8 @@ def log_total(scored):
 @pytest.mark.parametrize("answers", [1, 3, 5])
 def test_the_best_sequences_of_tags_are_the_best_of_all(answers):
     outputs = chain(np.random.default_rng(answers), forbid=answers == 3)
-    found = {name: value.numpy() for name, value in TAGS.in_graph().decide(tensors(outputs), answers, "it").items()}
+    decided = TAGS.in_graph().decide_structure(tensors(outputs), answers, "it")
+    found = {name: value.numpy() for name, value in decided.items()}
     for row, length in enumerate(LENGTHS):
         ranked = sorted(all_sequences(outputs, row), key=lambda scored: -scored[1])
         possible = [scored for scored in ranked if scored[1] > -np.inf]
@@ -89,7 +90,7 @@ def test_the_best_sequences_of_tags_are_the_best_of_all(answers):
 def test_the_best_tree_is_the_best_of_all_relations_included(projective):
     outputs = arcs(np.random.default_rng(7))
     outputs["arcs"] *= 2
-    found = TREES[projective].in_graph().decide(tensors(outputs), 1, "it")
+    found = TREES[projective].in_graph().decide_structure(tensors(outputs), 1, "it")
     for row, length in enumerate(LENGTHS):
         if not length:
             assert found["scores"][row, 0] == -np.inf
@@ -109,7 +110,7 @@ def test_the_best_tree_is_the_best_of_all_relations_included(projective):
 def test_a_host_decides_what_the_graph_decides(target):
     rng = np.random.default_rng(3)
     outputs, graph = chain(rng, forbid=True) if target is TAGS else arcs(rng), target.in_graph()
-    found = graph.decide(tensors(outputs), 3, "it")
+    found = graph.decide_structure(tensors(outputs), 3, "it")
     potentials = graph.potentials(tensors(outputs))
     for row, length in enumerate(LENGTHS):
         given = {name: value[row].numpy() for name, value in potentials.items()}
@@ -156,8 +157,8 @@ def test_the_loss_of_trees_is_their_probability_by_word(projective):
 
 def test_nothing_at_all_is_decided_about_nothing():
     empty = {"unary": tf.zeros([2, 0, 3]), "pairwise": tf.zeros([2, 3, 3]), "lengths": tf.zeros([2], tf.int32)}
-    found = TAGS.in_graph().decide(empty)
+    found = TAGS.in_graph().decide_structure(empty)
     assert (found["tags"].shape, found["text_attention"].shape) == ((2, 1, 0), (2, 3, 0))
     empty = {"arcs": tf.zeros([2, 0, 1]), "relations": tf.zeros([2, 0, 1, 2]), "lengths": tf.zeros([2], tf.int32)}
-    found = TREES[True].in_graph().decide(empty)
+    found = TREES[True].in_graph().decide_structure(empty)
     assert (found["heads"].shape, found["text_attention"].shape) == ((2, 1, 0), (2, 0, 0))

@@ -1,0 +1,78 @@
+"""A small one of each system that reads and answers at once, its choices clear."""
+
+import functools
+
+import keras
+
+from seqattn_tf.encoder import BidirectionalEncoder, DocumentEncoder, TreeEncoder, WordEncoder
+from seqattn_tf.fields import Lines, Text, TreeText, Words
+from seqattn_tf.models import Classifier, ClassifierNetwork, Parser, ParserNetwork, Tagger, TaggerNetwork
+from seqattn_tf.targets import ChainTags, Label, Tree
+
+SEEN = ["The dog barks .", "A cat did n't sleep !\nDogs bark .", "It 's good\nnot bad"]
+TAGS, RELATIONS, LABELS = ("B-X", "I-X", "O"), ("dep", "obj", "root"), ("bad", "good", "very good")
+SMALL = {"units": 6, "embedding": 5}
+TEXTS = ["The dog barks.", "", "cat", "Zebras quack loudly \u00e0 Paris", "it 's not good at all , is n't it ?"]
+
+
+def clear(network):
+    """Weights so large that rounding turns no choice."""
+    network.build()
+    for weight in network.weights:
+        if weight.trainable:
+            weight.assign(3 * weight.numpy())
+    return network
+
+
+def words():
+    return Words.learn(SEEN, limit=24)
+
+
+def tagger(alternatives=2, **network):
+    field = words()
+    made = TaggerNetwork(WordEncoder(**field.sizes, **SMALL), TAGS, **network)
+    return Tagger(clear(made), {"text": field}, ChainTags(TAGS), alternatives=alternatives)
+
+
+def parser(projective=True, **network):
+    field = words()
+    made = ParserNetwork(WordEncoder(**field.sizes, **SMALL), 3, arc_units=5, relation_units=4, **network)
+    return Parser(clear(made), {"text": field}, Tree(RELATIONS, projective))
+
+
+def classifier(field, encoder, **network):
+    return Classifier(clear(ClassifierNetwork(encoder, 3, **network)), {"text": field}, Label(LABELS))
+
+
+def flat(pool="attention"):
+    field = Text.learn([*SEEN, "rare"], split="tokens", limit=24, vocabulary=17)
+    return classifier(field, BidirectionalEncoder(**field.sizes, **SMALL), pool=pool)
+
+
+def document(pool="attention"):
+    field = Lines.learn([*SEEN, "rare"], split="tokens", limit=24, vocabulary=17)
+    return classifier(field, DocumentEncoder(**field.sizes, **SMALL, lines=2, pool=pool), pool=pool)
+
+
+def tree(everywhere=True):
+    field = TreeText.learn(SEEN, limit=24)
+    return classifier(field, TreeEncoder(**field.sizes, **SMALL), everywhere=everywhere)
+
+
+READERS = {
+    "tagger": lambda: tagger(scheme="BIO"),
+    "softmax": lambda: tagger(output="softmax", alternatives=0),
+    "projective": parser,
+    "spanning": lambda: parser(projective=False),
+    "attention": flat,
+    "document": document,
+    "two levels": lambda: document("last"),
+    "tree": tree,
+}
+
+
+@functools.cache
+def small(name):
+    """The one of this name, traced once for all tests of a process."""
+    keras.utils.set_random_seed(3)
+    return READERS[name]()
