@@ -9,7 +9,7 @@ import pytest
 from seqattn_tf.fields import Lines, Text
 from seqattn_tf.targets import Symbols
 from seqattn_tf.text import SymbolRules, Texts, learn, lines, pieces
-from seqattn_tf.text.cut import Cut
+from seqattn_tf.text.cut import Cut, learn_from
 from seqattn_tf.text.rules import FOLDS, SPLITS
 from seqattn_tf.training.data import Example, Splits, from_text
 from seqattn_tf.training.tasks import LanguageSettings, LanguageTask, NumberSettings, NumberTask, PairSettings, PairTask
@@ -109,11 +109,54 @@ def test_pieces_are_learned_from_the_counts_of_words(by_lines):
     assert learn(TEXTS, "subwords", vocabulary=60, by_lines=by_lines).symbols == (*mark, *pieces.learn(counts, 60))
 
 
+def test_tokens_under_other_names_are_counted_together():
+    rng = random.Random(0)
+    texts = [rng.choices("aAbBcC", k=rng.randint(0, 9)) for _ in range(100)]
+    cut, twin = Cut(texts), Cut([token.lower() for token in text] for text in texts)
+    found = cut.renamed(str.lower)
+    assert found.counts == twin.counts
+    assert sorted(found.tokens) == ["a", "b", "c"]
+    assert [found.tokens[number] for number in found.flat] == [token.lower() for text in texts for token in text]
+    rules = SymbolRules(("b", "a"), "spaces")
+    for one, other in zip(found.encode(rules), twin.encode(rules), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert cut.counts == Counter(token for text in texts for token in text)  # itself unchanged
+    assert Cut([]).renamed(str.lower).counts == Counter()
+    assert Cut([["a"], ["b"]]).renamed(lambda token: "").counts == Counter({"": 2})
+
+
+@pytest.mark.parametrize(
+    ("counts", "limits", "symbols", "unknown"),
+    [
+        ({"b": 2, "a": 2, "c": 3}, {}, ("c", "a", "b"), False),
+        ({"b": 2, "a": 2, "c": 3}, {"vocabulary": 2}, ("c", "a"), True),
+        ({"b": 2, "a": 2, "c": 3}, {"min_count": 3}, ("c",), True),
+        ({"": 9, "a": 1}, {}, ("a",), True),
+        ({"a": 1, "\n": 1}, {"min_count": 2}, (), True),
+        ({"a": 1, "\n": 1}, {"min_count": 2, "by_lines": True}, ("\n",), True),
+        ({"a": 1}, {"by_lines": True}, ("a",), False),
+        ({}, {}, (), False),
+    ],
+)
+@pytest.mark.parametrize("always", [False, True])
+def test_a_vocabulary_comes_from_counts(counts, limits, symbols, unknown, always):
+    bare = SymbolRules((), "tokens", "case", unknown=always)
+    assert learn_from(Counter(counts), bare, **limits) == SymbolRules(symbols, "tokens", "case", unknown or always)
+
+
+def test_sentences_are_lines_where_they_are_asked_for():
+    texts = Texts(["One here. Two!\nThree", "Four"])
+    assert texts.cut("tokens", by_lines=True).counts[lines.MARK] == 1
+    assert texts.cut("tokens", by_lines=True, sentences=True).counts[lines.MARK] == 2
+    assert lines.MARK in learn(["a bc. c"], "tokens", by_lines=True, sentences=True).ids
+    assert lines.MARK not in learn(["a bc. c"], "tokens", by_lines=True).ids
+
+
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
         ({"vocabulary": -1}, r"vocabulary: expected at least 0\. Received: -1"),
-        ({"min_count": 0}, "min_count: expected at least 1\. Received: 0"),
+        ({"min_count": 0}, r"min_count: expected at least 1\. Received: 0"),
         ({"split": "subwords"}, r"vocabulary: expected a size for subwords\. Received: 0"),
         ({"split": "syllables"}, "split: expected one of"),
     ],
