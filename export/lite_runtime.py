@@ -64,7 +64,7 @@ class LiteModel:
                 given = {name: _infinite(value[0]) for name, value in self.run(**fed).items()}
         except RuntimeError as error:
             raise ValueError(f"row: expected one that this model can read. Received: {row!r:.80}, {error}") from None
-        found = self.target.decide_row(given, self.manifest["answers"], next(iter(self.manifest["looks"]), ""))
+        found = self.target.decide_row(given, self.manifest.get("answers", 1), next(iter(self.manifest["looks"]), ""))
         said = self.target.say_row(found)
         looks = {
             look: self._look(look, looks, found[look + ATTENTION], row, said["tokens"])

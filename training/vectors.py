@@ -110,7 +110,7 @@ def read(path: str | Path) -> Vectors:
     try:
         with np.errstate(over="ignore"):  # what is too large is not finite, and said below
             words, table = _read_npz(path) if path.suffix == ".npz" else _read_text(path)
-    except (OSError, zipfile.BadZipFile, KeyError, UnicodeDecodeError, IndexError) as error:
+    except (OSError, zipfile.BadZipFile, KeyError, UnicodeDecodeError, IndexError, MemoryError) as error:
         raise ValueError(f"{path}: {EXPECTED}. Received: {type(error).__name__}: {error}") from None
     if table.ndim != 2 or len(words) != len(table) or not len(words) or not table.shape[1]:
         raise ValueError(f"{path}: {EXPECTED}. Received: {len(words)} words and numbers {table.shape}")

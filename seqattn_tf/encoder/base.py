@@ -1,6 +1,6 @@
 """The contract of an encoder: the tensors of one input in, what a decoder looks at out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
@@ -49,6 +49,11 @@ class Encoder(NamedLayer):
     def summary_size(self) -> int:
         """Width of the summary."""
         raise NotImplementedError
+
+    @property
+    def looks_at(self) -> Sequence[str]:
+        """The levels of the input that it looks at itself, which are the names of `Read.looks`."""
+        return ()
 
     @property
     def arguments(self) -> dict[str, Any]:

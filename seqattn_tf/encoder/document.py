@@ -70,6 +70,11 @@ class DocumentEncoder(SymbolEncoder):
         self.network.build((None, None, None, self.embedding.output_dim))
         self.built = True
 
+    @property
+    def looks_at(self) -> list[str]:
+        """The words, where it has attention over them."""
+        return [""] if self.pool == "attention" else []
+
     def _folded(self, tensors: Tensors) -> Turns:
         return fold(self.part(tensors, "ids"), self.mark, self.lines, self.line_length)
 
@@ -80,7 +85,7 @@ class DocumentEncoder(SymbolEncoder):
         embedded = self.drop(self.embedding(ids), training=training)
         found = self.network.read(embedded, mask, training)
         looks = {}
-        if self.pool == "attention":
+        if self.looks_at:
             flat = tf.reshape(found.weights, [tf.shape(ids)[0], 1, tf.shape(ids)[1] * tf.shape(ids)[2]])
             looks[""] = unfold(flat, places)
         summary = self.network.outer.final_output(found.states)

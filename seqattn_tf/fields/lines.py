@@ -58,7 +58,10 @@ class Lines(Text):
             ValueError: the vocabulary has no mark: no text it was learned from has two lines.
         """
         if lines.MARK not in self.rules.ids:
-            raise ValueError("lines: expected texts of several lines to learn from. Received: none with two")
+            raise ValueError(
+                "lines: expected texts of several lines to learn from. Received: none with two; sentences=true makes a "
+                "line of each sentence, and encoder=bidirectional needs none"
+            )
         return {**super().sizes, "mark": self.rules.ids[lines.MARK]}
 
     @classmethod
@@ -93,7 +96,7 @@ class Lines(Text):
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> "Lines":
         """The field of these constructor arguments."""
-        return cls(SymbolRules.from_config(config["rules"]), config["limit"], config["sentences"])
+        return cls(SymbolRules.from_config(config["rules"]), config["limit"], config.get("sentences", False))
 
     def in_graph(self, name: str) -> "GraphLines":
         """The twin."""

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 NONE = 0  # in place of a child: the root, whose number it is, is nobody's
 INNER = BEGIN  # the id of a node above the words
 EXPECTED = "expected a tree of (LABEL WORD) and (LABEL TREE TREE)"
+TREE = rf"(?s)\([{SPACES}]*[^{SPACES}()]+[{SPACES}]+(?:\(.*|[^{SPACES}()]+[{SPACES}]*)\)"  # what may be one
+_TREE = re.compile(TREE)
 _SYMBOL = re.compile(rf"[()]|[^{SPACES}()]+")
 
 
@@ -99,8 +101,8 @@ def balance(words: list[str]) -> Nodes:
 class TreeText(Text):
     """One text as the nodes of its tree: the ids of its words at the leaves, and the children of every node.
 
-    A text from one bracket to another is a tree; any other is cut into words by its rules, under a balanced tree.
-    Attention may point at words, or at the level `nodes`: the words below each.
+    A text that begins as `(LABEL (` and ends in a bracket, or is `(LABEL WORD)`, is a tree; any other is cut into words
+    by its rules, under a balanced tree. Attention may point at words, or at the level `nodes`: the words below each.
 
     Args:
         rules: how plain text becomes words, and their vocabulary, with an id for unknown words.
@@ -138,7 +140,7 @@ class TreeText(Text):
     def nodes(self, value: Any) -> Nodes:
         """The tree of a value."""
         text = self.text(value).replace("\0", "\ufffd").strip(SPACES)
-        if text.startswith("(") and text.endswith(")"):
+        if _TREE.fullmatch(text):
             return parse(text)
         return balance(SymbolRules((), self.rules.split).tokens(text))
 
@@ -151,6 +153,10 @@ class TreeText(Text):
         nodes = self.nodes(value)
         if len(nodes.words) > self.limit:
             raise ValueError(f"expected at most {self.limit} words. Received: {len(nodes.words)}")
+        return self.encode(nodes)
+
+    def encode(self, nodes: Nodes) -> dict[str, np.ndarray]:
+        """The same of a tree of any size."""
         ids = [self.rules.ids.get(self.rules.normalise(word), UNKNOWN) for word in nodes.words]
         found = [INNER if left != NONE else ids[low] for (left, _), (low, _) in zip(*nodes[2:0:-1], strict=True)]
         return {"ids": np.array(found, np.int32), "children": np.array(nodes.children, np.int32).reshape(-1, 2)}

@@ -1,5 +1,6 @@
 """A sentence, read as words and as the letters of each word."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,19 +10,23 @@ from seqattn_tf.fields.text import Text
 from seqattn_tf.named import check_count
 from seqattn_tf.text import lines
 from seqattn_tf.text.cut import Cut, learn_from
-from seqattn_tf.text.rules import PAD, UNKNOWN, SymbolRules
+from seqattn_tf.text.rules import PAD, SPACES, UNKNOWN, SymbolRules
 
 if TYPE_CHECKING:
     from seqattn_tf.fields.graph.words import GraphWords
 
 LETTERS = 16  # of a word that are read
+NO_BREAK = "\u00a0"
+SPACED = f"[^{SPACES}][ \t\v\f\r]+[^{SPACES}]"  # a line of several words
+_SPACED, _BLANKS = re.compile(SPACED), re.compile(f"[{SPACES}]+")
 
 
 class Words(Text):
     """One text, as the ids of its words and of the letters of each; letters keep their case.
 
-    A text is cut into words by its rules. A text with a line break has one word a line instead, as column files have,
-    and words stay as they are: a list of words is such a text.
+    A text is cut into words by its rules. A text of lines without blanks inside has one word a line instead, as column
+    files have, and words stay as they are. A list of words is such a text; a blank inside one becomes one that does not
+    break.
 
     Args:
         rules: how text becomes words, and their vocabulary, with an id for unknown words.
@@ -71,13 +76,16 @@ class Words(Text):
     def raw(cls, value: Any) -> bytes:
         """A text, or a list of words."""
         if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-            value = "".join(f"{word}{lines.MARK}" for word in value)
+            words = [cls.text(word).strip(SPACES) for word in value]
+            if wrong := [word for word in words if not word or lines.MARK in word]:
+                raise ValueError(f"expected words of one line, none of them empty. Received: {wrong[0]!r:.80}")
+            value = "".join(f"{_BLANKS.sub(NO_BREAK, word)}{lines.MARK}" for word in words)
         return super().raw(value)
 
     def tokens(self, value: Any) -> list[str]:
         """The words as they are written."""
         text = self.text(value).replace("\0", "\ufffd")
-        if lines.MARK in text:
+        if lines.MARK in text and not _SPACED.search(text):
             return lines.split_lines(text)
         return SymbolRules((), self.rules.split).tokens(text)
 

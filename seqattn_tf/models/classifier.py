@@ -12,7 +12,7 @@ from seqattn_tf.encoder.document import pooling
 from seqattn_tf.fields import Field
 from seqattn_tf.linear import linear
 from seqattn_tf.models.base import TOKENS, Model, Tensors, only_where
-from seqattn_tf.models.reading import ReadingNetwork
+from seqattn_tf.models.reading import ReadingNetwork, check_inputs
 from seqattn_tf.named import check_count
 from seqattn_tf.targets import Label
 
@@ -89,8 +89,7 @@ class ClassifierNetwork(ReadingNetwork):
     @property
     def levels(self) -> list[str]:
         """The levels of the input that are looked at."""
-        own = [self.encoder.level] if self.pool == "attention" else []
-        return [*([""] if getattr(self.encoder, "pool", "") == "attention" else []), *own]
+        return [*self.encoder.looks_at, *([self.encoder.level] if self.pool == "attention" else [])]
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -124,10 +123,7 @@ class Classifier(Model):
     network: ClassifierNetwork
 
     def __init__(self, network: ClassifierNetwork, inputs: Mapping[str, Field], target: Label) -> None:
-        if list(inputs) != [network.encoder.reads]:
-            raise ValueError(
-                f"inputs: expected {network.encoder.reads!r}, what the encoder reads. Received: {list(inputs)}"
-            )
+        check_inputs(network, inputs)
         if network.outputs_count != target.size:
             raise ValueError(f"target: expected {network.outputs_count} labels. Received: {target.size}")
         super().__init__(network, inputs, target)

@@ -117,7 +117,7 @@ class Parser(StructuredReader):
     >>> from seqattn_tf.encoder import BidirectionalEncoder
     >>> from seqattn_tf.fields import Text
     >>> from seqattn_tf.text import SymbolRules
-    >>> words = Text(SymbolRules(("the", "dog", "barks"), split="spaces"))
+    >>> words = Text(SymbolRules(("the", "dog", "barks"), split="spaces", unknown=True))
     >>> network = ParserNetwork(BidirectionalEncoder(words.rules.size, units=8), relations=2)
     >>> [answer] = Parser(network, {"text": words}, Tree(("dep", "root"))).answer(["the dog barks"])
     >>> sum(token.startswith("0:") for token in answer.tokens), answer.looks["text"].weights.shape

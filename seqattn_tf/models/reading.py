@@ -38,7 +38,9 @@ class ReadingNetwork(keras.Model):
 
     def compute_loss(self, x: Any = None, y: Any = None, y_pred: Any = None, *others: Any, **more: Any) -> tf.Tensor:
         """What `compile` was given, of all outputs together: Keras would want a loss for each."""
-        return self.loss(y, y_pred)
+        if more.get("sample_weight") is not None or any(other is not None for other in others[:1]):
+            raise ValueError("sample_weight: expected none, a batch counts by its places. Received: some")
+        return tf.add_n([self.loss(y, y_pred), *self.losses])
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -61,14 +63,22 @@ def row_lengths(mask: tf.Tensor) -> tf.Tensor:
     return tf.reduce_sum(tf.cast(mask, tf.int32), axis=1)
 
 
+def check_inputs(network: ReadingNetwork, inputs: Mapping[str, Field]) -> None:
+    """Refuse other inputs than the one that the encoder reads."""
+    if list(inputs) != [network.encoder.reads]:
+        raise ValueError(
+            f"inputs: expected {network.encoder.reads!r}, what the encoder reads. Received: {list(inputs)}"
+        )
+
+
 class StructuredReader(Model):
     """Structure over the places of one input, by a network that gives potentials and a target that decides on them."""
 
     def __init__(self, network: ReadingNetwork, inputs: Mapping[str, Field], target: Target) -> None:
-        if list(inputs) != [network.encoder.reads]:
-            raise ValueError(
-                f"inputs: expected {network.encoder.reads!r}, what the encoder reads. Received: {list(inputs)}"
-            )
+        check_inputs(network, inputs)
+        rules = getattr(inputs[network.encoder.reads], "rules", None)
+        if rules is not None and not rules.unknown:  # it would be a gap, and structure has none
+            raise ValueError("inputs: expected a vocabulary with an id for the unknown. Received: one without")
         super().__init__(network, inputs, target)
 
     def _outputs(self, tensors: Tensors) -> Tensors:

@@ -89,7 +89,7 @@ class Tagger(StructuredReader):
     >>> from seqattn_tf.encoder import BidirectionalEncoder
     >>> from seqattn_tf.fields import Text
     >>> from seqattn_tf.text import SymbolRules
-    >>> words = Text(SymbolRules(("the", "dog", "barks"), split="spaces"))
+    >>> words = Text(SymbolRules(("the", "dog", "barks"), split="spaces", unknown=True))
     >>> network = TaggerNetwork(BidirectionalEncoder(words.rules.size, units=8), ("D", "N", "V"))
     >>> [answer] = Tagger(network, {"text": words}, ChainTags(("D", "N", "V"))).answer(["the dog barks"])
     >>> len(answer.tokens), answer.looks["text"].rows, answer.looks["text"].places

@@ -43,9 +43,12 @@ class Label(Target):
 
     def arrays(self, value: Any) -> dict[str, np.ndarray]:
         """The place of the label: `[]`; of a list, `[parts]` with -1 for none."""
-        if unknown := [label for label in _listed(value) if label not in self.numbers and label != ""]:
-            raise ValueError(f"expected a label among {list(self.labels)[:20]}. Received: {unknown[0]!r:.80}")
-        places = [self.numbers.get(label, -1) for label in _listed(value)]
+        listed = _listed(value)
+        known = {*self.labels, *([""] if isinstance(value, list | tuple) else [])}
+        if not listed or any(label not in known for label in listed):
+            wrong = next((label for label in listed if label not in known), value)
+            raise ValueError(f"expected a label among {list(self.labels)[:20]}. Received: {wrong!r:.80}")
+        places = [self.numbers.get(label, -1) for label in listed]
         return {"labels": np.array(places[0] if isinstance(value, str) else places, np.int32)}
 
     def said(self, value: str | Sequence[str]) -> str:

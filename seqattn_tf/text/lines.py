@@ -8,9 +8,13 @@ from seqattn_tf.text.tokens import ABBREVIATION
 MARK = "\n"  # the symbol between two lines
 BREAK = f"[{SPACES}]*\n[{SPACES}]*"  # blank lines and blanks around a line are nothing
 SENTENCES: tuple[tuple[str, str], ...] = (  # where one ends, a line does; for Python and TensorFlow (RE2) alike
-    ("([.!?\u2026]+['\")\\]\u201d\u2019]*)[ \t]+", rf"\1{MARK}"),
+    (r"\x00", "\ufffd"),  # which marks an end until it is known to be one
+    ("([.!?\u2026]+)", "\\1\0"),
+    ("\\x00(['\")\\]\u201d\u2019]+)", "\\1\0"),
+    *[(rf"(^|[ \n])((?:{ABBREVIATION}|[A-Z])\.)\x00 ", r"\1\2 ")] * 2,  # two at once share what is between them
+    (r"\x00[ \t]+", MARK),
+    (r"\x00", ""),
     ("([\u3002\uff01\uff1f])", rf"\1{MARK}"),
-    *[(rf"(^|[ \n])({ABBREVIATION}|[A-Z])\.\n", r"\1\2. ")] * 2,  # two at once share what is between them
 )
 _COMPILED = [(re.compile(pattern), replacement) for pattern, replacement in SENTENCES]
 

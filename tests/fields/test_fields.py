@@ -46,6 +46,12 @@ PICTURES = [
 TEXTS = ["the cat", "", "  ", "a dog sat", "the\tcat \n sat", b"\xff the", "\ue000"]
 STORIES = ["the cat\nsat", "", "\n\n", "the", " the \r\n\r\n cat\n", "a\vb\n\n\nsat dog", b"\xff\nthe"]
 SENTENCES = [
+    "The cat.\n",
+    "The cat.\nIt sat",
+    b"\xffMr. x\ny.",
+    b"\xffx\ny.",
+    "a\u00a0b\nc",
+    "a\tb\nc",
     "The cat didn't.",
     "",
     " \n",
@@ -57,6 +63,10 @@ SENTENCES = [
     "a\0b\n\0",
 ]
 TREES = [
+    "(what)",
+    "()",
+    "(it sat)",
+    "(the cat sat)",
     "(1 (2 The) (0 cat))",
     "",
     "the",
@@ -148,18 +158,8 @@ def test_a_column_gives_what_is_read(case):
         np.testing.assert_allclose(tensor, expected[part], atol=1e-6)
 
 
-MALFORMED = [
-    "()",
-    "(1)",
-    "(1 ())",
-    "(1 a b)",
-    "(1 (2 a))",
-    "(1 (2 a) b)",
-    "(1 a) (2 b)",
-    "((1 a) (2 b))",
-    "(1 (2 a) (3 b)",
-]
-MALFORMED += ["(1 (2 a) (3 b) (4 c))", "(1 (2 a) (3 b)))", "(1 a (2 b))", "(1 a) b (2 c)"]
+MALFORMED = ["(1 ())", "(1 (2 a))", "(1 (2 a) b)", "(1 (2 a) (3 b)", "(1 (2 (3 a) (4 b)))", "(1 (2 a) (3 b c))"]
+MALFORMED += ["(1 (2 a) (3 b) (4 c))", "(1 (2 a) (3 b)))", "(1 (2 a) ((3 b) (4 c)))", "(1 (2 a) (3))"]
 REFUSED = [
     ("text", ["the " * 7], "at most 6 symbols"),
     ("lines", ["the\ncat\nsat\nsat"], "at most 6 symbols"),
@@ -295,3 +295,38 @@ def test_what_a_row_is_refused_for_is_said_with_the_name_of_the_input(tmp_path):
     ):
         with pytest.raises(ValueError, match=words):
             read_row(fields, {**good, **row})
+
+
+def test_a_list_of_words_is_left_as_it_is_and_running_text_with_line_breaks_is_not():
+    field, _ = VALUES["words"]
+    assert field.places(field.raw(["The cat", "sat."])) == ("The\u00a0cat", "sat.")
+    assert field.places(field.raw(["sat."])) == ("sat.",)
+    assert field.places("The cat sat.\n") == ("The", "cat", "sat", ".")
+    assert field.shown(["The", "cat", "."]) == b"The cat ."
+    assert field.shown(["The", "cat."]) == b"The\ncat.\n"
+    for wrong in (["a", ""], ["a\nb"]):
+        with pytest.raises(ValueError, match="expected words of one line, none of them empty"):
+            field.raw(wrong)
+    with pytest.raises(ValueError, match=r"expected text or bytes\. Received: 3"):
+        field.raw(["a", 3])
+    with pytest.raises(ValueError, match="rules: expected ones with an id for unknown words"):
+        Words(SymbolRules(("a",)), LETTERS)
+    with pytest.raises(ValueError, match="rules: expected ones with an id for unknown words"):
+        TreeText(SymbolRules(("a",)))
+
+
+def test_many_brackets_are_refused_before_they_are_paired():
+    field, _ = VALUES["tree"]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="it: expected a tree of at most 9 nodes, received"):
+        read(field, ["(a (b " + "(c " * 50_000 + "x" + ")" * 50_002])
+
+
+def test_long_trees_are_in_a_column_and_left_out_by_their_length():
+    field, _ = VALUES["tree"]
+    assert field.in_graph("it").column(["the cat", "the " * 9]).lengths.tolist() == [3, 17]
+
+
+def test_sentences_never_join_the_lines_that_were_given():
+    field, _ = VALUES["sentences"]
+    assert field.places(["Plan A.", "Go on, J. R. Cat. Now!"], "lines") == ("Plan A.", "Go on, J. R. Cat.", "Now!")
+    assert field.places("." * 100_000 + "x", "lines") == ("." * 100_000 + "x",)  # in no time

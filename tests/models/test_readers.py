@@ -10,8 +10,10 @@ from support import readers
 from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.package import export_model
 from seqattn_tf.export.verify import difference
+from seqattn_tf.fields import Text
 from seqattn_tf.models import ClassifierNetwork, Parser, Tagger, TaggerNetwork, load
 from seqattn_tf.targets import ChainTags, Label, Tree
+from seqattn_tf.text import SymbolRules
 
 QUICK = {"projective", "tree"}  # a tagger ships, and is exported by another test
 
@@ -74,7 +76,7 @@ def test_tags_have_probabilities_and_alternatives():
 
 def test_a_list_of_words_is_left_as_it_is():
     model = readers.small("tagger")
-    assert model.answer([["The dog", "barks."]])[0].looks["text"].places == ("The dog", "barks.")
+    assert model.answer([["The", "dog", "barks."]])[0].looks["text"].places == ("The", "dog", "barks.")
     assert model.answer([["barks."]])[0].looks["text"].places == ("barks.",)
     assert model.answer([{"text": "barks."}])[0].looks["text"].places == ("barks", ".")
 
@@ -152,6 +154,10 @@ def test_parts_that_do_not_fit_together_are_refused():
         Tagger(tagger.network, tagger.inputs, ChainTags(("O", "B-X", "I-X")))
     with pytest.raises(ValueError, match=r"inputs: expected 'text', what the encoder reads\. Received: \['words'\]"):
         Tagger(tagger.network, {"words": tagger.inputs["text"]}, tagger.target)
+    with pytest.raises(ValueError, match="inputs: expected a vocabulary with an id for the unknown"):
+        Tagger(tagger.network, {"text": Text(SymbolRules(("a",), "spaces"))}, tagger.target)
+    with pytest.raises(ValueError, match="sample_weight: expected none"):
+        tagger.network.compute_loss({}, 0, 0, sample_weight=1)
     with pytest.raises(ValueError, match="alternatives: expected a positive integer"):
         tagger.with_settings(alternatives=-1)
     with pytest.raises(ValueError, match=r"target: expected 3 relations\. Received: 1"):

@@ -127,6 +127,9 @@ def test_right_answers_become_numbers_in_batches(kind):
     ("target", "values", "words"),
     [
         (Label(("a", "b")), ["a", "c"], r"target: expected a label among \['a', 'b'\]\. Received: 'c'"),
+        (Label(("a", "b")), ["a", ""], r"target: expected a label among \['a', 'b'\]\. Received: ''"),
+        (Label(("a", "b")), [["a", "c"]], "Received: 'c'"),
+        (Label(("a", "b")), [[]], r"Received: \[\]"),
         (Number(), ["1", "many"], "target: expected a number"),
         (Number(), ["1", "nan"], "target: expected a number"),
         (Tags(("D",)), ["D", "D X"], "target: expected tags among .*Received: 'X'"),

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from seqattn_tf.fields import Words
 from seqattn_tf.training.data.examples import Example, Splits
 from seqattn_tf.training.data.files import check_folder, find_files, split
 from seqattn_tf.training.data.reading import Faults, read_lines
@@ -21,7 +22,8 @@ NAMES = {
     10: ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc"),
 }
 WANTED = "train, dev and test files of columns (.txt, .tsv, .conll, .conllu, .iob, plain, .gz or .xz)"
-ENDINGS = ("txt", ".tsv", "conll", "conllu", "iob", "iob2", "bio")
+ENDINGS = ("conllu", "conll", "iob2", "iob", "bio", ".tsv", "txt")  # of several, the first
+DOCUMENT = "-DOCSTART-"  # a sentence that is none
 _NO_WORD = re.compile(r"\d+[-.]\d+")  # in place of the number of a word
 Target = Callable[[list[tuple[str, ...]]], str]
 
@@ -55,7 +57,7 @@ def _examples(path: Path, columns: Sequence[str], target: Target) -> Iterator[Ex
             faults.add(number, *_parts(error))
             continue
         any_good = True
-        text = "".join(f"{row[0]}\n" for row in rows)
+        text = Words.raw([row[0] for row in rows]).decode()
         yield Example(text, {"text": text}, found)
     faults.close()
     if not any_good:
@@ -82,7 +84,7 @@ def read_sentences(path: Path, columns: Sequence[str], faults: Faults) -> Iterat
         if line is None:
             good = False
         elif not line.strip():
-            if rows and good:
+            if rows and good and rows[0][0] != DOCUMENT:
                 yield first, rows
             rows, good = [], True
         elif width != 10 or line[0] != "#":
@@ -109,6 +111,8 @@ def _place(column: str, width: int, path: Path) -> int:
     names = NAMES.get(width, ())
     if column in names:
         return names.index(column)
+    if column == "form" and not names:
+        return 0
     if column.removeprefix("-").isdecimal() and -width <= int(column) < width:
         return int(column)
     known = f", or one of {', '.join(names)}" if names else ""

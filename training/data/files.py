@@ -239,9 +239,9 @@ def _belonging(folder: Path, part: str, test: str) -> list[Path]:
 
 
 def find_files(folder: Path, suffixes: Sequence[str], test: str = "test") -> dict[str, Path]:
-    """The one file of each part that is there, with any of the suffixes."""
-    found = {part: find_one(folder, part, suffixes, test) for part in PARTS}
-    return {part: path for part, path in found.items() if path is not None}
+    """The one file of each part that is there, with the first of the suffixes that one has."""
+    found = {part: [find_one(folder, part, [suffix], test) for suffix in suffixes] for part in PARTS}
+    return {part: next(filter(None, paths)) for part, paths in found.items() if any(paths)}
 
 
 def find_one(folder: Path, part: str, suffixes: Sequence[str], test: str = "test") -> Path | None:

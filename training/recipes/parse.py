@@ -36,7 +36,7 @@ def tree_of(rows: list[tuple[str, ...]]) -> str:
     if wrong := [head for _, head, _ in rows if not head.isdecimal() or int(head) > len(rows)]:
         raise ValueError(f"expected heads from 0 to {len(rows)}. Received: {wrong[0]}")
     check_tree(np.array([int(head) for _, head, _ in rows]))
-    return " ".join(f"{head}:{relation}" for _, head, relation in rows)
+    return " ".join(f"{head}:{relation.replace(' ', '_')}" for _, head, relation in rows)
 
 
 def load(data: str | Path | None, settings: ParseSettings) -> Splits:

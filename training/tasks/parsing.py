@@ -11,25 +11,21 @@ from seqattn_tf.targets import Tree
 from seqattn_tf.targets.tree import is_projective
 from seqattn_tf.training.data import Examples
 from seqattn_tf.training.metrics import ATTACHMENT, Metric
-from seqattn_tf.training.tasks.base import Task
-from seqattn_tf.training.tasks.reading import ReadingSettings, Reads
+from seqattn_tf.training.tasks.base import Task, Training
+from seqattn_tf.training.tasks.reading import Reads, WordSettings, check_places
 from seqattn_tf.training.tasks.settings import setting
 
 STRUCTURES = ("projective", "spanning")
 
 
 @dataclasses.dataclass(frozen=True)
-class ParseSettings(ReadingSettings):
+class ParseSettings(WordSettings):
     """Settings of a parser."""
 
     structure: str = setting("projective", "trees whose arcs do not cross; or spanning: any tree")
     arc_units: int = setting(200, "numbers that stand for a word as a head, and as a dependent")
     relation_units: int = setting(64, "the same for what relation they have")
-    filters: int = setting(48, "numbers that stand for the spelling of a word")
-    letter_embedding: int = setting(32, "numbers that stand for a letter")
-    word_length: int = setting(16, "letters of a word that are read")
     max_source: int = 100
-    word: str = setting("form", "column of the words: its name in CoNLL-U, or its number")
     head: str = setting("head", "column of the heads")
     relation: str = setting("deprel", "column of the relations")
 
@@ -51,6 +47,10 @@ class ParseTask(Task[ParseSettings, Parser]):
         target = Tree.learn(train.targets, projective=settings.structure == "projective")
         network = ParserNetwork(reads.encoder, target.size, **arguments_of(ParserNetwork, settings))
         return Parser(reads.begin(network), {"text": reads.field}, target)
+
+    def check(self, training: Training[ParseSettings, Parser]) -> None:
+        """Whether there is a head for each word."""
+        check_places(training)
 
     def learnable(self, model: Parser, train: Examples) -> np.ndarray:
         """Of projective trees those alone: the others have no probability to learn."""

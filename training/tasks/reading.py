@@ -4,13 +4,14 @@ import dataclasses
 from typing import Any
 
 import keras
+import numpy as np
 
 from seqattn_tf.encoder import Encoder
 from seqattn_tf.fields import Field, Text
 from seqattn_tf.named import arguments_of
 from seqattn_tf.text import SymbolRules
 from seqattn_tf.training.data import Examples
-from seqattn_tf.training.tasks.base import parse_fold, refuse_few
+from seqattn_tf.training.tasks.base import Training, parse_fold, refuse_few
 from seqattn_tf.training.tasks.settings import TextSettings, setting
 from seqattn_tf.training.vectors import Vectors, read_vectors
 
@@ -19,12 +20,38 @@ from seqattn_tf.training.vectors import Vectors, read_vectors
 class ReadingSettings(TextSettings):
     """Settings of a system that reads one text."""
 
-    encoder: str = setting("words", "or bidirectional, forward, document, tree, or one of a plug-in")
+    encoder: str = setting("bidirectional", "or one by another name")
     split: str = setting("tokens", "what a symbol is: tokens, spaces, words, characters, ...")
     fold: str = "case"
     min_count: int = 2
     max_source: int = 160
     label_smoothing: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class WordSettings(ReadingSettings):
+    """Settings of a system that answers for each word."""
+
+    encoder: str = setting("words", "or bidirectional, forward, or one of a plug-in that gives a value for each word")
+    filters: int = setting(48, "numbers that stand for the spelling of a word")
+    letter_embedding: int = setting(32, "numbers that stand for a letter")
+    word_length: int = setting(16, "letters of a word that are read")
+    word: str = setting("form", "column of the words: its name in CoNLL-U, or its number; form is the first elsewhere")
+
+
+def check_places(training: Training) -> None:
+    """Refuse a target with more or fewer parts than its text has words: a text that is cut another way than it was."""
+    [read], said = training.columns.inputs.values(), training.columns.target.lengths
+    level = training.model.network.encoder.level
+    if level:
+        raise ValueError(f"encoder: expected one with a value for each word. Received: one with values for {level}")
+    wrong = np.flatnonzero(read.lengths != said)
+    if len(wrong):
+        example = training.splits.train[int(wrong[0])]
+        raise ValueError(
+            f"train: expected as many words as right answers. Received: {read.lengths[wrong[0]]} and "
+            f"{said[wrong[0]]} of {example.key!r:.80}; encoder=words leaves words as they are"
+        )
 
 
 @dataclasses.dataclass(frozen=True)

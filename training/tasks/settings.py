@@ -31,7 +31,9 @@ class Settings:
     patience: int = setting(10, "epochs without a better figure on the development split before training stops")
     seed: int = setting(0, "of the weights, the order of the examples and dropout")
     max_examples: int = setting(0, "to train on, at most; 0 for all")
-    metric: str = setting("", "exact, errors, bleu, chrf, rouge or one of a plug-in, in place of the recipe's own")
+    metric: str = setting(
+        "", "exact, errors, bleu, chrf, rouge, tags, segments, attachment or a plug-in's, in place of the recipe's"
+    )
 
     def __post_init__(self) -> None:
         self._refuse_less(1, "units", "embedding", "depth", "batch_size", "epochs", "patience")

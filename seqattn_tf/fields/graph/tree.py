@@ -9,7 +9,7 @@ import tensorflow as tf
 from seqattn_tf.column import Column, Padded, Together
 from seqattn_tf.fields.graph.base import Reading, Tensors
 from seqattn_tf.fields.graph.text import GraphText, at_most
-from seqattn_tf.fields.tree import EXPECTED, INNER, NONE, TreeText
+from seqattn_tf.fields.tree import EXPECTED, INNER, NONE, TREE, TreeText
 from seqattn_tf.masking import length_mask
 from seqattn_tf.text.rules import UNKNOWN
 from seqattn_tf.text.symbols import normalise, split
@@ -34,7 +34,7 @@ class GraphTreeText(GraphText):
     def _cut(self, raw: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
         """The words of each text, and its brackets, labels and words; the latter empty for plain text."""
         texts = normalise(raw)
-        bracketed = tf.strings.regex_full_match(texts, r"(?s)\(.*\)")
+        bracketed = tf.strings.regex_full_match(texts, TREE)
         plain = split(tf.where(bracketed, "", texts), self.field.rules.split)
         symbols = tf.strings.split(tf.strings.regex_replace(tf.where(bracketed, texts, ""), r"([()])", r" \1 "))
         before = tf.concat([tf.fill([symbols.nrows(), 1], ""), symbols], axis=1)[:, :-1]
@@ -67,6 +67,11 @@ class GraphTreeText(GraphText):
     def _read(self, raw: tf.Tensor) -> tuple[tf.Tensor, Shape]:
         cut, symbols = self._cut(raw)
         words = at_most(self.field.limit, cut, self.input_name)
+        nodes = tf.reduce_max(tf.concat([tf.reduce_sum(tf.cast(symbols == "(", tf.int32), axis=1), [0]], axis=0))
+        most = 2 * self.field.limit - 1
+        expected = f"{self.input_name}: expected a tree of at most {most} nodes, received"
+        with tf.control_dependencies([tf.debugging.Assert(nodes <= most, [expected, nodes])]):
+            symbols = symbols.with_values(tf.identity(symbols.values))  # pairs of nodes are looked at
         return words, self._shape(words, symbols)
 
     def read(self, raw: tf.Tensor) -> Reading:
@@ -84,7 +89,7 @@ class GraphTreeText(GraphText):
 
     def column(self, values: Sequence[Any]) -> Column:
         """All nodes in memory."""
-        arrays = [self.field.arrays(value) for value in values]
+        arrays = [self.field.encode(self.field.nodes(value)) for value in values]
         starts = np.concatenate([[0], np.cumsum([len(array["ids"]) for array in arrays])])
         empty = {"ids": np.zeros(0, np.int32), "children": np.zeros([0, 2], np.int32)}
         whole = {name: np.concatenate([none, *(array[name] for array in arrays)]) for name, none in empty.items()}

@@ -10,7 +10,7 @@ from seqattn_tf.column import Column, Padded, Together
 from seqattn_tf.fields.graph.base import Reading, Tensors
 from seqattn_tf.fields.graph.lines import split_lines
 from seqattn_tf.fields.graph.text import GraphText, at_most
-from seqattn_tf.fields.words import Words
+from seqattn_tf.fields.words import SPACED, Words
 from seqattn_tf.masking import length_mask
 from seqattn_tf.text.lines import MARK
 from seqattn_tf.text.rules import PAD, UNKNOWN
@@ -30,9 +30,11 @@ class GraphWords(GraphText):
 
     def cut(self, raw: tf.Tensor) -> tf.RaggedTensor:
         """The words of each text: its lines where it has several, else by its rules."""
-        listed = tf.strings.regex_full_match(raw, f"(?s).*{MARK}.*")
-        words = split(normalise(tf.where(listed, "", raw)), self.field.rules.split)
-        lines = split_lines(normalise(tf.where(listed, raw, "")))
+        texts = tf.strings.unicode_transcode(raw, "UTF-8", "UTF-8", errors="replace")
+        several = tf.strings.regex_full_match(texts, f"(?s).*{SPACED}.*")
+        listed = tf.strings.regex_full_match(texts, f"(?s).*{MARK}.*") & ~several
+        words = split(normalise(tf.where(listed, "", texts)), self.field.rules.split)
+        lines = split_lines(normalise(tf.where(listed, texts, "")))
         return tf.concat([words, tf.ragged.boolean_mask(lines, lines != "")], axis=1)
 
     def _encode(self, words: tf.Tensor) -> Tensors:

@@ -25,7 +25,7 @@ UNIVERSAL = """# sent_id = 1
 1\t#\t#\tSYM\t#\t_\t0\troot\t_\t_
 2\t1 000\t1000\tNUM\tCD\t_\t1\tnummod:gov\t_\t_
 """
-TREES = [("I\n'm\nhere\n", "3:nsubj 3:cop 0:root"), ("#\n1 000\n", "0:root 1:nummod:gov")]
+TREES = [("I\n'm\nhere\n", "3:nsubj 3:cop 0:root"), ("#\n1\u00a0000\n", "0:root 1:nummod:gov")]
 
 
 def tags_of(rows):
@@ -249,7 +249,10 @@ def test_two_files_of_one_part_are_refused(tmp_path):
     assert find_files(tmp_path, ("conllu",)) == {}
     assert list(find_files(tmp_path, ("txt",), test="test_b")) == ["train", "dev"]
     (tmp_path / "train.conll").write_text(CHUNKS)
-    with pytest.raises(ValueError, match=r"expected one train set\. Received: \['train\.txt', 'train\.conll'\]"):
+    assert find_files(tmp_path, column_files.ENDINGS)["train"].name == "train.conll"  # text is beside it
+    (tmp_path / "train.conll").rename(tmp_path / "train_a.conll")
+    (tmp_path / "train_b.conll").write_text(CHUNKS)
+    with pytest.raises(ValueError, match=r"expected one train set\. Received: \['train_a\.conll', 'train_b\.conll'\]"):
         find_files(tmp_path, column_files.ENDINGS)
 
 

@@ -1,0 +1,70 @@
+"""Tags, trees and labels: what of the data is learned from, and what does not fit together."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from seqattn_tf.training import recipes
+from seqattn_tf.training.data import DataWarning, Example, Splits
+
+SMALL = {"units": 4, "embedding": 3, "min_count": 1, "batch_size": 2}
+
+
+def opened(name, pairs, **changes):
+    recipe = recipes.get(name)
+    examples = [Example(text, {"text": text}, target) for text, target in pairs]
+    splits = Splits(examples, examples[:1], examples[:1], "here")
+    return recipe.task.open(dataclasses.replace(recipe.small, **SMALL, **changes), splits)
+
+
+TAGGED = [("John\nruns\n", "B-X O"), ("Mary\nDoe\n", "I-X I-X"), ("No\n", "O")]
+
+
+def test_tags_that_a_scheme_forbids_are_told_and_not_learned_from():
+    with pytest.warns(DataWarning, match="1 of 3 training examples are none that the model can say"):
+        assert opened("tag", TAGGED, scheme="BIO").rows.tolist() == [0, 2]
+    assert opened("tag", TAGGED).rows.tolist() == [0, 1, 2]
+
+
+def test_crossing_trees_are_learned_from_only_where_they_may_cross():
+    crossing = [("a\nb\nc\nd\n", "3:x 4:x 0:x 3:x"), ("a\nb\n", "0:x 1:x")]
+    with pytest.warns(DataWarning, match="1 of 2 training examples are none that the model can say"):
+        assert opened("parse", crossing).rows.tolist() == [1]
+    assert opened("parse", crossing, structure="spanning").rows.tolist() == [0, 1]
+    with pytest.raises(ValueError, match="structure: expected one of"):
+        opened("parse", crossing, structure="any")
+
+
+def test_words_and_tags_must_be_as_many():
+    shifted = [("can't\nrun\n", "V V"), ("he\nran\n", "N V")]
+    assert len(opened("tag", shifted).rows) == 2  # words as they are
+    with pytest.raises(ValueError, match=r"train: expected as many words as right answers\. Received: 3 and 2"):
+        opened("tag", shifted, encoder="bidirectional")
+    with pytest.raises(ValueError, match=r"encoder: expected one with a value for each word\. Received: .* for nodes"):
+        opened("tag", shifted, encoder="tree")
+
+
+def test_ten_columns_are_read_by_their_names(tmp_path):
+    """The number of a word is no word."""
+    row = "{}\t{}\t_\t{}\t_\t_\t{}\tdep\t_\t_\n"
+    sentence = row.format(1, "Dogs", "NOUN", 2) + row.format(2, "bark", "VERB", 0) + "\n"
+    for part in ("train", "dev", "test"):
+        (tmp_path / f"x-{part}.conllu").write_text(sentence)
+        (tmp_path / f"x-{part}.txt").write_text("Dogs bark\n")  # as treebanks have it beside
+    recipe = recipes.get("tag")
+    found = recipe.load(tmp_path, dataclasses.replace(recipe.small, tag="upos")).train[0]
+    assert (found.inputs["text"], found.target) == ("Dogs\nbark\n", "NOUN VERB")
+    recipe = recipes.get("parse")
+    assert recipe.load(tmp_path, recipe.small).train[0].target == "2:dep 0:dep"
+
+
+def test_a_text_of_unknown_words_has_an_answer_and_labels_of_parts_are_learned():
+    model = opened("sentiment", [("(good (bad not) (bad bad))", ("good", "bad", "bad")), ("bad", ("bad",))]).model
+    assert model.network.everywhere
+    assert model.answer(["zebra"])[0].text in ("good", "bad")
+    model = opened("classify", [("a good\nfilm", "good"), ("a bad\nfilm", "bad")]).model
+    assert model.answer(["zebra"])[0].text in ("good", "bad")
+    assert np.isfinite(model.answer(["zebra"])[0].score)
+    with pytest.raises(ValueError, match=r"none with two; sentences=true makes a line of each sentence"):
+        opened("classify", [("a good film", "good"), ("a bad film", "bad")])
