@@ -100,7 +100,9 @@ def test_the_mapping_is_printed_and_the_data_are_remembered(table, tmp_path, mon
 
 def test_a_metric_that_nobody_knows_is_refused(table, capsys):
     assert train("--metric", "guess") == 2
-    assert re.search(r"metric: expected one of \['bleu', .*\]\. Received: 'guess'", capsys.readouterr().err)
+    assert re.search(
+        r"metric: expected one of \['attachment', 'bleu', .*\]\. Received: 'guess'", capsys.readouterr().err
+    )
     assert cli.main(["train", "toy", "--run", "other", "--set", "metric=exact", "--set", "units=0"]) == 2
 
 

@@ -210,6 +210,7 @@ def test_command_line_draws_and_exports(tmp_path, capsys):
     assert (tmp_path / "models/p/1/assets.extra/lite/model.tflite").is_file()
 
 
+@pytest.mark.slow  # three exports, one of a parser
 def test_serve_exports_the_presets_answers_and_drains(tmp_path):
     """`seqattn serve` right after an install: a real process, a real socket, SIGTERM."""
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "PYTHONUNBUFFERED": "1"}

@@ -19,7 +19,7 @@ SHOWN = re.findall(r"^(I saw .*?) {2,}(\S.*?) {3}(-[\d.]+)$", PAGE.read_text(enc
 def test_the_python_of_the_page_runs():
     scope = {}
     exec("\n".join(python_of("reading.md")), scope)
-    assert scope["answer"].text == "NOUN VERB ADP DET NOUN PUNCT"
+    assert scope["answer"].tokens[2:] == ("ADP", "DET", "NOUN", "PUNCT")  # what flies may do is less sure
     assert len(scope["answer"].alternatives) == 2
     assert scope["given"].looks["text"].places[-1] == "arrow."
 

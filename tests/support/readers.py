@@ -25,7 +25,7 @@ def clear(network):
 
 
 def words():
-    return Words.learn(SEEN, limit=24)
+    return Words.learn(SEEN, limit=12)
 
 
 def tagger(alternatives=2, **network):
@@ -45,17 +45,17 @@ def classifier(field, encoder, **network):
 
 
 def flat(pool="attention"):
-    field = Text.learn([*SEEN, "rare"], split="tokens", limit=24, vocabulary=17)
+    field = Text.learn([*SEEN, "rare"], split="tokens", limit=12, vocabulary=17)
     return classifier(field, BidirectionalEncoder(**field.sizes, **SMALL), pool=pool)
 
 
 def document(pool="attention"):
-    field = Lines.learn([*SEEN, "rare"], split="tokens", limit=24, vocabulary=17)
+    field = Lines.learn([*SEEN, "rare"], split="tokens", limit=12, vocabulary=17)
     return classifier(field, DocumentEncoder(**field.sizes, **SMALL, lines=2, pool=pool), pool=pool)
 
 
 def tree(everywhere=True):
-    field = TreeText.learn(SEEN, limit=24)
+    field = TreeText.learn(SEEN, limit=12)
     return classifier(field, TreeEncoder(**field.sizes, **SMALL), everywhere=everywhere)
 
 

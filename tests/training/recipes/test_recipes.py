@@ -27,7 +27,10 @@ LOOKS = {"tag": {"text"}, "parse": {"text"}, "sentiment": {"text_nodes"}, "class
 
 @pytest.mark.parametrize(
     "name",  # other tests train pairs on small tables of their own
-    [pytest.param(name, marks=pytest.mark.slow) if name in LOOK else name for name in recipes.PACKAGED],
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name in (*LOOK, "parse", "classify") else name
+        for name in recipes.PACKAGED
+    ],
 )
 def test_small_preset_trains_saves_reloads_and_answers(name, tmp_path, monkeypatch):
     recipe = recipes.get(name)
