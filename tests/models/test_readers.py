@@ -18,7 +18,12 @@ from seqattn_tf.text import SymbolRules
 QUICK = {"tree"}  # a tagger ships, and is exported by another test
 
 
-@pytest.fixture(params=readers.READERS)
+ALIKE = {"softmax", "two levels"}  # another with one choice changed
+
+
+@pytest.fixture(
+    params=[pytest.param(name, marks=pytest.mark.slow) if name in ALIKE else name for name in readers.READERS]
+)
 def model(request):
     return readers.small(request.param)
 

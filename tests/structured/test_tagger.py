@@ -117,6 +117,7 @@ def test_mixed_precision(policy, trained):
         assert model.fit(words, labels, verbose=0).history["loss"][0] == pytest.approx(expected, rel=0.02)
 
 
+@pytest.mark.slow
 def test_a_mask_as_argument_tf_data_any_length_and_xla(trained, tmp_path):
     keras.utils.set_random_seed(0)
     model = tagger(CRF(TAGS, transition_regularizer="l2"), mask_zero=False)
