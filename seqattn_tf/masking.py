@@ -16,6 +16,15 @@ def length_mask(lengths: tf.Tensor, size: tf.Tensor | int) -> tf.Tensor:
     return tf.sequence_mask(lengths, size)
 
 
+def row_lengths(mask: tf.Tensor) -> tf.Tensor:
+    """How many places of each row are kept: `[batch, places] -> int32 [batch]`.
+
+    >>> row_lengths(tf.constant([[True, True], [False, False]])).numpy().tolist()
+    [2, 0]
+    """
+    return tf.reduce_sum(tf.cast(mask, tf.int32), axis=1)
+
+
 def widen(values: tf.Tensor) -> tf.Tensor:
     """Half precision is too narrow for sums of exponentials: work in float32 there."""
     return tf.cast(values, tf.float32) if values.dtype in (tf.float16, tf.bfloat16) else values

@@ -66,7 +66,7 @@ class Vectors:
         extra = [word for word in fresh if word != mark and word not in known][: settings.vector_words]
         symbols = (*rules.symbols, *extra)
         wider = dataclasses.replace(rules, symbols=symbols, unknown=rules.unknown or len(extra) > 0)
-        widened = type(field).from_config({**field.get_config(), "rules": wider.get_config()})
+        widened = field.with_rules(wider)
         return cast(AnyText, widened), settings
 
     def begin(self, network: keras.Model, rules: SymbolRules) -> None:

@@ -7,9 +7,8 @@ import tensorflow as tf
 
 from seqattn_tf.attention import AttentionPooling, AveragePooling
 from seqattn_tf.encoder.base import Read, Tensors
-from seqattn_tf.encoder.symbols import SymbolEncoder
-from seqattn_tf.encoder.turns import Turns, fold, unfold
-from seqattn_tf.named import check_count
+from seqattn_tf.encoder.lines import FoldingEncoder
+from seqattn_tf.encoder.turns import unfold
 from seqattn_tf.recurrent import Bidirectional, HierarchicalEncoder
 
 POOLS = ("last", "average", "attention")
@@ -19,11 +18,13 @@ def pooling(pool: str, units: int, **alike: Any) -> AttentionPooling | AveragePo
     """What makes one vector of a sequence: None for the last state of the network that read it."""
     if pool not in POOLS:
         raise ValueError(f"pool: expected one of {POOLS}. Received: {pool!r}")
-    return {"last": None, "average": AveragePooling(**alike), "attention": AttentionPooling(units, **alike)}[pool]
+    if pool == "attention":
+        return AttentionPooling(units, **alike)
+    return AveragePooling(**alike) if pool == "average" else None
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
-class DocumentEncoder(SymbolEncoder):
+class DocumentEncoder(FoldingEncoder):
     """Reads ids `[batch, source]` with a mark between two lines, a sentence each; gives a value for each line.
 
     With `pool="attention"`, and attention over the values, it is a hierarchical attention network (Yang et al., 2016).
@@ -43,10 +44,7 @@ class DocumentEncoder(SymbolEncoder):
     """
 
     name_in_registry = "document"
-    takes = "lines"
     level = "lines"
-    both_ways = True
-    network: HierarchicalEncoder
 
     def __init__(
         self,
@@ -57,26 +55,16 @@ class DocumentEncoder(SymbolEncoder):
         pool: str = "attention",
         **arguments: Any,
     ) -> None:
-        super().__init__(vocabulary, **arguments)
-        self.mark, self.lines = check_count("mark", mark), check_count("lines", lines)
-        self.line_length, self.pool = line_length, pool
+        super().__init__(vocabulary, mark, lines, line_length, **arguments)
+        self.pool = pool
         alike = {"dtype": self.dtype_policy}
         outer = Bidirectional(self.cell, units=self.units, **alike)
         self.network = HierarchicalEncoder(self.network, outer, pooling(pool, 2 * self.units, **alike), **alike)
-
-    def build(self, input_shape: Any = None) -> None:
-        """Build every part; the shapes follow from the arguments."""
-        self.embedding.build((None, None))
-        self.network.build((None, None, None, self.embedding.output_dim))
-        self.built = True
 
     @property
     def looks_at(self) -> list[str]:
         """The words, where it has attention over them."""
         return [""] if self.pool == "attention" else []
-
-    def _folded(self, tensors: Tensors) -> Turns:
-        return fold(self.part(tensors, "ids"), self.mark, self.lines, self.line_length)
 
     def call(self, tensors: Tensors, training: bool = False) -> Read:
         """An output for each line."""
@@ -104,5 +92,4 @@ class DocumentEncoder(SymbolEncoder):
     @property
     def arguments(self) -> dict[str, Any]:
         """Constructor arguments."""
-        own = {"mark": self.mark, "lines": self.lines, "line_length": self.line_length, "pool": self.pool}
-        return {**super().arguments, **own}
+        return {**super().arguments, "pool": self.pool}

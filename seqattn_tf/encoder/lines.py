@@ -12,9 +12,10 @@ from seqattn_tf.named import check_count
 from seqattn_tf.recurrent import HierarchicalEncoder, Recurrent
 
 
-@keras.saving.register_keras_serializable("seqattn_tf")
-class LineEncoder(SymbolEncoder):
-    """Reads ids `[batch, source]` with a mark between two lines, a sentence or a turn each.
+class FoldingEncoder(SymbolEncoder):
+    """Reads ids `[batch, source]` with a mark between two lines as `[batch, lines, symbols]`.
+
+    A subclass puts a `HierarchicalEncoder` around the network over symbols.
 
     Args:
         vocabulary: number of ids.
@@ -22,6 +23,35 @@ class LineEncoder(SymbolEncoder):
         lines: how many lines to read, the last ones.
         line_length: of each line how many symbols; None for all.
         **arguments: of a `SymbolEncoder`; `depth` is that of the network over symbols.
+    """
+
+    takes = "lines"
+    both_ways = True
+    network: HierarchicalEncoder
+
+    def __init__(self, vocabulary: int, mark: int, lines: int, line_length: int | None, **arguments: Any) -> None:
+        super().__init__(vocabulary, **arguments)
+        self.mark, self.lines = check_count("mark", mark), check_count("lines", lines)
+        self.line_length = line_length
+
+    def build(self, input_shape: Any = None) -> None:
+        """Build every part; the shapes follow from the arguments."""
+        self.embedding.build((None, None))
+        self.network.build((None, None, None, self.embedding.output_dim))
+        self.built = True
+
+    def _folded(self, tensors: Tensors) -> Turns:
+        return fold(self.part(tensors, "ids"), self.mark, self.lines, self.line_length)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        return {**super().arguments, "mark": self.mark, "lines": self.lines, "line_length": self.line_length}
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class LineEncoder(FoldingEncoder):
+    """Reads lines, a sentence or a turn each, and gives a value for each symbol; arguments as of `FoldingEncoder`.
 
     >>> encoder = LineEncoder(30, mark=9, lines=2, units=8, embedding=4)
     >>> encoder({"text_ids": tf.constant([[5, 9, 6, 7]])}).values.shape.as_list()
@@ -29,24 +59,13 @@ class LineEncoder(SymbolEncoder):
     """
 
     name_in_registry = "hierarchical"
-    takes = "lines"
-    both_ways = True
-    network: HierarchicalEncoder
 
     def __init__(
         self, vocabulary: int, mark: int, lines: int = 4, line_length: int | None = None, **arguments: Any
     ) -> None:
-        super().__init__(vocabulary, **arguments)
-        self.mark, self.lines = check_count("mark", mark), check_count("lines", lines)
-        self.line_length = line_length
+        super().__init__(vocabulary, mark, lines, line_length, **arguments)
         outer = Recurrent(self.cell, units=self.units, dtype=self.dtype_policy)
         self.network = HierarchicalEncoder(self.network, outer, dtype=self.dtype_policy)
-
-    def build(self, input_shape: Any = None) -> None:
-        """Build every part; the shapes follow from the arguments."""
-        self.embedding.build((None, None))
-        self.network.build((None, None, None, self.embedding.output_dim))
-        self.built = True
 
     @property
     def output_size(self) -> int:
@@ -57,9 +76,6 @@ class LineEncoder(SymbolEncoder):
     def summary_size(self) -> int:
         """Of the network over lines."""
         return self.network.outer.output_size
-
-    def _folded(self, tensors: Tensors) -> Turns:
-        return fold(self.part(tensors, "ids"), self.mark, self.lines, self.line_length)
 
     def call(self, tensors: Tensors, training: bool = False) -> Read:
         """An output for each symbol that is read."""
@@ -78,8 +94,3 @@ class LineEncoder(SymbolEncoder):
     def at_places(self, weights: tf.Tensor, tensors: Tensors) -> tf.Tensor:
         """Back to where each symbol stands in the text; marks, and lines that are not read, get nothing."""
         return unfold(weights, self._folded(tensors).places)
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Constructor arguments."""
-        return {**super().arguments, "mark": self.mark, "lines": self.lines, "line_length": self.line_length}

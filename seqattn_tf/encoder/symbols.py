@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.encoder.base import Encoder, Read, Tensors
+from seqattn_tf.masking import row_lengths
 from seqattn_tf.named import check_count
 from seqattn_tf.recurrent import Bidirectional, Network, Recurrent, Stack
 
@@ -84,7 +85,7 @@ class SymbolEncoder(Encoder):
 
     def places_read(self, tensors: Tensors) -> tf.Tensor:
         """Symbols that are not padding."""
-        return tf.reduce_sum(tf.cast(self.part(tensors, "ids") != 0, tf.int32), axis=1)
+        return row_lengths(self.part(tensors, "ids") != 0)
 
     @property
     def arguments(self) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.encoder.base import Encoder, Read, Tensors
+from seqattn_tf.masking import row_lengths
 from seqattn_tf.named import check_count
 from seqattn_tf.recurrent import TreeRecurrent
 
@@ -77,7 +78,7 @@ class TreeEncoder(Encoder):
 
     def places_read(self, tensors: Tensors) -> tf.Tensor:
         """Nodes."""
-        return tf.reduce_sum(tf.cast(self.part(tensors, "ids") != 0, tf.int32), axis=1)
+        return row_lengths(self.part(tensors, "ids") != 0)
 
     @property
     def arguments(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 from seqattn_tf.fields.base import Field
 from seqattn_tf.named import check_count
 from seqattn_tf.text.cut import Stretches, Texts, learn
-from seqattn_tf.text.rules import JOINS, SymbolRules
+from seqattn_tf.text.rules import JOINS, UNKNOWN, SymbolRules
 
 if TYPE_CHECKING:
     from seqattn_tf.fields.graph.text import GraphText
@@ -73,6 +73,14 @@ class Text(Field):
         if len(tokens) > self.limit:
             raise ValueError(f"expected at most {self.limit} symbols. Received: {len(tokens)}")
         return {"ids": np.array([self.rules.ids.get(token, self.rules.default) for token in tokens], np.int32)}
+
+    def word_ids(self, words: Iterable[str]) -> np.ndarray:
+        """The ids of words that were cut as they are written, what no vocabulary has being unknown: `[words]`."""
+        return np.array([self.rules.ids.get(self.rules.normalise(word), UNKNOWN) for word in words], np.int32)
+
+    def with_rules(self, rules: SymbolRules) -> "Text":
+        """The same field with another vocabulary."""
+        return type(self).from_config({**self.get_config(), "rules": rules.get_config()})
 
     def places(self, value: Any, level: str = "") -> tuple[str, ...]:
         """The symbols."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from seqattn_tf.fields.text import Text
 from seqattn_tf.text.cut import Cut, learn_from
-from seqattn_tf.text.rules import BEGIN, SPACES, UNKNOWN, SymbolRules
+from seqattn_tf.text.rules import BEGIN, SPACES, SymbolRules
 
 if TYPE_CHECKING:
     from seqattn_tf.fields.graph.tree import GraphTreeText
@@ -157,7 +157,7 @@ class TreeText(Text):
 
     def encode(self, nodes: Nodes) -> dict[str, np.ndarray]:
         """The same of a tree of any size."""
-        ids = [self.rules.ids.get(self.rules.normalise(word), UNKNOWN) for word in nodes.words]
+        ids = self.word_ids(nodes.words)
         found = [INNER if left != NONE else ids[low] for (left, _), (low, _) in zip(*nodes[2:0:-1], strict=True)]
         return {"ids": np.array(found, np.int32), "children": np.array(nodes.children, np.int32).reshape(-1, 2)}
 

@@ -10,7 +10,7 @@ from seqattn_tf.fields.text import Text
 from seqattn_tf.named import check_count
 from seqattn_tf.text import lines
 from seqattn_tf.text.cut import Cut, learn_from
-from seqattn_tf.text.rules import PAD, SPACES, UNKNOWN, SymbolRules
+from seqattn_tf.text.rules import PAD, SPACES, SymbolRules
 
 if TYPE_CHECKING:
     from seqattn_tf.fields.graph.words import GraphWords
@@ -93,10 +93,6 @@ class Words(Text):
         """The words of many values."""
         return Cut(map(self.tokens, values))
 
-    def ids(self, words: Sequence[str]) -> np.ndarray:
-        """The id of each word: `[words]`."""
-        return np.array([self.rules.ids.get(self.rules.normalise(word), UNKNOWN) for word in words], np.int32)
-
     def spelled(self, words: Sequence[str]) -> np.ndarray:
         """The ids of the letters of each word: `[words, word_length]`."""
         found = np.full([len(words), self.word_length], PAD, np.int32)
@@ -119,7 +115,7 @@ class Words(Text):
         words = self.tokens(value)
         if len(words) > self.limit:
             raise ValueError(f"expected at most {self.limit} words. Received: {len(words)}")
-        return {"ids": self.ids(words), "letters": self.spelled(words)}
+        return {"ids": self.word_ids(words), "letters": self.spelled(words)}
 
     def shown(self, value: Any) -> bytes:
         """Running text, where it is cut into the same words."""

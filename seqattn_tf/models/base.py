@@ -239,6 +239,12 @@ def only_where(read: tf.Tensor, found: Tensors) -> Tensors:
     return {**held, "scores": tf.where(read[:, None], found["scores"], -float("inf"))}
 
 
+def check_inputs(reads: str, inputs: Mapping[str, Field]) -> None:
+    """Refuse other inputs than the one that an encoder reads."""
+    if list(inputs) != [reads]:
+        raise ValueError(f"inputs: expected {reads!r}, what the encoder reads. Received: {list(inputs)}")
+
+
 def one_each(answers: tf.Tensor, batch: tf.Tensor) -> tf.Tensor:
     """The given answers themselves, after making sure in the graph that there is one for each row of a batch."""
     given = tf.shape(answers)[0]

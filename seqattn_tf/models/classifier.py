@@ -11,8 +11,8 @@ from seqattn_tf.encoder import Encoder, Read
 from seqattn_tf.encoder.document import pooling
 from seqattn_tf.fields import Field
 from seqattn_tf.linear import linear
-from seqattn_tf.models.base import TOKENS, Model, Tensors, only_where
-from seqattn_tf.models.reading import ReadingNetwork, check_inputs
+from seqattn_tf.models.base import TOKENS, Model, Tensors, check_inputs, only_where
+from seqattn_tf.models.reading import ReadingNetwork
 from seqattn_tf.named import check_count
 from seqattn_tf.targets import Label
 
@@ -123,7 +123,7 @@ class Classifier(Model):
     network: ClassifierNetwork
 
     def __init__(self, network: ClassifierNetwork, inputs: Mapping[str, Field], target: Label) -> None:
-        check_inputs(network, inputs)
+        check_inputs(network.encoder.reads, inputs)
         if network.outputs_count != target.size:
             raise ValueError(f"target: expected {network.outputs_count} labels. Received: {target.size}")
         super().__init__(network, inputs, target)

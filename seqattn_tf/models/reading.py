@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from seqattn_tf.encoder import Encoder
 from seqattn_tf.fields import Field
-from seqattn_tf.models.base import Model, Tensors
+from seqattn_tf.models.base import Model, Tensors, check_inputs
 from seqattn_tf.targets import Target
 
 
@@ -36,9 +36,11 @@ class ReadingNetwork(keras.Model):
         if not self.built:
             self.build()
 
-    def compute_loss(self, x: Any = None, y: Any = None, y_pred: Any = None, *others: Any, **more: Any) -> tf.Tensor:
+    def compute_loss(
+        self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None, training: bool = True
+    ) -> tf.Tensor:
         """What `compile` was given, of all outputs together: Keras would want a loss for each."""
-        if more.get("sample_weight") is not None or any(other is not None for other in others[:1]):
+        if sample_weight is not None:
             raise ValueError("sample_weight: expected none, a batch counts by its places. Received: some")
         return tf.add_n([self.loss(y, y_pred), *self.losses])
 
@@ -58,24 +60,11 @@ class ReadingNetwork(keras.Model):
         return cls(**{**config, "encoder": keras.saving.deserialize_keras_object(config["encoder"])})
 
 
-def row_lengths(mask: tf.Tensor) -> tf.Tensor:
-    """How many places of each row are kept: `[batch, places] -> int32 [batch]`."""
-    return tf.reduce_sum(tf.cast(mask, tf.int32), axis=1)
-
-
-def check_inputs(network: ReadingNetwork, inputs: Mapping[str, Field]) -> None:
-    """Refuse other inputs than the one that the encoder reads."""
-    if list(inputs) != [network.encoder.reads]:
-        raise ValueError(
-            f"inputs: expected {network.encoder.reads!r}, what the encoder reads. Received: {list(inputs)}"
-        )
-
-
 class StructuredReader(Model):
     """Structure over the places of one input, by a network that gives potentials and a target that decides on them."""
 
     def __init__(self, network: ReadingNetwork, inputs: Mapping[str, Field], target: Target) -> None:
-        check_inputs(network, inputs)
+        check_inputs(network.encoder.reads, inputs)
         rules = getattr(inputs[network.encoder.reads], "rules", None)
         if rules is not None and not rules.unknown:  # it would be a gap, and structure has none
             raise ValueError("inputs: expected a vocabulary with an id for the unknown. Received: one without")

@@ -10,7 +10,7 @@ from seqattn_tf.decoding import Beams, greedy
 from seqattn_tf.decoding import beam as search
 from seqattn_tf.fields import Field
 from seqattn_tf.fields.graph.text import at_most
-from seqattn_tf.models.base import TOKENS, Model, Tensors, one_each, only_where
+from seqattn_tf.models.base import TOKENS, Model, Tensors, check_inputs, one_each, only_where
 from seqattn_tf.models.network import EncoderDecoder
 from seqattn_tf.targets import Symbols
 from seqattn_tf.targets.graph.symbols import SHIFTED
@@ -64,10 +64,7 @@ class Seq2Seq(Model):
             raise ValueError(
                 f"alternatives: expected from 0 to below the beam_width of {beam_width}. Received: {alternatives}"
             )
-        if list(inputs) != [network.encoder.reads]:
-            raise ValueError(
-                f"inputs: expected {network.encoder.reads!r}, what the encoder reads. Received: {list(inputs)}"
-            )
+        check_inputs(network.encoder.reads, inputs)
         self.max_length_ratio, self.beam_width = max_length_ratio, beam_width
         self.alternatives, self.length_penalty = alternatives, length_penalty
         super().__init__(network, inputs, target)

@@ -2,6 +2,8 @@
 
 import tensorflow as tf
 
+from seqattn_tf.masking import row_lengths
+
 
 class Packing:
     """Moves what a mask keeps to the front of its row, in its order, and results back to where it came from.
@@ -19,7 +21,7 @@ class Packing:
     def __init__(self, mask: tf.Tensor | None) -> None:
         self.lengths = None
         if mask is not None:
-            self.lengths = tf.reduce_sum(tf.cast(mask, tf.int32), 1)
+            self.lengths = row_lengths(mask)
             times = tf.range(tf.shape(mask)[1])
             self._order = tf.argsort(tf.where(mask, times, times + tf.shape(mask)[1]), axis=1)
             self._back = tf.argsort(self._order, axis=1)

@@ -72,7 +72,7 @@ class Reads:
         field = kind.learn(train.inputs("text"), **{**arguments_of(kind.learn, settings), **cut, **limits})
         refuse_few(field.rules, "vocabulary")
         known = dataclasses.replace(field.rules, unknown=True)  # a text of unknown words has an answer, too
-        field = kind.from_config({**field.get_config(), "rules": known.get_config()})
+        field = field.with_rules(known)
         vectors = read_vectors(settings)
         if vectors is not None:
             field, settings = vectors.widen(field, settings)

@@ -9,7 +9,7 @@ from seqattn_tf.column import Column, Padded
 from seqattn_tf.fields.graph.base import GraphField, Reading, Tensors
 from seqattn_tf.fields.text import Text
 from seqattn_tf.masking import length_mask
-from seqattn_tf.text.rules import PAD
+from seqattn_tf.text.rules import PAD, UNKNOWN
 from seqattn_tf.text.symbols import SymbolTokenizer
 
 
@@ -42,6 +42,11 @@ class GraphText(GraphField):
     def cut(self, raw: tf.Tensor) -> tf.RaggedTensor:
         """The symbols of each text: `[batch] -> [batch, (symbols)]`."""
         return self.tokenizer.cut(raw)
+
+    def word_ids(self, words: tf.Tensor) -> tf.Tensor:
+        """The ids of words that were cut as they are written, of any shape; the twin of `Text.word_ids`."""
+        folded = self.tokenizer.normalise(words)
+        return tf.where((folded == "") & (words != ""), UNKNOWN, self.tokenizer.lookup(folded))
 
     def read(self, raw: tf.Tensor) -> Reading:
         """Ids, and the symbols as places."""

@@ -10,8 +10,7 @@ from seqattn_tf.column import Column, Padded, Together
 from seqattn_tf.fields.graph.base import Reading, Tensors
 from seqattn_tf.fields.graph.text import GraphText, at_most
 from seqattn_tf.fields.tree import EXPECTED, INNER, NONE, TREE, TreeText
-from seqattn_tf.masking import length_mask
-from seqattn_tf.text.rules import UNKNOWN
+from seqattn_tf.masking import length_mask, row_lengths
 from seqattn_tf.text.symbols import normalise, split
 
 
@@ -47,7 +46,7 @@ class GraphTreeText(GraphText):
 
     def _shape(self, words: tf.Tensor, symbols: tf.RaggedTensor) -> Shape:
         """The trees: given, or balanced."""
-        lengths = tf.reduce_sum(tf.cast(words != "", tf.int32), axis=1)
+        lengths = row_lengths(words != "")
         given, even = parse(symbols.to_tensor(""), self.input_name), balance(lengths, self.field.limit)
         most = tf.maximum(tf.shape(given.children)[1], tf.shape(even.children)[1])
 
@@ -58,8 +57,7 @@ class GraphTreeText(GraphText):
         return Shape(*(tf.where(bracketed, padded(one), padded(other)) for one, other in zip(given, even, strict=True)))
 
     def _encode(self, words: tf.Tensor, shape: Shape) -> Tensors:
-        folded = self.tokenizer.normalise(words)
-        ids = tf.where((folded == "") & (words != ""), UNKNOWN, self.tokenizer.lookup(folded))
+        ids = self.word_ids(words)
         low, high = tf.unstack(shape.spans, axis=-1)
         ids = tf.gather(tf.pad(ids, [[0, 0], [0, 1]]), low, batch_dims=1)
         return {"ids": tf.where(high - low > 1, INNER, tf.where(high > low, ids, 0)), "children": shape.children}
@@ -98,7 +96,7 @@ class GraphTreeText(GraphText):
     def to_wire(self, raw: tf.Tensor) -> Tensors:
         """Nodes, and how many of them are meant."""
         tensors = self.encode(raw)
-        return {**tensors, "lengths": tf.reduce_sum(tf.cast(tensors["ids"] != 0, tf.int32), axis=1)}
+        return {**tensors, "lengths": row_lengths(tensors["ids"] != 0)}
 
     def from_wire(self, sent: Tensors) -> Tensors:
         """Nodes alone, padding after those that are meant."""

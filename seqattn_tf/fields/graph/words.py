@@ -13,7 +13,7 @@ from seqattn_tf.fields.graph.text import GraphText, at_most
 from seqattn_tf.fields.words import SPACED, Words
 from seqattn_tf.masking import length_mask
 from seqattn_tf.text.lines import MARK
-from seqattn_tf.text.rules import PAD, UNKNOWN
+from seqattn_tf.text.rules import PAD
 from seqattn_tf.text.symbols import SymbolTokenizer, normalise, split
 
 
@@ -39,9 +39,7 @@ class GraphWords(GraphText):
 
     def _encode(self, words: tf.Tensor) -> Tensors:
         """Words `[batch, words]`, empty strings after the last."""
-        folded = self.tokenizer.normalise(words)
-        ids = tf.where((folded == "") & (words != ""), UNKNOWN, self.tokenizer.lookup(folded))
-        return {"ids": ids, "letters": self._spell(words)}
+        return {"ids": self.word_ids(words), "letters": self._spell(words)}
 
     def _spell(self, words: tf.Tensor) -> tf.Tensor:
         """The ids of the letters of each word: `[batch, words] -> [batch, words, word_length]`."""
@@ -66,7 +64,7 @@ class GraphWords(GraphText):
     def column(self, values: Sequence[Any]) -> Column:
         """All ids in memory."""
         cut = self.field.cut(values)
-        ids, letters = self.field.ids(cut.tokens), self.field.spelled(cut.tokens)
+        ids, letters = self.field.word_ids(cut.tokens), self.field.spelled(cut.tokens)
         columns = {"ids": ids, "letters": letters}
         return Together([Padded(name, known[cut.flat], np.asarray(cut.starts)) for name, known in columns.items()])
 
