@@ -2,7 +2,8 @@
 
 import contextlib
 import math
-from collections.abc import Iterator, Mapping
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import numpy as np
 from seqattn_tf.answer import Answer
 from seqattn_tf.fields import Field
 from seqattn_tf.rows import from_json
+
+LONG = 3  # times the usual size
 
 
 def difference(expected: Answer, found: Answer, tolerance: float) -> str:
@@ -62,6 +65,19 @@ def _examples(told: Any, inputs: Mapping[str, Field]) -> Iterator[dict[str, str 
         if isinstance(example, dict) and example.keys() == inputs.keys():
             with contextlib.suppress(ValueError, TypeError, KeyError):
                 yield from_json(example)
+
+
+def batches_by_size(rows: Sequence[Mapping[str, str | bytes]]) -> list[list[int]]:
+    """The places of rows of usual size, then of those that are far longer: as one batch, all would grow to their size.
+
+    >>> batches_by_size([{"text": "abc"}, {"text": "abcd"}, {"text": "a" * 80}, {"text": ""}])
+    [[0, 1, 3], [2]]
+    """
+    sizes = [sum(map(len, row.values())) for row in rows]
+    most = LONG * max(statistics.median(sizes), 1)
+    usual = [i for i, size in enumerate(sizes) if size <= most]
+    longer = [i for i, size in enumerate(sizes) if size > most]
+    return [batch for batch in (usual, longer) if batch]
 
 
 def least_agreeing(share: float, count: int) -> int:

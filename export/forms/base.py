@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from seqattn_tf.answer import Answer
-from seqattn_tf.export.verify import difference, least_agreeing
+from seqattn_tf.export.verify import batches_by_size, difference, least_agreeing
 from seqattn_tf.models import Model
 from seqattn_tf.named import Named
 
@@ -51,10 +51,13 @@ class Form(Named):
     def compare(self, model: Model, folder: Path, rows: Sequence[Row]) -> tuple[np.ndarray, str]:
         """For each row whether the form says what the Keras model says, and the first difference in words."""
         agreeing, fault = np.ones(len(rows), bool), ""
-        for i, (expected, found) in enumerate(zip(model.answer(rows), self.open(folder)(rows), strict=True)):
-            if differs := difference(expected, found, self.tolerance):
-                agreeing[i] = False
-                fault = fault or f"another {differs} for {rows[i]!r:.80}"
+        answers = self.open(folder)
+        for batch in batches_by_size(rows):
+            asked = [rows[i] for i in batch]
+            for i, expected, found in zip(batch, model.answer(asked), answers(asked), strict=True):
+                if differs := difference(expected, found, self.tolerance):
+                    agreeing[i] = False
+                    fault = fault or f"another {differs} for {rows[i]!r:.80}"
         return agreeing, fault
 
     def check(self, agreeing: np.ndarray, fault: str) -> None:

@@ -12,6 +12,7 @@ from seqattn_tf.answer import Answer
 from seqattn_tf.export import cpp_loader, meta_graph, ops
 from seqattn_tf.export.forms.base import Answers, Form, Row
 from seqattn_tf.export.signatures import DEFAULT, TENSORS, concrete, signatures
+from seqattn_tf.export.verify import batches_by_size
 from seqattn_tf.models import Model
 from seqattn_tf.rows import columns
 
@@ -43,22 +44,23 @@ class SavedModel(Form):
 
         def answers(rows: Sequence[Row]) -> list[Answer]:
             asked = {name: tf.constant(values).numpy() for name, values in columns(rows, list(rows[0])).items()}
-            found = ask_signatures(folder, {DEFAULT: asked})[DEFAULT]
-            return [Answer.from_outputs(found, row) for row in range(len(rows))]
+            [found] = ask_signatures(folder, {DEFAULT: asked})
+            return [Answer.from_outputs(found[DEFAULT], row) for row in range(len(rows))]
 
         return answers
 
     def compare(self, model: Model, folder: Path, rows: Sequence[Row]) -> tuple[np.ndarray, str]:
         """Every output of every signature, not only what an answer is made of."""
-        questions = questions_about(model, rows)
-        said = {name: _run(signature.run, questions[name]) for name, signature in signatures(model).items()}
+        batches = batches_by_size(rows)
+        questions = [questions_about(model, [rows[i] for i in batch]) for batch in batches]
         agreeing, fault = np.ones(len(rows), bool), ""
-        for name, found in ask_signatures(folder, questions).items():
-            for alias, expected in said[name].items():
-                same = _same_rows(expected, found[alias], self.tolerance)
-                if not same.all() and not fault:
-                    fault = f"{name} gives another {alias} for {rows[int(np.argmin(same))]!r:.80}"
-                agreeing &= same
+        for batch, asked, told in zip(batches, questions, ask_signatures(folder, *questions), strict=True):
+            for name, signature in signatures(model).items():
+                for alias, expected in _run(signature.run, asked[name]).items():
+                    same = _same_rows(expected, told[name][alias], self.tolerance)
+                    if not same.all() and not fault:
+                        fault = f"{name} gives another {alias} for {rows[batch[int(np.argmin(same))]]!r:.80}"
+                    agreeing[batch] &= same
         return agreeing, fault
 
 
@@ -94,13 +96,13 @@ def questions_about(model: Model, rows: Sequence[Row]) -> dict[str, Tensors]:
 
 
 def ask_signatures(
-    folder: Path, questions: Mapping[str, Tensors], python: str = sys.executable
-) -> dict[str, dict[str, np.ndarray]]:
+    folder: Path, *questions: Mapping[str, Tensors], python: str = sys.executable
+) -> list[dict[str, dict[str, np.ndarray]]]:
     """What a SavedModel answers under each signature, in TensorFlow's C++ loader and a process of its own.
 
     Args:
         folder: holds `saved_model.pb`.
-        questions: inputs by signature.
+        questions: inputs by signature, one batch of rows after the other.
         python: the interpreter of that process; see `cpp_loader.ask`.
 
     Raises:
@@ -108,15 +110,17 @@ def ask_signatures(
     """
     declared = meta_graph.read(folder).signature_def
     asks = []
-    for name, inputs in questions.items():
+    for name, inputs in (question for batch in questions for question in batch.items()):
         feeds = [(declared[name].inputs[alias].name, value) for alias, value in inputs.items()]
         asks.append(cpp_loader.Ask(feeds, [info.name for info in declared[name].outputs.values()]))
-    answers: dict[str, dict[str, np.ndarray]] = {}
-    for name, told in zip(questions, cpp_loader.ask(folder, asks, python=python), strict=True):
-        if told.code:
-            raise ValueError(f"SavedModel: expected an answer of signature {name}. Received: {told.message}")
-        answers[name] = dict(zip(declared[name].outputs, told.arrays, strict=True))
-    return answers
+    answers = iter(cpp_loader.ask(folder, asks, python=python))
+    return [{name: _outputs(name, declared[name], next(answers)) for name in batch} for batch in questions]
+
+
+def _outputs(name: str, declared: Any, told: cpp_loader.Told) -> dict[str, np.ndarray]:
+    if told.code:
+        raise ValueError(f"SavedModel: expected an answer of signature {name}. Received: {told.message}")
+    return dict(zip(declared.outputs, told.arrays, strict=True))
 
 
 def _run(form: Any, inputs: Tensors) -> dict[str, np.ndarray]:

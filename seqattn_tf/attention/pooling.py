@@ -11,6 +11,8 @@ from seqattn_tf.linear import linear
 from seqattn_tf.masking import masked_mean, masked_values
 from seqattn_tf.named import check_count
 
+POOLS = ("last", "average", "attention")
+
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class AttentionPooling(Composed):
@@ -94,3 +96,12 @@ class AveragePooling(Masked):
         """Of the context and of the weights."""
         batch, source, units = values_shape
         return (batch, units), (batch, source)
+
+
+def pooling(pool: str, units: int, **alike: Any) -> AttentionPooling | AveragePooling | None:
+    """What makes one vector of a sequence: None for the last state of the network that read it."""
+    if pool not in POOLS:
+        raise ValueError(f"pool: expected one of {POOLS}. Received: {pool!r}")
+    if pool == "attention":
+        return AttentionPooling(units, **alike)
+    return AveragePooling(**alike) if pool == "average" else None

@@ -5,22 +5,11 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.attention import AttentionPooling, AveragePooling
+from seqattn_tf.attention.pooling import pooling
 from seqattn_tf.encoder.base import Read, Tensors
 from seqattn_tf.encoder.lines import FoldingEncoder
 from seqattn_tf.encoder.turns import unfold
 from seqattn_tf.recurrent import Bidirectional, HierarchicalEncoder
-
-POOLS = ("last", "average", "attention")
-
-
-def pooling(pool: str, units: int, **alike: Any) -> AttentionPooling | AveragePooling | None:
-    """What makes one vector of a sequence: None for the last state of the network that read it."""
-    if pool not in POOLS:
-        raise ValueError(f"pool: expected one of {POOLS}. Received: {pool!r}")
-    if pool == "attention":
-        return AttentionPooling(units, **alike)
-    return AveragePooling(**alike) if pool == "average" else None
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")

@@ -7,8 +7,8 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.answer import ATTENTION
+from seqattn_tf.attention.pooling import pooling
 from seqattn_tf.encoder import Encoder, Read
-from seqattn_tf.encoder.document import pooling
 from seqattn_tf.fields import Field
 from seqattn_tf.linear import linear
 from seqattn_tf.models.base import TOKENS, Model, Tensors, check_inputs, only_where

@@ -25,7 +25,7 @@ def test_an_export_answers_as_it_does_here(preset, exported, tmp_path, release):
     assert [version.rpartition(".")[0] for version in installed] == [release, release]
     folder = exported / "models/pronounce/1"
     questions = questions_about(preset, [{"text": word} for word in WORDS])
-    here, there = ask_signatures(folder, questions), ask_signatures(folder, questions, python=python)
+    [here], [there] = ask_signatures(folder, questions), ask_signatures(folder, questions, python=python)
     for name, outputs in here.items():
         for alias, expected in outputs.items():
             found = there[name][alias]

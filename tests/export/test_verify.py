@@ -38,7 +38,7 @@ def compared(model, said, monkeypatch):
     def compare(signature, alias, change):
         other = {name: dict(outputs) for name, outputs in said.items()}
         other[signature][alias] = change(other[signature][alias])
-        monkeypatch.setattr(saved_model, "ask_signatures", lambda folder, questions: other)
+        monkeypatch.setattr(saved_model, "ask_signatures", lambda folder, questions: [other])
         agreeing, fault = SavedModel().compare(model, None, ROWS)
         return agreeing.tolist(), fault
 
@@ -78,6 +78,26 @@ def test_any_output_of_any_signature_that_differs_is_seen(compared, signature, a
     agreeing, fault = compared(signature, alias, change)
     assert agreeing == [True, False, True]
     assert fault == f"{signature} gives another {alias} for {{'text': 'b'}}"
+
+
+def test_a_long_row_is_asked_apart_and_seen_in_its_place(model, monkeypatch):
+    rows = [{"text": "abc" * 4}, {"text": "b"}, {"text": "ca"}]
+    asked = []
+
+    def told(folder, *questions):
+        asked.extend(batch["serving_default"]["text"].tolist() for batch in questions)
+        right = [
+            {name: saved_model._run(one.run, batch[name]) for name, one in signatures(model).items()}
+            for batch in questions
+        ]
+        right[1]["serving_default"]["score"] = right[1]["serving_default"]["score"] + 1
+        return right
+
+    monkeypatch.setattr(saved_model, "ask_signatures", told)
+    agreeing, fault = SavedModel().compare(model, None, rows)
+    assert asked == [[b"b", b"ca"], [b"abcabcabcabc"]]
+    assert agreeing.tolist() == [False, True, True]
+    assert fault == "serving_default gives another score for {'text': 'abcabcabcabc'}"
 
 
 @pytest.mark.parametrize(

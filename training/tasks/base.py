@@ -20,6 +20,8 @@ from seqattn_tf.training.data.examples import group_targets
 from seqattn_tf.training.metrics import EXACT, Metric, nbest_accuracy
 from seqattn_tf.training.tasks.settings import Settings
 
+CHARACTERS = 65_536  # of the texts that are asked together
+
 
 def parse_fold(choice: str) -> bool | str:
     """The `fold` of `SymbolRules` that a setting names."""
@@ -239,11 +241,10 @@ def answer_all(
 ) -> dict[str, Answer]:
     """The model's answer to every key; batched by length, with a bar unless `quiet`."""
     asked = {example.key: example.inputs for example in reversed(list(examples))}  # of several, the first
-    order = sorted(asked, key=lambda key: sum(len(value) for value in asked[key].values() if isinstance(value, str)))
+    sizes = {key: sum(len(value) for value in row.values() if isinstance(value, str)) for key, row in asked.items()}
     answers: dict[str, Answer] = {}
-    with tqdm(range(0, len(order), batch_size), unit="batch", disable=quiet) as starts:
-        for start in starts:
-            keys = order[start : start + batch_size]
+    with tqdm(_batches_by_size(sizes, batch_size), unit="batch", disable=quiet) as found:
+        for keys in found:
             rows = [{name: field.raw(asked[key][name]) for name, field in model.inputs.items()} for key in keys]
             try:
                 answers.update(zip(keys, model.answer(rows), strict=True))
@@ -251,6 +252,16 @@ def answer_all(
                 refuse_unreadable(model, (Example(key, asked[key], None) for key in keys))
                 raise
     return answers
+
+
+def _batches_by_size(sizes: Mapping[str, int], most: int) -> list[list[str]]:
+    """Keys of rows of like size, the shortest first: at most so many, and fewer of long ones, that memory holds them."""
+    batches: list[list[str]] = []
+    for key in sorted(sizes, key=sizes.__getitem__):
+        if not batches or len(batches[-1]) >= min(most, max(CHARACTERS // max(sizes[key], 1), 1)):
+            batches.append([])
+        batches[-1].append(key)
+    return batches
 
 
 def refuse_unreadable(model: Model, examples: Iterable[Example]) -> None:
