@@ -77,6 +77,7 @@ def test_loss_gradients_and_predictions(made):
     check(*made)
 
 
+@pytest.mark.slow
 def test_after_saving(made, tmp_path):
     model, labels = made
     model.save(tmp_path / "m.keras")
@@ -86,6 +87,7 @@ def test_after_saving(made, tmp_path):
     np.testing.assert_allclose(predicted(again, wider(WORDS)), predicted(model, WORDS), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_after_export(made, tmp_path):
     model, _ = made
     model.export(tmp_path / "exported", verbose=False)

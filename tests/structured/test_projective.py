@@ -50,6 +50,7 @@ class TestMultiRoot(TreeTests):
     test_everything_compiled_and_with_unknown_shapes = test_samples_are_reproducible_eager_and_compiled = None
     test_second_derivatives = None
 
+    @pytest.mark.slow
     def test_gradient_through_marginals(self):
         super().test_gradient_through_marginals(xla=False)
 

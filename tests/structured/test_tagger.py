@@ -218,6 +218,7 @@ def test_weighted_metrics_and_metrics_by_name():
         model.compile("adam", metrics={"tags": ["accuracy"]})
 
 
+@pytest.mark.slow
 def test_a_saved_tagger_in_a_fresh_process(tmp_path):
     inputs = keras.Input((None,), dtype="int32")
     model = CRFModel(inputs, CRF(["O", "B", "I"], scheme="BIO")(keras.layers.Embedding(9, 4)(inputs)))

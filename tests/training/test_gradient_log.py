@@ -48,6 +48,7 @@ def test_norm_and_clipping_of_the_training_steps(tmp_path, clipping, share):
     assert [value for _, value in found["gradient/clipped"]] == [share, share]
 
 
+@pytest.mark.slow
 def test_norm_under_a_loss_scale(tmp_path):
     keras.config.set_dtype_policy("mixed_float16")
     try:

@@ -26,9 +26,9 @@ LOOKS = {"tag": {"text"}, "parse": {"text"}, "sentiment": {"text_nodes"}, "class
 
 
 @pytest.mark.parametrize(
-    "name",  # other tests train pairs on small tables of their own
+    "name",  # other tests train pairs, and readers, on small tables of their own
     [
-        pytest.param(name, marks=pytest.mark.slow) if name in (*LOOK, "parse", "classify") else name
+        pytest.param(name, marks=pytest.mark.slow) if name in (*LOOK, "parse", "classify", "tag") else name
         for name in recipes.PACKAGED
     ],
 )
