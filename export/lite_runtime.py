@@ -89,7 +89,7 @@ class LiteModel:
         rows = tuple(looks) if isinstance(looks, list) else tokens if looks == "tokens" else self._places(looks, row)
         if weights.ndim == 3:
             return Look(weights[: len(rows)], rows)
-        places = self._places(look, row)
+        places = self._places(self.manifest.get("looked_at", {}).get(look, look), row)
         return Look(weights[: len(rows), : len(places)], rows, places)
 
     def _places(self, look: str, row: Mapping[str, Any]) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ def describe(model: Model, record: dict[str, Any]) -> dict[str, Any]:
         },
         "target": model.target.name_in_registry,
         "looks": dict(model.looks),
+        "looked_at": dict(model.looked_at),
         "parts": dict(model.parts),
         "answers": model.answers,
         "ranked_by": model.ranked_by,

@@ -5,7 +5,8 @@ For a cell, the gradient of the last output in the state `k` steps before it,
     flow(k) = |  d (u . h_T) / d s_{T-k}  |        u a random direction of length one, the mean square over the rows
 
 is `|w|^k` for the linear unit `h' = w h`: at distance 50, 1.1 explodes to 117.4 and 0.9 vanishes to 0.00515. For a
-network, it is the gradient of the last output in the inputs, step by step.
+network, it is the gradient of the last output in the inputs, step by step. `matrix_powers` is the same of a
+matrix alone.
 """
 
 from collections.abc import Callable
@@ -15,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from seqattn_tf.cells import Cell
-from seqattn_tf.explain import draw_attractors, draw_flows
+from seqattn_tf.explain import draw_attractors, draw_flows, draw_powers
 from seqattn_tf.scan import scan, to_time_major
 
 
@@ -140,3 +141,44 @@ def attractors(cell: Cell, inputs: Any, starts: int = 64, steps: int = 100, seed
     step = tf.function(lambda flat: tf.concat(cell.step(projected, tf.split(flat, sizes, axis=-1)), axis=-1))
     drawn = np.random.default_rng(seed).normal(size=(starts, sum(sizes)))
     return Trajectories(iterate(lambda state: step(tf.cast(state, cell.compute_dtype)), drawn, steps).states)
+
+
+class Powers(NamedTuple):
+    """What the powers of a matrix do to a vector, and its eigenvalues."""
+
+    norms: np.ndarray  # [steps + 1], of v, W v, W^2 v, ...
+    eigenvalues: np.ndarray  # [n], complex
+
+    def draw(self, name: str = "", title: str = "") -> Any:
+        """The picture of it; `explain.draw_powers` compares several."""
+        return draw_powers({name: self}, title)
+
+
+def matrix_powers(matrix: Any, start: Any = None, steps: int = 50, seed: int = 0) -> Powers:
+    """The norms of `W^k v` for `k = 0 ... steps`: what a linear recurrent network does to its state, or to a gradient.
+
+    In the end they grow or vanish as the power of the largest eigenvalue; before that, a matrix whose eigenvectors are
+    nearly or quite the same (a defective one) may do otherwise.
+
+    Args:
+        matrix: `W [n, n]`.
+        start: `v [n]`; None for a random direction of length one.
+        steps: the largest power.
+        seed: of the random direction.
+
+    >>> found = matrix_powers([[1.1, 0.0], [0.0, 0.5]], start=[1.0, 0.0])
+    >>> round(float(found.norms[50]), 1), found.eigenvalues.real.tolist()
+    (117.4, [1.1, 0.5])
+    """
+    matrix = np.asarray(matrix, "float64")
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size or not np.isfinite(matrix).all():
+        raise ValueError(f"matrix: expected finite numbers [n, n]. Received: shape {matrix.shape}")
+    size = len(matrix)
+    if start is None:
+        start = np.random.default_rng(seed).normal(size=size)
+        start /= np.linalg.norm(start)
+    vector = np.asarray(start, "float64")
+    if vector.shape != (size,):
+        raise ValueError(f"start: expected [{size}]. Received: shape {vector.shape}")
+    states = iterate(lambda state: state @ matrix.T, vector[None], steps).states
+    return Powers(np.linalg.norm(states[:, 0], axis=-1), np.linalg.eigvals(matrix).astype(complex))

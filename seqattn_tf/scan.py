@@ -85,6 +85,13 @@ def size_of(tensor: tf.Tensor, axis: int) -> tf.Tensor | int:
     return tf.shape(tensor)[axis] if known is None else known
 
 
+def shaped_as(tensor: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
+    """The tensor itself, known to have the static shape of the other; without an op, which not every runtime has."""
+    tensor = tf.convert_to_tensor(tensor)
+    tensor.set_shape(other.shape)
+    return tensor
+
+
 def repeat(going: Callable[..., Any], body: Callable[..., tuple], state: tuple, limit: tf.Tensor | int) -> tuple:
     """`state = body(*state)` while `going(*state)`, at most `limit` times; the state keeps its static shapes.
 
@@ -93,7 +100,7 @@ def repeat(going: Callable[..., Any], body: Callable[..., tuple], state: tuple, 
     """
 
     def step(*state: Any) -> tuple:
-        return tf.nest.map_structure(lambda new, old: tf.ensure_shape(new, old.shape), body(*state), state)
+        return tf.nest.map_structure(shaped_as, body(*state), state)
 
     return tf.while_loop(going, step, tf.nest.map_structure(tf.convert_to_tensor, state), maximum_iterations=limit)
 
@@ -109,6 +116,6 @@ def fold(step: Callable[[Any, Any], Any], elements: Any, initial: Any, reverse: 
     along = tf.foldr if reverse else tf.foldl
 
     def shaped(carry: Any, element: Any) -> Any:
-        return tf.nest.map_structure(lambda new, old: tf.ensure_shape(new, old.shape), step(element, carry), carry)
+        return tf.nest.map_structure(shaped_as, step(element, carry), carry)
 
     return along(shaped, elements, initial)

@@ -6,7 +6,7 @@ from support.layers import random
 
 from seqattn_tf.cells import GRUCell, LSTMCell, RNNCell
 from seqattn_tf.explain import draw_attractors, draw_flows
-from seqattn_tf.flow import attractors, gradient_flow, iterate
+from seqattn_tf.flow import attractors, gradient_flow, iterate, matrix_powers
 from seqattn_tf.recurrent import Recurrent
 
 DATA = random(3, 6, 2)
@@ -91,7 +91,39 @@ def test_attractors_of_a_contracting_cell_are_one_point():
     assert draw_attractors(found.states).axes
 
 
+JORDAN = 0.9 * np.eye(4) + np.eye(4, k=1)
+
+
+@pytest.mark.parametrize("matrix", [DATA[0, :2].astype("float64"), JORDAN, np.diag([1.1, -1.1])])
+def test_powers_are_those_of_numpy(matrix):
+    start = np.arange(1.0, len(matrix) + 1)
+    found = matrix_powers(matrix, start, steps=20)
+    expected = [np.linalg.norm(np.linalg.matrix_power(matrix, k) @ start) for k in range(21)]
+    np.testing.assert_allclose(found.norms, expected, rtol=1e-9)
+    np.testing.assert_allclose(np.poly(found.eigenvalues), np.poly(matrix), atol=1e-9)
+
+
+def test_powers_go_by_the_largest_eigenvalue_in_the_end():
+    rng = np.random.default_rng(0)
+    matrix = rng.normal(size=[16, 16])
+    for radius in (0.9, 1.0, 1.1):
+        scaled = matrix * radius / np.abs(np.linalg.eigvals(matrix)).max()
+        found = matrix_powers(scaled, steps=400)
+        assert found.norms[0] == pytest.approx(1)
+        assert np.abs(found.eigenvalues).max() == pytest.approx(radius)
+        assert (found.norms[400] / found.norms[200]) ** (1 / 200) == pytest.approx(radius, abs=0.01)
+    defective = matrix_powers(JORDAN, [0.0, 0.0, 0.0, 1.0], steps=400).norms
+    assert defective.max() > 100  # grows first
+    assert defective[-1] < 1e-9
+    assert matrix_powers(JORDAN).draw("defective").axes
+
+
 def test_bad_arguments_are_refused():
+    for matrix in (np.zeros([2, 3]), np.zeros([0, 0]), np.full([2, 2], np.nan), 1.0):
+        with pytest.raises(ValueError, match=r"matrix: expected finite numbers \[n, n\]"):
+            matrix_powers(matrix)
+    with pytest.raises(ValueError, match=r"start: expected \[2\]\. Received: shape \(3,\)"):
+        matrix_powers(np.eye(2), np.ones(3))
     with pytest.raises(ValueError, match=r"data: expected \[batch, time, features\]"):
         gradient_flow(RNNCell(2), np.zeros([3, 0, 2]))
     with pytest.raises(ValueError, match=r"starts: expected \[starts, units\]"):

@@ -22,6 +22,9 @@ def test_the_python_of_the_page_runs():
     assert scope["answer"].tokens[2:] == ("ADP", "DET", "NOUN", "PUNCT")  # what flies may do is less sure
     assert len(scope["answer"].alternatives) == 2
     assert scope["given"].looks["text"].places[-1] == "arrow."
+    assert len(scope["pair"].parts["premise_heads"]) == 3
+    assert scope["figure"].axes
+    assert scope["told"].parts["facts"].shape == (2,)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ LAYERS = [
     ["column", "decoding", "explain", "layers", "text"],
     ["fields", "targets"],
     ["assets"],
-    ["flow", "models"],
+    ["flow", "models", "surface"],
     ["training", "export"],
     ["serving"],
     ["demo"],

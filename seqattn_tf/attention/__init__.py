@@ -16,7 +16,7 @@ from seqattn_tf.attention.alignments import (
     SparsemaxAlignment,
 )
 from seqattn_tf.attention.base import Alignment, Attention, AttentionState, Memory, Score
-from seqattn_tf.attention.hops import MemoryHops
+from seqattn_tf.attention.hops import MemoryChain, MemoryHops
 from seqattn_tf.attention.joint import JointAttention
 from seqattn_tf.attention.losses import Reinforce, alignment_loss, doubly_stochastic
 from seqattn_tf.attention.pooling import AttentionPooling, AveragePooling
@@ -50,6 +50,7 @@ __all__ = [
     "JointAttention",
     "LocationScore",
     "Memory",
+    "MemoryChain",
     "MemoryHops",
     "MonotonicAlignment",
     "Reinforce",

@@ -1,5 +1,6 @@
-"""End-to-end memory networks: several looks at a set of facts, each asking with what the last one found."""
+"""Memory networks: several looks at a set of facts, each asking with what the last one found, or all as one chain."""
 
+import itertools
 from typing import Any
 
 import keras
@@ -8,14 +9,60 @@ import tensorflow as tf
 from seqattn_tf.attention.base import Alignment, Attention, Memory
 from seqattn_tf.layer import Composed
 from seqattn_tf.linear import linear
-from seqattn_tf.masking import masked_values, zero_masked
+from seqattn_tf.masking import masked_values, widen, zero_masked
 from seqattn_tf.named import check_count
+from seqattn_tf.structured.chain import LinearChain
 
+FAR = 1e4  # how much worse a fact is that is not there: its probability is exactly zero
 TYINGS = ("adjacent", "layerwise")
 
 
+class FactLayer(Composed):
+    """What layers share that look at facts several times: a map of the facts for each time, with when each was.
+
+    Args:
+        hops: how many looks.
+        temporal: for how many last facts to learn when they were; 0 for facts without an order.
+    """
+
+    def __init__(self, hops: int, temporal: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if not isinstance(temporal, int) or temporal < 0:
+            raise ValueError(f"temporal: expected a number of facts, or 0. Received: {temporal!r}")
+        self.hops, self.temporal = check_count("hops", hops), temporal
+
+    def add_maps(self, count: int, features: int, units: int) -> None:
+        """Create the maps of the facts, and the vectors of their ages."""
+        self.kernels = [self.add_weight(name=f"kernel_{i}", shape=(features, units)) for i in range(count)]
+        if self.temporal:
+            self.ages = [self.add_weight(name=f"ages_{i}", shape=(self.temporal, units)) for i in range(count)]
+
+    def mapped(self, query: tf.Tensor, facts: tf.Tensor, mask: tf.Tensor | None) -> tuple[list[tf.Tensor], tf.Tensor]:
+        """What each map makes of the facts, `[batch, facts, units]`, and their mask."""
+        if query.shape.rank != 2 or facts.shape.rank != 3:
+            raise ValueError(
+                f"query, facts: expected [batch, units] and [batch, facts, features]. "
+                f"Received shapes: {query.shape}, {facts.shape}"
+            )
+        facts, mask = masked_values(facts, mask)
+        found = [linear(facts, kernel) for kernel in self.kernels]
+        if self.temporal:
+            age = tf.cumsum(tf.cast(mask, tf.int32), axis=1, reverse=True, exclusive=True)
+            age = tf.minimum(age, self.temporal - 1)
+            found = [x + tf.gather(tf.cast(table, x.dtype), age) for x, table in zip(found, self.ages, strict=True)]
+        return [zero_masked(x, mask) for x in found], mask
+
+    def compute_output_shape(self, query_shape: Any, facts_shape: Any) -> tuple[tuple, tuple]:
+        """Of what was found and of the weights."""
+        return tuple(query_shape), (query_shape[0], self.hops, facts_shape[1])
+
+    def get_config(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        return {**super().get_config(), "hops": self.hops, "temporal": self.temporal}
+
+
 @keras.saving.register_keras_serializable("seqattn_tf")
-class MemoryHops(Composed):
+class MemoryHops(FactLayer):
     """`hops` rounds of attention over facts (Sukhbaatar et al., 2015).
 
         alpha^k = align(u^k . A^k x_j)        o^k = sum_j alpha^k_j C^k x_j        u^{k+1} = u^k + o^k
@@ -32,6 +79,8 @@ class MemoryHops(Composed):
         query: `u^1`, `[batch, units]`.
         facts: `[batch, facts, features]`, oldest first.
         mask: `[batch, facts]`, True = keep.
+        straight: whether the matches themselves are the weights, True or a scalar tensor: a training that starts so
+            finds better ways (the "linear start" of the paper).
 
     Returns `(u after the last round [batch, units], weights [batch, hops, facts])`.
 
@@ -50,12 +99,10 @@ class MemoryHops(Composed):
         temporal: int = 0,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(hops, temporal, **kwargs)
         if tying not in TYINGS:
             raise ValueError(f"tying: expected one of {TYINGS}. Received: {tying!r}")
-        if not isinstance(temporal, int) or temporal < 0:
-            raise ValueError(f"temporal: expected a number of facts, or 0. Received: {temporal!r}")
-        self.hops, self.tying, self.temporal = check_count("hops", hops), tying, temporal
+        self.tying = tying
         self.attention = Attention("dot", align, dtype=self.dtype_policy)
 
     @property
@@ -67,47 +114,110 @@ class MemoryHops(Composed):
         """Create the maps of the facts, the vectors of their ages and, layer-wise, `H`."""
         units, features = query_shape[-1], facts_shape[-1]
         self.attention.build((None, units), (None, None, units))
-        count = self.hops + 1 if self.tying == "adjacent" else 2
-        self.kernels = [self.add_weight(name=f"kernel_{i}", shape=(features, units)) for i in range(count)]
-        if self.temporal:
-            self.ages = [self.add_weight(name=f"ages_{i}", shape=(self.temporal, units)) for i in range(count)]
+        self.add_maps(self.hops + 1 if self.tying == "adjacent" else 2, features, units)
         if self.tying == "layerwise":
             self.query_kernel = self.add_weight(name="query_kernel", shape=(units, units))
         self.built = True
 
-    def _embedded(self, facts: tf.Tensor, mask: tf.Tensor) -> list[tf.Tensor]:
-        """What each map makes of the facts: `[batch, facts, units]`."""
-        found = [linear(facts, kernel) for kernel in self.kernels]
-        if self.temporal:
-            age = tf.cumsum(tf.cast(mask, tf.int32), axis=1, reverse=True, exclusive=True)
-            age = tf.minimum(age, self.temporal - 1)
-            found = [x + tf.gather(tf.cast(table, x.dtype), age) for x, table in zip(found, self.ages, strict=True)]
-        return [zero_masked(x, mask) for x in found]
+    def call(
+        self,
+        query: tf.Tensor,
+        facts: tf.Tensor,
+        mask: tf.Tensor | None = None,
+        straight: bool | tf.Tensor = False,
+        training: bool = False,
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """`[batch, units], [batch, facts, features] -> ([batch, units], [batch, hops, facts])`."""
+        mapped, mask = self.mapped(query, facts, mask)
+        state, looks = self.attention.initial_state(Memory(mapped[0], mapped[0], mask)), []
+        for hop in range(self.hops):
+            first = hop if self.tying == "adjacent" else 0
+            memory = Memory(mapped[first], mapped[first + 1], mask)
+            found, weights, after = self.attention.attend(query, memory, state, training)
+            if straight is not False:
+                weights = tf.where(straight, self.attention.logits(query, memory, state), weights)
+                found = self.attention.read(weights, memory.values, query)
+            query = found + (query if self.tying == "adjacent" else linear(query, self.query_kernel))
+            looks.append(weights)
+            state = after
+        return query, tf.stack(looks, axis=1)
+
+    def get_config(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        return {**super().get_config(), "tying": self.tying}
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class MemoryChain(FactLayer):
+    """All looks at once: the marginals of a chain of `hops` facts (Kim et al., 2017).
+
+        p(z) ~ exp(sum_k u^k . A^k x_{z_k} + sum_k A^k x_{z_k} . A^{k+1} x_{z_{k+1}})        u^{k+1} = H u^k
+        o = H u^K + sum_k sum_j p(z_k = j) A^{k+1} x_j
+
+    Args:
+        hops: how many facts a sequence has.
+        pairs: whether facts that follow each other are compared, the second sum; without it each look is by itself.
+        temporal: as of `MemoryHops`.
+
+    Call arguments and results: as of `MemoryHops`, the weights being the marginals.
+
+    >>> answer, weights = MemoryChain(2)(tf.ones([2, 8]), tf.ones([2, 5, 6]))
+    >>> answer.shape.as_list(), weights.shape.as_list()
+    ([2, 8], [2, 2, 5])
+    """
+
+    def __init__(self, hops: int = 3, pairs: bool = True, temporal: int = 0, **kwargs: Any) -> None:
+        super().__init__(hops, temporal, **kwargs)
+        self.pairs = pairs
+
+    def build(self, query_shape: Any, facts_shape: Any) -> None:
+        """Create the maps of the facts, the vectors of their ages and `H`."""
+        units = query_shape[-1]
+        self.add_maps(self.hops + 1, facts_shape[-1], units)
+        self.query_kernel = self.add_weight(name="query_kernel", shape=(units, units))
+        self.built = True
+
+    def _chain(self, query: tf.Tensor, mapped: list[tf.Tensor], mask: tf.Tensor) -> tuple[LinearChain, tf.Tensor]:
+        """The distribution over sequences of facts, and the question after all of them."""
+        unary = []
+        for facts in mapped[:-1]:
+            unary.append(tf.squeeze(tf.matmul(facts, query[..., None]), -1))
+            query = linear(query, self.query_kernel)
+        scores = tf.where(mask[:, None], widen(tf.stack(unary, axis=1)), -FAR)
+        pairwise = tf.zeros([tf.shape(scores)[2]] * 2, scores.dtype)
+        if self.pairs and self.hops > 1:
+            follows = [tf.matmul(a, b, transpose_b=True) for a, b in itertools.pairwise(mapped[:-1])]
+            pairwise = widen(tf.stack(follows, axis=1))
+        return LinearChain(scores, pairwise, method="scan"), query
 
     def call(
         self, query: tf.Tensor, facts: tf.Tensor, mask: tf.Tensor | None = None, training: bool = False
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """`[batch, units], [batch, facts, features] -> ([batch, units], [batch, hops, facts])`."""
-        if query.shape.rank != 2 or facts.shape.rank != 3:
-            raise ValueError(
-                f"query, facts: expected [batch, units] and [batch, facts, features]. "
-                f"Received shapes: {query.shape}, {facts.shape}"
-            )
-        facts, mask = masked_values(facts, mask)
-        embedded = self._embedded(facts, mask)
-        state, looks = self.attention.initial_state(Memory(embedded[0], embedded[0], mask)), []
-        for hop in range(self.hops):
-            first = hop if self.tying == "adjacent" else 0
-            memory = Memory(embedded[first], embedded[first + 1], mask)
-            found, weights, state = self.attention.attend(query, memory, state, training)
-            query = found + (query if self.tying == "adjacent" else linear(query, self.query_kernel))
-            looks.append(weights)
-        return query, tf.stack(looks, axis=1)
+        mapped, mask = self.mapped(query, facts, mask)
+        chain, asked = self._chain(query, mapped, mask)
+        weights = tf.where(mask[:, None], tf.cast(_marginals(chain), query.dtype), 0)
+        reads = [tf.matmul(weights[:, k, None], values) for k, values in enumerate(mapped[1:])]
+        return asked + tf.squeeze(tf.add_n(reads), 1), weights
 
-    def compute_output_shape(self, query_shape: Any, facts_shape: Any) -> tuple[tuple, tuple]:
-        """Of the last query and of the weights."""
-        return tuple(query_shape), (query_shape[0], self.hops, facts_shape[1])
+    def argmax(self, query: tf.Tensor, facts: tf.Tensor, mask: tf.Tensor | None = None) -> tf.Tensor:
+        """The most probable sequence of facts, their places: `int32 [batch, hops]`."""
+        mapped, mask = self.mapped(query, facts, mask)
+        return self._chain(query, mapped, mask)[0].argmax
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""
-        return {**super().get_config(), "hops": self.hops, "tying": self.tying, "temporal": self.temporal}
+        return {**super().get_config(), "pairs": self.pairs}
+
+
+def _marginals(chain: LinearChain) -> tf.Tensor:
+    """The marginals of a chain of few steps, their number known, in single precision: the edge has no wider one."""
+    unary, steps = tf.unstack(chain.unary, axis=1), chain.unary.shape[1] - 1
+    pairwise = tf.unstack(chain.pairwise, axis=1) if chain.pairwise.shape.rank == 4 else [chain.pairwise] * steps
+    forward, backward = [unary[0]], [tf.zeros_like(unary[0])]
+    for step in range(steps):
+        forward.append(unary[step + 1] + tf.reduce_logsumexp(forward[-1][..., None] + pairwise[step], axis=1))
+    for step in reversed(range(steps)):
+        after = (unary[step + 1] + backward[0])[:, None]
+        backward.insert(0, tf.reduce_logsumexp(pairwise[step] + after, axis=2))
+    return tf.stack([tf.nn.softmax(f + b) for f, b in zip(forward, backward, strict=True)], axis=1)

@@ -49,6 +49,7 @@ class MemoryCell(Composed, Cell):
         slots: rows of the memory.
         width: numbers in a row.
         controller: a `Cell`, or the name of one.
+        strength: how sharply the heads look by content before training, about; a larger number finds one slot of many.
 
     >>> cell = MemoryCell(4, slots=5, width=3)
     >>> output, states = cell(tf.ones([1, 2]), cell.get_initial_state(1))
@@ -65,9 +66,11 @@ class MemoryCell(Composed, Cell):
         slots: int = 32,
         width: int = 16,
         controller: str | Cell = "lstm",
+        strength: float = 0.0,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self.strength = strength
         self.slots, self.width = check_count("slots", slots), check_count("width", width)
         self.controller = cell_of(controller, units, self.dtype_policy)
 
@@ -90,10 +93,16 @@ class MemoryCell(Composed, Cell):
         self.read_kernel = self.add_weight(name="read_kernel", shape=(self.width, self.projected_size))
         said = 2 * head + 2 * self.width
         self.head_kernel = self.add_weight(name="head_kernel", shape=(self.controller.output_size, said))
-        self.head_bias = self.add_weight(name="head_bias", shape=(said,), initializer="zeros")
+        self.head_bias = self.add_weight(name="head_bias", shape=(said,), initializer=self._first_bias)
         small = keras.initializers.RandomNormal(stddev=0.1)
         self.first_memory = self.add_weight(name="first_memory", shape=(self.slots * self.width,), initializer=small)
         self.built = True
+
+    def _first_bias(self, shape: Any, dtype: Any = None) -> tf.Tensor:
+        """Zeros, but for the strengths of both heads."""
+        head = self.width + 6
+        strengths = tf.one_hot(self.width, shape[0], dtype=dtype) + tf.one_hot(head + self.width, shape[0], dtype=dtype)
+        return self.strength * strengths
 
     def project(self, inputs: tf.Tensor, training: bool = False) -> Any:
         """By the controller."""
@@ -157,4 +166,4 @@ class MemoryCell(Composed, Cell):
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""
-        return {**super().get_config(), "slots": self.slots, "width": self.width}
+        return {**super().get_config(), "slots": self.slots, "width": self.width, "strength": self.strength}

@@ -2,6 +2,8 @@
 
 from seqattn_tf.encoder.base import Encoder, Read
 from seqattn_tf.encoder.document import DocumentEncoder
+from seqattn_tf.encoder.facts import FactsEncoder
+from seqattn_tf.encoder.heads import HeadsEncoder
 from seqattn_tf.encoder.lines import LineEncoder
 from seqattn_tf.encoder.summary import CONTEXTS, SummaryEncoder
 from seqattn_tf.encoder.symbols import BidirectionalEncoder, ForwardEncoder, SymbolEncoder
@@ -13,7 +15,9 @@ __all__ = [
     "BidirectionalEncoder",
     "DocumentEncoder",
     "Encoder",
+    "FactsEncoder",
     "ForwardEncoder",
+    "HeadsEncoder",
     "LineEncoder",
     "Read",
     "SummaryEncoder",

@@ -17,7 +17,7 @@ class Read(NamedTuple):
     values: tf.Tensor  # [batch, places, output_size]: to look at
     mask: tf.Tensor  # [batch, places], True = keep
     summary: tf.Tensor  # [batch, summary_size]: all in one
-    looks: Mapping[str, tf.Tensor] = MappingProxyType({})  # what it looked at itself, [batch, 1, places] by level
+    looks: Mapping[str, tf.Tensor] = MappingProxyType({})  # what it looked at itself, by `looks_at`, `looks_within`
 
 
 class Encoder(NamedLayer):
@@ -52,8 +52,22 @@ class Encoder(NamedLayer):
 
     @property
     def looks_at(self) -> Sequence[str]:
-        """The levels of the input that it looks at itself, which are the names of `Read.looks`."""
+        """The levels of the input that it looks at itself, the names of `Read.looks` of `[batch, 1, places]`."""
         return ()
+
+    @property
+    def looks_within(self) -> Sequence[str]:
+        """The names of `Read.looks` by which places of the input look at each other, `[batch, places, places]`."""
+        return ()
+
+    @property
+    def finds_trees(self) -> bool:
+        """Whether these looks are of trees, the best of which `trees` gives."""
+        return False
+
+    def trees(self, tensors: Tensors) -> tf.Tensor:
+        """The head of each place in the best tree: `int32 [batch, places]`, 0 for the root, places counted from 1."""
+        raise NotImplementedError
 
     @property
     def arguments(self) -> dict[str, Any]:

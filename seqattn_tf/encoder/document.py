@@ -8,7 +8,7 @@ import tensorflow as tf
 from seqattn_tf.attention.pooling import pooling
 from seqattn_tf.encoder.base import Read, Tensors
 from seqattn_tf.encoder.lines import FoldingEncoder
-from seqattn_tf.encoder.turns import unfold
+from seqattn_tf.encoder.turns import at_lines, unfold
 from seqattn_tf.recurrent import Bidirectional, HierarchicalEncoder
 
 
@@ -70,13 +70,7 @@ class DocumentEncoder(FoldingEncoder):
 
     def at_places(self, weights: tf.Tensor, tensors: Tensors) -> tf.Tensor:
         """Weights of the lines read, the last ones, as of all lines of the text."""
-        ids = self.part(tensors, "ids")
-        count = tf.reduce_sum(tf.cast(ids == self.mark, tf.int32), axis=1, keepdims=True) + 1  # [batch, 1]
-        line = tf.range(tf.reduce_max(tf.concat([count[:, 0], [0]], axis=0)))[None]
-        place = line + self.lines - count  # where each line is read
-        read = (place >= 0) & (line < count)
-        found = tf.gather(tf.transpose(weights, [0, 2, 1]), tf.clip_by_value(place, 0, self.lines - 1), batch_dims=1)
-        return tf.transpose(tf.where(read[..., None], found, 0.0), [0, 2, 1])
+        return at_lines(weights, self.part(tensors, "ids"), self.mark)
 
     @property
     def arguments(self) -> dict[str, Any]:

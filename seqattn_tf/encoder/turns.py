@@ -47,3 +47,22 @@ def unfold(weights: tf.Tensor, places: tf.Tensor) -> tf.Tensor:
     """Weights of the folded symbols `[batch, target, turns * symbols]` as of the flat ones `[batch, target, time]`."""
     padded = tf.transpose(tf.pad(weights, [[0, 0], [0, 0], [0, 1]]), [0, 2, 1])
     return tf.transpose(tf.gather(padded, places, batch_dims=1), [0, 2, 1])
+
+
+def count_lines(ids: tf.Tensor, mark: int) -> tf.Tensor:
+    """How many lines each row has, `[batch, time] -> [batch]`; one for a row with nothing."""
+    return tf.reduce_sum(tf.cast(ids == mark, tf.int32), axis=1) + 1
+
+
+def at_lines(weights: tf.Tensor, ids: tf.Tensor, mark: int) -> tf.Tensor:
+    """Weights of the last lines, `[batch, rows, lines read]`, as of all lines of flat ids, the first ones first.
+
+    >>> at_lines(tf.constant([[[0.25, 0.75]]]), tf.constant([[5, 9, 6, 9, 7]]), mark=9).numpy().tolist()
+    [[[0.0, 0.25, 0.75]]]
+    """
+    count, read = count_lines(ids, mark)[:, None], tf.shape(weights)[2]
+    line = tf.range(tf.reduce_max(tf.concat([count[:, 0], [0]], axis=0)))[None]
+    place = line + read - count  # where each line is read
+    kept = (place >= 0) & (line < count)
+    found = tf.gather(tf.transpose(weights, [0, 2, 1]), tf.clip_by_value(place, 0, read - 1), batch_dims=1)
+    return tf.transpose(tf.where(kept[..., None], found, tf.zeros_like(found)), [0, 2, 1])

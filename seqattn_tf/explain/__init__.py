@@ -1,31 +1,46 @@
 """Pictures of what a model did. Draws arrays and tokens; knows no model and no TensorFlow."""
 
 from seqattn_tf.explain.alignment import draw_alignment, save_figure
+from seqattn_tf.explain.alignments import draw_alignments
 from seqattn_tf.explain.answer import draw_answer
 from seqattn_tf.explain.curves import draw_lengths
-from seqattn_tf.explain.dynamics import draw_attractors, draw_flows
+from seqattn_tf.explain.dynamics import draw_attractors, draw_flows, draw_powers
+from seqattn_tf.explain.facts import draw_facts
 from seqattn_tf.explain.grid import draw_grid
 from seqattn_tf.explain.highlight import draw_highlight
+from seqattn_tf.explain.memory import draw_memory
 from seqattn_tf.explain.page import Entry, write_page
+from seqattn_tf.explain.phrases import draw_phrases
 from seqattn_tf.explain.segments import draw_segments
+from seqattn_tf.explain.surface import draw_surface
 from seqattn_tf.explain.surprise import draw_running, draw_surprise
 from seqattn_tf.explain.tags import draw_tags
 from seqattn_tf.explain.tree import draw_tree
+from seqattn_tf.explain.units import draw_units, units_like, units_varying
 
 __all__ = [
     "Entry",
     "draw_alignment",
+    "draw_alignments",
     "draw_answer",
     "draw_attractors",
+    "draw_facts",
     "draw_flows",
     "draw_grid",
     "draw_highlight",
     "draw_lengths",
+    "draw_memory",
+    "draw_phrases",
+    "draw_powers",
     "draw_running",
     "draw_segments",
+    "draw_surface",
     "draw_surprise",
     "draw_tags",
     "draw_tree",
+    "draw_units",
     "save_figure",
+    "units_like",
+    "units_varying",
     "write_page",
 ]

@@ -44,6 +44,7 @@ FORMATS = ("png", "svg", "pdf")
 # Sizes in inches, fonts in points.
 GAP = 0.07  # between the tiles and their labels
 BAR_GAP, BAR_WIDTH, BAR_LABELS = 0.16, 0.09, 0.34
+SIDE = 6.5  # the longer side of a map, as long as its tiles stay large
 NARROWEST = 2.4  # a map of one symbol still has room for its title
 LONGEST_SIDE = 12.0  # beyond it tiles shrink and only every n-th symbol is named
 NUMBERS_UP_TO = 12  # symbols on the longer side for weights to be printed
@@ -71,9 +72,9 @@ def draw_alignment(
     source, target = [make_legible(symbol) for symbol in source], [make_legible(symbol) for symbol in target]
     if not source or not target:
         return empty_answer(title)
-    weights = _checked(weights, rows=len(target), columns=len(source))
+    weights = check_weights(weights, rows=len(target), columns=len(source))
 
-    plan = _plan(source, target)
+    plan = plan_map(source, target)
     width, height = plan.tile * len(source), plan.tile * len(target)
     page_width = max(plan.left + width + plan.right, NARROWEST)
     lines = title_lines(title, page_width - 2 * MARGIN)
@@ -82,17 +83,13 @@ def draw_alignment(
     figure = page(page_width, page_height, lines)
     x, y = plan.left / page_width, MARGIN / page_height
     axes = figure.add_axes((x, y, width / page_width, height / page_height))
-    largest = _largest(weights)
-    scale = Normalize(0, largest)
-    seam = min(1.2, plan.tile * 3) if plan.tile > 0.1 else 0
-    axes.pcolormesh(weights, cmap=BLUES, norm=scale, edgecolors=PAPER, linewidth=seam)
-    _name_symbols(axes, source, target, plan)
-    if max(weights.shape) <= NUMBERS_UP_TO:
-        _print_weights(axes, weights, scale, min(9.0, plan.tile * 72 * 0.27))
+    largest = largest_of(weights)
+    draw_map(axes, weights, largest, plan)
+    name_symbols(axes, source, target, plan)
 
     x += (width + BAR_GAP) / page_width
     bar = figure.add_axes((x, y, BAR_WIDTH / page_width, height / page_height))
-    _colour_bar(figure, bar, largest, middle=height > 0.9)
+    colour_bar(figure, bar, largest, middle=height > 0.9)
     return figure
 
 
@@ -111,8 +108,9 @@ def check_ending(path: str | os.PathLike) -> str:
     return kind
 
 
-def _checked(weights: np.ndarray, rows: int, columns: int) -> np.ndarray:
-    expected = f"Expected weights of shape [target, source] = {(rows, columns)}"
+def check_weights(weights: Any, rows: int, columns: int, what: str = "Expected weights") -> np.ndarray:
+    """The weights as numbers, none below 0; `what` begins the message that refuses others."""
+    expected = f"{what} of shape [target, source] = {(rows, columns)}"
     try:
         weights = np.asarray(weights, dtype=float)
     except (TypeError, ValueError) as error:
@@ -128,50 +126,63 @@ def _checked(weights: np.ndarray, rows: int, columns: int) -> np.ndarray:
     return weights.clip(min=0)
 
 
-def _largest(weights: np.ndarray) -> float:
+def largest_of(weights: np.ndarray) -> float:
     """The top of the scale: the largest weight rounded up to a tenth; 1 for a map of zeros."""
     largest = weights.max()
     return math.ceil(round(largest * 10, 3)) / 10 or (0.1 if largest else 1.0)
 
 
 @dataclass(frozen=True)
-class _Plan:
+class Plan:
     """The measures of a map, in inches."""
 
     tile: float
     size: float  # of the symbols, in points
     step: int  # 1: every symbol is named; n: every n-th
     leaning: bool  # source symbols lie flat where they fit their tiles, else lean
+    over: float  # how far the last of them leans over the edge
     above: float  # room for them
     left: float  # room for target symbols
     right: float  # room for the colour bar, and for the last source symbol leaning over it
 
 
-def _plan(source: Sequence[str], target: Sequence[str]) -> _Plan:
+def plan_map(source: Sequence[str], target: Sequence[str], side: float = SIDE) -> Plan:
+    """The measures of a map of these symbols, whose longer side may be so long while its tiles are large."""
     longer = max(len(source), len(target))
-    tile = min(0.5, max(6.5 / longer, 0.24), LONGEST_SIDE / longer)
+    tile = min(0.5, max(side / longer, 0.24), LONGEST_SIDE / longer)
     size = min(11.0, max(tile * 72 * 0.45, 7.5))
     step = math.ceil(1.6 * size / 72 / tile)
     wide = widest(source, size)
     leaning = wide > tile - 0.05 or step > 1
     lean = wide * math.sqrt(0.5) if leaning else 0.0  # width and height of a line at 45 degrees
-    right = max(BAR_GAP + BAR_WIDTH + BAR_LABELS, lean - tile / 2)
-    return _Plan(
+    over = max(lean - tile / 2, 0.0)
+    return Plan(
         tile=tile,
         size=size,
         step=step,
         leaning=leaning,
+        over=over,
         above=lean + 1.4 * size / 72 + 2 * GAP,
         left=MARGIN + widest(target, size) + GAP,
-        right=right + MARGIN,
+        right=max(BAR_GAP + BAR_WIDTH + BAR_LABELS, over) + MARGIN,
     )
 
 
 # the parts of a figure
 
 
-def _name_symbols(axes: Axes, source: Sequence[str], target: Sequence[str], plan: _Plan) -> None:
+def draw_map(axes: Axes, weights: np.ndarray, largest: float, plan: Plan) -> None:
+    """The tiles of a map, the first row on top, and the weights in them where they are few."""
+    scale = Normalize(0, largest)
+    seam = min(1.2, plan.tile * 3) if plan.tile > 0.1 else 0
+    axes.pcolormesh(weights, cmap=BLUES, norm=scale, edgecolors=PAPER, linewidth=seam)
     axes.invert_yaxis()
+    if max(weights.shape) <= NUMBERS_UP_TO:
+        _print_weights(axes, weights, scale, min(9.0, plan.tile * 72 * 0.27))
+
+
+def name_symbols(axes: Axes, source: Sequence[str], target: Sequence[str], plan: Plan) -> None:
+    """Source symbols along the top, target symbols down the left; without target symbols, none there."""
     axes.set_frame_on(False)
     axes.xaxis.tick_top()
     axes.tick_params(length=0, pad=GAP * 72)
@@ -190,7 +201,8 @@ def _print_weights(axes: Axes, weights: np.ndarray, scale: Normalize, size: floa
             axes.text(column + 0.5, row + 0.5, f"{weight:.2f}", **style)
 
 
-def _colour_bar(figure: Figure, axes: Axes, largest: float, *, middle: bool) -> None:
+def colour_bar(figure: Figure, axes: Axes, largest: float, *, middle: bool) -> None:
+    """What the colours mean: 0, the largest weight, and half of it where there is room."""
     bar = figure.colorbar(ScalarMappable(Normalize(0, largest), BLUES), cax=axes)
     bar.outline.set_visible(False)
     ticks = [0, largest / 2, largest] if middle else [0, largest]

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
-from seqattn_tf.explain.sheet import COLOURS, INK, QUIET, curve_page
+from seqattn_tf.explain.sheet import COLOURS, INK, QUIET, curve_page, name_curves
 
 
 def draw_lengths(
@@ -45,7 +45,5 @@ def draw_lengths(
     axes.grid(axis="y", color=QUIET, alpha=0.25, linewidth=0.6)
     axes.set_xlabel(xlabel, color=INK, parse_math=False)
     axes.set_ylabel(ylabel, color=INK, parse_math=False)
-    legend = axes.legend(frameon=False, labelcolor=INK)
-    for text in legend.get_texts():
-        text.set_parse_math(False)
+    name_curves(axes, frameon=False)
     return figure

@@ -1,4 +1,4 @@
-"""Pictures of dynamics: how a gradient's norm changes with the distance in time, and where states settle."""
+"""Pictures of dynamics: how norms change with the distance in time, and where states settle."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Circle
 
-from seqattn_tf.explain.sheet import COLOURS, INK, QUIET, curve_page
+from seqattn_tf.explain.sheet import COLOURS, INK, QUIET, curve_page, name_curves, two_pages
 
 SMALLEST = 1e-12  # what is drawn for a gradient that has vanished
 ORBITS = 6  # trajectories that are drawn as lines
@@ -105,3 +106,36 @@ def _draw_orbits(axes: Axes, states: np.ndarray, kept: int) -> None:
     axes.set_xlabel("first principal direction", color=INK)
     axes.set_ylabel("second principal direction", color=INK)
     axes.legend(frameon=False, labelcolor=INK)
+
+
+def draw_powers(powers: Mapping[str, Any], title: str = "") -> Figure:
+    """Draws eigenvalues of matrices in the complex plane, and beside them the norms of a vector under their powers.
+
+    Args:
+        powers: for each name its `(norms [steps], eigenvalues [n])`, such as `flow.matrix_powers` gives.
+        title: one sentence above the picture.
+
+    >>> figure = draw_powers({"0.9": (0.9 ** np.arange(50), [0.9, -0.4])})
+    """
+    if not powers:
+        raise ValueError("powers: expected at least one. Received: none")
+    figure, plane, curves = two_pages(title)
+    plane.add_patch(Circle((0, 0), 1, fill=False, edgecolor=QUIET, linewidth=1, linestyle=(0, (2, 3))))
+    for line in (plane.axhline, plane.axvline):
+        line(0, color=QUIET, linewidth=0.6, alpha=0.5)
+    for number, (name, (norms, eigenvalues)) in enumerate(powers.items()):
+        colour, mark = COLOURS[number % len(COLOURS)], "oD^sv*"[number % 6]
+        found = np.asarray(eigenvalues, complex)
+        plane.plot(found.real, found.imag, mark, color=colour, fillstyle="none", markeredgewidth=1.6, label=name)
+        shown = np.maximum(np.nan_to_num(np.asarray(norms, "float64")), SMALLEST)
+        curves.plot(np.arange(len(shown)), shown, color=colour, linewidth=1.8, label=name)
+    far = 1.12 * max(1.0, *(np.abs(np.asarray(values, complex)).max() for _, values in powers.values()))
+    plane.set(xlim=(-far, far), ylim=(-far, far), aspect="equal")
+    plane.set_xlabel("real part", color=INK)
+    plane.set_ylabel("imaginary part", color=INK)
+    curves.set_yscale("log")
+    curves.axhline(1, color=QUIET, linewidth=0.8, linestyle=(0, (2, 3)))
+    curves.set_xlabel("power k", color=INK)
+    curves.set_ylabel("norm of W\u1d4f v", color=INK)
+    name_curves(curves, frameon=False, fontsize=9)
+    return figure

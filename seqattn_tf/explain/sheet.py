@@ -1,5 +1,6 @@
 """What all pictures share: paper and ink, letters of any script, a page with a title."""
 
+import itertools
 import textwrap
 import unicodedata
 from collections.abc import Sequence
@@ -110,6 +111,20 @@ def flow(sizes: Sequence[float], room: float, gap: float) -> list[tuple[float, i
     return places
 
 
+def running(symbols: Sequence[str], sizes: Sequence[float], room: float) -> list[tuple[float, int]]:
+    r"""As `flow` without gaps, for a text: a line break stands at the end of its line.
+
+    >>> running(["a", "\n", "b"], [1.0, 1.0, 1.0], room=4.0)
+    [(0.0, 0), (1.0, 0), (0.0, 1)]
+    """
+    places: list[tuple[float, int]] = []
+    ends = [number for number, symbol in enumerate(symbols, 1) if symbol == "\n"]
+    for first, last in itertools.pairwise([0, *ends, len(symbols)]):
+        line = places[-1][1] + 1 if places else 0
+        places += [(x, line + row) for x, row in flow(sizes[first:last], room, 0.0)]
+    return places
+
+
 def title_lines(title: str | None, width: float) -> list[str]:
     """A title in lines that fit so many inches."""
     if not title:
@@ -158,10 +173,31 @@ def curve_page(title: str) -> tuple[Figure, Axes]:
     """A page with axes for curves."""
     figure = Figure(figsize=(6.4, 3.8), dpi=DPI, facecolor=PAPER, layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(QUIET)
-    axes.tick_params(colors=QUIET, labelcolor=INK)
+    axes = plain(figure.add_subplot())
     if title:
         axes.set_title(title, color=INK, loc="left", fontsize=11)
     return figure, axes
+
+
+def two_pages(title: str, depth: bool = False) -> tuple[Figure, Axes, Axes]:
+    """A page with two axes for curves side by side; with depth, the left ones have three dimensions."""
+    figure = Figure(figsize=(7.8, 3.5), dpi=DPI, facecolor=PAPER, layout="constrained")
+    FigureCanvasAgg(figure)
+    left = figure.add_subplot(1, 2, 1, projection="3d") if depth else plain(figure.add_subplot(1, 2, 1))
+    if title:
+        figure.suptitle(title, color=INK, x=0.02, ha="left", fontsize=11, parse_math=False)
+    return figure, left, plain(figure.add_subplot(1, 2, 2))
+
+
+def name_curves(axes: Axes, **style: Any) -> None:
+    """A legend; names are data, never markup."""
+    for text in axes.legend(labelcolor=INK, **style).get_texts():
+        text.set_parse_math(False)
+
+
+def plain(axes: Axes) -> Axes:
+    """The same axes without a frame, quiet but for what is written beside them."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(QUIET)
+    axes.tick_params(colors=QUIET, labelcolor=INK)
+    return axes

@@ -17,6 +17,7 @@ from seqattn_tf.explain.sheet import (
     empty_answer,
     make_legible,
     page,
+    running,
     text_style,
     title_lines,
 )
@@ -69,16 +70,12 @@ def draw_surprise(
 
 def _places(symbols: Sequence[str], labels: Sequence[str]) -> tuple[list[tuple[float, int, float]], int]:
     """`(x, row, width)` of each tile, and the number of rows."""
-    places, x, row = [], MARGIN, 0
-    for symbol, label in zip(symbols, labels, strict=True):
-        wide = sum(2 if unicodedata.east_asian_width(character) in "WF" else 1.15 for character in label)
-        width = 0.06 + wide * SIZE / 72 * 0.56
-        if x + width > WIDTH - MARGIN and x > MARGIN:
-            x, row = MARGIN, row + 1
-        places.append((x, row, width))
-        x += width
-        if symbol == "\n":
-            x, row = MARGIN, row + 1
+    wide = [
+        sum(2 if unicodedata.east_asian_width(character) in "WF" else 1.15 for character in label) for label in labels
+    ]
+    sizes = [0.06 + width * SIZE / 72 * 0.56 for width in wide]
+    placed = zip(running(symbols, sizes, WIDTH - 2 * MARGIN), sizes, strict=True)
+    places = [(MARGIN + x, row, size) for (x, row), size in placed]
     return places, places[-1][1] + 1
 
 

@@ -96,7 +96,7 @@ def draw_tree(
     centres = _centres(measured, [*tree, *likely])
     above, below = levels_of(tree), levels_of(likely)
 
-    used = centres[-1] + measured[-1] / 2
+    used = max(_reach(centres, measured, [*tree, *likely]), centres[-1] + measured[-1] / 2)
     scale = min(1.0, max(WIDEST / used, SMALLEST), LARGEST / used)
     width = 2 * MARGIN + max(used * scale, NARROWEST if title or likely else 0)
     lines = title_lines(title, width - 2 * MARGIN)
@@ -157,6 +157,13 @@ def _centres(measured: Sequence[float], arcs: Sequence[Arc]) -> list[float]:
             least.append(labels[arc] / 2 if arc.head == ROOT else centres[arc.span[0]] + labels[arc] + BESIDE)
         centres.append(max(least))
     return centres
+
+
+def _reach(centres: Sequence[float], measured: Sequence[float], arcs: Sequence[Arc]) -> float:
+    """How far to the right the labels of arcs from the root go, wherever over their words these end."""
+    roots = [arc for arc in arcs if arc.head == ROOT]
+    labels = zip(roots, widths([arc.label for arc in roots], LABEL_SIZE), strict=True)
+    return max((centres[arc.word] + (measured[arc.word] + wide) / 2 for arc, wide in labels), default=0.0)
 
 
 class _Pen(NamedTuple):

@@ -16,6 +16,7 @@ import tensorflow as tf
 from seqattn_tf.answer import ATTENTION, PLACES, ROWS, SHAPE, Answer
 from seqattn_tf.aside import write_aside, write_json
 from seqattn_tf.assets import load_assets, save_assets
+from seqattn_tf.encoder import Encoder
 from seqattn_tf.explain import draw_answer
 from seqattn_tf.fields.base import Field, read_row
 from seqattn_tf.named import Named
@@ -46,13 +47,13 @@ class Model(Named, tf.Module):
         signatures: what can be asked besides answers: methods by name, with the texts they take after the inputs.
         looks: what looks at an input (or at `INPUT_LEVEL`), by its name: the `tokens` of the answer, another input, or
             rows with fixed names.
+        looked_at: the input (or `INPUT_LEVEL`) that a look with another name is at, by that name.
         parts: what `infer` finds besides, by name, with its axes after the batch: the places of an input (or of
             `INPUT_LEVEL`), the `tokens` of the answer, or an empty name for an axis of one size.
     """
 
     registry: ClassVar[dict[str, type]] = {}
     signatures: ClassVar[Mapping[str, Sequence[str]]] = {}
-    parts: ClassVar[Mapping[str, Sequence[str]]] = {}
 
     def __init__(self, network: keras.Model, inputs: Mapping[str, Field], target: Target) -> None:
         super().__init__()
@@ -69,6 +70,16 @@ class Model(Named, tf.Module):
     @property
     def looks(self) -> Mapping[str, str | Sequence[str]]:
         """What looks where."""
+        return {}
+
+    @property
+    def looked_at(self) -> Mapping[str, str]:
+        """What is looked at, where the name of a look does not say it."""
+        return {}
+
+    @property
+    def parts(self) -> Mapping[str, Sequence[str]]:
+        """What else is found."""
         return {}
 
     @property
@@ -124,8 +135,8 @@ class Model(Named, tf.Module):
             rows = self._rows(looks, said, places, tf.shape(said["score"]))
             outputs[look + ROWS] = rows
             outputs[look + ATTENTION] = outputs[look + ATTENTION][:, : tf.shape(rows)[1]]
-            if look in places:
-                outputs[look + PLACES] = places[look]
+            if (at := self.looked_at.get(look, look)) in places:
+                outputs[look + PLACES] = places[at]
         return {**said, **outputs}
 
     def _size(self, axis: str, said: Tensors, places: Tensors, part: tf.Tensor, place: int) -> tf.Tensor:
@@ -243,6 +254,16 @@ def check_inputs(reads: str, inputs: Mapping[str, Field]) -> None:
     """Refuse other inputs than the one that an encoder reads."""
     if list(inputs) != [reads]:
         raise ValueError(f"inputs: expected {reads!r}, what the encoder reads. Received: {list(inputs)}")
+
+
+def looks_within(encoder: Encoder, *inputs: str) -> dict[str, str]:
+    """The looks of inputs at themselves, by name, each with the input that it is of."""
+    return {f"{name}_{level}": name for name in inputs for level in encoder.looks_within}
+
+
+def trees_within(encoder: Encoder, *inputs: str) -> dict[str, tuple[str, ...]]:
+    """The best trees of inputs as parts of an answer, by the names of the looks that they are the best of."""
+    return {look: (name,) for look, name in looks_within(encoder, *inputs).items()} if encoder.finds_trees else {}
 
 
 def one_each(answers: tf.Tensor, batch: tf.Tensor) -> tf.Tensor:

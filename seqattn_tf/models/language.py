@@ -84,6 +84,7 @@ class LanguageModel(Model):
         self.rules = target.rules
         ids = tf.TensorSpec([None, None], tf.int32)
         self._lost = tf.function(self._surprises, input_signature=[ids, ids], autograph=False)
+        self._held = tf.function(lambda ids: self.network.states(ids), input_signature=[ids], autograph=False)
 
     def _named(self, ids: tf.Tensor) -> tf.Tensor:
         """The ids with padding in place of special ones."""
@@ -204,10 +205,27 @@ class LanguageModel(Model):
 
     def stream(self, text: str) -> Sequence[int]:
         """The ids of a text that goes on: of single characters none is lost, as spaces at the ends of others are."""
-        rules = self.rules
-        if rules.split != "characters" or rules.fold:
-            return rules.encode(text)
-        return [rules.ids.get(character, rules.default) for character in text]
+        return [self.rules.ids.get(symbol, self.rules.default) for symbol in self._symbols(text)]
+
+    def _symbols(self, text: str) -> list[str]:
+        whole = self.rules.split == "characters" and not self.rules.fold
+        return list(text) if whole else self.rules.tokens(text)
+
+    def states(self, text: str) -> tuple[list[str], list[list[np.ndarray]]]:
+        """The symbols of a text, and what every layer holds after each of them: its states, `[symbols, units]` each.
+
+        A layer of LSTM has two, its output and its memory.
+
+        >>> from seqattn_tf.text import SymbolRules
+        >>> rules = SymbolRules(("a", "b"))
+        >>> model = LanguageModel(LanguageNetwork(rules.size, units=8), {"text": Text(rules)}, Symbols(rules))
+        >>> symbols, [[outputs, memory]] = model.states("abba")
+        >>> symbols, memory.shape
+        (['a', 'b', 'b', 'a'], (4, 8))
+        """
+        [text] = as_texts([text])
+        states = self._held(np.array([[BEGIN, *self.stream(text)]], np.int32))
+        return self._symbols(text), tf.nest.map_structure(lambda state: state[0, 1:].numpy(), states)
 
     def explain(self, row: Any, look: str = "") -> Any:
         """The answer to a text as tiles, the more coloured the more surprising each symbol was."""

@@ -7,9 +7,12 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.linear import linear
+from seqattn_tf.models.softmaxes import SOFTMAXES, AdaptiveSoftmax, cutoffs_of, sampled_losses
 from seqattn_tf.named import check_count
 from seqattn_tf.recurrent import Recurrent
+from seqattn_tf.scan import scan, to_time_major
 from seqattn_tf.targets.graph.symbols import SHIFTED
+from seqattn_tf.text.rules import PAD
 
 States = list[list[tf.Tensor]]  # of each layer
 
@@ -33,8 +36,12 @@ class LanguageNetwork(keras.Model):
         dropout: rate on what every layer reads and on the last outputs, in training.
         tie_embeddings: whether what scores a symbol is its embedding (Press and Wolf, 2017): fewer weights for a large
             vocabulary.
+        softmax: what a training step computes of a large vocabulary: `"full"`, all of it; `"sampled"`, a few words that
+            are drawn; `"adaptive"`, frequent words, and rare ones where one is right.
+        samples: how many words are drawn.
 
-    Call arguments: a dict with `shifted [batch, target]`; returns logits `[batch, target, size]`.
+    Call arguments: a dict with `shifted [batch, target]`; returns logits `[batch, target, size]`. In training without a
+    full softmax it returns the last outputs `[batch, target, units]`, of which `compute_loss` makes the loss.
 
     >>> network = LanguageNetwork(40, units=8, embedding=4)
     >>> network({"shifted": tf.ones([2, 3], tf.int32)}).shape.as_list()
@@ -50,9 +57,15 @@ class LanguageNetwork(keras.Model):
         depth: int = 1,
         dropout: float = 0.0,
         tie_embeddings: bool = False,
+        softmax: str = "full",
+        samples: int = 512,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        if softmax not in SOFTMAXES:
+            raise ValueError(f"softmax: expected one of {SOFTMAXES}. Received: {softmax!r}")
+        if softmax == "adaptive" and tie_embeddings:
+            raise ValueError("tie_embeddings: expected False for an adaptive softmax, which has no embeddings")
         self.settings = {
             "size": check_count("size", size),
             "units": check_count("units", units),
@@ -61,6 +74,8 @@ class LanguageNetwork(keras.Model):
             "depth": check_count("depth", depth),
             "dropout": dropout,
             "tie_embeddings": tie_embeddings,
+            "softmax": softmax,
+            "samples": samples,
         }
         alike = {"dtype": self.dtype_policy}
         self.embedding = keras.layers.Embedding(size, embedding, **alike)
@@ -69,6 +84,9 @@ class LanguageNetwork(keras.Model):
         self.adapted = (
             not tie_embeddings or units != embedding
         )  # whether a kernel stands between the outputs and the logits
+
+        self.samples = check_count("samples", samples)
+        self.adaptive = AdaptiveSoftmax(cutoffs_of(size), **alike) if softmax == "adaptive" else None
 
     def build(self, input_shape: Any = None) -> None:
         """Build every part; the shapes follow from the settings."""
@@ -79,10 +97,14 @@ class LanguageNetwork(keras.Model):
             if not layer.built:
                 layer.build((None, None, width))
             width = layer.output_size
+        self.built = True
+        if self.adaptive is not None:
+            if not self.adaptive.built:
+                self.adaptive.build((None, width))
+            return
         if self.adapted:
             self.kernel = self.add_weight(name="kernel", shape=(width, embedding if tie_embeddings else size))
         self.bias = self.add_weight(name="bias", shape=(size,), initializer="zeros")
-        self.built = True
 
     def _through(self, values: tf.Tensor, states: States, training: bool, run: Callable) -> tuple[tf.Tensor, States]:
         """Layer after layer by `run(layer, inputs, states) -> (outputs, states)`."""
@@ -94,6 +116,8 @@ class LanguageNetwork(keras.Model):
         return self.drop(values, training=training), found
 
     def _logits(self, outputs: tf.Tensor) -> tf.Tensor:
+        if self.adaptive is not None:
+            return self.adaptive(outputs)
         values = linear(outputs, self.kernel) if self.adapted else outputs
         if self.settings["tie_embeddings"]:
             values = linear(values, tf.transpose(tf.convert_to_tensor(self.embedding.embeddings)))
@@ -108,8 +132,30 @@ class LanguageNetwork(keras.Model):
         return self._through(self.embedding(tokens), states, training, run)
 
     def call(self, tensors: dict[str, tf.Tensor], training: bool = False) -> tf.Tensor:
-        """Logits of the symbol after each given one."""
-        return self._logits(self._over_time(tensors[SHIFTED], None, training)[0])
+        """Logits of the symbol after each given one, or what their loss is made of."""
+        outputs = self._over_time(tensors[SHIFTED], None, training)[0]
+        return outputs if training and self.settings["softmax"] != "full" else self._logits(outputs)
+
+    def compute_loss(
+        self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None, training: bool = True
+    ) -> tf.Tensor:
+        """That of the symbols which are no padding, as the softmax of training has it."""
+        if not training or self.settings["softmax"] == "full":
+            return super().compute_loss(x, y, y_pred, sample_weight, training)
+        kept = tf.where(y != PAD)
+        right, outputs = tf.gather_nd(y, kept), tf.gather_nd(y_pred, kept)
+        total = tf.reduce_sum(self._each_loss(outputs, right))
+        return tf.math.divide_no_nan(total, tf.cast(tf.size(right), total.dtype))
+
+    def _each_loss(self, outputs: tf.Tensor, right: tf.Tensor) -> tf.Tensor:
+        """The loss of each right symbol, by a part of them: `[rows, units], [rows] -> [rows]`."""
+        if self.adaptive is not None:
+            return self.adaptive.losses_of(outputs, right)
+        values = linear(outputs, self.kernel) if self.adapted and self.settings["tie_embeddings"] else outputs
+        tied = self.settings["tie_embeddings"]
+        words = tf.convert_to_tensor(self.embedding.embeddings) if tied else tf.transpose(self.kernel)
+        values, words = tf.cast(values, tf.float32), tf.cast(words, tf.float32)
+        return sampled_losses(values, words, tf.cast(self.bias, tf.float32), right, self.samples)
 
     def read(self, tokens: tf.Tensor, mask: tf.Tensor) -> States:
         """The states after the kept symbols of each row, `[batch, time]`."""
@@ -123,6 +169,15 @@ class LanguageNetwork(keras.Model):
         """The step function of decoding: `tokens [batch] -> (logits [batch, size], weights [batch, 0], state)`."""
         outputs, state = self._through(self.embedding(tokens), state, False, lambda layer, x, s: layer.cell(x, s))
         return self._logits(outputs), tf.zeros_like(memory.mask, tf.float32), state
+
+    def states(self, tokens: tf.Tensor) -> States:
+        """The states after every symbol, `[batch, time] -> [batch, time, units]` for each state of each layer."""
+
+        def step(tokens: tf.Tensor, states: States) -> States:
+            return self._through(self.embedding(tokens), states, False, lambda layer, x, s: layer.cell(x, s))[1]
+
+        stacked, _ = scan(step, to_time_major(tokens), self.begin(tf.shape(tokens)[0])[1])
+        return tf.nest.map_structure(to_time_major, stacked)
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""

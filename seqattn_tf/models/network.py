@@ -7,7 +7,6 @@ import tensorflow as tf
 
 from seqattn_tf.attention import Attention
 from seqattn_tf.cells import Cell
-from seqattn_tf.decoder import DecoderMemory, DecoderState
 from seqattn_tf.decoder.symbols import SymbolDecoder
 from seqattn_tf.encoder import CONTEXTS, Encoder
 from seqattn_tf.targets.graph.symbols import SHIFTED
@@ -114,11 +113,6 @@ class EncoderDecoder(keras.Model):
         read = self.encoder(tensors, training=training)
         logits, _ = self.decoder(tensors[SHIFTED], read.values, mask=read.mask, summary=read.summary, training=training)
         return logits
-
-    def encode(self, tensors: Tensors) -> tuple[DecoderMemory, DecoderState]:
-        """What generation starts from, to go on by `decoder.step`: the memory and the state before the first step."""
-        read = self.encoder(tensors, training=False)
-        return self.decoder.begin(read.values, read.mask, read.summary)
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""

@@ -10,7 +10,16 @@ from seqattn_tf.decoding import Beams, greedy
 from seqattn_tf.decoding import beam as search
 from seqattn_tf.fields import Field
 from seqattn_tf.fields.graph.text import at_most
-from seqattn_tf.models.base import TOKENS, Model, Tensors, check_inputs, one_each, only_where
+from seqattn_tf.models.base import (
+    TOKENS,
+    Model,
+    Tensors,
+    check_inputs,
+    looks_within,
+    one_each,
+    only_where,
+    trees_within,
+)
 from seqattn_tf.models.network import EncoderDecoder
 from seqattn_tf.targets import Symbols
 from seqattn_tf.targets.graph.symbols import SHIFTED
@@ -73,7 +82,17 @@ class Seq2Seq(Model):
     def looks(self) -> Mapping[str, str]:
         """The symbols of the answer look at what the encoder reads, where they look at all."""
         encoder = self.network.encoder
-        return {encoder.reads: TOKENS} if encoder.looked_at else {}
+        return {**({encoder.reads: TOKENS} if encoder.looked_at else {}), **self.looked_at}
+
+    @property
+    def looked_at(self) -> Mapping[str, str]:
+        """What the encoder reads, by its own looks."""
+        return looks_within(self.network.encoder, self.network.encoder.reads)
+
+    @property
+    def parts(self) -> Mapping[str, tuple[str, ...]]:
+        """The best tree of what the encoder reads, where it finds any."""
+        return trees_within(self.network.encoder, self.network.encoder.reads)
 
     @property
     def ranked_by(self) -> str:
@@ -87,14 +106,16 @@ class Seq2Seq(Model):
 
     def infer(self, tensors: Tensors) -> Tensors:
         """The best answers; a row with nothing to read gets none."""
-        memory, state = self.network.encode(tensors)
+        encoder = self.network.encoder
+        read = encoder(tensors, training=False)
+        memory, state = self.network.decoder.begin(read.values, read.mask, read.summary)
         step = self.network.decoder.stepper()
-        read = self.network.encoder.places_read(tensors)
+        places = encoder.places_read(tensors)
         limits: dict[str, Any] = {
             "begin": BEGIN,
             "end": END,
             "max_length": self.target.limit,
-            "row_lengths": self.longest_answer(read),
+            "row_lengths": self.longest_answer(places),
             "never": self.target.rules.unsayable,
         }
         if self.beam_width == 1:
@@ -110,10 +131,11 @@ class Seq2Seq(Model):
                 length_penalty=self.length_penalty,
                 **limits,
             )
-        looked = {
-            look + ATTENTION: self.network.encoder.at_places(found.attention[:, 0], tensors) for look in self.looks
-        }
-        return only_where(read > 0, {"tokens": found.tokens, "scores": found.scores, **looked})
+        looked = {f"{encoder.reads}_{level}{ATTENTION}": read.looks[level] for level in encoder.looks_within}
+        looked |= {look: encoder.trees(tensors) for look in self.parts}
+        if encoder.looked_at:
+            looked[encoder.reads + ATTENTION] = encoder.at_places(found.attention[:, 0], tensors)
+        return only_where(places > 0, {"tokens": found.tokens, "scores": found.scores, **looked})
 
     def log_likelihood(self, answer: tf.Tensor, **raw: tf.Tensor) -> tf.Tensor:
         """Log-probability of each given answer: `[batch] -> [batch]`.

@@ -32,9 +32,10 @@ class Label(Target):
         self.numbers = {label: number for number, label in enumerate(self.labels)}
 
     @classmethod
-    def learn(cls, values: Iterable[str | Sequence[str]]) -> "Label":
-        """The target whose labels are those of the values, in order."""
-        return cls(sorted({label for value in values for label in _listed(value)} - {""}))
+    def learn(cls, values: Iterable[str | Sequence[str]], first: Sequence[str] = ()) -> "Label":
+        """The target whose labels are those given `first`, as they stand, and all others of the values, in order."""
+        found = {label for value in values for label in _listed(value)} - {""}
+        return cls([*first, *sorted(found.difference(first))])
 
     @property
     def size(self) -> int:

@@ -5,6 +5,7 @@ import pytest
 
 from seqattn_tf.answer import Answer, Look
 from seqattn_tf.explain import draw_answer, draw_grid, save_figure
+from seqattn_tf.explain.answer import has_facts, has_tree, is_phrases, is_tagging, without_story
 
 MAP = Look(np.eye(2), ("HH", "AY"), ("h", "i"))
 GRID = Look(np.arange(12.0).reshape(2, 2, 3) / 20, ("a", "dog"))
@@ -68,14 +69,17 @@ TAGGED = Look(np.eye(4, 3) * 0.8 + 0.05, ("DET", "NOUN", "VERB", "X"), SENTENCE)
 HEADS = Look(np.eye(3, k=1) * 0.9, SENTENCE, SENTENCE)
 REVIEW = Look(np.array([[0.2, 0.8, 0, 1]]), ("positive",), ("so", "good", "\n", "bye"))
 LINES = Look(np.array([[0.9, 0.1]]), ("positive",), ("so good", "bye"))
+NOT_BAD = Look(np.array([[0.2, 0.6, 0.9], [0.8, 0.4, 0.1]]), ("negative", "positive"), ("not bad", "not", "bad"))
+WOW = Look(np.array([[0.2], [0.8]]), ("negative", "positive"), ("Wow",))
+SURE_OF_TAGS = np.array([[0.9, 0.3, 0.1], [0.1, 0.7, 0.2], [0.0, 0.0, 0.7]])  # the columns add up to 1
 
 
 def inside(figure):
     return [text.get_text() for axes in figure.axes for text in axes.texts]
 
 
-def answer(tokens, **looks):
-    return Answer(" ".join(tokens), -0.5, tokens=tuple(tokens), looks=looks)
+def answer(tokens, parts=None, **looks):
+    return Answer(" ".join(tokens), -0.5, tokens=tuple(tokens), looks=looks, parts=parts or {})
 
 
 def test_tags_are_drawn_under_their_words():
@@ -83,6 +87,45 @@ def test_tags_are_drawn_under_their_words():
     assert {*SENTENCE, "DET 0.85", "NOUN 0.85"} <= {*shown}
     shown = inside(draw_answer("", answer(["DET", "_", "VERB"], text=TAGGED)))
     assert {*SENTENCE, "DET 0.85", ""} <= {*shown}  # a word that was not read has no tag
+
+
+def test_tags_may_be_all_there_are_in_order():
+    tags = ("DET", "NOUN", "VERB")
+    assert is_tagging(tags, Look(SURE_OF_TAGS, tags, SENTENCE))
+    assert not is_tagging(tags, Look(SURE_OF_TAGS.T, tags, SENTENCE))  # an alignment: its rows add up to 1
+    assert not is_tagging(tags, Look(np.eye(3), tags, SENTENCE))  # may be either
+    assert not is_tagging(tags, Look(np.zeros([3, 3]), tags, SENTENCE))
+    assert "VERB 0.70" in inside(draw_answer("", answer(tags, text=Look(SURE_OF_TAGS, tags, SENTENCE))))
+
+
+def test_labels_of_phrases_are_drawn_as_a_tree():
+    shown = inside(draw_answer("not bad", answer(["positive"], text_nodes=NOT_BAD)))
+    assert {"not", "bad", "positive 0.80", "negative", "\u2212", "+"} <= {*shown}
+    assert not draw_answer("not bad", answer(["positive"], text_nodes=NOT_BAD)).texts  # the tree says it all
+    assert is_phrases(["positive"], NOT_BAD)
+
+
+def test_one_word_is_a_tree_only_where_its_look_is_one_over_nodes():
+    assert is_phrases(["positive"], WOW, "text_nodes")
+    assert "positive 0.80" in inside(draw_answer("", answer(["positive"], text_nodes=WOW)))
+    assert not is_phrases(["positive"], WOW, "text")
+    assert is_tagging(["positive"], WOW)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "look"),
+    [
+        ([], NOT_BAD),
+        (["positive", "negative"], NOT_BAD),
+        (["neutral"], NOT_BAD),  # no label of the model
+        (["positive"], Look(NOT_BAD.weights[1:], ("positive",), NOT_BAD.places)),  # a label that looked
+        (["positive"], Look(NOT_BAD.weights, NOT_BAD.rows, ("not bad", "bad", "not"))),
+        (["positive"], Look(NOT_BAD.weights, NOT_BAD.rows, ("not", "so", "bad"))),  # words
+        (["positive"], Look(NOT_BAD.weights[:, :0], NOT_BAD.rows, ())),
+    ],
+)
+def test_what_is_no_tree_of_phrases(tokens, look):
+    assert not is_phrases(tokens, look, "text_nodes")
 
 
 def test_heads_are_drawn_as_a_tree():
@@ -108,6 +151,115 @@ def test_lines_that_do_not_belong_to_the_words_are_left_aside():
     assert "1.00" not in shown
 
 
+# Answers with parts: the tree of a text, the facts of a story.
+
+PREMISE = Look(np.eye(2, 3), ("a", "dog"), SENTENCE)
+STORY = ("Mary left.", "John slept.", "Mary ate.")
+TOLD = Look(np.array([[0.1, 0.9, 0.0], [0.0, 0.2, 0.8]]), ("look 1", "look 2"), STORY)
+
+
+def entailed(heads, look=HEADS, name="premise_heads"):
+    parts = {} if heads is None else {name: np.array(heads)}
+    return answer(["yes"], parts, premise=PREMISE, **{name: look})
+
+
+@pytest.mark.parametrize("name", ["premise_heads", "text_heads"])
+def test_a_tree_that_came_with_an_answer_is_drawn_with_its_marginals(name):
+    figure = draw_answer("the dog barks | a dog", entailed([2, 3, 0], name=name), name)
+    assert inside(figure)[:3] == [*SENTENCE]
+    assert {"root", "0.90", "root 0.10"} <= {*inside(figure)}
+    assert " ".join(text.get_text() for text in figure.texts) == "the dog barks | a dog \u2192 yes"
+    arcs = [patch for patch in figure.axes[0].patches if type(patch).__name__ == "PathPatch"]
+    assert len(arcs) == 3 + 5  # the best tree; two probable arcs, and three from the root
+
+
+def test_a_text_looked_at_from_another_is_a_map_under_both():
+    figure = draw_answer("the dog barks | a dog", entailed([2, 3, 0]), "premise")
+    assert {*SENTENCE, "a", "dog"} <= labels(figure)
+    assert " ".join(text.get_text() for text in figure.texts) == "the dog barks | a dog \u2192 yes"
+
+
+def test_one_word_is_a_tree_of_its_own():
+    one = Look(np.zeros([1, 1]), ("dog",), ("dog",))
+    assert {"dog", "root"} <= {*inside(draw_answer("", entailed([0], one), "premise_heads"))}
+
+
+def test_a_tree_of_the_text_comes_before_what_the_tokens_might_mean():
+    copied = answer(["2", "3", "0"], {"text_heads": np.array([0, 1, 2])}, text_heads=HEADS)
+    assert has_tree(copied, "text_heads")
+    titles = draw_answer("x", copied, "text_heads").texts
+    assert [text.get_text() for text in titles] == ["x \u2192 2 3 0"]
+
+
+@pytest.mark.parametrize(
+    ("heads", "look"),
+    [
+        (None, HEADS),  # softmax: no tree
+        ([2, 3], HEADS),
+        ([2, 3, 0, 0], HEADS),
+        ([2, 3, 4], HEADS),  # there is no fourth word
+        ([1, 3, 0], HEADS),  # no word is its own head
+        ([-1, 3, 0], HEADS),
+        ([2, 3, 1], HEADS),  # no root
+        ([0, 0, 0], HEADS),  # nothing was read
+        ([2.0, 3.0, 0.0], HEADS),
+        ([[2, 3, 0]], HEADS),
+        (["2", "3", "0"], HEADS),
+        ([2, 3, 0], Look(np.eye(2, 3), ("a", "dog"), SENTENCE)),  # words of another text
+    ],
+)
+def test_what_is_no_tree_is_a_map(heads, look):
+    found = entailed(heads, look)
+    assert not has_tree(found, "premise_heads")
+    assert {*look.rows, *look.places} <= labels(draw_answer("q", found, "premise_heads"))
+
+
+def test_facts_are_drawn_under_their_question():
+    told = answer(["home"], {"facts": np.array([2, 3], np.int32)}, story_lines=TOLD)
+    figure = draw_answer(" / ".join(STORY) + " | Where is John?", told)
+    assert [text.get_text() for text in figure.texts] == ["Where is John?"]
+    assert {*STORY, "look 1", "look 2", "0.90", "0.80", "\u2192 home"} <= {*inside(figure)}
+    unread = answer([], {"facts": np.array([0, 0])}, story_lines=Look(TOLD.weights * 0, TOLD.rows, STORY))
+    assert {*STORY} <= {*inside(draw_answer("Mary left. / John slept. / Mary ate. | ", unread))}
+
+
+@pytest.mark.parametrize(
+    ("name", "facts"),
+    [
+        ("story_lines", None),
+        ("story_lines", [2]),  # a look too few
+        ("story_lines", [2, 4]),  # there is no fourth fact
+        ("story_lines", [2, -1]),
+        ("story_lines", [2.0, 3.0]),
+        ("story", [2, 3]),  # words
+    ],
+)
+def test_what_are_no_facts_is_a_map(name, facts):
+    told = answer(["home"], {} if facts is None else {"facts": np.array(facts)}, **{name: TOLD})
+    assert not has_facts(told, name)
+    assert {"look 1", "look 2", *STORY} <= labels(draw_answer("q", told))
+
+
+@pytest.mark.parametrize(
+    ("asked", "left"),
+    [
+        ("Mary left. / John slept. / Mary ate. | Who slept?", "Who slept?"),
+        ("Who slept? | Mary left. / John slept. / Mary ate.", "Who slept?"),
+        (" Mary left. /  / John slept. / Mary ate. /  | Who slept?", "Who slept?"),  # lines without words
+        ("Mary left. John slept. Mary ate. | Who slept?", "Who slept?"),  # sentences of one line
+        ("Mary left. / John slept. / Mary ate. | and/or?", "and/or?"),
+        ("another story | Who slept?", "another story | Who slept?"),
+        ("", ""),
+    ],
+)
+def test_a_question_is_told_from_its_story(asked, left):
+    assert without_story(asked, STORY) == left
+
+
+def test_what_facts_hold_is_no_pattern():
+    assert without_story("a (b* / c+ | d?", ["a (b*", "c+"]) == "d?"
+
+
 @pytest.mark.parametrize(
     ("tokens", "look"),
     [
@@ -119,6 +271,7 @@ def test_lines_that_do_not_belong_to_the_words_are_left_aside():
         (["2", "x", "0"], HEADS),
         (["3", "1", "2"], Look(np.eye(3), ("3", "1", "2"), ("3", "1", "2"))),  # numbers copied
         (["positive"], Look(np.eye(2), ("hop 1", "hop 2"), ("so", "good"))),
+        (["positive"], Look(NOT_BAD.weights, NOT_BAD.rows, ("not bad", "bad", "not"))),  # no tree
     ],
 )
 def test_all_else_is_a_map(tokens, look):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from seqattn_tf.explain.sheet import LONGEST_TITLE, make_legible, title_lines
+from seqattn_tf.explain.sheet import LONGEST_TITLE, make_legible, running, title_lines
 
 
 def test_a_short_title_is_whole():
@@ -34,3 +34,9 @@ def test_one_endless_symbol_is_cut():
 def test_what_no_font_shows_is_named_whole():
     assert make_legible("a\x00b") == "a<0000>b"
     assert title_lines("a\x00b", 8.0) == ["a<0000>b"]
+
+
+def test_a_text_runs_in_lines():
+    assert running([*"ab\n\nc"], [1.0] * 5, room=9.0) == [(0, 0), (1, 0), (2, 0), (0, 1), (0, 2)]
+    assert running([*"abc\n"], [2.0] * 4, room=4.0) == [(0, 0), (2, 0), (0, 1), (2, 1)]
+    assert running([], [], room=4.0) == []

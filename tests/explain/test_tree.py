@@ -86,6 +86,16 @@ def test_texts_are_on_the_page_and_apart(words):
     assert not any(one.overlaps(other) for one, other in itertools.combinations(found, 2))
 
 
+def test_a_label_at_a_narrow_last_word_is_on_the_page():
+    marginals = np.full([5, 5], 0.15)
+    np.fill_diagonal(marginals, 0)
+    figure = draw_tree(["somebody", "carried", "everything", "away", "."], [2, 0, 2, 2, 2], (), marginals)
+    figure.canvas.draw()
+    ends = [text.get_window_extent().x1 for text in figure.axes[0].texts if text.get_text() == "root 0.40"]
+    assert len(ends) == 5
+    assert max(ends) <= figure.bbox.x1
+
+
 def test_long_sentences_shrink():
     short, long = (draw_tree(["word"] * words, far(words)) for words in (5, 60))
     assert long.axes[0].texts[0].get_fontsize() < short.axes[0].texts[0].get_fontsize()

@@ -255,3 +255,30 @@ def test_mixed_precision():
     assert logits.dtype == tf.float16
     assert np.isfinite(logits).all()
     assert len(language_model(network, LETTERS, max_target=3).answer(["abc", ""])) == 2
+
+
+@pytest.mark.parametrize(("cell", "count"), [("lstm", 2), ("gru", 1)])
+def test_states_are_those_of_reading_a_step_at_a_time(cell, count):
+    network = LanguageNetwork(LETTERS.size, units=8, embedding=6, cell=cell, depth=2)
+    model = language_model(network, LETTERS)
+    symbols, layers = model.states("badz cab")
+    assert symbols == list("badz cab")
+    assert [[state.shape for state in layer] for layer in layers] == [[(8, 8)] * count] * 2
+    memory, state = network.begin(1)
+    _, _, state = network.step(tf.constant([BEGIN]), state, memory)
+    for time, symbol in enumerate(symbols):
+        _, _, state = network.step(tf.constant([LETTERS.ids.get(symbol, 0)]), state, memory)
+        for layer, own in zip(layers, state, strict=True):
+            for found, expected in zip(layer, own, strict=True):
+                np.testing.assert_allclose(found[time], expected[0], atol=1e-6)
+
+
+def test_states_of_words_and_of_nothing(words):
+    symbols, [[outputs, _]] = words.states(" the dog sat ")
+    assert symbols == ["the", "dog", "sat"]
+    assert outputs.shape == (3, 8)
+    symbols, [[outputs, _]] = words.states("")
+    assert symbols == []
+    assert outputs.shape == (0, 8)
+    with pytest.raises(ValueError, match="texts: expected a list of strings"):
+        words.states(7)

@@ -110,8 +110,30 @@ def classify(folder):
     (folder / "polarity2.0.tsv").write_text("".join(rows))
 
 
+def entail(folder):
+    rng = random.Random(0)
+    for part, count in (("train", 120), ("dev", 12), ("test", 12)):
+        rows = []
+        for _ in range(count):
+            animal, does = rng.choice(ANIMALS), rng.choice(DOES)
+            label, said = rng.choice([("entailment", f"a {animal}"), ("contradiction", "nobody"), ("neutral", "it")])
+            rows.append(f"{label}\tA {animal} {does} .\t{said} {does}\n")
+        (folder / f"{part}.tsv").write_text("".join(rows))
+
+
+def answer(folder):
+    rng = random.Random(0)
+    for part, count in (("train", 60), ("test", 12)):
+        lines = []
+        for _ in range(count):
+            who, there = rng.sample(ANIMALS, 2), rng.choices(("garden", "house", "street"), k=2)
+            lines += [f"{n} The {w} went to the {t}." for n, w, t in zip((1, 2), who, there, strict=True)]
+            lines.append(f"3 Where is the {who[0]}? \t{there[0]}\t1")
+        (folder / f"qa1_single-supporting-fact_{part}.txt").write_text("\n".join(lines) + "\n")
+
+
 def write(name, folder):
-    """The corpus of a recipe in `folder`, and a text to ask about; a recipe that makes its own data gets None."""
+    """The corpus of a recipe in `folder`, and a row to ask about; a recipe that makes its own data gets None."""
     texts = {
         "pronounce": "abba",
         "translate": "Ein Hund rennt.",
@@ -127,8 +149,11 @@ def write(name, folder):
         "parse": "A dog runs",
         "sentiment": "(3 (2 dog) (3 (2 is) (3 good)))",
         "classify": "good dog\nbad cat",
+        "entail": {"premise": "A dog runs .", "hypothesis": "nobody runs"},
+        "answer": {"story": "The dog went to the house.", "question": "Where is the dog?"},
+        "transduce": "( + 1 ( * 2 3 ) )",
     }
-    if name in ("execute", "toy"):
+    if name in ("execute", "toy", "transduce"):
         return None, texts[name]
     globals()[name](folder)
     return folder, texts[name]

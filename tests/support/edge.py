@@ -2,7 +2,7 @@
 
 import keras
 
-from seqattn_tf.models import EncoderDecoder, LanguageNetwork, ReaderNetwork
+from seqattn_tf.models import EncoderDecoder, LanguageNetwork, PointerNetwork, ReaderNetwork, RetellNetwork
 from seqattn_tf.text import SymbolRules
 from support import systems
 
@@ -31,7 +31,13 @@ def language(**settings):
     return systems.language_model(clear(LanguageNetwork(LETTERS.size, units=6)), LETTERS, max_target=5, **settings)
 
 
+def teller(kind, **settings):
+    return systems.teller(clear(kind(LETTERS.size, units=6, embedding=4, **settings)), LETTERS)
+
+
 FAMILIES = {
+    "a pointer": lambda: teller(PointerNetwork),
+    "a memory": lambda: teller(RetellNetwork, slots=5, width=3),
     "a chain": lambda: pairs(align="crf"),
     "turns": lambda: pairs(encoder="hierarchical", mark=LETTERS.ids["c"], decoder="luong"),
     "labels": lambda: reader(2, ("no", "yes")),

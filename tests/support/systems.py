@@ -1,7 +1,7 @@
 """Whole models from rules and networks, in one line each."""
 
 from seqattn_tf.fields import Text
-from seqattn_tf.models import EncoderDecoder, LanguageModel, Reader, Seq2Seq
+from seqattn_tf.models import EncoderDecoder, LanguageModel, Reader, Seq2Seq, Teller
 from seqattn_tf.targets import Label, Number, Symbols
 
 
@@ -24,3 +24,8 @@ def reader(network, source, labels=(), max_source=400):
 def language_model(network, rules, max_source=400, max_target=200, **settings):
     """Text that goes on."""
     return LanguageModel(network, {"text": Text(rules, max_source)}, Symbols(rules, max_target), **settings)
+
+
+def teller(network, rules, limit=24):
+    """Text to symbols of it."""
+    return Teller(network, {"text": Text(rules, limit)}, Symbols(rules, limit))

@@ -170,6 +170,7 @@ def test_bad_names_are_refused():
     with pytest.raises(ValueError, match="expected names without spaces"):
         Tags(("a b",))
     assert Label.learn(["b", "a", "b"]).labels == ("a", "b")
+    assert Label.learn([("b", "", "c"), "a"], ("z", "c")).labels == ("z", "c", "a", "b")
     assert Tags.learn(["N D", ["V"]]).tags == ("D", "N", "V")
     assert {"symbols", "label", "number", "tags", "heads"} <= Target.registry.keys()
 

@@ -93,6 +93,7 @@ class Splits:
     origin: str
     notes: Mapping[str, str] = dataclasses.field(default_factory=dict)  # of what kind a key is, where that is known
     columns: Mapping[str, str] = dataclasses.field(default_factory=dict)  # of a table, by the input or target they are
+    labels: Sequence[str] = ()  # that targets are among, where their order means something
 
     @functools.cached_property
     def fingerprint(self) -> str:

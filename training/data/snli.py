@@ -1,8 +1,8 @@
-"""SNLI: premise -> a hypothesis that follows from it, or stands in another given relation to it."""
+"""SNLI: a premise, a hypothesis, and how one stands to the other; and pairs of one label alone, to be generated."""
 
 from pathlib import Path
 
-from seqattn_tf.training.data.examples import Splits, from_text
+from seqattn_tf.training.data.examples import Example, Splits, from_text
 from seqattn_tf.training.data.files import check_folder, find_one, public_name, split
 from seqattn_tf.training.data.reading import read_rows, split_name
 
@@ -11,8 +11,23 @@ WANTED = "SNLI as snli_1.0_train.jsonl and so on, or train.tsv with label, premi
 COLUMNS = {".tsv": ("0", "1", "2"), ".jsonl": ("gold_label", "sentence1", "sentence2")}
 
 
+def _rows(data: str | Path | None) -> tuple[dict[str, list[tuple[str, ...]]], dict[str, str]]:
+    """Label, premise and hypothesis of each part, and where each comes from."""
+    if name := public_name(data):
+        from seqattn_tf.training.data import tfds
+
+        rows = tfds.rows(name, ["label", "premise", "hypothesis"])
+        return rows, {part: f"{name} {part}" for part in rows}
+    folder = check_folder(data, WANTED)
+    paths = {part: find_one(folder, part, tuple(COLUMNS)) for part in ("train", "dev", "test")}
+    if not paths["train"]:
+        raise ValueError(f"{folder}: expected {WANTED}. Received: {sorted(p.name for p in folder.iterdir())}")
+    rows = {part: read_rows(path, COLUMNS[split_name(path)[1]]) for part, path in paths.items() if path}
+    return rows, {part: path.name for part, path in paths.items() if path}
+
+
 def load(data: str | Path | None, label: str = "entailment") -> Splits:
-    """The pairs of one label.
+    """The pairs of one label, the premise going in and the hypothesis coming out.
 
     Args:
         data: a folder with SNLI, or `tfds:snli`.
@@ -20,18 +35,20 @@ def load(data: str | Path | None, label: str = "entailment") -> Splits:
     """
     if label not in LABELS:
         raise ValueError(f"label: expected one of {LABELS}. Received: {label!r}")
-    if name := public_name(data):
-        from seqattn_tf.training.data import tfds
-
-        rows = tfds.rows(name, ["label", "premise", "hypothesis"])
-        names = {part: f"{name} {part}" for part in rows}
-    else:
-        folder = check_folder(data, WANTED)
-        paths = {part: find_one(folder, part, tuple(COLUMNS)) for part in ("train", "dev", "test")}
-        if not paths["train"]:
-            raise ValueError(f"{folder}: expected {WANTED}. Received: {sorted(p.name for p in folder.iterdir())}")
-        rows = {part: read_rows(path, COLUMNS[split_name(path)[1]]) for part, path in paths.items() if path}
-        names = {part: path.name for part, path in paths.items() if path}
+    rows, names = _rows(data)
     pairs = {part: [from_text(*texts) for found, *texts in table if found == label] for part, table in rows.items()}
     found = split(pairs, names)
     return Splits(found.train, found.dev, found.test, f"{found.origin}, {label}")
+
+
+def load_labelled(data: str | Path | None) -> Splits:
+    """All pairs with their labels; those on which the annotators did not agree are left out."""
+    rows, names = _rows(data)
+    pairs = {part: [labelled(*row[1:], row[0]) for row in table if row[0] in LABELS] for part, table in rows.items()}
+    return split(pairs, names)
+
+
+def labelled(*texts: str) -> Example:
+    """Premise and hypothesis, which are its key together, and the label."""
+    premise, hypothesis, label = texts
+    return Example(f"{premise}\t{hypothesis}", {"premise": premise, "hypothesis": hypothesis}, label)

@@ -21,7 +21,7 @@ def is_treebank(data: str | Path | None) -> bool:
 
 
 def load(folder: str | Path | None, binary: bool = False, trees: bool = True, phrases: bool = True) -> Splits:
-    """The sentences.
+    """The sentences, their labels from the most negative to the most positive.
 
     Args:
         folder: with the three files.
@@ -52,8 +52,9 @@ def load(folder: str | Path | None, binary: bool = False, trees: bool = True, ph
         faults.close()
         if not parts[part]:
             raise ValueError(f"{path}: expected at least one tree. Received: {faults.count or 'no'} malformed ones")
-    told = "two sentiments" if binary else "five sentiments"
-    return Splits(parts["train"], parts["dev"], parts["test"], f"SST, {told}{', all phrases' if phrases else ''}")
+    origin = f"SST, {'two' if binary else 'five'} sentiments{', all phrases' if phrases else ''}"
+    scale = tuple(dict.fromkeys(filter(None, names.values())))
+    return Splits(parts["train"], parts["dev"], parts["test"], origin, labels=scale)
 
 
 def _texts(nodes: Nodes, labels: list[str], phrases: bool) -> list[Example]:

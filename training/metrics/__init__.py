@@ -4,6 +4,7 @@ A metric takes the answer to each key and the right ones, `(answers, references)
 """
 
 from seqattn_tf.training.metrics.base import Metric
+from seqattn_tf.training.metrics.beginning import BEGUN, beginnings, begun_by
 from seqattn_tf.training.metrics.errors import ERRORS, edit_distance, symbol_and_word_errors
 from seqattn_tf.training.metrics.exact import EXACT, accuracy_by, exact_match, nbest_accuracy
 from seqattn_tf.training.metrics.tags import SEGMENTS, TAGS, segment_f1, segments, tag_accuracy
@@ -21,6 +22,7 @@ from seqattn_tf.training.metrics.trees import ATTACHMENT, attachment
 
 __all__ = [
     "ATTACHMENT",
+    "BEGUN",
     "BLEU",
     "CHRF",
     "ERRORS",
@@ -31,6 +33,8 @@ __all__ = [
     "Metric",
     "accuracy_by",
     "attachment",
+    "beginnings",
+    "begun_by",
     "bleu",
     "bleu_by_length",
     "bleu_signature",

@@ -1,10 +1,13 @@
 """Words in, how the sentence goes on out.
 
     seqattn train word_lm --data brown
+    seqattn train word_lm --data brown --set softmax=sampled
+    seqattn train word_lm --data brown --set softmax=adaptive --set tie_embeddings=false
     seqattn evaluate runs/word_lm --data brown      # beside a Kneser-Ney 5-gram of the same vocabulary
 
 Data: the Brown corpus, split by position. Network: LSTM layers; a word's score is its embedding times the last output.
-Loss: cross-entropy of the next word. Metric: perplexity, the ends of sentences counted, unknown words being one word.
+Loss: cross-entropy of the next word; `softmax` says over which words a step computes it. Metric: perplexity over all of
+them, the ends of sentences counted, unknown words being one word.
 """
 
 import dataclasses

@@ -1,7 +1,9 @@
 """What each kind of model needs of a training: how it is built, fed and measured."""
 
+from seqattn_tf.training.tasks.answering import AnswerSettings, AnswerTask
 from seqattn_tf.training.tasks.base import Report, Task, Training
 from seqattn_tf.training.tasks.classifying import ClassifySettings, ClassifyTask
+from seqattn_tf.training.tasks.inferring import EntailSettings, EntailTask
 from seqattn_tf.training.tasks.language import LanguageSettings, LanguageTask
 from seqattn_tf.training.tasks.numbers import NumberSettings, NumberTask
 from seqattn_tf.training.tasks.pairs import PairSettings, PairTask, TableSettings
@@ -11,8 +13,12 @@ from seqattn_tf.training.tasks.settings import Settings, TextSettings, setting
 from seqattn_tf.training.tasks.tagging import TagSettings, TagTask
 
 __all__ = [
+    "AnswerSettings",
+    "AnswerTask",
     "ClassifySettings",
     "ClassifyTask",
+    "EntailSettings",
+    "EntailTask",
     "LanguageSettings",
     "LanguageTask",
     "NumberSettings",

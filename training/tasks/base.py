@@ -255,7 +255,7 @@ def answer_all(
 
 
 def _batches_by_size(sizes: Mapping[str, int], most: int) -> list[list[str]]:
-    """Keys of rows of like size, the shortest first: at most so many, and fewer of long ones, that memory holds them."""
+    """Keys of rows of like size, the shortest first: at most so many, and of long ones as many as memory holds."""
     batches: list[list[str]] = []
     for key in sorted(sizes, key=sizes.__getitem__):
         if not batches or len(batches[-1]) >= min(most, max(CHARACTERS // max(sizes[key], 1), 1)):

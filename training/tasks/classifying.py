@@ -1,12 +1,13 @@
 """Texts to labels."""
 
 import dataclasses
+from collections.abc import Sequence
 
 from seqattn_tf.models import Classifier, ClassifierNetwork
 from seqattn_tf.named import arguments_of
 from seqattn_tf.targets import Label
-from seqattn_tf.training.data import Examples
-from seqattn_tf.training.tasks.base import Task
+from seqattn_tf.training.data import Examples, Splits
+from seqattn_tf.training.tasks.base import Task, Training
 from seqattn_tf.training.tasks.reading import ReadingSettings, Reads
 from seqattn_tf.training.tasks.settings import TableColumns, setting
 
@@ -27,11 +28,15 @@ class ClassifySettings(TableColumns, ReadingSettings):
 class ClassifyTask(Task[ClassifySettings, Classifier]):
     """Training of a classifier."""
 
-    def build(self, settings: ClassifySettings, train: Examples) -> Classifier:
-        """Vocabulary and labels of the training examples, and a network of their sizes."""
-        reads, target = Reads.learn(settings, train), Label.learn(train.targets)
+    def build(self, settings: ClassifySettings, train: Examples, labels: Sequence[str] = ()) -> Classifier:
+        """Vocabulary and labels of the training examples, those given first, and a network of their sizes."""
+        reads, target = Reads.learn(settings, train.inputs("text")), Label.learn(train.targets, labels)
         arguments = arguments_of(ClassifierNetwork, settings)
         if settings.encoder == "tree":
             arguments |= {"pool": "last", "everywhere": isinstance(train.targets[0], tuple)}
         network = ClassifierNetwork(reads.encoder, target.size, **arguments)
         return Classifier(reads.begin(network), {"text": reads.field}, target)
+
+    def open(self, settings: ClassifySettings, splits: Splits) -> Training[ClassifySettings, Classifier]:
+        """Labels in the order of the data, where that means something."""
+        return Training(self, settings, self.build(settings, Examples.of(splits.train), splits.labels), splits)

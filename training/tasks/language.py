@@ -28,6 +28,8 @@ class LanguageSettings(TextSettings):
 
     label_smoothing: float = 0.0
     tie_embeddings: bool = setting(False, "whether what scores a symbol is its embedding")
+    softmax: str = setting("full", "or sampled, adaptive: what a step computes of a large vocabulary")
+    samples: int = setting(512, "words that are drawn in a step, for a sampled softmax")
     split: str = setting("characters", "what a symbol is: characters, letters, spaces, words, subwords")
     sequence_length: int = setting(128, "of a long text, how many symbols are learned from at once")
     max_source: int = setting(
@@ -41,7 +43,9 @@ class LanguageSettings(TextSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._refuse_less(1, "sequence_length", "max_target")
+        self._refuse_less(1, "sequence_length", "max_target", "samples")
+        if self.label_smoothing and self.softmax != "full":
+            raise ValueError(f"label_smoothing: expected 0 without a full softmax. Received: {self.label_smoothing}")
 
 
 @dataclasses.dataclass(frozen=True)

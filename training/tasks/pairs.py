@@ -94,7 +94,8 @@ class PairTask(Task[PairSettings, Seq2Seq]):
             source, settings = vectors.widen(source, settings)
         for side, rules in (("source", source.rules), ("target", target.rules)):
             refuse_few(rules, f"{side} vocabulary")
-        arguments = arguments_of(EncoderDecoder.of_symbols, settings)
+        own = arguments_of(Encoder.member(settings.encoder), settings)
+        arguments = {**own, **arguments_of(EncoderDecoder.of_symbols, settings)}
         network = EncoderDecoder.of_symbols(target_vocabulary=target.rules.size, **{**arguments, **source.sizes})
         if vectors is not None:
             vectors.begin(network, source.rules)

@@ -43,7 +43,7 @@ class ParseTask(Task[ParseSettings, Parser]):
 
     def build(self, settings: ParseSettings, train: Examples) -> Parser:
         """Vocabularies and relations of the training sentences, and a network of their sizes."""
-        reads = Reads.learn(settings, train)
+        reads = Reads.learn(settings, train.inputs("text"))
         target = Tree.learn(train.targets, projective=settings.structure == "projective")
         network = ParserNetwork(reads.encoder, target.size, **arguments_of(ParserNetwork, settings))
         return Parser(reads.begin(network), {"text": reads.field}, target)

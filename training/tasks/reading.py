@@ -1,6 +1,7 @@
 """What trainings of systems share that read one text and answer at once."""
 
 import dataclasses
+from collections.abc import Iterable
 from typing import Any
 
 import keras
@@ -10,7 +11,6 @@ from seqattn_tf.encoder import Encoder
 from seqattn_tf.fields import Field, Text
 from seqattn_tf.named import arguments_of
 from seqattn_tf.text import SymbolRules
-from seqattn_tf.training.data import Examples
 from seqattn_tf.training.tasks.base import Training, parse_fold, refuse_few
 from seqattn_tf.training.tasks.settings import TextSettings, setting
 from seqattn_tf.training.vectors import Vectors, read_vectors
@@ -63,13 +63,13 @@ class Reads:
     vectors: Vectors | None
 
     @classmethod
-    def learn(cls, settings: ReadingSettings, train: Examples) -> "Reads":
-        """Vocabularies of the training texts, and an encoder of their sizes."""
+    def learn(cls, settings: ReadingSettings, texts: Iterable[Any]) -> "Reads":
+        """Vocabularies of the texts, and an encoder of their sizes."""
         member = Encoder.member(settings.encoder)
         limits: dict[str, Any] = {"vocabulary": settings.vocabulary, "min_count": settings.min_count}
         cut = {"split": settings.split, "fold": parse_fold(settings.fold), "limit": settings.max_source}
         kind = Field.member(member.takes)
-        field = kind.learn(train.inputs("text"), **{**arguments_of(kind.learn, settings), **cut, **limits})
+        field = kind.learn(texts, **{**arguments_of(kind.learn, settings), **cut, **limits})
         refuse_few(field.rules, "vocabulary")
         known = dataclasses.replace(field.rules, unknown=True)  # a text of unknown words has an answer, too
         field = field.with_rules(known)

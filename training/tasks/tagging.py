@@ -34,7 +34,7 @@ class TagTask(Task[TagSettings, Tagger]):
 
     def build(self, settings: TagSettings, train: Examples) -> Tagger:
         """Vocabularies and tags of the training sentences, and a network of their sizes."""
-        reads, target = Reads.learn(settings, train), ChainTags.learn(train.targets)
+        reads, target = Reads.learn(settings, train.inputs("text")), ChainTags.learn(train.targets)
         network = TaggerNetwork(reads.encoder, target.tags, **arguments_of(TaggerNetwork, settings))
         return Tagger(reads.begin(network), {"text": reads.field}, target, **arguments_of(Tagger, settings))
 

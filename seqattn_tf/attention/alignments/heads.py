@@ -9,6 +9,7 @@ from seqattn_tf.attention.alignments.structured import StructuredAlignment
 from seqattn_tf.structured.packing import Packing
 from seqattn_tf.structured.projective import ProjectiveTree
 from seqattn_tf.structured.spanning import SpanningTree
+from seqattn_tf.structured.trees import Trees
 
 TREES = {"projective": ProjectiveTree, "spanning": SpanningTree}
 
@@ -46,13 +47,29 @@ class HeadsAlignment(StructuredAlignment):
         self.root = self.add_weight(name="root", shape=(), initializer="zeros", autocast=False)
         self.built = True
 
-    def marginals(self, logits: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-        """By the tree, over the kept places."""
-        packing = Packing(tf.squeeze(mask, 1))
+    def _trees(self, logits: tf.Tensor, mask: tf.Tensor) -> tuple[Trees, Packing]:
+        """The distribution over trees of the kept places, and where these are."""
+        packing = Packing(mask)
         arcs = packing.pack(packing.pack(logits), axis=2)
         root = tf.zeros_like(arcs[:, :, :1]) + tf.cast(self.root, arcs.dtype)
-        found = TREES[self.tree](tf.concat([root, arcs], 2), packing.lengths).marginals[:, :, 1:]
-        return packing.unpack(packing.unpack(found), axis=2)
+        return TREES[self.tree](tf.concat([root, arcs], 2), packing.lengths), packing
+
+    def marginals(self, logits: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        """By the tree, over the kept places."""
+        trees, packing = self._trees(logits, tf.squeeze(mask, 1))
+        return packing.unpack(packing.unpack(trees.marginals[:, :, 1:]), axis=2)
+
+    def argmax(self, logits: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        """The head of each place in the best tree, from logits and a mask `[batch, source]`: `int32 [batch, source]`.
+
+        0 stands for the root, and for places that are not kept; the number of a place counts from 1.
+        """
+        wide, mask = self.padded(logits, mask[:, None])
+        trees, packing = self._trees(wide, tf.squeeze(mask, 1))
+        places = tf.broadcast_to(tf.range(1, tf.shape(wide)[1] + 1), tf.shape(wide)[:2])
+        numbers = tf.pad(packing.pack(places), [[0, 0], [1, 0]])  # of the root, then of the kept places in their order
+        heads = packing.unpack(tf.gather(numbers, trees.argmax, batch_dims=1))
+        return heads[:, : tf.shape(logits)[1]]
 
     def call(
         self, logits: tf.Tensor, mask: tf.Tensor, state: tuple = (), training: bool = False

@@ -16,6 +16,14 @@ class StructuredAlignment(Alignment):
         """As `call`, in single precision at least, with one place at least, and zeros where nothing is kept."""
         raise NotImplementedError
 
+    def padded(self, logits: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Logits and mask as `marginals` takes them."""
+        wide = tf.where(mask, floats(logits, "logits", 3), 0)
+        if logits.shape[2] is None:  # it may turn out to be 0: a place that is not kept changes nothing
+            wide = tf.pad(wide, [[0, 0], [0, int(self.square)], [0, 1]])
+            mask = tf.pad(mask, [[0, 0], [0, 0], [0, 1]])
+        return wide, mask
+
     def call(
         self, logits: tf.Tensor, mask: tf.Tensor, state: tuple = (), training: bool = False
     ) -> tuple[tf.Tensor, tuple]:
@@ -23,11 +31,8 @@ class StructuredAlignment(Alignment):
         queries, source = logits.shape[1:]
         if source == 0:
             return logits, state
-        wide = tf.where(mask, floats(logits, "logits", 3), 0)
-        if source is None:  # it may turn out to be 0: a place that is not kept changes nothing
-            wide = tf.pad(wide, [[0, 0], [0, int(self.square)], [0, 1]])
-            mask = tf.pad(mask, [[0, 0], [0, 0], [0, 1]])
-        weights = self.marginals(wide, mask)
+        weights = self.marginals(*self.padded(logits, mask))
         if source is None:
             weights = weights[:, : tf.shape(logits)[1], :-1]
-        return tf.cast(tf.ensure_shape(weights, [None, queries, source]), logits.dtype), state
+        weights.set_shape([None, queries, source])  # no op: the edge has none for it
+        return tf.cast(weights, logits.dtype), state

@@ -4,7 +4,18 @@ import json
 
 import pytest
 
-from seqattn_tf.training.data import Example, brown, flickr8k, from_text, shakespeare, snli
+from seqattn_tf.training.data import (
+    DataWarning,
+    Example,
+    babi,
+    brown,
+    expressions,
+    flickr8k,
+    from_text,
+    shakespeare,
+    sick,
+    snli,
+)
 
 
 @pytest.mark.parametrize(
@@ -15,6 +26,9 @@ from seqattn_tf.training.data import Example, brown, flickr8k, from_text, shakes
         (brown.load, "Brown corpus"),
         (flickr8k.load, r"Flickr8k\.token\.txt"),
         (snli.load, "SNLI"),
+        (snli.load_labelled, "SNLI"),
+        (sick.load, "SICK"),
+        (lambda data: babi.load(data, 1), "bAbI"),
     ],
 )
 def test_says_what_to_bring(load, wanted, tmp_path):
@@ -119,3 +133,122 @@ def test_hypotheses_of_one_label(tmp_path, form):
 def test_snli_whole(shared_data):
     splits = snli.load(shared_data / "snli")
     assert (len(splits.train), len(splits.dev), len(splits.test)) == (6_015, 3_329, 3_368)
+
+
+def test_pairs_with_labels_leave_out_what_was_not_agreed_on(tmp_path):
+    for part in ("train", "dev", "test"):
+        rows = [f"entailment\tA {part}.\tB.", f"-\tC {part}.\tD.", f"neutral\tE {part}.\tF."]
+        (tmp_path / f"{part}.tsv").write_text("\n".join(rows) + "\n")
+    splits = snli.load_labelled(tmp_path)
+    assert splits.train == [
+        Example("A train.\tB.", {"premise": "A train.", "hypothesis": "B."}, "entailment"),
+        Example("E train.\tF.", {"premise": "E train.", "hypothesis": "F."}, "neutral"),
+    ]
+    assert [example.target for example in splits.test] == ["entailment", "neutral"]
+
+
+SICK = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n1\tA dog\tNo dog\t3.5\t{}\n"
+
+
+def test_sick_is_read_by_its_own_split(tmp_path):
+    for name in sick.FILES.values():
+        (tmp_path / name).write_text(SICK.format("CONTRADICTION"))
+    assert sick.is_sick(tmp_path)
+    splits = sick.load(tmp_path)
+    expected = [Example("A dog\tNo dog", {"premise": "A dog", "hypothesis": "No dog"}, "contradiction")]
+    assert splits.train == splits.dev == splits.test == expected
+    (tmp_path / sick.FILES["train"]).write_text(SICK.format("MAYBE"))
+    with pytest.raises(ValueError, match=r"expected entailment, neutral, contradiction\. Received: 'maybe'"):
+        sick.load(tmp_path)
+    (tmp_path / sick.FILES["dev"]).unlink()
+    with pytest.raises(ValueError, match=r"Received: no SICK_trial\.txt"):
+        sick.load(tmp_path)
+    assert not sick.is_sick(tmp_path / "elsewhere")
+
+
+def test_sick_and_snli_whole(shared_data):
+    splits = sick.load(shared_data / "sick")
+    assert [len(part) for part in (splits.train, splits.dev, splits.test)] == [4500, 500, 4927]
+    splits = snli.load_labelled(shared_data / "snli")
+    assert [len(part) for part in (splits.train, splits.dev, splits.test)] == [18_000, 9842, 9824]
+
+
+STORY = """1 Mary moved to the bathroom.
+2 John went out.
+3 Where is Mary? \tbathroom\t1
+4 Mary went home.
+5 Where is Mary? \thome\t4
+1 Zoe slept.
+2 What did Zoe do? \tslept\t1
+"""
+
+
+def test_a_story_is_what_was_told_until_the_question(tmp_path):
+    folder = tmp_path / "en"
+    folder.mkdir()
+    for part in ("train", "test"):
+        (folder / f"qa7_counting_{part}.txt").write_text(STORY)
+    assert babi.is_babi(tmp_path)
+    splits = babi.load(tmp_path, 7)
+    first, second, third = splits.test
+    assert first.inputs == {
+        "story": "Mary moved to the bathroom.\nJohn went out.",
+        "question": "Where is Mary?",
+    }
+    assert second.inputs["story"] == "Mary moved to the bathroom.\nJohn went out.\nMary went home."
+    assert (first.target, second.target, third.target) == ("bathroom", "home", "slept")
+    assert third.inputs["story"] == "Zoe slept."
+    assert [splits.notes[example.key] for example in splits.test] == ["1", "3", "1"]  # facts count, questions do not
+    with pytest.raises(ValueError, match="Received: no train file of task 8"):
+        babi.load(tmp_path, 8)
+
+
+@pytest.mark.parametrize("line", ["Mary left.", "2 Where is she?\thome", "2 Where is she?\thome\t9", "x y"])
+def test_a_malformed_line_of_a_story_is_told_and_passed_over(tmp_path, line):
+    for part in ("train", "test"):
+        (tmp_path / f"qa1_x_{part}.txt").write_text(f"1 Zoe slept.\n{line}\n2 Who slept?\tZoe\t1\n" * 20)
+    with pytest.warns(DataWarning, match="line 2: expected"):
+        splits = babi.load(tmp_path, 1)
+    assert {example.target for example in splits.test} == {"Zoe"}
+
+
+def test_babi_whole(shared_data):
+    splits = babi.load(shared_data / "babi", 3)
+    assert len(splits.train) + len(splits.dev) == len(splits.test) == 1000
+    assert all(len(splits.notes[example.key].split()) == 3 for example in splits.test)
+    assert max(example.inputs["story"].count("\n") + 1 for example in splits.train) > 200
+
+
+def between(tokens):
+    """What an expression with operators first is with operators between, by an independent rule."""
+    token = tokens.pop(0)
+    if token != "(":
+        return token
+    operator, below = tokens.pop(0), []
+    while tokens[0] != ")":
+        below.append(between(tokens))
+    tokens.pop(0)
+    return f"( {f' {operator} '.join(below)} )"
+
+
+def deep(text):
+    level = most = 0
+    for token in text.split():
+        level += (token == "(") - (token == ")")
+        most = max(most, level)
+    return most
+
+
+def test_expressions_are_right_of_every_depth_and_parted_by_hash():
+    splits = expressions.load(4, train=300, held=60)
+    parts = [{example.key for example in part} for part in (splits.train, splits.dev, splits.test)]
+    assert not parts[0] & parts[1]
+    assert not parts[0] & parts[2]
+    for example in [*splits.train, *splits.dev, *splits.test]:
+        assert between(example.key.split()) == example.target
+        assert str(deep(example.key)) == splits.notes[example.key]
+    assert {splits.notes[example.key] for example in splits.train} == {"2", "3", "4"}
+    assert expressions.load(4, train=300, held=60).train == splits.train
+    assert expressions.load(4, train=300, held=60, seed=1).train != splits.train
+    with pytest.raises(ValueError, match="depth: expected at least 2"):
+        expressions.load(1)

@@ -1,5 +1,6 @@
 """Examples: their lines, the fingerprint of their splits, splits by key, and how many are trained on."""
 
+import dataclasses
 import zlib
 
 import pytest
@@ -69,10 +70,11 @@ def test_a_small_set_gives_more_to_development():
 
 
 def test_at_most_so_many_are_trained_on_and_all_others_stay():
-    splits = Splits(numbered(10), numbered(6), numbered(7), "made", {"1": "odd"})
+    splits = Splits(numbered(10), numbered(6), numbered(7), "made", {"1": "odd"}, labels=("low", "high"))
     few = splits.at_most(4)
     assert [list(part) for part in (few.train, few.dev, few.test)] == [numbered(4), numbered(6), numbered(7)]
-    assert (few.origin, few.notes) == ("made", {"1": "odd"})
+    assert (few.origin, few.notes, few.labels) == ("made", {"1": "odd"}, ("low", "high"))
+    assert dataclasses.replace(splits, labels=()).fingerprint == splits.fingerprint  # it is of the examples alone
     for count in (0, 10, 99):
         assert list(splits.at_most(count).train) == numbered(10)
     assert list(few.at_most(0).train) == numbered(4)

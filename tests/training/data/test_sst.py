@@ -36,6 +36,7 @@ def test_a_text_is_its_tree_and_every_node_is_learned_from(tmp_path):
     assert pairs(splits.dev) == [(GOOD, "positive")]
     assert pairs(splits.test) == [(BAD, "negative")]
     assert splits.origin == "SST, five sentiments, all phrases"
+    assert splits.labels == ("very negative", negative, neutral, positive, "very positive")
 
 
 def test_sentences_alone_have_one_sentiment(tmp_path):
@@ -52,6 +53,7 @@ def test_of_two_sentiments_neutral_sentences_are_left_out_and_neutral_nodes_have
     ]
     assert (pairs(splits.dev), pairs(splits.test)) == ([(GOOD, "positive")], [(ONE, "positive")])
     assert splits.origin == "SST, two sentiments, all phrases"
+    assert splits.labels == ("negative", "positive")
     with pytest.raises(ValueError, match=r"dev\.txt: expected at least one tree\. Received: no malformed ones"):
         sst.load(write(tmp_path, [GOOD], [FLAT]), binary=True)
 

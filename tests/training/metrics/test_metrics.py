@@ -12,6 +12,8 @@ from support.layers import random, roundtrip
 from seqattn_tf.targets.graph import MaskedCrossEntropy
 from seqattn_tf.training.metrics import (
     accuracy_by,
+    beginnings,
+    begun_by,
     bleu,
     bleu_by_length,
     bleu_signature,
@@ -164,6 +166,31 @@ def test_accuracy_of_the_first_and_of_the_best_few():
         nbest_accuracy(ranked, references, ns=(0,))
     with pytest.raises(ValueError, match="ranked: expected a list of answers to 'a'"):
         nbest_accuracy({"a": "x"}, {"a": ["x"]})
+
+
+@pytest.mark.parametrize(
+    ("answer", "target", "share"),
+    [
+        ("a b c", "a b c", 1.0),
+        ("a b c d", "a b c", 1.0),  # what comes after is no mistake in the target
+        ("a x c", "a b c", 1 / 3),
+        ("x b c", "a b c", 0.0),
+        ("a b", "a b c d", 0.5),
+        ("ab", "a b", 0.0),
+        ("", "a", 0.0),
+        ("", "", 1.0),
+        ("a", "", 0.0),
+    ],
+)
+def test_how_far_an_answer_is_right(answer, target, share):
+    found = beginnings({"1": answer}, {"1": [target]})
+    assert found == {"begun": pytest.approx(share), "accuracy": float(answer == target)}
+
+
+def test_of_several_right_answers_the_one_that_is_begun_best_counts():
+    answers, references = {"1": "a b", "2": "x"}, {"1": ["b a", "a c"], "2": ["x", "y"]}
+    assert beginnings(answers, references) == {"begun": 0.75, "accuracy": 0.5}
+    assert begun_by({"1": "3", "2": "2"}, answers, references) == [("2", 1, 1.0), ("3", 1, 0.5)]
 
 
 def test_cross_entropy_equals_keras_on_the_kept_symbols():

@@ -16,13 +16,24 @@ MORE = {
     "toy": {"examples": 200},
     "char_lm": {"sequence_length": 24},
     "translate": {"vocabulary": 60},
+    "entail": {"heads": "softmax", "compare_units": 8},
+    "answer": {"form": "chain", "hops": 1},
+    "transduce": {"heads": "softmax", "examples": 200},
 }
 
 
 LOOK = ("dialog", "entail_generate", "execute", "pronounce", "summarize", "translate", "transliterate")
 
 
-LOOKS = {"tag": {"text"}, "parse": {"text"}, "sentiment": {"text_nodes"}, "classify": {"text", "text_lines"}}
+LOOKS = {
+    "tag": {"text"},
+    "parse": {"text"},
+    "sentiment": {"text_nodes"},
+    "classify": {"text", "text_lines"},
+    "entail": {"premise", "hypothesis", "premise_heads", "hypothesis_heads"},
+    "answer": {"story_lines"},
+    "transduce": {"text", "text_heads"},
+}
 
 
 @pytest.mark.parametrize(
@@ -38,7 +49,7 @@ def test_small_preset_trains_saves_reloads_and_answers(name, tmp_path, monkeypat
     (tmp_path / "data").mkdir()
     data, text = corpora.write(name, tmp_path / "data")
     settings = dataclasses.replace(recipe.small, **QUICK, **MORE.get(name, {}))
-    if name == "execute":
+    if name in ("execute", "transduce"):
         load_all = recipe.load
         few = dataclasses.replace(recipe, load=lambda d, s: _few(load_all(d, s)))
         monkeypatch.setattr(recipes, "get", lambda _: few)

@@ -57,6 +57,33 @@ def test_characters_of_a_text_are_learned(plays, tmp_path):
         run.train(recipe, dataclasses.replace(settings, sequence_length=25), tmp_path / "run", plays)
 
 
+@pytest.mark.parametrize("softmax", ["sampled", "adaptive"])
+def test_a_large_vocabulary_is_learned_by_parts_and_measured_whole(softmax, corpus, tmp_path):
+    recipe = recipes.get("word_lm")
+    settings = dataclasses.replace(
+        recipe.small, softmax=softmax, samples=5, batch_size=16, tie_embeddings=False, temperature=0.0, **TINY
+    )
+    model = run.train(recipe, settings, tmp_path / "run", corpus)
+    [answer], [again] = model.answer(["the cat"]), load(tmp_path / "run").answer(["the cat"])
+    assert answer.text == again.text
+    assert model.network.settings["softmax"] == softmax
+    figures = run.evaluate(tmp_path / "run", corpus).figures
+    assert figures["perplexity"] < 4  # of 10 before it learns
+    texts = [example.target for example in run.open_splits(recipe, settings, corpus).test[:3]]
+    rules, lost, count = model.rules, 0.0, 0
+    for text in texts:
+        ids = [*rules.encode(text), 2]
+        chances = tf.nn.softmax(model.network({"shifted": tf.constant([[1, *ids[:-1]]])}))[0].numpy()
+        np.testing.assert_allclose(chances.sum(axis=1), 1, atol=1e-5)
+        lost, count = lost - np.log(chances[np.arange(len(ids)), ids]).sum(), count + len(ids)
+    assert model.measure(texts) == (pytest.approx(lost, rel=1e-4), count)
+
+
+def test_a_part_of_the_words_is_smoothed_over_by_nothing():
+    with pytest.raises(ValueError, match=r"label_smoothing: expected 0 without a full softmax\. Received: 0\.1"):
+        LanguageSettings(softmax="sampled", label_smoothing=0.1)
+
+
 def test_sentences_of_words_are_learned(corpus, tmp_path):
     recipe = recipes.get("word_lm")
     settings = dataclasses.replace(recipe.small, batch_size=4, min_count=1, temperature=0.0, **TINY)

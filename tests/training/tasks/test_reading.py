@@ -1,20 +1,23 @@
 """Tags, trees and labels: what of the data is learned from, and what does not fit together."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
 
+from seqattn_tf.models import load
 from seqattn_tf.training import recipes
 from seqattn_tf.training.data import DataWarning, Example, Splits
+from seqattn_tf.training.run import open_splits
 
 SMALL = {"units": 4, "embedding": 3, "min_count": 1, "batch_size": 2}
 
 
-def opened(name, pairs, **changes):
+def opened(name, pairs, labels=(), **changes):
     recipe = recipes.get(name)
     examples = [Example(text, {"text": text}, target) for text, target in pairs]
-    splits = Splits(examples, examples[:1], examples[:1], "here")
+    splits = Splits(examples, examples[:1], examples[:1], "here", labels=labels)
     return recipe.task.open(dataclasses.replace(recipe.small, **SMALL, **changes), splits)
 
 
@@ -68,3 +71,28 @@ def test_a_text_of_unknown_words_has_an_answer_and_labels_of_parts_are_learned()
     assert np.isfinite(model.answer(["zebra"])[0].score)
     with pytest.raises(ValueError, match=r"none with two; sentences=true makes a line of each sentence"):
         opened("classify", [("a good film", "good"), ("a bad film", "bad")])
+
+
+LABELLED = [("(z (m not) (b bad))", ("z", "m", "b")), ("(q (b so) (b bad))", ("q", "b", "b"))]
+
+
+def test_labels_stand_in_the_order_of_the_data_and_others_after_them(tmp_path):
+    assert opened("sentiment", LABELLED).model.target.labels == ("b", "m", "q", "z")
+    model = opened("sentiment", LABELLED, ["z", "none", "m"]).model
+    assert model.target.labels == ("z", "none", "m", "b", "q")
+    assert model.network.outputs_count == 5
+    model.save(tmp_path, {})
+    [answer] = load(tmp_path).answer([LABELLED[0][0]])
+    assert answer.looks["text_nodes"].rows == ("z", "none", "m", "b", "q")
+
+
+def test_sentiments_are_a_scale_however_few_examples_there_are(tmp_path):
+    for part in ("train", "dev", "test"):
+        (tmp_path / f"{part}.txt").write_text("(4 (2 so) (3 good))\n(0 (2 so) (1 bad))\n")
+    recipe = recipes.get("sentiment")
+    for most, sentiments in itertools.product((0, 1), (2, 5)):
+        settings = dataclasses.replace(recipe.small, **SMALL, max_examples=most, sentiments=sentiments)
+        for _ in range(2):  # as a run that goes on opens it again
+            training = recipe.task.open(settings, open_splits(recipe, settings, tmp_path))
+            names = ("very negative", "negative", "neutral", "positive", "very positive")
+            assert training.model.target.labels == (names if sentiments == 5 else names[1::2])

@@ -4,32 +4,41 @@
 // view shows is in a table.
 
 import { alignment } from "./alignment.js";
+import { facts } from "./facts.js";
 import { grid } from "./grid.js";
 import { highlighted } from "./highlighted.js";
+import { phrases } from "./phrases.js";
 import { table } from "./table.js";
 import { tags } from "./tags.js";
 import { tree } from "./tree.js";
 
-const VIEWS = [tree, tags, highlighted, alignment, grid];
+const VIEWS = [tree, facts, phrases, tags, highlighted, alignment, grid];
 
 /** Whether a view shows what was said, symbol by symbol. */
-export const tells = (outputs, row) => VIEWS.some((view) => view.shows(outputs, row).includes("tokens"));
+export const tells = (outputs, row) => shared(outputs, row).some(({ names }) => names.includes("tokens"));
 
 /** Elements for all outputs but those that were `said` already. */
 export function draw(outputs, row, asked, said) {
-  const shown = [];
-  const parts = VIEWS.flatMap((view) => {
-    const free = without(outputs, shown.filter((name) => name !== "tokens"));
-    const names = view.shows(free, row);
-    shown.push(...names);
-    return names.length ? view.draw(free, row, asked) : [];
-  });
+  const found = shared(outputs, row);
+  const shown = found.flatMap(({ names }) => names);
+  const parts = found.flatMap(({ view, free, names }) => (names.length ? view.draw(free, row, asked) : []));
   const shape = (name) => name.endsWith("_shape") && name.slice(0, -"_shape".length) in outputs; // of a part: for programs
   const rest = without(outputs, [...said, ...shown, ...Object.keys(outputs).filter(shape)]);
   const { tokens, ...others } = rest;
   const beside = Object.values(others).some((part) => part?.[row]?.length === tokens?.[row]?.length);
   const left = said.length && !beside ? others : rest; // the symbols of an answer that was said tell nothing alone
   return [...parts, ...table.draw(left, row, asked)];
+}
+
+/** Which outputs each view shows, among those that none before it does. */
+function shared(outputs, row) {
+  const shown = [];
+  return VIEWS.map((view) => {
+    const free = without(outputs, shown.filter((name) => name !== "tokens"));
+    const names = view.shows(free, row);
+    shown.push(...names);
+    return { view, free, names };
+  });
 }
 
 const without = (outputs, names) => Object.fromEntries(Object.entries(outputs).filter(([name]) => !names.includes(name)));

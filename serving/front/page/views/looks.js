@@ -35,11 +35,17 @@ export function read(outputs, name, row, asked) {
 
 export const title = ({ of }) => (of ? `What it looked at in ${of}` : "What it looked at");
 
-/** In the order in which the inputs were asked for. */
+/** In the order in which the inputs were asked for: each with the looks within it. */
 export function inOrder(names, asked) {
   const inputs = Object.keys(asked);
-  const place = (name) => (inputs.includes(name) ? inputs.indexOf(name) : inputs.length);
+  const place = (name) => (inputs.includes(inputOf(name, asked)) ? inputs.indexOf(inputOf(name, asked)) : inputs.length);
   return [...names].sort((a, b) => place(a) - place(b));
+}
+
+/** The input that a look is at, or is within (`INPUT_LEVEL`); its own name where there is none. */
+export function inputOf(name, asked) {
+  const inputs = Object.keys(asked);
+  return inputs.includes(name) ? name : (inputs.find((input) => name.startsWith(`${input}_`)) ?? name);
 }
 
 function trimmed(symbols) {

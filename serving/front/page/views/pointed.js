@@ -12,8 +12,8 @@ export class Pointed extends EventTarget {
   }
 }
 
-/** Points at the words of a text: `nodes` in order, inside a `box` that takes the keys. */
-export function walk(box, nodes, pointed) {
+/** Points at the words of a text: `nodes` in order, inside a `box` that takes the keys; `moves` lead elsewhere by key. */
+export function walk(box, nodes, pointed, moves = {}) {
   const point = (column) => pointed.at(-1, column);
   nodes.forEach((node, column) => {
     for (const event of ["pointerenter", "pointerdown"]) node.addEventListener(event, () => point(column));
@@ -22,7 +22,8 @@ export function walk(box, nodes, pointed) {
   box.addEventListener("blur", () => point(-1));
   box.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey) return;
-    const next = step(event.key, nodes, pointed.column);
+    const own = pointed.column >= 0 && moves[event.key];
+    const next = own ? own(pointed.column) : step(event.key, nodes, pointed.column);
     if (next === undefined) return;
     event.preventDefault();
     point(next);

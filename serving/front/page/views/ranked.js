@@ -9,10 +9,12 @@ const SURE = 0.9;
 
 /**
  * A `node`, and `tell(title, pairs)` to fill it: pairs are of a text or an element and a share from 0 to 1.
- * `said` are pairs of each word, with the share of what was said of it; `tell()` shows the least sure of them.
+ * `said` are pairs of each word, with the share of what was said of it; `tell()` shows the least sure of them. There is
+ * always room for as many pairs as there may be.
  */
-export function ranked(hint, said) {
+export function ranked(hint, said, count = MOST) {
   const node = element("div", { class: "ranked", role: "status" });
+  node.style.setProperty("--most", Math.min(MOST, count));
   const unsure = said.filter(([, share]) => share < SURE).sort(([, a], [, b]) => a - b).slice(0, MOST);
   const rest = element("p", { class: "quiet" }, unsure.length ? `${hint} Least sure are:` : hint);
   function tell(title, pairs = []) {

@@ -9,6 +9,7 @@ import { Pointed, walk } from "./pointed.js";
 import { ranked } from "./ranked.js";
 import { tone } from "./tones.js";
 
+const NEAR = 0.01; // how far from 1 probabilities may add up
 const SURE = 0.9; // below it the probability of a tag is written
 const UNREAD = "_"; // said of a word that was not read
 const BIO = /^([BIESLU])-(.+)$/;
@@ -21,8 +22,19 @@ export const tags = {
 /** The looks of which the rows are all tags there are, and the tokens one for each place. */
 function found(outputs, row, asked) {
   const looks = inOrder(named(outputs, false), asked).map((name) => read(outputs, name, row, asked));
-  return looks.filter(({ tokens, into, out, said }) =>
-    !said && tokens.length > 0 && tokens.length === into.length && tokens.every((tag) => tag === UNREAD || out.includes(tag)));
+  return looks.filter((look) => {
+    const { tokens, into, out, said } = look;
+    const fits = tokens.length > 0 && tokens.length === into.length && tokens.every((tag) => tag === UNREAD || out.includes(tag));
+    return fits && (!said || areTags(look));
+  });
+}
+
+/** Whether tokens that are the rows are tags of the places: the weights of each place add up to 1, not those of each row. */
+function areTags({ into, out, weights }) {
+  const share = (row, column) => weights[row]?.[column] ?? 0;
+  const whole = (shares) => Math.abs(shares.reduce((sum, each) => sum + each, 0) - 1) < NEAR;
+  const ofPlaces = into.every((_, column) => whole(out.map((_, row) => share(row, column))));
+  return ofPlaces && !out.every((_, row) => whole(into.map((_, column) => share(row, column))));
 }
 
 function figure(look) {

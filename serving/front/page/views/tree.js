@@ -3,7 +3,7 @@
 import { drawn, element, shade, unshade } from "../dom.js";
 import { legible, weightOf } from "../words.js";
 import { framed } from "./frame.js";
-import { inOrder, named, outputsOf, read } from "./looks.js";
+import { inOrder, inputOf, named, outputsOf, read } from "./looks.js";
 import { Pointed, walk } from "./pointed.js";
 import { ranked } from "./ranked.js";
 
@@ -17,25 +17,35 @@ const [SPACE, BESIDE, PORT, CORNER, ARROW] = [18, 40, 9, 8, 4]; // between words
 const [LEVEL, WORD, EDGE] = [26, 34, 12]; // heights, and what is left around
 
 export const tree = {
-  shows: (outputs, row) => found(outputs, row, {}).flatMap(({ name }) => [...outputsOf(name), "tokens"]),
-  draw: (outputs, row, asked) => found(outputs, row, asked).map(figure),
+  shows: (outputs, row) => found(outputs, row, {}).flatMap(({ name, heads, tokens }) => [...outputsOf(name), heads === tokens ? "tokens" : name]),
+  draw: (outputs, row, asked) => found(outputs, row, asked).filter(({ heads }) => heads.length).map(figure),
 };
 
-/** The looks of words at each other, where the tokens are heads: `2`, or `2:nsubj`. */
+/** The looks of words at each other with their `heads`, `2` or `2:nsubj`: an output of the look's name, or the tokens. */
 function found(outputs, row, asked) {
   const looks = inOrder(named(outputs, false), asked).map((name) => read(outputs, name, row, asked));
-  return looks.filter(({ tokens, into, out, said }) => {
-    const fits = tokens.length > 0 && tokens.length === into.length && out.join("\n") === into.join("\n");
-    const isHead = (head, place) => head <= tokens.length && head !== place + 1;
-    return fits && !said && tokens.every((token, place) => token === UNREAD || (HEAD.test(token) && isHead(parseInt(token), place)));
+  return looks.filter(({ into, out }) => out.join("\n") === into.join("\n")).flatMap((look) => {
+    const part = outputs[look.name]?.[row];
+    const best = Array.isArray(part) ? part.slice(0, look.into.length).map(String) : [];
+    const roots = best.filter((head) => head === "0").length;
+    const none = roots === best.length && roots !== 1; // nothing was read
+    if (part && areHeads(best, look.into) && (roots || none)) return [{ ...look, heads: none ? [] : best, of: Object.keys(asked).length > 1 ? inputOf(look.name, asked) : "" }];
+    const said = !look.said && look.tokens.length > 0 && areHeads(look.tokens, look.into);
+    return said ? [{ ...look, heads: look.tokens, of: "" }] : [];
   });
 }
 
+function areHeads(heads, into) {
+  const isHead = (head, place) => head <= into.length && head !== place + 1;
+  return heads.length === into.length && heads.every((head, place) => head === UNREAD || (HEAD.test(head) && isHead(parseInt(head), place)));
+}
+
 function figure(look) {
-  const { into, tokens, weights } = look;
+  const { into, heads, weights } = look;
+  const of = look.of && ` of ${look.of}`;
   const words = into.map((word) => legible(word));
   const share = (word, head) => (head === ROOT ? Math.max(0, 1 - into.reduce((sum, _, each) => sum + share(word, each), 0)) : (weights[word]?.[head] ?? 0));
-  const arcs = tokens.flatMap((token, word) => {
+  const arcs = heads.flatMap((token, word) => {
     const [, number, relation] = token.match(HEAD) ?? [];
     if (number === undefined) return [];
     const head = number - 1;
@@ -46,13 +56,13 @@ function figure(look) {
   const lines = arcs.map((arc) => line(arc, plan));
   const svg = drawn("svg", { class: "tree", "aria-hidden": true, width: plan.width, height: plan.base + WORD }, ...lines, ...nodes);
   const box = element("div", { class: "words", tabindex: 0, role: "application",
-    "aria-label": `Tree over ${words.length} words. Arrow keys move over them.` }, svg);
+    "aria-label": `Tree over ${words.length} words${of}. Arrow keys move over them.` }, svg);
   const pointed = new Pointed();
   walk(box, nodes, pointed);
   const name = (word) => (words.indexOf(words[word]) === words.lastIndexOf(words[word]) ? words[word] : `${words[word]} (${word + 1})`);
   const above = (head) => (head === ROOT ? "the root" : name(head));
   const each = arcs.map(({ word, head }) => [`${name(word)} \u2190 ${above(head)}`, share(word, head)]);
-  const { node, tell } = ranked("Point at a word, or move over the words with the arrow keys, to see how probable its heads are.", each);
+  const { node, tell } = ranked("Point at a word, or move over the words with the arrow keys, to see how probable its heads are.", each, words.length);
   pointed.addEventListener("change", () => {
     const { column } = pointed;
     svg.classList.toggle("picked", column >= 0);
@@ -62,8 +72,8 @@ function figure(look) {
     const title = element("p", {}, element("b", { dir: "auto" }, words[column]), " depends on");
     tell(title, [ROOT, ...words.keys()].map((head) => [above(head), share(column, head)]));
   });
-  return element("figure", { class: "alignment" }, element("figcaption", {}, "What each word depends on"), framed(box), node,
-    spoken(words, arcs, share));
+  return element("figure", { class: "alignment" }, element("figcaption", {}, `What each word${of} depends on`), framed(box), node,
+    spoken(words, arcs, share, of));
 }
 
 function paint(rect, share) {
@@ -140,11 +150,11 @@ function line(arc, { ports, levels, base }) {
     drawn("text", { x: (start + end) / 2, y: top }, arc.label));
 }
 
-function spoken(words, arcs, share) {
+function spoken(words, arcs, share, of) {
   const head = ["word", "head", "relation", "probability"].map((name) => element("th", { scope: "col" }, name));
   const rows = arcs.map(({ word, head, label }) =>
     element("tr", {}, element("th", { scope: "row" }, words[word]),
       ...[head === ROOT ? "the root" : words[head], label, weightOf(share(word, head))].map((part) => element("td", {}, part))));
-  return element("div", { class: "unseen" }, element("table", {}, element("caption", {}, "The head of each word"),
+  return element("div", { class: "unseen" }, element("table", {}, element("caption", {}, `The head of each word${of}`),
     element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows)));
 }

@@ -1,4 +1,4 @@
-"""What the page shows of tags, trees and labels, in a real browser; answers are made up on their way to the page."""
+"""What the page shows of tags, trees, phrases and labels, in a real browser; answers are made up on their way to it."""
 
 import re
 
@@ -50,6 +50,28 @@ REVIEW = saying(
 )
 LINES = {"text_lines_attention": [[0.25, 0.75]], "text_lines_rows": ["positive"]}
 LINES["text_lines_places"] = ["so so", "very good !"]
+SENTIMENTS = ["very negative", "negative", "neutral", "positive", "very positive"]
+PHRASES = ["It is not bad", "It is", "It", "is", "not bad", "not", "bad"]
+OF_PHRASES = ["positive", "neutral", "neutral", "neutral", "very positive", "negative", "very negative"]
+
+
+def phrases(said=OF_PHRASES, labels=SENTIMENTS, places=PHRASES, sure=1.0, **more):
+    """The outputs of one answer with a look over the nodes of a tree."""
+    outputs = saying(said[:1], labels, places, posterior(said, labels, sure), **more)
+    return {name.replace("text_", "text_nodes_"): value for name, value in outputs.items()}
+
+
+def chained(count):
+    """The phrases of a tree of so many words that goes down to the right."""
+    words = [f"word{number}" for number in range(count)]
+    return [part for number in range(count - 1) for part in (" ".join(words[number:]), words[number])] + words[-1:]
+
+
+NOT_SURE = phrases()
+NOT_SURE["text_nodes_attention"] = [
+    [part if place == 4 else other for place, other in enumerate(row)]
+    for row, part in zip(NOT_SURE["text_nodes_attention"], [0.1, 0, 0.2, 0, 0.7], strict=True)
+]
 CHUNKED = tagging(CHUNKS, ["B-NP", "B-VP", "I-NP", "I-VP", "O"])
 
 
@@ -213,6 +235,145 @@ def test_a_long_tree_scrolls_in_its_own_box(show, expect):
     expect(page.locator(".frame")).to_have_class("frame")
 
 
+def test_phrases_with_their_labels(show, expect):
+    page = show(phrases())
+    expect(page.locator("figcaption")).to_have_text("The label of each phrase")
+    expect(page.locator(".leaf-word:not(.leaning)")).to_have_text(["It", "is", "not", "bad"])
+    expect(page.locator(".node .sign")).to_have_text(["+", "0", "0", "0", "++", "\u2212", "\u2212\u2212"])
+    expect(page.locator(".phrases .root")).to_have_text("positive 1.00")
+    discs = page.locator(".node circle").evaluate_all(
+        "all => all.map(({ cx, cy }) => [cx.baseVal.value, cy.baseVal.value])"
+    )
+    for parent, left, right in ((0, 1, 4), (1, 2, 3), (4, 5, 6)):
+        assert discs[parent][0] == pytest.approx((discs[left][0] + discs[right][0]) / 2, abs=0.1)
+        assert discs[parent][1] < min(discs[left][1], discs[right][1])  # pixels count from the top
+    assert [discs[node][0] for node in (2, 3, 5, 6)] == sorted(discs[node][0] for node in (2, 3, 5, 6))
+    expect(page.locator(".phrases path")).to_have_count(6)
+    expect(page.locator(".said")).to_have_class("said")
+    expect(page.locator(".map, .lines, .tagged")).to_have_count(0)  # nothing is drawn twice
+    expect(page.get_by_role("region", name="Outputs")).to_have_count(0)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_colours_of_phrases_are_a_scale(show, expect, scheme):
+    page = show(phrases(), color_scheme=scheme)
+    fills = [tuple(tone(page.locator(".node circle").nth(node), "fill")) for node in range(7)]
+    legend = [tuple(tone(page.locator(".scale .disc").nth(label), "backgroundColor")) for label in range(5)]
+    assert fills == [legend[SENTIMENTS.index(label)] for label in OF_PHRASES]
+    expect(page.locator(".scale > span")).to_have_text(
+        ["\u2212\u2212very negative", "\u2212negative", "0neutral", "+positive", "++very positive"]
+    )
+    assert len({*legend}) == 5
+    assert legend[0][0] > legend[0][2]  # the first is warm, the last is cold
+    assert legend[4][0] < legend[4][2]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_signs_stand_out_from_every_colour(show, scheme):
+    shares = np.linspace(0, 1, 41)
+    outputs = phrases(["no"] * 41, ["no", "yes"], chained(21), text_attention=[shares.tolist(), (1 - shares).tolist()])
+    page = show({**outputs, "tokens": ["no"]}, color_scheme=scheme)
+    for node in range(41):
+        sign, disc = (page.locator(f".node {part}").nth(node) for part in (".sign", "circle"))
+        assert contrast(tone(sign, "fill"), tone(disc, "fill")) >= 4.5, shares[node]
+
+
+def test_a_phrase_tells_how_probable_its_labels_are(show, expect):
+    page = show(NOT_SURE)
+    expect(status(page)).to_have_text(re.compile(r"^Point at a node.* Least sure are:not bad: very positive 0\.700$"))
+    page.locator(".node").nth(4).hover()
+    expect(status(page).locator("p")).to_have_text("not bad is")
+    expect(status(page).locator("li")).to_have_text(["very positive 0.700", "neutral 0.200", "very negative 0.100"])
+    expect(page.locator(".node.its .leaf-word")).to_have_text(["not", "bad"])
+    expect(page.locator(".phrases path.its")).to_have_count(2)
+    page.locator(".leaf-word").first.hover()
+    expect(status(page).locator("p")).to_have_text("It is")
+    expect(page.locator(".node.its")).to_have_count(1)
+    page.get_by_label("Text").hover()
+    expect(page.locator(".pointed, .its, .picked")).to_have_count(0)
+
+
+def test_phrases_by_keyboard(show, expect):
+    page = show(phrases(), viewport={"width": 360, "height": 740})
+    box = page.get_by_role("application", name=re.compile("^Tree of 7 phrases with their labels. Arrow keys"))
+    box.focus()
+    for key, phrase in (
+        ("ArrowDown", "It is not bad"),
+        ("ArrowUp", "It is not bad"),
+        ("ArrowDown", "It is"),
+        ("ArrowDown", "It"),
+        ("ArrowDown", "It"),
+        ("ArrowRight", "is"),
+        ("ArrowRight", "not bad"),
+        ("ArrowUp", "It is not bad"),
+        ("End", "bad"),
+        ("ArrowUp", "not bad"),
+        ("ArrowLeft", "is"),
+        ("Home", "It is not bad"),
+    ):
+        page.keyboard.press(key)
+        expect(status(page).locator("p")).to_have_text(f"{phrase} is")
+    page.keyboard.press("Escape")
+    expect(page.locator(".pointed")).to_have_count(0)
+    assert box.evaluate("box => getComputedStyle(box).outlineStyle") == "solid"
+
+
+def test_up_leads_to_the_phrase_around_whatever_is_nearer(show, expect):
+    page = show(phrases(["no"] * 5, ["no", "yes"], chained(3)))
+    page.locator(".words").focus()
+    for key, phrase in (("Home", "word0 word1 word2"), ("ArrowRight", "word0"), ("ArrowUp", "word0 word1 word2")):
+        page.keyboard.press(key)
+        expect(status(page).locator("p")).to_have_text(f"{phrase} is")
+
+
+@pytest.mark.parametrize(
+    ("labels", "signs"),
+    [
+        (["negative", "positive"], ["+", "\u2212", "\u2212"]),
+        (["1", "2"], ["2", "1", "1"]),
+        (["bad film", "good film"], ["gf", "bf", "bf"]),
+        (["sport", "science"], ["2", "1", "1"]),
+    ],
+)
+def test_signs_of_other_labels(show, expect, labels, signs):
+    page = show(phrases([labels[1], labels[0], labels[0]], labels, ["2\u00a01/2 hours", "2\u00a01/2", "hours"]))
+    expect(page.locator(".node .sign")).to_have_text(signs)
+
+
+def test_a_phrase_of_one_word_is_no_tag(show, expect):
+    page = show(phrases(["very positive"], places=["Wow"], sure=0.8))
+    expect(page.locator(".node")).to_have_text("Wow++")
+    expect(page.locator(".phrases .root")).to_have_text("very positive 0.80")
+    expect(page.locator(".said")).to_have_class("said")
+    expect(page.locator(".tagged, .map")).to_have_count(0)
+    inside = page.locator(".phrases .root").bounding_box()
+    box = page.locator(".phrases").bounding_box()
+    assert box["x"] <= inside["x"]
+    assert inside["x"] + inside["width"] <= box["x"] + box["width"]
+
+
+def test_a_long_sentence_scrolls_in_its_own_box(show, expect):
+    page = show(phrases(["neutral"] * 167, places=chained(84)), viewport={"width": 360, "height": 740})
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    expect(page.locator(".node")).to_have_count(167)
+    expect(page.locator(".leaf-word.leaning")).to_have_count(84)
+    expect(page.locator(".frame")).to_have_class("frame right down")
+    page.locator(".words").focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("End")
+    expect(page.locator(".leaf-word").last).to_be_in_viewport()
+
+
+def test_tags_may_be_all_there_are_in_order(show, expect):
+    rows, words = ["ADP", "NOUN", "VERB"], ["of", "time", "flies"]
+    weights = np.array([[0.9, 0.3, 0.1], [0.1, 0.7, 0.2], [0.0, 0.0, 0.7]])
+    page = show(saying(rows, rows, words, weights))
+    expect(page.locator(".tagged .tag")).to_have_text(["ADP", "NOUN 0.70", "VERB 0.70"])
+    page = show(saying(rows, rows, words, weights.T))  # an alignment: its rows add up to 1
+    expect(page.locator(".map")).to_have_count(1)
+    expect(page.locator(".tagged")).to_have_count(0)
+
+
 def test_words_that_a_label_looked_at(show, expect):
     page = show(REVIEW)
     expect(page.locator(".said")).to_have_class("said")
@@ -254,6 +415,10 @@ def test_lines_with_their_weights(show, expect):
         (saying([*HEADS[:5], "6:obj"], WORDS, WORDS, np.ones([6, 6]) / 6), 1),  # no word is its own head
         (saying(["H", "AY"], ["H", "AY"], ["h", "i"], np.eye(2)), 1),  # symbols that looked at symbols
         (saying(["1", "2"], ["1", "2"], ["1", "2"], np.eye(2)), 1),  # numbers that were copied
+        (phrases(["no", "no", "yes"], ["no", "yes"], ["a b", "b", "a"]), 1),  # no tree
+        (phrases(["no", "no", "yes"], ["no", "yes"], ["a", "so", "b"]), 1),  # words
+        (phrases(["no", "no"], ["no", "yes"], ["a b", "a"]), 1),  # a node too few
+        ({**phrases(["no", "no", "yes"], ["no", "yes"], ["a b", "a", "b"]), "tokens": ["maybe"]}, 1),
         (saying(["yes"], ["yes"], ["a", "b"], np.zeros([1, 2])), 0),  # a label that looked at nothing
         ({**REVIEW, **LINES, "text_lines_places": ["so so"], "text_lines_attention": [[1.0]]}, 0),  # a line too few
     ],
@@ -261,7 +426,7 @@ def test_lines_with_their_weights(show, expect):
 def test_what_does_not_fit_is_shown_as_before(show, expect, outputs, maps):
     page = show(outputs)
     expect(page.locator(".map")).to_have_count(maps)
-    expect(page.locator(".tagged, .tree, .weighed.lined")).to_have_count(0)
+    expect(page.locator(".tagged, .tree, .phrases, .weighed.lined")).to_have_count(0)
     expect(page.locator(".said")).not_to_have_class(re.compile("small"))
 
 
@@ -273,6 +438,8 @@ def test_what_does_not_fit_is_shown_as_before(show, expect, outputs, maps):
         (CHUNKED, "The tag of each word", "light"),
         (tree(), "The head of each word", "light"),
         (tree(), "The head of each word", "dark"),
+        (NOT_SURE, "The label of each phrase", "light"),
+        (NOT_SURE, "The label of each phrase", "dark"),
         (REVIEW, "Weight of each word", "light"),
         ({**REVIEW, **LINES}, "Weight of each line", "dark"),
     ],
@@ -283,9 +450,9 @@ def test_everything_has_a_name_and_can_be_read(show, expect, outputs, table, sch
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     expect(page.get_by_role("table", name=table)).to_have_count(1)
     card = tone(page.locator("#form"), "backgroundColor")
-    read = page.locator(".tagged .tag, .ranked .quiet, .said, .reading, .weighed-line .quiet")
+    read = page.locator(".tagged .tag, .ranked .quiet, .said, .reading, .weighed-line .quiet, .scale")
     for place in range(read.count()):
         assert contrast(tone(read.nth(place), "color"), card) >= 4.5, place
-    drawn = page.locator(".tree text")
+    drawn = page.locator(".tree text, .leaf-word text, .root")
     for place in range(drawn.count()):
         assert contrast(tone(drawn.nth(place), "fill"), card) >= 4.5, place

@@ -1,0 +1,161 @@
+"""What single units do while a network reads: the text, its symbols on grounds as the unit's activation is.
+
+The picture is that of Karpathy, Johnson and Fei-Fei (2015), Visualizing and Understanding Recurrent Networks.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LinearSegmentedColormap, Normalize
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from seqattn_tf.explain.sheet import (
+    INK,
+    MARGIN,
+    PAPER,
+    QUIET,
+    TITLE_LINE,
+    empty_answer,
+    inches,
+    make_legible,
+    page,
+    running,
+    text_style,
+    title_lines,
+    widths,
+)
+
+ACTIVATION = LinearSegmentedColormap.from_list(
+    "activation", ["#14498a", "#5793cf", "#c9dcf0", "#fafafa", "#f8d3bd", "#e08a5b", "#b0401a"]
+)
+# Sizes in inches, fonts in points.
+SIZE, HEADING = 9, 10.5
+CELL, LINE, PAD = 0.115, 0.19, 0.05  # a character's ground; beside a longer symbol
+ROOM = 8.0  # of a line
+HEADING_LINE, BETWEEN, BELOW_TITLE = 0.26, 0.16, 0.06
+BAR, BAR_LENGTH, BAR_ROOM = 0.08, 1.2, 0.36
+DARK = 0.62  # from here on, on either side, letters are white
+
+
+def units_varying(states: np.ndarray, count: int) -> dict[int, float]:
+    """The units that vary most over the steps, each with its standard deviation, the largest first.
+
+    Args:
+        states: `[steps, units]`.
+        count: how many units.
+
+    >>> units_varying(np.array([[0.0, 0.1, 0.9], [0.0, -0.1, -0.9]]), count=2)
+    {2: 0.9, 1: 0.1}
+    """
+    spread = _checked(states).std(axis=0)
+    return _first(spread, spread, count)
+
+
+def units_like(states: np.ndarray, signal: Sequence[float] | np.ndarray, count: int) -> dict[int, float]:
+    """The units that go most with a signal, or most against it, each with its correlation, the largest first.
+
+    Choose on one text and draw another: among many units some go with any signal by chance.
+
+    Args:
+        states: `[steps, units]`.
+        signal: a number for each step, such as 1 inside quotes and 0 outside, or the place in the line.
+        count: how many units.
+
+    >>> states = np.array([[0.1, 0.9], [0.2, -0.9], [0.1, 0.9], [0.1, -0.9]])
+    >>> units_like(states, [0, 1, 0, 1], count=1)
+    {1: -1.0}
+    """
+    states = _checked(states)
+    signal = np.asarray(signal, dtype=float)
+    if signal.shape != states.shape[:1] or not np.isfinite(signal).all() or signal.std() == 0:
+        raise ValueError(f"signal: expected {len(states)} finite numbers that vary. Received: {signal!r:.80}")
+    spread = states.std(axis=0)
+    together = (states - states.mean(axis=0)).T @ (signal - signal.mean()) / len(signal)
+    found = together / np.where(spread > 0, spread * signal.std(), np.inf)  # 0 for a unit that does not vary
+    return _first(np.abs(found), found, count)
+
+
+def _checked(states: np.ndarray) -> np.ndarray:
+    states = np.asarray(states, dtype=float)
+    if states.ndim != 2 or 0 in states.shape or not np.isfinite(states).all():
+        raise ValueError(f"states: expected finite numbers [steps, units]. Received: shape {states.shape}")
+    return states
+
+
+def _first(order: np.ndarray, values: np.ndarray, count: int) -> dict[int, float]:
+    if not 0 < count <= len(order):
+        raise ValueError(f"count: expected a number from 1 to {len(order)}, the units. Received: {count}")
+    return {int(unit): round(float(values[unit]), 6) for unit in np.argsort(-order, kind="stable")[:count]}
+
+
+def draw_units(
+    symbols: Sequence[str], states: np.ndarray, units: Sequence[int] | Mapping[int, str], title: str = ""
+) -> Figure:
+    """Draws a text once for each unit, every symbol on a ground as the unit is after reading it.
+
+    Blue is -1, white 0, red 1. A space is an empty ground, a line break is shown and ends its line.
+
+    Args:
+        symbols: of the text, in order.
+        states: `[symbols, units]`, from -1 to 1: outputs of a recurrent network, or `tanh` of an LSTM's memory.
+        units: which of them, by number; with words on each, these stand above its text.
+        title: one sentence above all.
+
+    >>> states = np.tanh(np.random.default_rng(0).normal(size=[5, 8]))
+    >>> figure = draw_units("a\\nbcd", states, {3: "the loudest", 7: ""}, title="two units")
+    """
+    states = np.asarray(states, dtype=float)
+    if states.ndim != 2 or len(states) != len(symbols) or not (np.abs(states) <= 1 + 1e-6).all():
+        expected = f"numbers from -1 to 1, [{len(symbols)}, units]"
+        raise ValueError(f"states: expected {expected}. Received: {_range(states)}")
+    named = dict(units) if isinstance(units, Mapping) else dict.fromkeys(units, "")
+    if wrong := [unit for unit in named if not 0 <= unit < states.shape[1]]:
+        raise ValueError(f"units: expected numbers from 0 to {states.shape[1] - 1}. Received: {wrong[0]}")
+    if not symbols or not named:
+        return empty_answer(title)
+    labels = ["" if symbol == " " else make_legible(symbol) for symbol in symbols]
+    measured = zip(labels, widths(labels, SIZE), strict=True)
+    sizes = [wide + PAD if len(label) > 1 else CELL for label, wide in measured]
+    places = running(symbols, sizes, ROOM)
+    block = HEADING_LINE + LINE * (places[-1][1] + 1)
+    ends = [x + size for (x, _), size in zip(places, sizes, strict=True)]
+    width = 2 * MARGIN + max(*ends, BAR_LENGTH + 1.0)
+    lines = title_lines(title, width - 2 * MARGIN)
+    above = MARGIN + TITLE_LINE * len(lines) + BELOW_TITLE
+    height = above + len(named) * (block + BETWEEN) + BAR_ROOM + MARGIN
+    figure = page(width, height, lines)
+    axes, top = inches(figure), height - above
+    for unit, words in named.items():
+        heading = f"unit {unit}" + (f": {make_legible(words, len(words))}" if words else "")
+        axes.text(MARGIN, top - 0.04, heading, **text_style(HEADING, va="top"))
+        for label, (x, line), size, value in zip(labels, places, sizes, states[:, unit], strict=True):
+            _tile(axes, label, value, MARGIN + x, top - HEADING_LINE - LINE * (line + 1), size)
+        top -= block + BETWEEN
+    _scale(figure, width, height)
+    return figure
+
+
+def _range(states: np.ndarray) -> str:
+    """What a message says of states that do not fit."""
+    seen = f", from {states.min():g} to {states.max():g}" if states.size else ""
+    return f"shape {states.shape}{seen}"
+
+
+def _tile(axes: Axes, label: str, value: float, x: float, y: float, width: float) -> None:
+    ground = Rectangle((x, y), width, LINE - 0.015, facecolor=ACTIVATION((value + 1) / 2), linewidth=0)
+    axes.add_patch(ground)
+    if label:
+        colour = PAPER if abs(value) > DARK else INK
+        axes.text(x + width / 2, y + 0.05, label, **text_style(SIZE, colour, ha="center"))
+
+
+def _scale(figure: Figure, width: float, height: float) -> None:
+    """What the colours mean, at the foot of the page."""
+    axes = figure.add_axes((MARGIN / width, (MARGIN + 0.18) / height, BAR_LENGTH / width, BAR / height))
+    bar = figure.colorbar(ScalarMappable(Normalize(-1, 1), ACTIVATION), cax=axes, orientation="horizontal")
+    bar.outline.set_visible(False)
+    bar.set_ticks([-1, 0, 1], labels=["-1", "0", "1"], **text_style(8, QUIET))
+    axes.tick_params(length=0, pad=2)

@@ -1,0 +1,170 @@
+"""Answers to questions about a story: a memory network looks at its facts, one after the other."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.answer import ATTENTION
+from seqattn_tf.attention import MemoryChain, MemoryHops
+from seqattn_tf.encoder import FactsEncoder
+from seqattn_tf.encoder.turns import count_lines
+from seqattn_tf.fields import Field
+from seqattn_tf.linear import linear
+from seqattn_tf.masking import row_lengths
+from seqattn_tf.models.base import Model, Tensors, only_where
+from seqattn_tf.models.reading import ReadingNetwork
+from seqattn_tf.named import check_count
+from seqattn_tf.targets import Label
+
+FORMS = ("hops", "chain", "independent")
+QUESTION, FACTS = "question", "facts"
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class MemoryNetwork(ReadingNetwork):
+    """The logits of answers, by several looks at facts (Sukhbaatar et al., 2015; Kim et al., 2017).
+
+    Args:
+        encoder: what reads the story.
+        outputs: how many answers there are.
+        hops: how many looks.
+        form: `"hops"`, each look asking with what the last one found; `"chain"`, all looks as one sequence of facts;
+            `"independent"`, the same without comparing facts that follow each other.
+        units: width of questions and facts where they are compared.
+        linear_steps: for how many first steps of training the looks of `"hops"` go without their softmax.
+        dropout: rate on what the logits come from, in training.
+
+    Call arguments: a dict with the tensors that the encoder reads, and `question_ids`; returns `[batch, outputs]`.
+
+    >>> network = MemoryNetwork(FactsEncoder(30, mark=9, embedding=8), outputs=4, hops=2)
+    >>> network({"story_ids": tf.constant([[5, 9, 6, 7]]), "question_ids": tf.constant([[5, 6]])}).shape.as_list()
+    [1, 4]
+    """
+
+    encoder: FactsEncoder
+
+    def __init__(
+        self,
+        encoder: FactsEncoder,
+        outputs: int,
+        hops: int = 3,
+        form: str = "hops",
+        units: int = 32,
+        linear_steps: int = 0,
+        dropout: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(encoder, **kwargs)
+        if form not in FORMS:
+            raise ValueError(f"form: expected one of {FORMS}. Received: {form!r}")
+        self.outputs_count, self.units, self.form = check_count("outputs", outputs), check_count("units", units), form
+        self.linear_steps = linear_steps if form == "hops" else 0
+        alike = {"dtype": self.dtype_policy}
+        ages = {"temporal": encoder.lines, **alike}
+        self.memory = MemoryHops(hops, **ages) if form == "hops" else MemoryChain(hops, form == "chain", **ages)
+        self.drop = keras.layers.Dropout(dropout, **alike)
+
+    def build(self, input_shape: Any = None) -> None:
+        """Build every part."""
+        super().build()
+        size = self.encoder.output_size
+        if not self.memory.built:
+            self.memory.build((None, self.units), (None, None, size))
+        self.question = self.add_weight(name="question", shape=(size, self.units))
+        self.kernel = self.add_weight(name="kernel", shape=(self.units, self.outputs_count))
+        if self.linear_steps:
+            self.steps = self.add_weight(name="steps", shape=(), initializer="zeros", dtype="float32", trainable=False)
+
+    def _asked(self, tensors: Tensors, training: bool = False) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """The question, the facts and their mask."""
+        read = self.encoder(tensors, training=training)
+        asked = self.encoder.sentence(tensors[f"{QUESTION}_ids"], training)
+        return linear(asked, self.question), read.values, read.mask
+
+    def find(self, tensors: Tensors, training: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
+        """The logits, and the looks `[batch, hops, facts]`."""
+        how: dict[str, Any] = {"training": training}
+        if self.linear_steps:
+            how["straight"] = self.steps < self.linear_steps
+            if training:
+                self.steps.assign_add(1.0)
+        found, weights = self.memory(*self._asked(tensors, training), **how)
+        return linear(self.drop(found, training=training), self.kernel), weights
+
+    def call(self, tensors: Tensors, training: bool = False) -> tf.Tensor:
+        """The logits."""
+        return self.find(tensors, training)[0]
+
+    def sequence(self, tensors: Tensors, weights: tf.Tensor) -> tf.Tensor:
+        """The facts that were looked at, one for each look: `int32 [batch, hops]`, numbers of lines from 1.
+
+        Of hops, the one that each look saw most; of a chain, the most probable sequence.
+        """
+        if self.form == "hops":
+            found = tf.argmax(weights, axis=2, output_type=tf.int32)
+        else:
+            found = self.memory.argmax(*self._asked(tensors))
+        lines = count_lines(self.encoder.part(tensors, "ids"), self.encoder.mark)
+        return found + 1 + (lines - self.encoder.lines)[:, None]
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        return {
+            "outputs": self.outputs_count,
+            "hops": self.memory.hops,
+            "form": self.form,
+            "units": self.units,
+            "linear_steps": self.linear_steps,
+            "dropout": self.drop.rate,
+        }
+
+
+class MemoryAnswerer(Model):
+    """An answer to a question about a story, and the facts that led there, in their order.
+
+    >>> from seqattn_tf.fields import Lines, Text
+    >>> from seqattn_tf.text import SymbolRules
+    >>> rules = SymbolRules(("\\n", "Mary", "left", "where", "John"), "spaces", unknown=True)
+    >>> network = MemoryNetwork(FactsEncoder(rules.size, mark=rules.ids["\\n"], embedding=8), outputs=2, hops=2)
+    >>> model = MemoryAnswerer(network, {"story": Lines(rules), "question": Text(rules)}, Label(("here", "there")))
+    >>> [answer] = model.answer([{"story": ["John left", "Mary left"], "question": "where"}])
+    >>> answer.looks["story_lines"].rows, answer.parts["facts"].shape
+    (('look 1', 'look 2'), (2,))
+    """
+
+    name_in_registry = "memory_answerer"
+    target: Label
+    network: MemoryNetwork
+
+    def __init__(self, network: MemoryNetwork, inputs: Mapping[str, Field], target: Label) -> None:
+        reads = network.encoder.reads
+        if set(inputs) != {reads, QUESTION}:
+            raise ValueError(f"inputs: expected {reads} and {QUESTION}. Received: {list(inputs)}")
+        if network.outputs_count != target.size:
+            raise ValueError(f"target: expected {network.outputs_count} labels. Received: {target.size}")
+        super().__init__(network, inputs, target)
+
+    @property
+    def looks(self) -> Mapping[str, Sequence[str]]:
+        """Each look at the facts."""
+        return {f"{self.network.encoder.reads}_lines": [f"look {k + 1}" for k in range(self.network.memory.hops)]}
+
+    @property
+    def parts(self) -> Mapping[str, Sequence[str]]:
+        """The facts in their order."""
+        return {FACTS: ("",)}
+
+    def infer(self, tensors: Tensors) -> Tensors:
+        """All answers by their probability; a row that lacks the story or the question gets nothing."""
+        encoder = self.network.encoder
+        logits, weights = self.network.find(tensors)
+        read = (encoder.places_read(tensors) > 0) & (row_lengths(tensors[f"{QUESTION}_ids"] != 0) > 0)
+        [look] = self.looks
+        found = {
+            look + ATTENTION: tf.cast(encoder.at_places(weights, tensors), tf.float32),
+            FACTS: self.network.sequence(tensors, weights),
+        }
+        return only_where(read, {**self.says.decide(tf.cast(logits, tf.float32)), **found})

@@ -1,0 +1,169 @@
+"""Entailment: whether a hypothesis follows from a premise, by words of one looking at words of the other."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.answer import ATTENTION
+from seqattn_tf.attention import Alignment
+from seqattn_tf.encoder import Encoder, Read
+from seqattn_tf.fields import Field
+from seqattn_tf.masking import zero_masked
+from seqattn_tf.models.base import Model, Tensors, looks_within, only_where, trees_within
+from seqattn_tf.models.reading import ReadingNetwork
+from seqattn_tf.named import check_count
+from seqattn_tf.targets import Label
+
+PREMISE, HYPOTHESIS = "premise", "hypothesis"
+PAIR = (PREMISE, HYPOTHESIS)
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class EntailmentNetwork(ReadingNetwork):
+    """Decomposable attention (Parikh et al., 2016) over what one encoder reads of both texts.
+
+        e_ij = F(a_i) . F(b_j)    beta_i = sum_j softmax_j(e_ij) b_j    alpha_j = sum_i softmax_i(e_ij) a_i
+        y = H([sum_i G([a_i; beta_i]); sum_j G([b_j; alpha_j])])
+
+    Args:
+        encoder: what reads either text.
+        outputs: how many labels there are.
+        units: width of `F`, `G` and `H`, two layers each.
+        dropout: rate before each of their layers, in training.
+
+    Call arguments: a dict with the tensors that the encoder reads, of `premise` and of `hypothesis`; returns the logits
+    `[batch, outputs]`.
+
+    >>> from seqattn_tf.encoder import HeadsEncoder
+    >>> network = EntailmentNetwork(HeadsEncoder(30, heads="none", embedding=8), outputs=3, units=8)
+    >>> ids = tf.ones([2, 5], tf.int32)
+    >>> network({"premise_ids": ids, "hypothesis_ids": ids[:, :3]}).shape.as_list()
+    [2, 3]
+    """
+
+    def __init__(self, encoder: Encoder, outputs: int, units: int = 200, dropout: float = 0.0, **kwargs: Any) -> None:
+        super().__init__(encoder, **kwargs)
+        if encoder.level:
+            raise ValueError(f"encoder: expected one with a value for each word. Received: values for {encoder.level}")
+        self.outputs_count, self.units = check_count("outputs", outputs), check_count("units", units)
+        alike = {"dtype": self.dtype_policy}
+        self.drop = keras.layers.Dropout(dropout, **alike)
+        self.align = Alignment.get("softmax", **alike)
+        self.steps_of = {
+            name: [keras.layers.Dense(units, activation="relu", name=f"{name}_{i}", **alike) for i in (1, 2)]
+            for name in ("attend", "compare", "aggregate")
+        }
+        self.decide = keras.layers.Dense(outputs, name="decide", **alike)
+
+    def build(self, input_shape: Any = None) -> None:
+        """Build every part."""
+        super().build()
+        width = self.encoder.output_size
+        sizes = {"attend": width, "compare": 2 * width, "aggregate": 2 * self.units}
+        for name, layers in self.steps_of.items():
+            for layer, size in zip(layers, (sizes[name], self.units), strict=True):
+                if not layer.built:
+                    layer.build((None, size))
+        if not self.decide.built:
+            self.decide.build((None, self.units))
+
+    def _steps(self, name: str, values: tf.Tensor, training: bool) -> tf.Tensor:
+        for layer in self.steps_of[name]:
+            values = layer(self.drop(values, training=training))
+        return values
+
+    def tensors_of(self, name: str, tensors: Tensors) -> Tensors:
+        """The tensors of one text, as the encoder wants them named."""
+        begin = f"{name}_"
+        found = {key: value for key, value in tensors.items() if key.startswith(begin)}
+        return {f"{self.encoder.reads}_{key[len(begin) :]}": value for key, value in found.items()}
+
+    def _read(self, tensors: Tensors, training: bool) -> dict[str, Read]:
+        return {name: self.encoder(self.tensors_of(name, tensors), training=training) for name in PAIR}
+
+    def _compared(self, read: Mapping[str, Read], training: bool) -> tuple[tf.Tensor, Tensors]:
+        """The logits, and how each text is looked at from the other."""
+        attend = {name: self._steps("attend", read[name].values, training) for name in PAIR}
+        sums, looks = [], {}
+        for name, other in (PAIR, PAIR[::-1]):
+            one, two = read[name], read[other]
+            scores = tf.matmul(attend[name], attend[other], transpose_b=True)
+            weights, _ = self.align.call(scores, two.mask[:, None])
+            looks[other] = zero_masked(weights, one.mask)
+            found = tf.matmul(weights, zero_masked(two.values, two.mask))
+            compared = self._steps("compare", tf.concat([one.values, found], axis=2), training)
+            sums.append(tf.reduce_sum(zero_masked(compared, one.mask), axis=1))
+        joined = self._steps("aggregate", tf.concat(sums, axis=1), training)
+        return self.decide(self.drop(joined, training=training)), looks
+
+    def call(self, tensors: Tensors, training: bool = False) -> tf.Tensor:
+        """The logits."""
+        return self._compared(self._read(tensors, training), training)[0]
+
+    def look(self, tensors: Tensors) -> tuple[tf.Tensor, Tensors]:
+        """The logits and all looks: at a text from the other, and within each."""
+        read = self._read(tensors, training=False)
+        logits, looks = self._compared(read, training=False)
+        within = {f"{name}_{level}": weights for name in PAIR for level, weights in read[name].looks.items()}
+        return logits, {**looks, **within}
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        return {"outputs": self.outputs_count, "units": self.units, "dropout": self.drop.rate}
+
+
+class Entailment(Model):
+    """One label for a premise and a hypothesis.
+
+    Each text is looked at by the words of the other; with soft heads, also by its own, and the best tree of each is a
+    part of the answer: the head of each word, 0 for the root.
+
+    >>> from seqattn_tf.encoder import HeadsEncoder
+    >>> from seqattn_tf.fields import Text
+    >>> from seqattn_tf.text import SymbolRules
+    >>> words = Text(SymbolRules(("a", "dog", "runs"), split="spaces", unknown=True))
+    >>> network = EntailmentNetwork(HeadsEncoder(words.rules.size, units=4, embedding=8), outputs=2, units=8)
+    >>> model = Entailment(network, {"premise": words, "hypothesis": words}, Label(("no", "yes")))
+    >>> [answer] = model.answer([{"premise": "a dog runs", "hypothesis": "a dog"}])
+    >>> sorted(answer.looks), len(answer.parts["premise_heads"])
+    (['hypothesis', 'hypothesis_heads', 'premise', 'premise_heads'], 3)
+    """
+
+    name_in_registry = "entailment"
+    target: Label
+    network: EntailmentNetwork
+
+    def __init__(self, network: EntailmentNetwork, inputs: Mapping[str, Field], target: Label) -> None:
+        if set(inputs) != set(PAIR):
+            raise ValueError(f"inputs: expected {PREMISE} and {HYPOTHESIS}. Received: {list(inputs)}")
+        if network.outputs_count != target.size:
+            raise ValueError(f"target: expected {network.outputs_count} labels. Received: {target.size}")
+        super().__init__(network, inputs, target)
+
+    @property
+    def looks(self) -> Mapping[str, str]:
+        """Each text from the other, and from itself."""
+        return {PREMISE: HYPOTHESIS, HYPOTHESIS: PREMISE, **self.looked_at}
+
+    @property
+    def looked_at(self) -> Mapping[str, str]:
+        """Within a text, the text."""
+        return looks_within(self.network.encoder, *PAIR)
+
+    @property
+    def parts(self) -> Mapping[str, tuple[str, ...]]:
+        """The best tree of each text."""
+        return trees_within(self.network.encoder, *PAIR)
+
+    def infer(self, tensors: Tensors) -> Tensors:
+        """All labels by their probability; a row that lacks one of the texts gets nothing."""
+        encoder = self.network.encoder
+        logits, looks = self.network.look(tensors)
+        of = {name: self.network.tensors_of(name, tensors) for name in PAIR}
+        read = tf.logical_and(*(encoder.places_read(of[name]) > 0 for name in PAIR))
+        found = {look + ATTENTION: tf.cast(weights, tf.float32) for look, weights in looks.items()}
+        trees = {look: encoder.trees(of[name]) for look, [name] in self.parts.items()}
+        return only_where(read, {**self.says.decide(tf.cast(logits, tf.float32)), **found, **trees})

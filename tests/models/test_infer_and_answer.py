@@ -1,0 +1,315 @@
+"""Entailment and answers about stories: two inputs each, against NumPy, alone, in a batch, saved, exported."""
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from support.readers import clear
+
+from seqattn_tf.encoder import DocumentEncoder, FactsEncoder, HeadsEncoder
+from seqattn_tf.export.lite_runtime import LiteModel
+from seqattn_tf.export.package import export_model
+from seqattn_tf.export.verify import difference
+from seqattn_tf.fields import Lines, Text
+from seqattn_tf.models import Entailment, EntailmentNetwork, MemoryAnswerer, MemoryNetwork, Seq2Seq, load
+from seqattn_tf.models.network import EncoderDecoder
+from seqattn_tf.targets import Label, Symbols
+from seqattn_tf.text import SymbolRules
+
+WORDS = Text(SymbolRules(("a", "dog", "runs", "sleeps", "not"), "spaces", unknown=True), limit=12)
+STORY = SymbolRules(("\n", "mary", "john", "went", "home", "out", "where", "is"), "spaces", unknown=True)
+LABELS = Label(("no", "maybe", "yes"))
+PAIRS = [
+    {"premise": "a dog runs", "hypothesis": "a dog"},
+    {"premise": "", "hypothesis": "a dog"},
+    {"premise": "a dog runs not", "hypothesis": ""},
+    {"premise": "dog", "hypothesis": "zebra sleeps not a dog"},
+]
+STORIES = [
+    {"story": "mary went home\njohn went out\nmary went out", "question": "where is mary"},
+    {"story": "john went out", "question": "where is zoe"},
+    {"story": "", "question": "where is mary"},
+    {"story": "john went out", "question": ""},
+    {
+        "story": "\n".join(f"{who} went {where}" for who in ("mary", "john") for where in ("home", "out", "home")),
+        "question": "is john out",
+    },
+]
+
+
+def entailment(heads):
+    keras.utils.set_random_seed(1)
+    encoder = HeadsEncoder(WORDS.rules.size, heads, width=3, units=4, embedding=5)
+    network = clear(EntailmentNetwork(encoder, 3, units=6))
+    return Entailment(network, {"premise": WORDS, "hypothesis": WORDS}, LABELS)
+
+
+def answerer(form, lines=4, hops=2, **more):
+    keras.utils.set_random_seed(2)
+    encoder = FactsEncoder(STORY.size, STORY.ids["\n"], embedding=5, lines=lines)
+    network = clear(MemoryNetwork(encoder, 3, hops, form, units=4, **more))
+    return MemoryAnswerer(network, {"story": Lines(STORY, 200), "question": Text(STORY, 12)}, LABELS)
+
+
+MADE = {
+    "none": lambda: (entailment("none"), PAIRS),
+    "softmax": lambda: (entailment("softmax"), PAIRS),
+    "projective": lambda: (entailment("projective"), PAIRS),
+    "spanning": lambda: (entailment("spanning"), PAIRS),
+    "hops": lambda: (answerer("hops"), STORIES),
+    "chain": lambda: (answerer("chain"), STORIES),
+    "independent": lambda: (answerer("independent"), STORIES),
+}
+
+
+QUICK = ("none", "hops", "chain")  # the trees of the others are asked for below
+
+
+@pytest.fixture(
+    scope="module", params=[name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in MADE]
+)
+def made(request):
+    return MADE[request.param]()
+
+
+def test_an_answer_is_the_same_alone_in_a_batch_and_from_a_folder(made, tmp_path):
+    model, rows = made
+    together = model.answer(rows)
+    model.save(tmp_path)
+    for row, answer, saved in zip(rows, together, load(tmp_path).answer(rows), strict=True):
+        [alone] = model.answer([row])
+        assert difference(answer, alone, 1e-4) == difference(answer, saved, 1e-4) == ""
+        assert (answer.text == "") == (answer.score == -np.inf) == (not all(row.values()))
+
+
+@pytest.mark.parametrize(
+    "name", [name if name == "chain" else pytest.param(name, marks=pytest.mark.slow) for name in MADE]
+)
+def test_every_form_answers_alike(name, tmp_path):
+    model, rows = MADE[name]()
+    if name == "spanning":
+        with pytest.raises(ValueError, match="LiteRT: expected a model in built-in ops"):
+            export_model(model, tmp_path / "models/m", {"examples": rows})
+        return
+    exported = export_model(model, tmp_path / "models/m", {"examples": rows})
+    assert set(exported.agreeing.values()) == {exported.rows}
+    for answer, edge in zip(model.answer(rows), LiteModel(exported.lite).answer(rows), strict=True):
+        assert difference(answer, edge, 1e-3) == ""
+
+
+def test_a_picture_is_drawn_of_every_look(made):
+    model, rows = made
+    for look in model.looks:
+        assert model.explain(rows[0], look).axes
+
+
+def test_a_network_comes_back_from_its_config(made):
+    network = made[0].network
+    again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(network))
+    assert again.get_config() == network.get_config()
+
+
+# entailment
+
+
+def softmax(scores):
+    shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return shares / shares.sum(axis=-1, keepdims=True)
+
+
+def steps(network, name, values):
+    for layer in network.steps_of[name]:
+        values = np.maximum(values @ layer.kernel.numpy() + layer.bias.numpy(), 0)
+    return values
+
+
+def test_entailment_in_numbers():
+    model = entailment("none")
+    network, encoder = model.network, model.network.encoder
+    table = encoder.embedding.embeddings.numpy() @ encoder.projection.numpy()
+    a, b = (table[WORDS.arrays(text)["ids"]] for text in PAIRS[0].values())
+    scores = steps(network, "attend", a) @ steps(network, "attend", b).T
+    first = steps(network, "compare", np.concatenate([a, softmax(scores) @ b], axis=1)).sum(axis=0)
+    second = steps(network, "compare", np.concatenate([b, softmax(scores.T) @ a], axis=1)).sum(axis=0)
+    joined = steps(network, "aggregate", np.concatenate([first, second]))
+    expected = softmax(joined @ network.decide.kernel.numpy() + network.decide.bias.numpy())
+    [answer] = model.answer(PAIRS[:1])
+    found = {answer.text: answer.score, **dict(answer.alternatives)}
+    np.testing.assert_allclose([np.exp(found[label]) for label in LABELS.labels], expected, rtol=1e-4, atol=1e-7)
+    np.testing.assert_allclose(answer.looks["hypothesis"].weights, softmax(scores), rtol=1e-4)
+    np.testing.assert_allclose(answer.looks["premise"].weights, softmax(scores.T), rtol=1e-4)
+    assert answer.looks["premise"].rows == ("a", "dog")
+    assert answer.looks["premise"].places == ("a", "dog", "runs")
+
+
+@pytest.mark.parametrize("heads", ["projective", "spanning"])
+def test_soft_heads_are_those_of_trees_and_the_best_tree_is_told(heads):
+    [answer] = entailment(heads).answer([{"premise": "a dog runs not", "hypothesis": "dog"}])
+    look, best = answer.looks["premise_heads"], answer.parts["premise_heads"]
+    assert look.rows == look.places == ("a", "dog", "runs", "not")
+    np.testing.assert_allclose(4 - look.weights.sum(), 1, atol=1e-4)  # one root
+    assert not look.weights.diagonal().any()
+    assert list(best).count(0) == 1
+    assert list(answer.parts["hypothesis_heads"]) == [0]
+    assert answer.looks["hypothesis_heads"].weights.tolist() == [[0.0]]
+
+
+def test_a_word_is_read_beside_the_mean_of_its_heads():
+    encoder = HeadsEncoder(20, "softmax", units=4, embedding=3)
+    read = encoder({"text_ids": tf.constant([[5, 6, 7, 0]])})
+    words = encoder.embedding.embeddings.numpy()[[5, 6, 7]]
+    weights = read.looks["heads"].numpy()[0]
+    np.testing.assert_allclose(weights[:3].sum(axis=1), 1, atol=1e-5)
+    assert not weights[3].any()
+    assert not weights[:, 3].any()
+    np.testing.assert_allclose(read.values[0, :3], np.concatenate([words, weights[:3, :3] @ words], axis=1), rtol=1e-5)
+    np.testing.assert_allclose(read.summary[0], read.values[0, :3].numpy().mean(axis=0), rtol=1e-5)
+    alone = HeadsEncoder(20, "none", units=4, embedding=3)
+    assert alone({"text_ids": tf.constant([[5, 6]])}).values.shape.as_list() == [1, 2, 3]
+    assert not any("bidirectional" in weight.path for weight in alone.weights)
+    with pytest.raises(ValueError, match="heads: expected one of"):
+        HeadsEncoder(20, "parent")
+
+
+def test_an_encoder_decoder_over_soft_heads_tells_its_tree():
+    rules = SymbolRules(tuple("abcd"), "spaces")
+    network = EncoderDecoder.of_symbols(rules.size, rules.size, units=5, encoder="heads", heads="projective")
+    model = Seq2Seq(network, {"text": Text(rules)}, Symbols(rules, 6), beam_width=2)
+    for text, count in (("a b c", 3), ("d", 1), ("", 0)):
+        [answer] = model.answer([text])
+        assert answer.looks["text_heads"].weights.shape == (count, count)
+        assert len(answer.parts["text_heads"]) == count
+        assert answer.looks["text"].weights.shape == (len(answer.tokens), count)
+
+
+def test_what_is_lacking_or_does_not_fit_is_refused():
+    model = entailment("none")
+    with pytest.raises(ValueError, match=r"inputs: expected premise and hypothesis\. Received: \['premise'\]"):
+        Entailment(model.network, {"premise": WORDS}, LABELS)
+    with pytest.raises(ValueError, match=r"target: expected 3 labels\. Received: 2"):
+        Entailment(model.network, model.inputs, Label(("a", "b")))
+    with pytest.raises(ValueError, match="encoder: expected one with a value for each word"):
+        EntailmentNetwork(DocumentEncoder(30, mark=9), 3)
+    with pytest.raises(ValueError, match="expected at most 12 symbols"):
+        model.answer([{"premise": "a " * 13, "hypothesis": "a"}])
+    story = answerer("hops")
+    with pytest.raises(ValueError, match=r"inputs: expected story and question\. Received: \['story'\]"):
+        MemoryAnswerer(story.network, {"story": story.inputs["story"]}, LABELS)
+    with pytest.raises(ValueError, match=r"target: expected 3 labels\. Received: 2"):
+        MemoryAnswerer(story.network, story.inputs, Label(("a", "b")))
+    with pytest.raises(ValueError, match="form: expected one of"):
+        answerer("tree")
+
+
+# answers
+
+
+def by_hand(model, row):
+    """Maps of the facts, one for each look and one more, and the question, in NumPy."""
+    network = model.network
+    table = network.encoder.embedding.embeddings.numpy()
+
+    def sentence(words):
+        count, size = len(words), table.shape[1]
+        found = np.zeros(size)
+        for j, word in enumerate(words, 1):
+            weights = (1 - j / count) - np.arange(1, size + 1) / size * (1 - 2 * j / count)
+            found += weights * table[STORY.ids.get(word, 3)]
+        return found
+
+    facts = np.stack([sentence(line.split()) for line in row["story"].split("\n")][-network.encoder.lines :])
+    ages = np.arange(len(facts))[::-1]
+    memory = network.memory
+    maps = [facts @ k.numpy() + t.numpy()[ages] for k, t in zip(memory.kernels, memory.ages, strict=True)]
+    return maps, sentence(row["question"].split()) @ network.question.numpy()
+
+
+def check(answer, found, weights, best, model):
+    expected = softmax(found @ model.network.kernel.numpy())
+    told = {answer.text: answer.score, **dict(answer.alternatives)}
+    np.testing.assert_allclose([np.exp(told[label]) for label in LABELS.labels], expected, rtol=1e-3, atol=1e-5)
+    look = answer.looks["story_lines"].weights
+    skipped = look.shape[1] - weights.shape[1]
+    assert not look[:, :skipped].any()
+    np.testing.assert_allclose(look[:, skipped:], weights, atol=1e-4)
+    assert list(answer.parts["facts"]) == [place + 1 + skipped for place in best]
+
+
+@pytest.mark.parametrize("row", [STORIES[0], STORIES[1], STORIES[4]])
+def test_looks_one_after_the_other_in_numbers(row):
+    model = answerer("hops")
+    maps, query = by_hand(model, row)
+    looks = []
+    for k in range(2):
+        looks.append(softmax(maps[k] @ query))
+        query = query + looks[-1] @ maps[k + 1]
+    check(model.answer([row])[0], query, np.stack(looks), [look.argmax() for look in looks], model)
+
+
+@pytest.mark.parametrize("form", ["chain", "independent"])
+@pytest.mark.parametrize("row", [STORIES[0], STORIES[1], STORIES[4]])
+def test_a_chain_of_facts_by_enumeration(form, row):
+    model = answerer(form, hops=3)
+    maps, query = by_hand(model, row)
+    questions = [query]
+    for _ in range(3):
+        questions.append(questions[-1] @ model.network.memory.query_kernel.numpy())
+    count = len(maps[0])
+    sequences = list(itertools.product(range(count), repeat=3))
+    scores = []
+    for chosen in sequences:
+        score = sum(maps[k][place] @ questions[k] for k, place in enumerate(chosen))
+        if form == "chain":
+            score += sum(maps[k][chosen[k]] @ maps[k + 1][chosen[k + 1]] for k in range(2))
+        scores.append(score)
+    shares = softmax(np.array(scores))
+    weights = np.zeros([3, count])
+    for chosen, share in zip(sequences, shares, strict=True):
+        weights[range(3), list(chosen)] += share
+    found = questions[3] + sum(weights[k] @ maps[k + 1] for k in range(3))
+    check(model.answer([row])[0], found, weights, sequences[int(np.argmax(scores))], model)
+
+
+def test_training_starts_without_the_softmax_and_goes_on_with_it():
+    model = answerer("hops", linear_steps=2)
+    tensors, _ = model.read({name: tf.constant([STORIES[0][name]]) for name in ("story", "question")})
+    maps, query = by_hand(model, STORIES[0])
+    network = model.network
+    for step in range(4):
+        straight = maps[0] @ query
+        expected = straight if step < 2 else softmax(straight)
+        _, weights = network.find(tensors, training=True)
+        np.testing.assert_allclose(weights[0, 0, -3:], expected, atol=1e-4)
+        assert float(network.steps) == step + 1
+    assert not any("steps" in weight.path for weight in network.trainable_variables)
+
+
+def test_of_three_hundred_facts_the_last_are_read():
+    model = answerer("chain", lines=3)
+    long = {"story": "\n".join(["mary went home", "john went out"] * 24), "question": "where is mary"}
+    [answer] = model.answer([long])
+    weights = answer.looks["story_lines"].weights
+    assert weights.shape == (2, 48)
+    assert not weights[:, :45].any()
+    np.testing.assert_allclose(weights.sum(axis=1), 1, atol=1e-5)
+    assert all(46 <= fact <= 48 for fact in answer.parts["facts"])
+
+
+@pytest.mark.parametrize("name", ["projective", "hops", "chain"])
+def test_gradients_reach_every_weight_and_padding_none(name):
+    model, rows = MADE[name]()
+    rows = [row for row in rows if all(row.values())]
+    tensors, _ = model.read({key: tf.constant([row[key] for row in rows]) for key in model.inputs})
+    wide = {key: tf.pad(value, [[0, 0], [0, 3]]) for key, value in tensors.items()}
+
+    def slopes(given):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.nn.log_softmax(model.network(given, training=True))[:, 1])
+        found = tape.gradient(loss, model.network.trainable_variables)
+        return [tf.convert_to_tensor(one).numpy() for one in found]
+
+    for variable, one, other in zip(model.network.trainable_variables, slopes(tensors), slopes(wide), strict=True):
+        assert np.abs(one).max() > 0, variable.path
+        np.testing.assert_allclose(one, other, atol=1e-4 * max(1, np.abs(one).max()))

@@ -1,0 +1,149 @@
+"""Tellers: pointers and memories say the same step by step, over time, saved, and exported."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from seqattn_tf.export.lite_runtime import LiteModel
+from seqattn_tf.export.package import export_model
+from seqattn_tf.export.verify import difference
+from seqattn_tf.fields import Text
+from seqattn_tf.models import PointerNetwork, RetellNetwork, Teller, load
+from seqattn_tf.models.guided import GuidedEncoderDecoder
+from seqattn_tf.models.pointing import places_of
+from seqattn_tf.targets import Symbols
+from seqattn_tf.text import SymbolRules
+from seqattn_tf.text.rules import BEGIN, END
+
+RULES = SymbolRules(tuple("abcd"), split="spaces")
+TEXTS = ["b a d", "a", "c c a c", "b ? a", "", "?"]
+KINDS = {
+    "pointer": lambda: PointerNetwork(RULES.size, units=6, embedding=4),
+    "often": lambda: PointerNetwork(RULES.size, units=6, embedding=4, once=False, cell="gru", score="general"),
+    "memory": lambda: RetellNetwork(RULES.size, units=6, embedding=4, slots=5, width=3),
+    "lstm": lambda: RetellNetwork(RULES.size, units=6, embedding=4, cell="lstm"),
+}
+
+
+def small(kind, limit=12):
+    keras.utils.set_random_seed(5)
+    network = KINDS[kind]()
+    network.build()
+    for weight in network.weights:
+        weight.assign(3 * weight.numpy())  # so that rounding turns no choice
+    return Teller(network, {"text": Text(RULES, limit)}, Symbols(RULES, limit))
+
+
+@pytest.fixture(scope="module", params=sorted(KINDS))
+def teller(request):
+    return small(request.param)
+
+
+def test_the_score_is_the_likelihood_of_the_answer(teller):
+    answers = teller.answer(TEXTS)
+    found = teller.log_likelihood(tf.constant([a.text for a in answers]), text=tf.constant(TEXTS)).numpy()
+    for answer, text, likelihood in zip(answers, TEXTS, found, strict=True):
+        if len(answer.tokens) < min(np.count_nonzero(RULES.encode(text)) + 8, 12):  # an answer that was cut has no end
+            assert answer.score == pytest.approx(likelihood, abs=1e-4)
+    assert [answer.score for answer in answers[-2:]] == [-np.inf, -np.inf]
+    assert [answer.text for answer in answers[-2:]] == ["", ""]
+
+
+def test_likelihoods_of_all_answers_sum_to_one():
+    """Of a pointer that says a place once there are few: enumerated."""
+    model = small("pointer")
+    said = ["", "a", "c", "a c", "c a", "c c", "a c c", "c a c", "c c a"]
+    found = model.log_likelihood(tf.constant(said), text=tf.constant(["c a c"] * len(said))).numpy()
+    assert np.exp(found.astype(float)).sum() == pytest.approx(1, abs=1e-5)
+    never = ["b", "a a", "c c c", "z"]
+    found = model.log_likelihood(tf.constant(never), text=tf.constant(["c a c"] * len(never))).numpy()
+    assert found.tolist() == [-np.inf] * len(never)
+
+
+def test_a_place_is_said_once_and_pointed_at():
+    [answer] = small("pointer").answer(["c c a c"])
+    look = answer.looks["text"]
+    assert look.weights.shape == (len(answer.tokens), 4)
+    for row, token in zip(look.weights, answer.tokens, strict=True):
+        assert look.places[row.argmax()] == token or sum(row[np.array(look.places) == token]) >= row.max()
+    assert len(answer.tokens) <= 4
+
+
+def test_what_is_padded_changes_nothing(teller):
+    alone, together = teller.answer(["b a d"])[0], teller.answer(["b a d", "c c a c c c"])[0]
+    assert (alone.text, alone.score) == (together.text, pytest.approx(together.score, abs=1e-5))
+
+
+def test_it_is_saved_and_read_again(teller, tmp_path):
+    teller.save(tmp_path)
+    again = load(tmp_path)
+    assert type(again.network) is type(teller.network)
+    assert again.network.settings == teller.network.settings
+    for one, other in zip(teller.answer(TEXTS), again.answer(TEXTS), strict=True):
+        assert (one.text, one.score) == (other.text, pytest.approx(other.score, abs=1e-5))
+
+
+@pytest.mark.parametrize("kind", ["pointer", "memory"])
+def test_every_form_answers_alike(kind, tmp_path):
+    model = small(kind)
+    exported = export_model(model, tmp_path / "models/m", {})
+    assert min(exported.agreeing.values()) == max(exported.agreeing.values()) > 50
+    for here, edge in zip(model.answer(TEXTS), LiteModel(exported.lite).answer(TEXTS), strict=True):
+        assert difference(here, edge, 1e-4) == ""
+
+
+def test_faults_are_said():
+    other = SymbolRules(tuple("abcde"), split="spaces")
+    with pytest.raises(ValueError, match=r"inputs: expected one named text\. Received: \['words'\]"):
+        Teller(KINDS["lstm"](), {"words": Text(RULES)}, Symbols(RULES))
+    with pytest.raises(ValueError, match=r"target: expected the symbols of the text .* Received: sizes \(7, 8, 7\)"):
+        Teller(KINDS["lstm"](), {"text": Text(RULES)}, Symbols(other))
+    with pytest.raises(ValueError, match="expected"):
+        small("memory", limit=3).answer(["a b c d"])
+    with pytest.raises(ValueError, match=r"supervise: expected a number of at least 0\. Received: -1"):
+        GuidedEncoderDecoder.of_symbols(9, 9, units=4, supervise=-1)
+
+
+def test_places_are_those_of_a_stable_sort():
+    rng = np.random.default_rng(0)
+    rows = rng.integers(3, 7, [20, 8])
+    expected = np.argsort(rows, axis=1, kind="stable")
+    said = np.take_along_axis(rows, expected, axis=1)
+    found = places_of(tf.constant(said, tf.int32), tf.constant(rows, tf.int32)).numpy()
+    assert found.tolist() == expected.tolist()
+
+
+def test_the_heads_of_the_memory_are_those_of_its_gates():
+    model = small("memory")
+    heard, said, gates = model.heads("b ? a")
+    [answer] = model.answer(["b ? a"])
+    assert heard == ["b", "a"]  # what is unknown is not read
+    assert said == [*answer.tokens, "end"]
+    assert gates["write"].shape == gates["read"].shape == (len(heard) + len(said), 5)
+    np.testing.assert_allclose(gates["read"].sum(axis=1), 1, atol=1e-5)
+    network, expected = model.network, []
+    ids = [*RULES.encode("b a"), BEGIN, *(RULES.ids[token] for token in answer.tokens)]
+    states = network.mind.cell.get_initial_state(1)
+    for number in [one for one in ids if one]:
+        step = network.embedding(tf.constant([number]))
+        expected.append(network.mind.cell.gates(step, states)["write"][0].numpy())
+        _, states = network.mind.cell(step, states)
+    np.testing.assert_allclose(gates["write"], expected, atol=1e-5)
+    assert END not in ids
+    assert len(model.explain("b ? a").axes) >= 2
+    assert small("lstm").explain("b a") is not None
+
+
+def test_only_training_is_told_where_to_look():
+    network = GuidedEncoderDecoder.of_symbols(9, 9, units=6, embedding=4, supervise=0.5)
+    tensors = {"text_ids": tf.constant([[5, 7, 5, 0]]), "shifted": tf.constant([[1, 5, 5, 7, 2]])}
+    places = network.true_places(tensors).numpy()[0]
+    assert places.tolist() == [[1, 0, 0, 0], [0, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
+    network(tensors)
+    assert not network.losses
+    network(tensors, training=True)
+    [lost] = network.losses
+    weights = network.aligned(tensors, training=True)[1].numpy()[0]
+    expected = -np.mean([np.log(weights[0, 0]), np.log(weights[1, 2]), np.log(weights[2, 1])])
+    assert float(lost) == pytest.approx(0.5 * expected, rel=1e-5)

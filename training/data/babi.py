@@ -1,0 +1,93 @@
+"""bAbI: short stories with questions, and which facts lead to each answer (Weston et al., 2015)."""
+
+import re
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from seqattn_tf.training.data.examples import Example, Splits, hold_out
+from seqattn_tf.training.data.files import check_folder
+from seqattn_tf.training.data.reading import Faults
+
+WANTED = "bAbI: the archive tasks_1-20_v1-2, or its files qa1_single-supporting-fact_train.txt and so on,"
+DEV_SHARE = 0.1  # of the stories' questions to learn from
+_NAME = re.compile(r"qa(\d+)_[\w-]+_(train|test)\.txt")
+_LINE = re.compile(r"(\d+) (.*)")
+
+
+def is_babi(data: str | Path | None) -> bool:
+    """Whether a folder holds it, or an archive with it."""
+    return data is not None and Path(data).is_dir() and (bool(_archives(Path(data))) or bool(_files(Path(data))))
+
+
+def _archives(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if re.fullmatch(r"tasks_1-20.*\.tar(\.gz|\.xz|\.bz2)?", path.name))
+
+
+def _files(folder: Path) -> dict[tuple[int, str], Path]:
+    """The files by task and part: in the folder itself, or in its subfolder of English, one thousand questions each."""
+    for place in (folder, folder / "en"):
+        named = {path: _NAME.fullmatch(path.name) for path in sorted(place.iterdir())} if place.is_dir() else {}
+        if found := {(int(match[1]), match[2]): path for path, match in named.items() if match}:
+            return found
+    return {}
+
+
+def _texts(folder: Path, task: int) -> dict[str, str]:
+    """The text of each part of a task."""
+    texts = {part: path.read_text("utf-8") for (number, part), path in _files(folder).items() if number == task}
+    for archive in [] if texts else _archives(folder):
+        with tarfile.open(archive) as held:
+            for member in held:
+                path = PurePosixPath(member.name)
+                match = _NAME.fullmatch(path.name)
+                if match and int(match[1]) == task and path.parent.name == "en":
+                    file = held.extractfile(member)
+                    texts[match[2]] = file.read().decode("utf-8") if file else ""
+    return texts
+
+
+def load(data: str | Path | None, task: int) -> Splits:
+    """The questions of one task, a story being what was told until then; a tenth of those to learn from is for
+    development. The notes say which lines of its story lead to each answer, in their order.
+
+    Args:
+        data: a folder with the archive, or with its files.
+        task: its number, from 1 to 20.
+    """
+    folder = check_folder(data, WANTED)
+    texts = _texts(folder, task)
+    if missing := [part for part in ("train", "test") if part not in texts]:
+        raise ValueError(f"{folder}: expected {WANTED}. Received: no {missing[0]} file of task {task}")
+    notes: dict[str, str] = {}
+    parts = {part: list(_questions(text, f"task {task}, {part}", notes)) for part, text in texts.items()}
+    train, dev = hold_out(parts["train"], DEV_SHARE)
+    return Splits(train, dev, parts["test"], f"bAbI, task {task}, dev held out of train by hash", notes)
+
+
+def _questions(text: str, name: str, notes: dict[str, str]) -> Iterator[Example]:
+    """The questions of a file; lines are numbered anew in every story, its questions included."""
+    facts: list[str] = []
+    lines: dict[str, int] = {}  # which fact has which number
+    faults = Faults(name)
+    for number, line in enumerate(text.splitlines(), 1):
+        match = _LINE.fullmatch(line.strip())
+        cells = match[2].split("\t") if match else []
+        if not match or len(cells) not in (1, 3):
+            faults.add(number, "a numbered fact, or a question with its answer and its facts", line)
+            continue
+        if match[1] == "1":
+            facts, lines = [], {}
+        if len(cells) == 1:
+            facts.append(cells[0].strip())
+            lines[match[1]] = len(facts)
+            continue
+        question, answer, leading = (cell.strip() for cell in cells)
+        if not facts or any(fact not in lines for fact in leading.split()):
+            faults.add(number, "facts that were told before the question", line)
+            continue
+        story = "\n".join(facts)
+        key = f"{story}\n{question}"
+        notes[key] = " ".join(str(lines[fact]) for fact in leading.split())
+        yield Example(key, {"story": story, "question": question}, answer)
+    faults.close()

@@ -1,0 +1,38 @@
+"""SICK: pairs of sentences about pictures, and whether one follows from the other (Marelli et al., 2014)."""
+
+from pathlib import Path
+
+from seqattn_tf.training.data.examples import Splits
+from seqattn_tf.training.data.files import check_folder, split
+from seqattn_tf.training.data.reading import read_rows
+from seqattn_tf.training.data.snli import LABELS, labelled
+
+FILES = {"train": "SICK_train.txt", "dev": "SICK_trial.txt", "test": "SICK_test_annotated.txt"}
+COLUMNS = ("sentence_A", "sentence_B", "entailment_judgment")
+WANTED = f"SICK: {', '.join(FILES.values())}, plain, .gz or .xz,"
+
+
+def _find(folder: Path, name: str) -> Path | None:
+    return next((path for end in ("", ".gz", ".xz") if (path := folder / f"{name}{end}").is_file()), None)
+
+
+def is_sick(data: str | Path | None) -> bool:
+    """Whether a folder holds it."""
+    return data is not None and Path(data).is_dir() and _find(Path(data), FILES["train"]) is not None
+
+
+def load(data: str | Path | None) -> Splits:
+    """The pairs as they were split: 4 500 to learn from, 500 for development, 4 927 to test."""
+    folder = check_folder(data, WANTED)
+    paths = {part: _find(folder, name) for part, name in FILES.items()}
+    if missing := [FILES[part] for part, path in paths.items() if path is None]:
+        raise ValueError(f"{folder}: expected {WANTED}. Received: no {missing[0]}")
+    examples = {part: _pairs(path) for part, path in paths.items() if path}
+    return split(examples, {part: path.name for part, path in paths.items() if path})
+
+
+def _pairs(path: Path) -> list:
+    rows = [(*texts, label.lower()) for *texts, label in read_rows(path, COLUMNS)]
+    if strange := sorted({label for *_, label in rows} - set(LABELS)):
+        raise ValueError(f"{path}: expected {', '.join(LABELS)}. Received: {strange[0]!r}")
+    return [labelled(*row) for row in rows]

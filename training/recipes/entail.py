@@ -1,0 +1,62 @@
+"""A premise and a hypothesis in, whether the one follows from the other out, by words that look at words.
+
+    seqattn train entail --data snli --set vectors=glove.txt
+    seqattn train entail --data sick --set more=snli --set heads=spanning
+    seqattn train entail --data pairs.csv --set premise=text --set hypothesis=claim --set target=verdict
+
+Data: SNLI, SICK, or a table. Encoder: words joined with their soft heads, the marginals of dependency trees that
+nobody has annotated (Kim et al., 2017), or of none. Network: decomposable attention. Loss: cross-entropy of the labels.
+Metric: share of right labels.
+"""
+
+import dataclasses
+from pathlib import Path
+
+from seqattn_tf.training.data import Splits, files, sick, snli
+from seqattn_tf.training.recipes.base import Recipe
+from seqattn_tf.training.tasks import EntailSettings, EntailTask, setting
+
+
+@dataclasses.dataclass(frozen=True)
+class PairSettings(EntailSettings):
+    """Settings, and where more pairs to learn from are."""
+
+    more: str = setting("", "a folder with SNLI, whose training pairs are learned from, too")
+
+
+FULL = PairSettings(
+    units=100,
+    embedding=100,
+    min_count=2,
+    max_source=84,
+    dropout=0.2,
+    batch_size=32,
+    epochs=12,
+    learning_rate=1e-3,
+    warmup_steps=200,
+)
+
+
+def load(data: str | Path | None, settings: PairSettings) -> Splits:
+    """SICK, a table with columns of these names, or SNLI."""
+    if sick.is_sick(data):
+        found = sick.load(data)
+    elif data is not None and Path(data).is_file():
+        columns = {"premise": settings.premise, "hypothesis": settings.hypothesis}
+        found = files.load(data, columns, settings.target, test=settings.test, split_column=settings.split_column)
+    else:
+        found = snli.load_labelled(data)
+    if not settings.more:
+        return found
+    more = snli.load_labelled(settings.more)
+    return dataclasses.replace(found, train=[*more.train, *found.train], origin=f"{found.origin}, and {more.origin}")
+
+
+recipe = Recipe(
+    name="entail",
+    summary="premise, hypothesis -> entailment, neutral or contradiction (SNLI, SICK, own tables)",
+    load=load,
+    task=EntailTask(),
+    settings=FULL,
+    small=dataclasses.replace(FULL, units=32, embedding=48, width=0, compare_units=64, epochs=3, learning_rate=2e-3),
+)
