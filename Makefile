@@ -22,7 +22,7 @@ demo: .venv/.installed
 	$(BIN)/seqattn demo
 
 test: .venv/.installed-dev
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow"
 
 lint: .venv/.installed-dev
 	$(BIN)/ruff check .
