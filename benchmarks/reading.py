@@ -187,7 +187,7 @@ def our_steps(network: ReadingNetwork, target: Target, arrays: list[np.ndarray])
         optimizer.apply(tape.gradient(value, network.trainable_variables), network.trainable_variables)
 
     def infer(inputs: dict[str, tf.Tensor], names: tuple[str, ...]) -> list[tf.Tensor]:
-        found = says.decide(network(inputs, training=False))
+        found = says.decide_structure(network(inputs, training=False))
         return [found[name] for name in names or found]
 
     best = tf.function(lambda inputs: infer(inputs, target.names), autograph=False)
