@@ -18,6 +18,7 @@ class Read(NamedTuple):
     mask: tf.Tensor  # [batch, places], True = keep
     summary: tf.Tensor  # [batch, summary_size]: all in one
     looks: Mapping[str, tf.Tensor] = MappingProxyType({})  # what it looked at itself, by `looks_at`, `looks_within`
+    trees: tf.Tensor | None = None  # [batch, places], outside training: the heads of the best, 0 for the root, from 1
 
 
 class Encoder(NamedLayer):
@@ -62,12 +63,8 @@ class Encoder(NamedLayer):
 
     @property
     def finds_trees(self) -> bool:
-        """Whether these looks are of trees, the best of which `trees` gives."""
+        """Whether these looks are of trees, the best of which is in `Read.trees`."""
         return False
-
-    def trees(self, tensors: Tensors) -> tf.Tensor:
-        """The head of each place in the best tree: `int32 [batch, places]`, 0 for the root, places counted from 1."""
-        raise NotImplementedError
 
     @property
     def arguments(self) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.attention import Attention, HeadsAlignment
-from seqattn_tf.attention.base import Memory
 from seqattn_tf.encoder.base import Read, Tensors
 from seqattn_tf.encoder.symbols import SymbolEncoder
 from seqattn_tf.linear import linear
@@ -99,26 +98,14 @@ class HeadsEncoder(SymbolEncoder):
         words = self.embed(tensors, training)
         if self.attention is None:
             return Read(words, mask, masked_mean(words, mask))
-        states, memory = self._states(self.attention, words, mask, training)
-        found, weights, _ = self.attention.attend(states, memory, training=training, query_mask=mask)
-        values = tf.concat([words, found], axis=2)
-        return Read(values, mask, masked_mean(values, mask), {LEVEL: weights})
-
-    def _states(
-        self, attention: Attention, words: tf.Tensor, mask: tf.Tensor, training: bool
-    ) -> tuple[tf.Tensor, Memory]:
-        """What scores ask with, and what they compare with, above what is read."""
         states = self.drop(self.network.read(words, mask=mask, training=training).outputs, training=training)
-        return states, attention.prepare(states, mask)._replace(values=words)
-
-    def trees(self, tensors: Tensors) -> tf.Tensor:
-        """The head of each word in the best tree."""
-        attention = self.attention
-        if attention is None or not isinstance(attention.align, HeadsAlignment):
-            raise ValueError(f"heads: expected projective or spanning, which are of trees. Received: {self.heads!r}")
-        mask = tf.not_equal(self.part(tensors, "ids"), 0)
-        states, memory = self._states(attention, self.embed(tensors), mask, training=False)
-        return attention.align.argmax(attention.logits(states, memory), mask)
+        memory = self.attention.prepare(states, mask)._replace(values=words)
+        found, weights, _ = self.attention.attend(states, memory, training=training, query_mask=mask)
+        trees, align = None, self.attention.align
+        if isinstance(align, HeadsAlignment) and not training:
+            trees = align.argmax(self.attention.logits(states, memory), mask)
+        values = tf.concat([words, found], axis=2)
+        return Read(values, mask, masked_mean(values, mask), {LEVEL: weights}, trees)
 
     @property
     def arguments(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from seqattn_tf.encoder.turns import count_lines
 from seqattn_tf.fields import Field
 from seqattn_tf.linear import linear
 from seqattn_tf.masking import row_lengths
-from seqattn_tf.models.base import Model, Tensors, only_where
+from seqattn_tf.models.base import Model, Tensors, check_labels, only_where
 from seqattn_tf.models.reading import ReadingNetwork
 from seqattn_tf.named import check_count
 from seqattn_tf.targets import Label
@@ -143,8 +143,7 @@ class MemoryAnswerer(Model):
         reads = network.encoder.reads
         if set(inputs) != {reads, QUESTION}:
             raise ValueError(f"inputs: expected {reads} and {QUESTION}. Received: {list(inputs)}")
-        if network.outputs_count != target.size:
-            raise ValueError(f"target: expected {network.outputs_count} labels. Received: {target.size}")
+        check_labels(network.outputs_count, target)
         super().__init__(network, inputs, target)
 
     @property

@@ -23,7 +23,7 @@ from seqattn_tf.named import Named
 from seqattn_tf.plugins import advice, load_installed, needed_by
 from seqattn_tf.rows import columns
 from seqattn_tf.scan import where_rows
-from seqattn_tf.targets import Target
+from seqattn_tf.targets import Label, Target
 
 WHOLE, COMPACT = "model.keras", "weights.npz"
 _NAME = re.compile("[A-Za-z][A-Za-z0-9_]*")
@@ -254,6 +254,12 @@ def check_inputs(reads: str, inputs: Mapping[str, Field]) -> None:
     """Refuse other inputs than the one that an encoder reads."""
     if list(inputs) != [reads]:
         raise ValueError(f"inputs: expected {reads!r}, what the encoder reads. Received: {list(inputs)}")
+
+
+def check_labels(outputs: int, target: Label) -> None:
+    """Refuse other labels than a network has outputs for."""
+    if outputs != target.size:
+        raise ValueError(f"target: expected {outputs} labels. Received: {target.size}")
 
 
 def looks_within(encoder: Encoder, *inputs: str) -> dict[str, str]:

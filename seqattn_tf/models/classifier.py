@@ -11,7 +11,7 @@ from seqattn_tf.attention.pooling import pooling
 from seqattn_tf.encoder import Encoder, Read
 from seqattn_tf.fields import Field
 from seqattn_tf.linear import linear
-from seqattn_tf.models.base import TOKENS, Model, Tensors, check_inputs, only_where
+from seqattn_tf.models.base import TOKENS, Model, Tensors, check_inputs, check_labels, only_where
 from seqattn_tf.models.reading import ReadingNetwork
 from seqattn_tf.named import check_count
 from seqattn_tf.targets import Label
@@ -124,8 +124,7 @@ class Classifier(Model):
 
     def __init__(self, network: ClassifierNetwork, inputs: Mapping[str, Field], target: Label) -> None:
         check_inputs(network.encoder.reads, inputs)
-        if network.outputs_count != target.size:
-            raise ValueError(f"target: expected {network.outputs_count} labels. Received: {target.size}")
+        check_labels(network.outputs_count, target)
         super().__init__(network, inputs, target)
 
     def _look(self, level: str) -> str:

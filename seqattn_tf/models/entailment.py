@@ -11,7 +11,7 @@ from seqattn_tf.attention import Alignment
 from seqattn_tf.encoder import Encoder, Read
 from seqattn_tf.fields import Field
 from seqattn_tf.masking import zero_masked
-from seqattn_tf.models.base import Model, Tensors, looks_within, only_where, trees_within
+from seqattn_tf.models.base import Model, Tensors, check_labels, looks_within, only_where, trees_within
 from seqattn_tf.models.reading import ReadingNetwork
 from seqattn_tf.named import check_count
 from seqattn_tf.targets import Label
@@ -102,12 +102,12 @@ class EntailmentNetwork(ReadingNetwork):
         """The logits."""
         return self._compared(self._read(tensors, training), training)[0]
 
-    def look(self, tensors: Tensors) -> tuple[tf.Tensor, Tensors]:
-        """The logits and all looks: at a text from the other, and within each."""
+    def look(self, tensors: Tensors) -> tuple[tf.Tensor, Tensors, dict[str, tf.Tensor | None]]:
+        """The logits, all looks, at a text from the other and within each, and the best tree of each text."""
         read = self._read(tensors, training=False)
         logits, looks = self._compared(read, training=False)
         within = {f"{name}_{level}": weights for name in PAIR for level, weights in read[name].looks.items()}
-        return logits, {**looks, **within}
+        return logits, {**looks, **within}, {name: read[name].trees for name in PAIR}
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -139,8 +139,7 @@ class Entailment(Model):
     def __init__(self, network: EntailmentNetwork, inputs: Mapping[str, Field], target: Label) -> None:
         if set(inputs) != set(PAIR):
             raise ValueError(f"inputs: expected {PREMISE} and {HYPOTHESIS}. Received: {list(inputs)}")
-        if network.outputs_count != target.size:
-            raise ValueError(f"target: expected {network.outputs_count} labels. Received: {target.size}")
+        check_labels(network.outputs_count, target)
         super().__init__(network, inputs, target)
 
     @property
@@ -161,9 +160,8 @@ class Entailment(Model):
     def infer(self, tensors: Tensors) -> Tensors:
         """All labels by their probability; a row that lacks one of the texts gets nothing."""
         encoder = self.network.encoder
-        logits, looks = self.network.look(tensors)
-        of = {name: self.network.tensors_of(name, tensors) for name in PAIR}
-        read = tf.logical_and(*(encoder.places_read(of[name]) > 0 for name in PAIR))
+        logits, looks, best = self.network.look(tensors)
+        read = [encoder.places_read(self.network.tensors_of(name, tensors)) > 0 for name in PAIR]
         found = {look + ATTENTION: tf.cast(weights, tf.float32) for look, weights in looks.items()}
-        trees = {look: encoder.trees(of[name]) for look, [name] in self.parts.items()}
-        return only_where(read, {**self.says.decide(tf.cast(logits, tf.float32)), **found, **trees})
+        trees = {look: best[name] for look, [name] in self.parts.items()}
+        return only_where(tf.logical_and(*read), {**self.says.decide(tf.cast(logits, tf.float32)), **found, **trees})

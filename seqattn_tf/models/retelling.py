@@ -8,6 +8,7 @@ import tensorflow as tf
 from seqattn_tf.cells import Cell
 from seqattn_tf.linear import linear
 from seqattn_tf.models.language_network import Nothing
+from seqattn_tf.models.pointing import IDS
 from seqattn_tf.named import check_count
 from seqattn_tf.recurrent import Recurrent
 from seqattn_tf.targets.graph.symbols import SHIFTED
@@ -15,7 +16,6 @@ from seqattn_tf.text.rules import PAD
 
 Tensors = dict[str, tf.Tensor]
 
-IDS = "text_ids"
 STRENGTH = 5.0  # of the heads of a memory before training: what is looked for is found among many
 
 
@@ -63,9 +63,7 @@ class RetellNetwork(keras.Model):
             "dropout": dropout,
         }
         alike = {"dtype": self.dtype_policy}
-        apart = keras.initializers.RandomNormal(
-            stddev=1.0
-        )  # so that a memory finds one symbol among many from the start
+        apart = keras.initializers.RandomNormal(stddev=1.0)  # a memory finds one symbol among many from the start
         self.embedding = keras.layers.Embedding(vocabulary, embedding, embeddings_initializer=apart, **alike)
         self.drop = keras.layers.Dropout(dropout, **alike)
         own = {"slots": slots, "width": width, "strength": STRENGTH} if cell == "memory" else {}
@@ -83,9 +81,7 @@ class RetellNetwork(keras.Model):
 
     def _read(self, ids: tf.Tensor, states: Any, mask: tf.Tensor | None, training: bool) -> Any:
         embedded = self.drop(self.embedding(ids), training=training)
-        self.mind.jit_compile = (
-            True if training else None
-        )  # lengths are few in training; an export holds no compiled loop
+        self.mind.jit_compile = True if training else None  # lengths are few in training; exports hold no compiled loop
         return self.mind.read(embedded, states, mask, training=training)
 
     def call(self, tensors: Tensors, training: bool = False) -> tf.Tensor:

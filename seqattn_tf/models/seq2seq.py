@@ -132,7 +132,7 @@ class Seq2Seq(Model):
                 **limits,
             )
         looked = {f"{encoder.reads}_{level}{ATTENTION}": read.looks[level] for level in encoder.looks_within}
-        looked |= {look: encoder.trees(tensors) for look in self.parts}
+        looked |= dict.fromkeys(self.parts, read.trees)
         if encoder.looked_at:
             looked[encoder.reads + ATTENTION] = encoder.at_places(found.attention[:, 0], tensors)
         return only_where(places > 0, {"tokens": found.tokens, "scores": found.scores, **looked})

@@ -12,8 +12,8 @@ also of right sequences of facts.
 import dataclasses
 from pathlib import Path
 
-from seqattn_tf.training.data import Splits, babi, files
-from seqattn_tf.training.recipes.base import Recipe
+from seqattn_tf.training.data import Splits, babi
+from seqattn_tf.training.recipes.base import Recipe, load_table
 from seqattn_tf.training.tasks import AnswerSettings, AnswerTask, setting
 
 
@@ -42,7 +42,7 @@ def load(data: str | Path | None, settings: StorySettings) -> Splits:
     if data is None or babi.is_babi(data):
         return babi.load(data, settings.task)
     columns = {"story": settings.story, "question": settings.question}
-    return files.load(data, columns, settings.target, test=settings.test, split_column=settings.split_column)
+    return load_table(data, columns, settings.target, settings)
 
 
 recipe = Recipe(

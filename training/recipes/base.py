@@ -1,7 +1,7 @@
 """What a recipe is: the choices of one application, as data."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Generic
 
@@ -10,7 +10,7 @@ from seqattn_tf.plugins import holding, needed_by
 from seqattn_tf.training.data import Splits, files
 from seqattn_tf.training.tasks import Task
 from seqattn_tf.training.tasks.base import AnySettings
-from seqattn_tf.training.tasks.settings import TableColumns
+from seqattn_tf.training.tasks.settings import TableColumns, TableSplit
 
 WORDS: dict[str, Any] = {  # settings of an encoder-decoder over the words of raw text, where there are not many
     "source_split": "words",
@@ -34,9 +34,12 @@ def refuse_data(data: str | Path | None) -> None:
 
 def load_pairs(data: str | Path | None, settings: TableColumns) -> Splits:
     """Pairs of one's own: a file or a folder, in which `text` and `target` name the columns (see `data.files`)."""
-    return files.load(
-        data, {"text": settings.text}, settings.target, test=settings.test, split_column=settings.split_column
-    )
+    return load_table(data, {"text": settings.text}, settings.target, settings)
+
+
+def load_table(data: str | Path | None, columns: Mapping[str, str], target: str, settings: TableSplit) -> Splits:
+    """Examples of one's own, with a column for each input and one for the target, split as the settings say."""
+    return files.load(data, columns, target, test=settings.test, split_column=settings.split_column)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,8 +12,8 @@ Metric: share of right labels.
 import dataclasses
 from pathlib import Path
 
-from seqattn_tf.training.data import Splits, files, sick, snli
-from seqattn_tf.training.recipes.base import Recipe
+from seqattn_tf.training.data import Splits, sick, snli
+from seqattn_tf.training.recipes.base import Recipe, load_table
 from seqattn_tf.training.tasks import EntailSettings, EntailTask, setting
 
 
@@ -43,7 +43,7 @@ def load(data: str | Path | None, settings: PairSettings) -> Splits:
         found = sick.load(data)
     elif data is not None and Path(data).is_file():
         columns = {"premise": settings.premise, "hypothesis": settings.hypothesis}
-        found = files.load(data, columns, settings.target, test=settings.test, split_column=settings.split_column)
+        found = load_table(data, columns, settings.target, settings)
     else:
         found = snli.load_labelled(data)
     if not settings.more:

@@ -118,8 +118,17 @@ class Task(Generic[AnySettings, AnyModel]):
         self, model: AnyModel, examples: Sequence[Example], notes: Mapping[str, str] | None = None, quiet: bool = True
     ) -> Report:
         """The figures; any listed target of a key is right. `notes` say of what kind a key is, where that is known."""
+        return self.judge(model, answer_all(model, examples, quiet=quiet), examples, notes)
+
+    def judge(
+        self,
+        model: AnyModel,
+        found: Mapping[str, Answer],
+        examples: Sequence[Example],
+        notes: Mapping[str, str] | None = None,
+    ) -> Report:
+        """The figures of the answers that were found to the keys of examples."""
         references = self._references(model, examples)
-        found = answer_all(model, examples, quiet=quiet)
         said = {key: answer.text for key, answer in found.items()}
         figures = {name: value for metric in self.metrics for name, value in metric.measure(said, references).items()}
         most = max((len(answer.alternatives) for answer in found.values()), default=0) + 1

@@ -8,11 +8,11 @@ from seqattn_tf.targets import Label
 from seqattn_tf.training.data import Examples
 from seqattn_tf.training.tasks.base import Task
 from seqattn_tf.training.tasks.reading import ReadingSettings, Reads
-from seqattn_tf.training.tasks.settings import setting
+from seqattn_tf.training.tasks.settings import TableSplit, setting
 
 
 @dataclasses.dataclass(frozen=True)
-class EntailSettings(ReadingSettings):
+class EntailSettings(TableSplit, ReadingSettings):
     """Settings of a network that compares two texts, and of a table of one's own that it learns from."""
 
     encoder: str = setting("heads", "words joined with their soft heads; or bidirectional, forward, ...")
@@ -22,8 +22,6 @@ class EntailSettings(ReadingSettings):
     premise: str = setting("premise", "column or key of the premise")
     hypothesis: str = setting("hypothesis", "column or key of the hypothesis")
     target: str = setting("label", "column or key of the label")
-    split_column: str = setting("", "column of a single file that says train, dev or test; empty to split by a hash")
-    test: str = setting("test", "what the name of the test files holds, where a folder has several")
 
 
 @dataclasses.dataclass(frozen=True)

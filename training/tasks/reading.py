@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import keras
 import numpy as np
@@ -14,6 +14,8 @@ from seqattn_tf.text import SymbolRules
 from seqattn_tf.training.tasks.base import Training, parse_fold, refuse_few
 from seqattn_tf.training.tasks.settings import TextSettings, setting
 from seqattn_tf.training.vectors import Vectors, read_vectors
+
+AnySettings = TypeVar("AnySettings", bound=TextSettings)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,6 +56,21 @@ def check_places(training: Training) -> None:
         )
 
 
+def learn_field(
+    kind: Any, settings: AnySettings, split: str, texts: Iterable[Any]
+) -> tuple[Any, AnySettings, Vectors | None]:
+    """The field of a kind with the vocabulary of texts, that of word vectors beside it; settings by these, and them."""
+    limits = {"vocabulary": settings.vocabulary, "min_count": settings.min_count}
+    cut = {"split": split, "fold": parse_fold(settings.fold), "limit": settings.max_source}
+    field = kind.learn(texts, **{**arguments_of(kind.learn, settings), **cut, **limits})
+    refuse_few(field.rules, "vocabulary")
+    field = field.with_rules(dataclasses.replace(field.rules, unknown=True))  # unknown words have an answer, too
+    vectors = read_vectors(settings)
+    if vectors is not None:
+        field, settings = vectors.widen(field, settings)
+    return field, settings, vectors
+
+
 @dataclasses.dataclass(frozen=True)
 class Reads:
     """The field of a system that reads, and what reads it."""
@@ -66,16 +83,7 @@ class Reads:
     def learn(cls, settings: ReadingSettings, texts: Iterable[Any]) -> "Reads":
         """Vocabularies of the texts, and an encoder of their sizes."""
         member = Encoder.member(settings.encoder)
-        limits: dict[str, Any] = {"vocabulary": settings.vocabulary, "min_count": settings.min_count}
-        cut = {"split": settings.split, "fold": parse_fold(settings.fold), "limit": settings.max_source}
-        kind = Field.member(member.takes)
-        field = kind.learn(texts, **{**arguments_of(kind.learn, settings), **cut, **limits})
-        refuse_few(field.rules, "vocabulary")
-        known = dataclasses.replace(field.rules, unknown=True)  # a text of unknown words has an answer, too
-        field = field.with_rules(known)
-        vectors = read_vectors(settings)
-        if vectors is not None:
-            field, settings = vectors.widen(field, settings)
+        field, settings, vectors = learn_field(Field.member(member.takes), settings, settings.split, texts)
         arguments: dict[str, Any] = {}
         for base in reversed(member.__mro__):
             if issubclass(base, Encoder):

@@ -102,10 +102,16 @@ class TextSettings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
-class TableColumns:
-    """Of examples of one's own: which column is what, and what is held out."""
+class TableSplit:
+    """Of examples of one's own: what is held out."""
+
+    split_column: str = setting("", "column of a single file that says train, dev or test; empty to split by a hash")
+    test: str = setting("test", "what the name of the test files holds, where a folder has several")
+
+
+@dataclasses.dataclass(frozen=True)
+class TableColumns(TableSplit):
+    """The same, and which column is what, where one text goes in."""
 
     text: str = setting("", "column, key or language of what goes in")
     target: str = setting("", "column, key or language of what comes out")
-    split_column: str = setting("", "column of a single file that says train, dev or test; empty to split by a hash")
-    test: str = setting("test", "what the name of the test files holds, where a folder has several")
