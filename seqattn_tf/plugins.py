@@ -127,8 +127,8 @@ def _file_name(module: str) -> str:
 def options(needed: Mapping[str, str]) -> str:
     """What to say on the command line to have these modules; files as they were given, where that is known.
 
-    >>> options({"my_package.parts": "", "sharp": "my sharp.py"})
-    "--plugin my_package.parts --plugin 'my sharp.py'"
+    >>> options({"my_package.parts": "", "my_file": "my file.py"})
+    "--plugin my_package.parts --plugin 'my file.py'"
     """
     named = [_files.get(module) or file or module for module, file in needed.items()]
     return " ".join(f"--plugin {shlex.quote(str(name))}" for name in named)

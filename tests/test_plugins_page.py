@@ -11,7 +11,7 @@ from contextlib import closing
 import pytest
 from support import pages
 
-from seqattn_tf import cli
+from seqattn_tf import cli, plugins
 from seqattn_tf.attention import Alignment
 from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.serving.client import connect
@@ -27,6 +27,7 @@ def shown(tmp_path_factory):
     folder = tmp_path_factory.mktemp("page")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
+        patch.setattr(plugins, "_files", {})
         exec(pages.python_of("data.md")[0], {})
         (folder / "sharp.py").write_text(pages.python_of("plugins.md")[0], encoding="utf-8")
         lines = (folder / "commands.csv").read_text(encoding="utf-8").splitlines(keepends=True)
