@@ -105,6 +105,11 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--data", help="where the data are, if not where they were in training")
     evaluate.add_argument("-o", "--output", type=Path, default=Path("evaluation.png"), help="png, svg or pdf")
     evaluate.add_argument("--split", choices=("train", "dev", "test"), default="test")
+    evaluate.add_argument(
+        "--faithfulness",
+        action="store_true",
+        help="also tell how much less probable answers are without what was looked at most, and draw it",
+    )
 
     explain = command("explain", _explain, "draw what a model looked at", parents=[foreign])
     explain.add_argument("model", help="the folder of a run, or a preset")
@@ -232,6 +237,24 @@ def _evaluate(options: argparse.Namespace) -> None:
         output = options.output.with_stem(stem)
         save_figure(draw_lengths(groups, ylabel=title.partition(" by ")[0], xlabel=title.partition(" by ")[2]), output)
         print(output)
+    for number, (model, folder) in enumerate(folders.items() if options.faithfulness else (), 1):
+        if len(reports) > 1:
+            print(model)
+        output = options.output.with_stem(f"{options.output.stem}-faithfulness" + (f"-{number}" if number > 1 else ""))
+        _show_faithfulness(run.evaluate_faithfulness(folder, options.data, options.split), output)
+
+
+def _show_faithfulness(found: Any, output: Path) -> None:
+    """Print and draw what erasing does to answers."""
+    from seqattn_tf.explain import draw_lengths, save_figure
+
+    print(f"drop of the answer's probability ({found.probability:.4f}) by {found.erased} erased, and what chose them")
+    print(f"  {'':<12}" + "".join(f"{label:>10}" for label, _, _ in found.drops["attention"]))
+    for choice, rows in found.drops.items():
+        print(f"  {choice:<12}" + "".join(f"{value:>10.4f}" for _, _, value in rows))
+    print(f"  {'of rows':<12}" + "".join(f"{count:>10}" for _, count, _ in found.drops["attention"]))
+    save_figure(draw_lengths(found.drops, ylabel="drop of probability", xlabel=f"{found.erased} erased"), output)
+    print(output)
 
 
 def _explain(options: argparse.Namespace) -> None:

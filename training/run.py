@@ -18,9 +18,10 @@ from seqattn_tf.rows import to_json
 from seqattn_tf.training import recipes
 from seqattn_tf.training.callbacks import KeepBest, ProgressBar, Score
 from seqattn_tf.training.data import Splits, files
+from seqattn_tf.training.faithfulness import Faithfulness, faithfulness
 from seqattn_tf.training.progress import Progress
 from seqattn_tf.training.recipes import Recipe
-from seqattn_tf.training.tasks import Report, Settings, Training
+from seqattn_tf.training.tasks import Report, Settings, Task, Training
 from seqattn_tf.training.tasks.base import refuse_unreadable
 
 SHOWN, MOST_SHOWN = 6, 50_000  # examples that a model carries, and the most bytes of a value of theirs
@@ -180,8 +181,8 @@ def read_record(folder: Path) -> dict[str, Any]:
     return record
 
 
-def evaluate(folder: Path, data: str | Path | None = None, split: str = "test") -> Report:
-    """How good a trained run is on a split of its data."""
+def _open(folder: Path, data: str | Path | None) -> tuple[Task[Any, Any], Model, Splits]:
+    """A trained run: what it is measured by, the model and its data."""
     record = read_record(folder)
     try:
         recipe = recipes.get(record["recipe"])
@@ -196,9 +197,21 @@ def evaluate(folder: Path, data: str | Path | None = None, split: str = "test") 
     given = f"{splits.origin} ({splits.fingerprint})"
     if record["fingerprint"] != splits.fingerprint:  # the test words may be among those that were learned from
         raise ValueError(f"data: expected what the model was trained on, {trained_on}. Received: {given}; see --data")
-    model, examples = load(folder), getattr(splits, split)
+    return task, load(folder), splits
+
+
+def evaluate(folder: Path, data: str | Path | None = None, split: str = "test") -> Report:
+    """How good a trained run is on a split of its data."""
+    task, model, splits = _open(folder, data)
+    examples = getattr(splits, split)
     report = task.measure(model, examples, splits.notes, quiet=False)
     return Report({**report.figures, **task.baselines(model, splits.train, examples)}, report.groups)
+
+
+def evaluate_faithfulness(folder: Path, data: str | Path | None = None, split: str = "test") -> Faithfulness:
+    """Whether what a trained run looks at on a split of its data is what its answers come from."""
+    _, model, splits = _open(folder, data)
+    return faithfulness(model, getattr(splits, split), quiet=False)
 
 
 def _remembered(folder: Path, record: Mapping[str, Any]) -> str | None:

@@ -23,13 +23,16 @@ class FactLayer(Composed):
     Args:
         hops: how many looks.
         temporal: for how many last facts to learn when they were; 0 for facts without an order.
+        noise: in training, how often a fact seems to be followed by one more, empty: it was longer ago.
     """
 
-    def __init__(self, hops: int, temporal: int, **kwargs: Any) -> None:
+    def __init__(self, hops: int, temporal: int, noise: float, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        if not 0 <= noise < 1:
+            raise ValueError(f"noise: expected a share of facts, less than 1. Received: {noise!r}")
         if not isinstance(temporal, int) or temporal < 0:
             raise ValueError(f"temporal: expected a number of facts, or 0. Received: {temporal!r}")
-        self.hops, self.temporal = check_count("hops", hops), temporal
+        self.hops, self.temporal, self.noise = check_count("hops", hops), temporal, noise
 
     def add_maps(self, count: int, features: int, units: int) -> None:
         """Create the maps of the facts, and the vectors of their ages."""
@@ -37,7 +40,9 @@ class FactLayer(Composed):
         if self.temporal:
             self.ages = [self.add_weight(name=f"ages_{i}", shape=(self.temporal, units)) for i in range(count)]
 
-    def mapped(self, query: tf.Tensor, facts: tf.Tensor, mask: tf.Tensor | None) -> tuple[list[tf.Tensor], tf.Tensor]:
+    def mapped(
+        self, query: tf.Tensor, facts: tf.Tensor, mask: tf.Tensor | None, training: bool = False
+    ) -> tuple[list[tf.Tensor], tf.Tensor]:
         """What each map makes of the facts, `[batch, facts, units]`, and their mask."""
         if query.shape.rank != 2 or facts.shape.rank != 3:
             raise ValueError(
@@ -48,6 +53,9 @@ class FactLayer(Composed):
         found = [linear(facts, kernel) for kernel in self.kernels]
         if self.temporal:
             age = tf.cumsum(tf.cast(mask, tf.int32), axis=1, reverse=True, exclusive=True)
+            if training and self.noise:
+                empty = mask & (tf.random.uniform(tf.shape(mask)) < self.noise)
+                age += tf.cumsum(tf.cast(empty, tf.int32), axis=1, reverse=True)
             age = tf.minimum(age, self.temporal - 1)
             found = [x + tf.gather(tf.cast(table, x.dtype), age) for x, table in zip(found, self.ages, strict=True)]
         return [zero_masked(x, mask) for x in found], mask
@@ -58,7 +66,7 @@ class FactLayer(Composed):
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""
-        return {**super().get_config(), "hops": self.hops, "temporal": self.temporal}
+        return {**super().get_config(), "hops": self.hops, "temporal": self.temporal, "noise": self.noise}
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
@@ -74,6 +82,8 @@ class MemoryHops(FactLayer):
         align: an `Alignment` or its name.
         temporal: for how many last facts to learn when they were: a vector for each age, added to what `A` and `C`
             make of the fact; older ones share the last. 0 for facts without an order.
+        noise: in training, how often a fact seems to be followed by one more, empty, and was longer ago (the "random
+            noise" of the paper).
 
     Call arguments:
         query: `u^1`, `[batch, units]`.
@@ -97,9 +107,10 @@ class MemoryHops(FactLayer):
         tying: str = "adjacent",
         align: str | Alignment = "softmax",
         temporal: int = 0,
+        noise: float = 0.0,
         **kwargs: Any,
     ) -> None:
-        super().__init__(hops, temporal, **kwargs)
+        super().__init__(hops, temporal, noise, **kwargs)
         if tying not in TYINGS:
             raise ValueError(f"tying: expected one of {TYINGS}. Received: {tying!r}")
         self.tying = tying
@@ -128,7 +139,7 @@ class MemoryHops(FactLayer):
         training: bool = False,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """`[batch, units], [batch, facts, features] -> ([batch, units], [batch, hops, facts])`."""
-        mapped, mask = self.mapped(query, facts, mask)
+        mapped, mask = self.mapped(query, facts, mask, training)
         state, looks = self.attention.initial_state(Memory(mapped[0], mapped[0], mask)), []
         for hop in range(self.hops):
             first = hop if self.tying == "adjacent" else 0
@@ -157,7 +168,7 @@ class MemoryChain(FactLayer):
     Args:
         hops: how many facts a sequence has.
         pairs: whether facts that follow each other are compared, the second sum; without it each look is by itself.
-        temporal: as of `MemoryHops`.
+        temporal, noise: as of `MemoryHops`.
 
     Call arguments and results: as of `MemoryHops`, the weights being the marginals.
 
@@ -166,8 +177,8 @@ class MemoryChain(FactLayer):
     ([2, 8], [2, 2, 5])
     """
 
-    def __init__(self, hops: int = 3, pairs: bool = True, temporal: int = 0, **kwargs: Any) -> None:
-        super().__init__(hops, temporal, **kwargs)
+    def __init__(self, hops: int = 3, pairs: bool = True, temporal: int = 0, noise: float = 0.0, **kwargs: Any) -> None:
+        super().__init__(hops, temporal, noise, **kwargs)
         self.pairs = pairs
 
     def build(self, query_shape: Any, facts_shape: Any) -> None:
@@ -194,7 +205,7 @@ class MemoryChain(FactLayer):
         self, query: tf.Tensor, facts: tf.Tensor, mask: tf.Tensor | None = None, training: bool = False
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """`[batch, units], [batch, facts, features] -> ([batch, units], [batch, hops, facts])`."""
-        mapped, mask = self.mapped(query, facts, mask)
+        mapped, mask = self.mapped(query, facts, mask, training)
         chain, asked = self._chain(query, mapped, mask)
         weights = tf.where(mask[:, None], tf.cast(_marginals(chain), query.dtype), 0)
         reads = [tf.matmul(weights[:, k, None], values) for k, values in enumerate(mapped[1:])]

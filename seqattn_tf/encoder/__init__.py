@@ -5,6 +5,7 @@ from seqattn_tf.encoder.document import DocumentEncoder
 from seqattn_tf.encoder.facts import FactsEncoder
 from seqattn_tf.encoder.heads import HeadsEncoder
 from seqattn_tf.encoder.lines import LineEncoder
+from seqattn_tf.encoder.parents import ParentsEncoder
 from seqattn_tf.encoder.summary import CONTEXTS, SummaryEncoder
 from seqattn_tf.encoder.symbols import BidirectionalEncoder, ForwardEncoder, SymbolEncoder
 from seqattn_tf.encoder.tree import TreeEncoder
@@ -19,6 +20,7 @@ __all__ = [
     "ForwardEncoder",
     "HeadsEncoder",
     "LineEncoder",
+    "ParentsEncoder",
     "Read",
     "SummaryEncoder",
     "SymbolEncoder",

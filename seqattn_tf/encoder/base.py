@@ -21,6 +21,11 @@ class Read(NamedTuple):
     trees: tf.Tensor | None = None  # [batch, places], outside training: the heads of the best, 0 for the root, from 1
 
 
+def weighed(symbols: tf.Tensor, kept: tf.Tensor | None) -> tf.Tensor:
+    """Symbols `[..., size]`, each by how much of it is kept, `[...]`; all of it where that is not given."""
+    return symbols if kept is None else symbols * tf.cast(kept, symbols.dtype)[..., None]
+
+
 class Encoder(NamedLayer):
     """Reads one input of a model.
 
@@ -74,6 +79,10 @@ class Encoder(NamedLayer):
     def part(self, tensors: Tensors, part: str) -> tf.Tensor:
         """One tensor of the input."""
         return tensors[f"{self.reads}_{part}"]
+
+    def kept(self, tensors: Tensors) -> tf.Tensor | None:
+        """How much of each symbol is read, `[batch, source]`, where it is given: 0 of one that is erased."""
+        return tensors.get(f"{self.reads}_kept")
 
     def places_read(self, tensors: Tensors) -> tf.Tensor:
         """How many places of each row there are to read: `[batch]`; 0 for a row with nothing."""

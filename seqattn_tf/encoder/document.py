@@ -57,10 +57,10 @@ class DocumentEncoder(FoldingEncoder):
 
     def call(self, tensors: Tensors, training: bool = False) -> Read:
         """An output for each line."""
-        ids, places = self._folded(tensors)
+        folded = self._folded(tensors)
+        ids, places = folded
         mask = ids != 0
-        embedded = self.drop(self.embedding(ids), training=training)
-        found = self.network.read(embedded, mask, training)
+        found = self.network.read(self._embed_folded(folded, tensors, training), mask, training)
         looks = {}
         if self.looks_at:
             flat = tf.reshape(found.weights, [tf.shape(ids)[0], 1, tf.shape(ids)[1] * tf.shape(ids)[2]])

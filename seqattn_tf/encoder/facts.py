@@ -5,8 +5,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.encoder.base import Encoder, Read, Tensors
-from seqattn_tf.encoder.turns import at_lines, fold
+from seqattn_tf.encoder.base import Encoder, Read, Tensors, weighed
+from seqattn_tf.encoder.turns import at_lines, fold, fold_alike
 from seqattn_tf.masking import masked_mean, row_lengths, zero_masked
 from seqattn_tf.named import check_count
 
@@ -85,15 +85,16 @@ class FactsEncoder(Encoder):
         """Of their mean."""
         return self.output_size
 
-    def sentence(self, ids: tf.Tensor, training: bool = False) -> tf.Tensor:
-        """The value of each line of words: `[..., words] -> [..., embedding]`."""
-        words = self.drop(self.embedding(ids), training=training)
+    def sentence(self, ids: tf.Tensor, training: bool = False, kept: tf.Tensor | None = None) -> tf.Tensor:
+        """The value of each line of words, of which so much is kept: `[..., words] -> [..., embedding]`."""
+        words = weighed(self.drop(self.embedding(ids), training=training), kept)
         return tf.reduce_sum(words * position_weights(ids != 0, self.output_size, words.dtype), axis=-2)
 
     def call(self, tensors: Tensors, training: bool = False) -> Read:
         """A value for each fact."""
-        ids = fold(self.part(tensors, "ids"), self.mark, self.lines, self.line_length).ids
-        values, mask = self.sentence(ids, training), tf.reduce_any(ids != 0, axis=-1)
+        folded = fold(self.part(tensors, "ids"), self.mark, self.lines, self.line_length)
+        values = self.sentence(folded.ids, training, fold_alike(self.kept(tensors), folded))
+        mask = tf.reduce_any(folded.ids != 0, axis=-1)
         return Read(values, mask, masked_mean(values, mask))
 
     def places_read(self, tensors: Tensors) -> tf.Tensor:

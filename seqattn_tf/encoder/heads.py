@@ -1,6 +1,6 @@
 """Words joined with their soft heads: self-attention whose weights are those of dependency trees, or of none."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
@@ -14,6 +14,14 @@ from seqattn_tf.named import check_count
 
 HEADS = ("none", "softmax", "projective", "spanning")
 LEVEL = "heads"  # the look of the words at their heads
+
+
+class Heads(NamedTuple):
+    """What the heads of words are."""
+
+    values: tf.Tensor  # [batch, words, size]: of the head of each
+    weights: tf.Tensor  # [batch, words, words]: how much each word is the head of each; the root has the rest
+    trees: tf.Tensor | None  # as of a `Read`
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
@@ -70,7 +78,7 @@ class HeadsEncoder(SymbolEncoder):
     @property
     def output_size(self) -> int:
         """Of a word, and of its head."""
-        return self.embedded_size * (1 if self.attention is None else 2)
+        return self.embedded_size * (2 if self.looks_within else 1)
 
     @property
     def summary_size(self) -> int:
@@ -92,20 +100,27 @@ class HeadsEncoder(SymbolEncoder):
         words = super().embed(tensors, training)
         return linear(words, self.projection) if self.width else words
 
-    def call(self, tensors: Tensors, training: bool = False) -> Read:
-        """A value for each word."""
-        mask = tf.not_equal(self.part(tensors, "ids"), 0)
-        words = self.embed(tensors, training)
+    def find_heads(self, words: tf.Tensor, mask: tf.Tensor, tensors: Tensors, training: bool) -> Heads | None:
+        """The heads of words; none where words stand for themselves alone."""
         if self.attention is None:
-            return Read(words, mask, masked_mean(words, mask))
+            return None
         states = self.drop(self.network.read(words, mask=mask, training=training).outputs, training=training)
         memory = self.attention.prepare(states, mask)._replace(values=words)
         found, weights, _ = self.attention.attend(states, memory, training=training, query_mask=mask)
         trees, align = None, self.attention.align
         if isinstance(align, HeadsAlignment) and not training:
             trees = align.argmax(self.attention.logits(states, memory), mask)
-        values = tf.concat([words, found], axis=2)
-        return Read(values, mask, masked_mean(values, mask), {LEVEL: weights}, trees)
+        return Heads(found, weights, trees)
+
+    def call(self, tensors: Tensors, training: bool = False) -> Read:
+        """A value for each word."""
+        mask = tf.not_equal(self.part(tensors, "ids"), 0)
+        words = self.symbols_of(tensors, training)
+        heads = self.find_heads(words, mask, tensors, training)
+        if heads is None:
+            return Read(words, mask, masked_mean(words, mask))
+        values = tf.concat([words, heads.values], axis=2)
+        return Read(values, mask, masked_mean(values, mask), {LEVEL: heads.weights}, heads.trees)
 
     @property
     def arguments(self) -> dict[str, Any]:

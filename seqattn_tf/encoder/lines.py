@@ -5,9 +5,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.encoder.base import Read, Tensors
+from seqattn_tf.encoder.base import Read, Tensors, weighed
 from seqattn_tf.encoder.symbols import SymbolEncoder
-from seqattn_tf.encoder.turns import Turns, fold, unfold
+from seqattn_tf.encoder.turns import Turns, fold, fold_alike, unfold
 from seqattn_tf.named import check_count
 from seqattn_tf.recurrent import HierarchicalEncoder, Recurrent
 
@@ -42,6 +42,11 @@ class FoldingEncoder(SymbolEncoder):
 
     def _folded(self, tensors: Tensors) -> Turns:
         return fold(self.part(tensors, "ids"), self.mark, self.lines, self.line_length)
+
+    def _embed_folded(self, folded: Turns, tensors: Tensors, training: bool) -> tf.Tensor:
+        """The symbols by themselves, those erased being zero: `[batch, lines, symbols, embedding]`."""
+        embedded = self.drop(self.embedding(folded.ids), training=training)
+        return weighed(embedded, fold_alike(self.kept(tensors), folded))
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -79,10 +84,10 @@ class LineEncoder(FoldingEncoder):
 
     def call(self, tensors: Tensors, training: bool = False) -> Read:
         """An output for each symbol that is read."""
-        ids = self._folded(tensors).ids
+        folded = self._folded(tensors)
+        ids = folded.ids
         mask = tf.not_equal(ids, 0)
-        embedded = self.drop(self.embedding(ids), training=training)
-        found = self.network.read(embedded, mask, training)
+        found = self.network.read(self._embed_folded(folded, tensors, training), mask, training)
         shape = tf.concat([tf.shape(ids), tf.shape(found.outputs)[2:]], axis=0)
         around = tf.broadcast_to(found.outputs[:, :, None], shape)
         values = tf.concat([found.inner_outputs, around], axis=-1)  # a symbol, and the lines until its own

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import keras
 import tensorflow as tf
 
-from seqattn_tf.encoder.base import Encoder, Read, Tensors
+from seqattn_tf.encoder.base import Encoder, Read, Tensors, weighed
 from seqattn_tf.masking import row_lengths
 from seqattn_tf.named import check_count
 from seqattn_tf.recurrent import Bidirectional, Network, Recurrent, Stack
@@ -64,8 +64,12 @@ class SymbolEncoder(Encoder):
         return self.embedding.output_dim
 
     def embed(self, tensors: Tensors, training: bool = False) -> tf.Tensor:
-        """What the network reads: `[batch, source, embedded_size]`."""
+        """Symbols by themselves: `[batch, source, embedded_size]`."""
         return self.drop(self.embedding(self.part(tensors, "ids")), training=training)
+
+    def symbols_of(self, tensors: Tensors, training: bool = False) -> tf.Tensor:
+        """What the network reads: symbols, those erased being zero; `[batch, source, embedded_size]`."""
+        return weighed(self.embed(tensors, training), self.kept(tensors))
 
     @property
     def output_size(self) -> int:
@@ -80,7 +84,7 @@ class SymbolEncoder(Encoder):
     def call(self, tensors: Tensors, training: bool = False) -> Read:
         """An output for each symbol."""
         mask = tf.not_equal(self.part(tensors, "ids"), 0)
-        found = self.network.read(self.embed(tensors, training), mask=mask, training=training)
+        found = self.network.read(self.symbols_of(tensors, training), mask=mask, training=training)
         return Read(self.drop(found.outputs, training=training), mask, self.network.final_output(found.states))
 
     def places_read(self, tensors: Tensors) -> tf.Tensor:

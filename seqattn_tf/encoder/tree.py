@@ -5,7 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.encoder.base import Encoder, Read, Tensors
+from seqattn_tf.encoder.base import Encoder, Read, Tensors, weighed
 from seqattn_tf.masking import row_lengths
 from seqattn_tf.named import check_count
 from seqattn_tf.recurrent import TreeRecurrent
@@ -72,7 +72,7 @@ class TreeEncoder(Encoder):
         mask = ids != 0
         children = tf.where(children > 0, children, -1)  # the root is nobody's child: its number stands for none
         words = tf.cast(children[..., :1] < 0, self.compute_dtype)  # a node above them has no word
-        embedded = self.drop(self.embedding(ids), training=training) * words
+        embedded = weighed(self.drop(self.embedding(ids), training=training) * words, self.kept(tensors))
         values = self.drop(self.network(embedded, mask=mask, children=children), training=training)
         return Read(values, mask, tf.pad(values, [[0, 0], [0, 1], [0, 0]])[:, 0])
 

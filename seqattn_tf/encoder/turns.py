@@ -43,6 +43,21 @@ def fold(ids: tf.Tensor, mark: int, turns: int, symbols: int | None = None) -> T
     return Turns(tf.reshape(found[:, :-1], [batch, turns, symbols]), places)
 
 
+def fold_alike(values: tf.Tensor | None, folded: Turns) -> tf.Tensor | None:
+    """Flat numbers `[batch, time]` as the ids were folded, `[batch, turns, symbols]`; none of none.
+
+    >>> folded = fold(tf.constant([[5, 9, 6, 7]]), mark=9, turns=2)
+    >>> fold_alike(tf.constant([[0.1, 0.2, 0.3, 0.4]]), folded).numpy().round(1).tolist()
+    [[[0.1, 0.0], [0.3, 0.4]]]
+    """
+    if values is None:
+        return None
+    shape = tf.shape(folded.ids)
+    rows = tf.broadcast_to(tf.range(shape[0])[:, None], tf.shape(folded.places))
+    found = tf.scatter_nd(tf.stack([rows, folded.places], axis=-1), values, [shape[0], shape[1] * shape[2] + 1])
+    return tf.reshape(found[:, :-1], shape)
+
+
 def unfold(weights: tf.Tensor, places: tf.Tensor) -> tf.Tensor:
     """Weights of the folded symbols `[batch, target, turns * symbols]` as of the flat ones `[batch, target, time]`."""
     padded = tf.transpose(tf.pad(weights, [[0, 0], [0, 0], [0, 1]]), [0, 2, 1])

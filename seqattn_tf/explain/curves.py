@@ -41,7 +41,8 @@ def draw_lengths(
     ticks = [f"{label}\nn = {count}" for label, count in counts.items()]
     axes.set_xticks(range(len(counts)), ticks, fontsize=9, color=INK, parse_math=False)
     axes.set_xlim(-0.3, len(counts) - 0.7)
-    axes.set_ylim(bottom=0, top=1.08 * max(axes.get_ylim()[1], 1e-6))  # a point at the edge is seen whole
+    lowest = min((value for group in groups.values() for _, _, value in group), default=0.0)
+    axes.set_ylim(1.08 * min(lowest, 0.0), 1.08 * max(axes.get_ylim()[1], 1e-6))  # a point at the edge is seen whole
     axes.grid(axis="y", color=QUIET, alpha=0.25, linewidth=0.6)
     axes.set_xlabel(xlabel, color=INK, parse_math=False)
     axes.set_ylabel(ylabel, color=INK, parse_math=False)

@@ -110,12 +110,16 @@ class Words(Text):
         front = self.word_length // 2
         return word if len(word) <= self.word_length else word[:front] + word[front - self.word_length :]
 
-    def arrays(self, value: Any) -> dict[str, np.ndarray]:
+    def numbers(self, words: Sequence[str]) -> dict[str, np.ndarray]:
         """The ids of words, `[words]`, and of their letters, `[words, word_length]`."""
+        return {"ids": self.word_ids(words), "letters": self.spelled(words)}
+
+    def arrays(self, value: Any) -> dict[str, np.ndarray]:
+        """The numbers of the words."""
         words = self.tokens(value)
         if len(words) > self.limit:
             raise ValueError(f"expected at most {self.limit} words. Received: {len(words)}")
-        return {"ids": self.word_ids(words), "letters": self.spelled(words)}
+        return self.numbers(words)
 
     def shown(self, value: Any) -> bytes:
         """Running text, where it is cut into the same words."""

@@ -34,6 +34,7 @@ class MemoryNetwork(ReadingNetwork):
             `"independent"`, the same without comparing facts that follow each other.
         units: width of questions and facts where they are compared.
         linear_steps: for how many first steps of training the looks of `"hops"` go without their softmax.
+        noise: in training, how often a fact seems to be followed by one more, empty.
         dropout: rate on what the logits come from, in training.
 
     Call arguments: a dict with the tensors that the encoder reads, and `question_ids`; returns `[batch, outputs]`.
@@ -53,6 +54,7 @@ class MemoryNetwork(ReadingNetwork):
         form: str = "hops",
         units: int = 32,
         linear_steps: int = 0,
+        noise: float = 0.0,
         dropout: float = 0.0,
         **kwargs: Any,
     ) -> None:
@@ -62,7 +64,7 @@ class MemoryNetwork(ReadingNetwork):
         self.outputs_count, self.units, self.form = check_count("outputs", outputs), check_count("units", units), form
         self.linear_steps = linear_steps if form == "hops" else 0
         alike = {"dtype": self.dtype_policy}
-        ages = {"temporal": encoder.lines, **alike}
+        ages = {"temporal": encoder.lines, "noise": noise, **alike}
         self.memory = MemoryHops(hops, **ages) if form == "hops" else MemoryChain(hops, form == "chain", **ages)
         self.drop = keras.layers.Dropout(dropout, **alike)
 
@@ -83,31 +85,30 @@ class MemoryNetwork(ReadingNetwork):
         asked = self.encoder.sentence(tensors[f"{QUESTION}_ids"], training)
         return linear(asked, self.question), read.values, read.mask
 
-    def find(self, tensors: Tensors, training: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
+    def _find(self, asked: tuple[tf.Tensor, ...], training: bool) -> tuple[tf.Tensor, tf.Tensor]:
         """The logits, and the looks `[batch, hops, facts]`."""
         how: dict[str, Any] = {"training": training}
         if self.linear_steps:
             how["straight"] = self.steps < self.linear_steps
             if training:
                 self.steps.assign_add(1.0)
-        found, weights = self.memory(*self._asked(tensors, training), **how)
+        found, weights = self.memory(*asked, **how)
         return linear(self.drop(found, training=training), self.kernel), weights
 
     def call(self, tensors: Tensors, training: bool = False) -> tf.Tensor:
         """The logits."""
-        return self.find(tensors, training)[0]
+        return self._find(self._asked(tensors, training), training)[0]
 
-    def sequence(self, tensors: Tensors, weights: tf.Tensor) -> tf.Tensor:
-        """The facts that were looked at, one for each look: `int32 [batch, hops]`, numbers of lines from 1.
+    def look(self, tensors: Tensors, training: bool = False) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """The logits, the looks `[batch, hops, facts]`, and a fact for each: `int32 [batch, hops]`, lines from 1.
 
-        Of hops, the one that each look saw most; of a chain, the most probable sequence.
+        Of hops, the fact that each look saw most; of a chain, the most probable sequence.
         """
-        if self.form == "hops":
-            found = tf.argmax(weights, axis=2, output_type=tf.int32)
-        else:
-            found = self.memory.argmax(*self._asked(tensors))
+        asked = self._asked(tensors, training)
+        logits, weights = self._find(asked, training)
+        chosen = tf.argmax(weights, 2, tf.int32) if self.form == "hops" else self.memory.argmax(*asked)
         lines = count_lines(self.encoder.part(tensors, "ids"), self.encoder.mark)
-        return found + 1 + (lines - self.encoder.lines)[:, None]
+        return logits, weights, chosen + 1 + (lines - self.encoder.lines)[:, None]
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -118,6 +119,7 @@ class MemoryNetwork(ReadingNetwork):
             "form": self.form,
             "units": self.units,
             "linear_steps": self.linear_steps,
+            "noise": self.memory.noise,
             "dropout": self.drop.rate,
         }
 
@@ -159,11 +161,11 @@ class MemoryAnswerer(Model):
     def infer(self, tensors: Tensors) -> Tensors:
         """All answers by their probability; a row that lacks the story or the question gets nothing."""
         encoder = self.network.encoder
-        logits, weights = self.network.find(tensors)
+        logits, weights, facts = self.network.look(tensors)
         read = (encoder.places_read(tensors) > 0) & (row_lengths(tensors[f"{QUESTION}_ids"] != 0) > 0)
         [look] = self.looks
         found = {
             look + ATTENTION: tf.cast(encoder.at_places(weights, tensors), tf.float32),
-            FACTS: self.network.sequence(tensors, weights),
+            FACTS: facts,
         }
         return only_where(read, {**self.says.decide(tf.cast(logits, tf.float32)), **found})

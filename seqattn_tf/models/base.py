@@ -78,6 +78,11 @@ class Model(Named, tf.Module):
         return {}
 
     @property
+    def explaining(self) -> Sequence[str]:
+        """The looks whose weights say what an answer comes from: not those of a text within itself."""
+        return [look for look in self.looks if look not in self.looked_at]
+
+    @property
     def parts(self) -> Mapping[str, Sequence[str]]:
         """What else is found."""
         return {}

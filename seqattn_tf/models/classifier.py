@@ -137,6 +137,11 @@ class Classifier(Model):
             return {self._look(self.network.encoder.level): self.target.labels}
         return {self._look(level): TOKENS for level in self.network.levels}
 
+    @property
+    def explaining(self) -> Sequence[str]:
+        """None where every node has labels: their probabilities are no weights."""
+        return [] if self.network.everywhere else list(self.looks)
+
     def infer(self, tensors: Tensors) -> Tensors:
         """All labels by their probability; a row with nothing to read gets nothing."""
         logits, looks = self.network.look(tensors)

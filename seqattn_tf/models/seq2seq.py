@@ -10,6 +10,7 @@ from seqattn_tf.decoding import Beams, greedy
 from seqattn_tf.decoding import beam as search
 from seqattn_tf.fields import Field
 from seqattn_tf.fields.graph.text import at_most
+from seqattn_tf.masking import row_lengths
 from seqattn_tf.models.base import (
     TOKENS,
     Model,
@@ -22,7 +23,6 @@ from seqattn_tf.models.base import (
 )
 from seqattn_tf.models.network import EncoderDecoder
 from seqattn_tf.targets import Symbols
-from seqattn_tf.targets.graph.symbols import SHIFTED
 from seqattn_tf.text.rules import BEGIN, END
 
 MARGIN = 8  # an answer has at most `max_length_ratio` symbols for each place read, and so many more
@@ -143,15 +143,22 @@ class Seq2Seq(Model):
         Minus infinity for an answer with symbols the model cannot say, and for any answer to nothing.
         """
         tensors, _ = self.read(raw)
-        read = self.network.encoder.places_read(tensors)
-        symbols = self.says.tokenizer
-        tokens = at_most(self.target.limit, symbols.cut(one_each(answer, tf.size(read))), "answer")
-        said = tf.pad(tf.cast(tokens != "", tf.int32), [[0, 0], [0, 1]]) == 1  # [batch, longest + 1]
-        ids = tf.pad(symbols.lookup(tokens), [[0, 0], [0, 1]])
-        first_free = tf.one_hot(tf.reduce_sum(tf.cast(said, tf.int32), axis=1), tf.shape(ids)[1], dtype=tf.int32)
-        shifted = tf.concat([tf.fill([tf.shape(ids)[0], 1], BEGIN), ids[:, :-1]], axis=1)
-        logits = tf.cast(self.network({**tensors, SHIFTED: shifted}, training=False), tf.float32)
-        gained = -tf.nn.sparse_softmax_cross_entropy_with_logits(ids + END * first_free, logits)
-        known = tf.reduce_all(tf.logical_or(~said, ids >= len(self.target.rules.special)), axis=1)
-        total = tf.reduce_sum(tf.where(tf.logical_or(said, first_free == 1), gained, 0.0), axis=1)
-        return tf.where(known & (read > 0), total, -float("inf"))
+        return likelihood(self, tensors, self.network.encoder.places_read(tensors), answer)
+
+
+def likelihood(model: Model, tensors: Tensors, read: tf.Tensor, answer: tf.Tensor) -> tf.Tensor:
+    """Log-probability of each given answer, `[batch]`, to tensors of which so many places are read, `[batch]`.
+
+    Of a model that says symbols by a network that is taught with those before; minus infinity where `read` is 0, and
+    for symbols that are none of the target's.
+    """
+    symbols = model.says.tokenizer
+    tokens = at_most(model.target.limit, symbols.cut(one_each(answer, tf.size(read))), "answer")
+    ids, length = symbols.lookup(tokens), row_lengths(tokens != "")
+    step = tf.range(tf.shape(ids)[1] + 1)
+    right = tf.where(step == length[:, None], END, tf.pad(ids, [[0, 0], [0, 1]]))
+    logits = tf.cast(model.network({**tensors, **model.says.teach({"tokens": right})}, training=False), tf.float32)
+    gained = -tf.nn.sparse_softmax_cross_entropy_with_logits(right, logits)
+    total = tf.reduce_sum(tf.where(step <= length[:, None], gained, 0.0), axis=1)
+    known = tf.reduce_all((tokens == "") | (ids >= len(model.target.rules.special)), axis=1)
+    return tf.where(known & (read > 0), total, -float("inf"))

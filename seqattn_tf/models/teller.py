@@ -10,12 +10,11 @@ from seqattn_tf.answer import ATTENTION
 from seqattn_tf.decoding import greedy
 from seqattn_tf.explain import draw_memory
 from seqattn_tf.fields import Text
-from seqattn_tf.fields.graph.text import at_most
 from seqattn_tf.masking import row_lengths
-from seqattn_tf.models.base import TOKENS, Model, Tensors, one_each, only_where
+from seqattn_tf.models.base import TOKENS, Model, Tensors, only_where
 from seqattn_tf.models.pointing import IDS, NEVER, PointerNetwork
 from seqattn_tf.models.retelling import RetellNetwork
-from seqattn_tf.models.seq2seq import MARGIN
+from seqattn_tf.models.seq2seq import MARGIN, likelihood
 from seqattn_tf.recurrent.watch import watch_gates
 from seqattn_tf.rows import columns
 from seqattn_tf.targets import Symbols
@@ -77,17 +76,8 @@ class Teller(Model):
         Minus infinity for an answer with symbols that cannot be said, and for any answer to nothing.
         """
         tensors, _ = self.read(raw)
-        places = row_lengths(tensors[IDS] != PAD)
-        symbols = self.says.tokenizer
-        tokens = at_most(self.target.limit, symbols.cut(one_each(answer, tf.size(places))), "answer")
-        ids, length = symbols.lookup(tokens), row_lengths(tokens != "")
-        step = tf.range(tf.shape(ids)[1] + 1)
-        right = tf.where(step == length[:, None], END, tf.pad(ids, [[0, 0], [0, 1]]))
-        logits = tf.cast(self.network({**tensors, **self.says.teach({"tokens": right})}, training=False), tf.float32)
-        gained = -tf.nn.sparse_softmax_cross_entropy_with_logits(right, logits)
-        total = tf.reduce_sum(tf.where(step <= length[:, None], gained, 0.0), axis=1)
-        known = tf.reduce_all((tokens == "") | (ids >= len(self.target.rules.special)), axis=1)
-        return tf.where(known & (places > 0) & (total > NEVER / 2), total, -float("inf"))
+        found = likelihood(self, tensors, row_lengths(tensors[IDS] != PAD), answer)
+        return tf.where(found > NEVER / 2, found, -float("inf"))
 
     def heads(self, row: Any) -> tuple[list[str], list[str], dict[str, np.ndarray]]:
         """The symbols that are read, those that are said, and the gates of the cell at each of these steps.

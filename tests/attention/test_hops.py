@@ -6,7 +6,7 @@ from support.attention import softmax
 from support.gradients import assert_slopes
 from support.layers import random, roundtrip
 
-from seqattn_tf.attention import MemoryHops, SigmoidAlignment
+from seqattn_tf.attention import MemoryChain, MemoryHops, SigmoidAlignment
 
 HOPS, UNITS, FEATURES, FACTS = 2, 3, 4, 5
 MASK = np.array([[1, 1, 1, 1, 1], [1, 0, 1, 1, 0], [0, 0, 0, 0, 0]], bool)
@@ -81,8 +81,8 @@ def test_what_is_remembered_goes_from_hop_to_hop():
 
 
 def test_saving_arguments_and_errors(tmp_path):
-    again = roundtrip(MemoryHops(5, "layerwise", SigmoidAlignment(bias=-2.0), temporal=4))
-    assert (again.hops, again.tying, again.align.bias, again.temporal) == (5, "layerwise", -2.0, 4)
+    again = roundtrip(MemoryHops(5, "layerwise", SigmoidAlignment(bias=-2.0), temporal=4, noise=0.1))
+    assert (again.hops, again.tying, again.align.bias, again.temporal, again.noise) == (5, "layerwise", -2.0, 4, 0.1)
     with pytest.raises(ValueError, match=r"hops: expected a positive integer\. Received: 0"):
         MemoryHops(0)
     with pytest.raises(ValueError, match=r"tying: expected one of .*Received: 'loose'"):
@@ -111,3 +111,25 @@ def test_half_precision_and_compiled():
     np.testing.assert_allclose(tf.cast(found[1], tf.float32), expected[1], atol=0.1)
     compiled = tf.function(lambda q, f: whole(q, f, mask=tf.constant(MASK)), jit_compile=True)(*arguments)
     np.testing.assert_allclose(compiled[0], expected[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [MemoryHops, MemoryChain])
+def test_noise_makes_facts_older_in_training_alone(kind):
+    keras.utils.set_random_seed(5)
+    layer = kind(1, temporal=20, noise=0.25)
+    layer.build((None, 20), (None, None, 2))
+    for table in layer.ages:
+        table.assign(np.eye(20))
+    facts, mask = tf.zeros([4000, 6, 2]), tf.constant([[True] * 4 + [False, True]] * 4000)
+    query = tf.zeros([4000, 20])
+
+    def ages(training):
+        return tf.argmax(layer.mapped(query, facts, mask, training)[0][0], axis=2).numpy()[:, [0, 1, 2, 3, 5]]
+
+    assert (ages(training=False) == [4, 3, 2, 1, 0]).all()
+    extra = ages(training=True) - [4, 3, 2, 1, 0]
+    assert (np.diff(extra, axis=1) <= 0).all()  # what makes a fact older makes those before it older
+    np.testing.assert_allclose(extra.mean(axis=0), 0.25 * np.arange(5, 0, -1), atol=0.06)
+    assert layer(query, facts, mask, training=True)[1].shape == (4000, 1, 6)
+    with pytest.raises(ValueError, match=r"noise: expected a share of facts, less than 1\. Received: 1"):
+        kind(1, noise=1)

@@ -9,7 +9,9 @@ from seqattn_tf.encoder import (
     BidirectionalEncoder,
     DocumentEncoder,
     Encoder,
+    FactsEncoder,
     ForwardEncoder,
+    HeadsEncoder,
     LineEncoder,
     SummaryEncoder,
     TreeEncoder,
@@ -197,3 +199,27 @@ def test_a_tree_is_read_from_its_words_up_and_its_inner_nodes_have_no_word():
         root([1, 5, 1, 6, 7], [[1, 2], [0, 0], [3, 4], [0, 0], [0, 0]]),
     )
     assert not np.allclose(one, other)  # the same words under another tree
+
+
+ERASING = {
+    "heads": lambda: HeadsEncoder(**SIZES, heads="softmax", width=3),
+    "facts": lambda: FactsEncoder(10, MARK, embedding=4, lines=3, reads="story"),
+    "document": lambda: DocumentEncoder(**SIZES, mark=MARK, lines=3),
+    **{type(encoder).__name__: lambda encoder=encoder: encoder for encoder in made()},
+}
+
+
+@pytest.mark.parametrize("name", ERASING)
+def test_of_a_symbol_that_is_erased_nothing_is_read(name):
+    encoder = ERASING[name]()
+    other = {**TENSORS, "story_ids": tf.constant(np.where(np.arange(6) == 1, 8, SOURCE))}
+    other["story_letters"] = tf.constant(np.where(np.arange(6)[:, None] == 1, 4, SPELLED))
+    kept = np.ones([3, 6], "float32")
+    whole, weighed = encoder(TENSORS), encoder({**TENSORS, "story_kept": kept})
+    np.testing.assert_allclose(weighed.summary, whole.summary, atol=1e-6)
+    kept[0, 1] = 0
+    erased, changed = (encoder({**tensors, "story_kept": kept}) for tensors in (TENSORS, other))
+    np.testing.assert_allclose(changed.values[0], erased.values[0], atol=1e-6)
+    np.testing.assert_allclose(changed.summary[0], erased.summary[0], atol=1e-6)
+    assert np.abs(erased.summary[0] - whole.summary[0]).max() > 1e-3  # it did count
+    np.testing.assert_array_equal(erased.mask, whole.mask)  # and its place is still there

@@ -9,7 +9,7 @@ import tensorflow as tf
 from PIL import Image as Pillow
 from support.strangers import Date
 
-from seqattn_tf.fields import Field, Image, Lines, Text, TreeText, Words
+from seqattn_tf.fields import Field, Image, Lines, ParsedWords, Text, TreeText, Words
 from seqattn_tf.fields.base import load_fields, read_row, save_fields
 from seqattn_tf.fields.image import shares
 from seqattn_tf.text import SymbolRules, Texts
@@ -17,6 +17,7 @@ from seqattn_tf.training.data.stored import Stored
 
 WORDS = SymbolRules(("the", "cat", "sat", "\n"), split="spaces", unknown=True)
 TOKENS = SymbolRules(("the", "cat", "n't", ".", "sat"), split="tokens", fold="case", unknown=True)
+PARSED = SymbolRules(("sat", "The", "cat", "it"), split="tokens", unknown=True)
 LETTERS = SymbolRules(tuple("aceht.'\u00e9"), unknown=True)
 
 
@@ -82,6 +83,7 @@ VALUES = {
     "lines": (Lines(WORDS, 6), STORIES),
     "sentences": (Lines(TOKENS, 20, sentences=True), DOCUMENTS),
     "words": (Words(TOKENS, LETTERS, 6, word_length=5), SENTENCES),
+    "parsed": (ParsedWords(TOKENS, PARSED, LETTERS, 6, word_length=5), SENTENCES),
     "tree": (TreeText(TOKENS, 5), TREES),
     "image": (Image(14, 10), PICTURES),
     "date": (Date(), ["2024-02-29", "1999-12-31"]),

@@ -6,13 +6,13 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from support.readers import clear
+from support.readers import clear, parser
 
-from seqattn_tf.encoder import DocumentEncoder, FactsEncoder, HeadsEncoder
+from seqattn_tf.encoder import DocumentEncoder, FactsEncoder, HeadsEncoder, ParentsEncoder
 from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.package import export_model
 from seqattn_tf.export.verify import difference
-from seqattn_tf.fields import Lines, Text
+from seqattn_tf.fields import Lines, ParsedWords, Text
 from seqattn_tf.models import Entailment, EntailmentNetwork, MemoryAnswerer, MemoryNetwork, Seq2Seq, load
 from seqattn_tf.models.network import EncoderDecoder
 from seqattn_tf.targets import Label, Symbols
@@ -26,6 +26,12 @@ PAIRS = [
     {"premise": "", "hypothesis": "a dog"},
     {"premise": "a dog runs not", "hypothesis": ""},
     {"premise": "dog", "hypothesis": "zebra sleeps not a dog"},
+]
+PARSED = [
+    {"premise": "The dog did n't bark .", "hypothesis": "dog"},
+    {"premise": "", "hypothesis": "a dog"},
+    {"premise": "Dogs bark not", "hypothesis": ""},
+    {"premise": "It 's good", "hypothesis": "A zebra quacks, is n't it?"},
 ]
 STORIES = [
     {"story": "mary went home\njohn went out\nmary went out", "question": "where is mary"},
@@ -46,6 +52,19 @@ def entailment(heads):
     return Entailment(network, {"premise": WORDS, "hypothesis": WORDS}, LABELS)
 
 
+def with_parents():
+    reads = parser()
+    field = reads.inputs["text"]
+    own = SymbolRules(("the", "dog", "barks", "not", "good"), field.rules.split, field.rules.fold, unknown=True)
+    both = ParsedWords.beside(own, field, 50)
+    keras.utils.set_random_seed(1)
+    encoder = ParentsEncoder(own.size, reads.network, width=3, embedding=5)
+    before = [weight.numpy() for weight in reads.network.weights]
+    network = clear(EntailmentNetwork(encoder, 3, units=6))
+    assert all((old == new.numpy()).all() for old, new in zip(before, reads.network.weights, strict=True))
+    return reads, Entailment(network, dict.fromkeys(("premise", "hypothesis"), both), LABELS)
+
+
 def answerer(form, lines=4, hops=2, **more):
     keras.utils.set_random_seed(2)
     encoder = FactsEncoder(STORY.size, STORY.ids["\n"], embedding=5, lines=lines)
@@ -58,13 +77,14 @@ MADE = {
     "softmax": lambda: (entailment("softmax"), PAIRS),
     "projective": lambda: (entailment("projective"), PAIRS),
     "spanning": lambda: (entailment("spanning"), PAIRS),
+    "parents": lambda: (with_parents()[1], PARSED),
     "hops": lambda: (answerer("hops"), STORIES),
     "chain": lambda: (answerer("chain"), STORIES),
     "independent": lambda: (answerer("independent"), STORIES),
 }
 
 
-QUICK = ("none", "hops", "chain")  # the trees of the others are asked for below
+QUICK = ("none", "parents", "hops", "chain")  # the trees of the others are asked for below
 
 
 @pytest.fixture(
@@ -171,6 +191,45 @@ def test_a_word_is_read_beside_the_mean_of_its_heads():
     assert not any("bidirectional" in weight.path for weight in alone.weights)
     with pytest.raises(ValueError, match="heads: expected one of"):
         HeadsEncoder(20, "parent")
+
+
+def test_a_word_is_read_beside_the_parent_that_the_parser_says():
+    reads, model = with_parents()
+    texts = [row["premise"] for row in PARSED if row["premise"]] + [PARSED[3]["hypothesis"]]
+    said = reads.answer(texts)
+    encoder, field = model.network.encoder, model.inputs["premise"]
+    tensors = {f"text_{name}": value for name, value in field.in_graph("text").read(tf.constant(texts)).tensors.items()}
+    read = encoder(tensors, training=True)  # trees are told in training, too
+    for row, (text, answer) in enumerate(zip(texts, said, strict=True)):
+        parents = [int(token.partition(":")[0]) for token in answer.tokens]
+        assert read.trees[row].numpy().tolist()[: len(parents)] == parents
+        assert not read.trees[row, len(parents) :].numpy().any()
+        words = encoder.embed(tensors)[row].numpy()
+        held = np.stack([words[parent - 1] if parent else np.zeros(3) for parent in parents])
+        expected = np.concatenate([words[: len(parents)], held], axis=1)
+        np.testing.assert_allclose(read.values[row, : len(parents)], expected, rtol=1e-5)
+        [pair] = model.answer([{"premise": text, "hypothesis": "dog"}])
+        assert list(pair.parts["premise_heads"]) == parents
+        assert (pair.looks["premise_heads"].weights == np.eye(len(parents) + 1)[parents][:, 1:]).all()
+
+
+def test_a_parser_stays_as_it_is_while_the_rest_learns():
+    reads, model = with_parents()
+    network = model.network
+    tensors, _ = model.read({key: tf.constant([row[key] for row in PARSED]) for key in model.inputs})
+    before = [weight.numpy() for weight in reads.network.weights]
+    network.compile(keras.optimizers.Adam(0.1), model.says.loss(), jit_compile=False)
+    first = network.encoder.embedding.embeddings.numpy()
+    network.fit(tensors, tf.constant([0, 1, 2, 1]), batch_size=4, verbose=0)
+    assert all((old == new.numpy()).all() for old, new in zip(before, reads.network.weights, strict=True))
+    assert np.abs(network.encoder.embedding.embeddings.numpy() - first).max() > 0.01
+
+
+def test_a_field_and_its_parser_cut_alike():
+    rules = SymbolRules(("a",), "spaces", unknown=True)
+    with pytest.raises(ValueError, match=r"rules: expected words as the parser's, 'tokens'\. Received: 'spaces'"):
+        ParsedWords.beside(rules, parser().inputs["text"], 50)
+    assert ParsedWords.beside(parser().inputs["text"].rules, parser().inputs["text"], 50).limit == 12
 
 
 def test_an_encoder_decoder_over_soft_heads_tells_its_tree():
@@ -280,7 +339,7 @@ def test_training_starts_without_the_softmax_and_goes_on_with_it():
     for step in range(4):
         straight = maps[0] @ query
         expected = straight if step < 2 else softmax(straight)
-        _, weights = network.find(tensors, training=True)
+        _, weights, _ = network.look(tensors, training=True)
         np.testing.assert_allclose(weights[0, 0, -3:], expected, atol=1e-4)
         assert float(network.steps) == step + 1
     assert not any("steps" in weight.path for weight in network.trainable_variables)

@@ -2,11 +2,12 @@
 
     seqattn train entail --data snli --set vectors=glove.txt
     seqattn train entail --data sick --set more=snli --set heads=spanning
+    seqattn train entail --data snli --set parser=parse
     seqattn train entail --data pairs.csv --set premise=text --set hypothesis=claim --set target=verdict
 
 Data: SNLI, SICK, or a table. Encoder: words joined with their soft heads, the marginals of dependency trees that
-nobody has annotated (Kim et al., 2017), or of none. Network: decomposable attention. Loss: cross-entropy of the labels.
-Metric: share of right labels.
+nobody has annotated (Kim et al., 2017), or of none; or with the parent that a parser gives each. Network: decomposable
+attention. Loss: cross-entropy of the labels. Metric: share of right labels.
 """
 
 import dataclasses

@@ -27,6 +27,7 @@ class AnswerSettings(TableSplit, TextSettings):
     lines: int = setting(50, "facts that are read, the last ones")
     line_length: int = setting(16, "words of a fact that are read")
     linear_steps: int = setting(0, "first steps of training in which the looks of hops go without their softmax")
+    noise: float = setting(0.0, "how often a fact seems to be followed by one more, empty, in training")
     story: str = setting("story", "column or key of the story, a fact a line")
     question: str = setting("question", "column or key of the question")
     target: str = setting("answer", "column or key of the answer")

@@ -64,9 +64,8 @@ class GraphWords(GraphText):
     def column(self, values: Sequence[Any]) -> Column:
         """All ids in memory."""
         cut = self.field.cut(values)
-        ids, letters = self.field.word_ids(cut.tokens), self.field.spelled(cut.tokens)
-        columns = {"ids": ids, "letters": letters}
-        return Together([Padded(name, known[cut.flat], np.asarray(cut.starts)) for name, known in columns.items()])
+        numbers, starts = self.field.numbers(cut.tokens), np.asarray(cut.starts)
+        return Together([Padded(name, known[cut.flat], starts) for name, known in numbers.items()])
 
     def to_wire(self, raw: tf.Tensor) -> Tensors:
         """Ids and lengths."""

@@ -1,0 +1,177 @@
+"""Does attention explain? How much less probable an answer becomes without what the model looked at most."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tqdm import tqdm
+
+from seqattn_tf.answer import ATTENTION
+from seqattn_tf.models import Model
+from seqattn_tf.models.base import Tensors
+from seqattn_tf.targets import Label
+from seqattn_tf.training.data import Example
+
+DRAWS = 5  # of random choices, whose mean is told
+LINES = "_lines"
+
+
+@dataclasses.dataclass(frozen=True)
+class Faithfulness:
+    """What became of answers when something was erased, by what chose it.
+
+    Attributes:
+        erased: what was erased, words or lines.
+        probability: the mean of the answers, nothing erased.
+        drops: `(how many were erased, of how many rows, mean drop of the probability)` by what chose them.
+    """
+
+    erased: str
+    probability: float
+    drops: Mapping[str, Sequence[tuple[str, int, float]]]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Looked:
+    """An input that a model looks at, and by which look; whether lines are erased of it, or words."""
+
+    name: str
+    look: str
+    by_lines: bool
+
+    def units(self, model: Model, tensors: Tensors) -> np.ndarray:
+        """The number of the word or line that each symbol belongs to, `[batch, source]`; -1 for none."""
+        ids = tensors[f"{self.name}_ids"].numpy()
+        places = np.broadcast_to(np.arange(ids.shape[1]), ids.shape)
+        if not self.by_lines:
+            return np.where(ids != 0, places, -1)
+        marks = ids == model.network.encoder.mark
+        return np.where((ids != 0) & ~marks, np.cumsum(marks, axis=1), -1)
+
+
+def _looked(model: Model) -> list[_Looked]:
+    if not isinstance(model.target, Label):
+        raise ValueError(f"faithfulness: expected a model that says a label. Received: {model.name_in_registry}")
+    found: dict[str, _Looked] = {}
+    for look in model.explaining:
+        name = look.removesuffix(LINES) if look not in model.inputs else look
+        if name in model.inputs and not (name in found and look == name):  # lines, where there are both
+            found[name] = _Looked(name, look, look != name)
+    if not found:
+        raise ValueError("faithfulness: expected a model with attention at a text (pool=attention). Received: none")
+    return list(found.values())
+
+
+def _most(importance: np.ndarray, count: int) -> np.ndarray:
+    """Where the `count` largest of each row are, `[rows, units]`."""
+    chosen = np.zeros(importance.shape, bool)
+    np.put_along_axis(chosen, np.argsort(-importance, axis=1, kind="stable")[:, :count], True, axis=1)
+    return chosen
+
+
+class _Batch:
+    """Rows that were answered, and what they are when some of it is erased."""
+
+    def __init__(self, model: Model, looked: Sequence[_Looked], rows: Sequence[Mapping[str, Any]], ask: Any) -> None:
+        self.looked, self.ask = looked, ask
+        raw = {name: tf.constant([field.raw(row[name]) for row in rows]) for name, field in model.inputs.items()}
+        self.tensors, _ = model.read(raw)
+        found = model.infer(self.tensors)
+        self.label = found["labels"][:, 0]
+        self.sources = [one.units(model, self.tensors) for one in looked]
+        sizes = [source.max(initial=-1) + 1 for source in self.sources]
+        self.ends = np.cumsum(sizes)[:-1]
+        self.there = np.concatenate(
+            [(source[:, :, None] == np.arange(n)).any(axis=1) for source, n in zip(self.sources, sizes, strict=True)],
+            axis=1,
+        )
+        shares = [found[one.look + ATTENTION].numpy().sum(axis=1)[:, :n] for one, n in zip(looked, sizes, strict=True)]
+        self.before, gradients = self.asked(np.zeros_like(self.there), gradient=True)
+        steep = [
+            np.stack([np.where(source == unit, gradient, 0).sum(axis=1) for unit in range(n)], axis=1)
+            for source, gradient, n in zip(self.sources, gradients, sizes, strict=True)
+        ]
+        self.importance = {"attention": np.concatenate(shares, axis=1), "gradient": np.concatenate(steep, axis=1)}
+
+    def asked(self, erased: np.ndarray, gradient: bool = False) -> tuple[np.ndarray, list[np.ndarray]]:
+        """The probability of the answers without what is erased, `[rows, units]`, and its gradient by each symbol."""
+        kept = {}
+        for one, source, gone in zip(self.looked, self.sources, np.split(erased, self.ends, axis=1), strict=True):
+            gone = np.pad(gone, [(0, 0), (0, 1)])  # -1 is the last, and is none
+            kept[f"{one.name}_kept"] = tf.constant(1 - np.take_along_axis(gone, source, axis=1).astype("float32"))
+        with tf.GradientTape() as tape:
+            tape.watch(kept)
+            probability = self.ask({**self.tensors, **kept}, self.label)
+        gradients = tape.gradient(probability, list(kept.values())) if gradient else []
+        return probability.numpy(), [found.numpy() for found in gradients]
+
+    def drops(self, choice: str, count: int, generator: np.random.Generator) -> np.ndarray:
+        """By how much less probable the answers are without `count` of what they come from, `[rows]`."""
+        draws = DRAWS if choice == "random" else 1
+        found = np.zeros(len(self.before))
+        for _ in range(draws):
+            by = generator.random(self.there.shape) if choice == "random" else self.importance[choice]
+            found += self.before - self.asked(_most(np.where(self.there, by, -np.inf), count) & self.there)[0]
+        return found / draws
+
+
+def faithfulness(
+    model: Model,
+    examples: Sequence[Example],
+    counts: Sequence[int] = (1, 2, 3, 5),
+    limit: int = 1000,
+    batch_size: int = 100,
+    seed: int = 0,
+    quiet: bool = True,
+) -> Faithfulness:
+    """Erase what a model looked at most, beside as much by chance and by its gradient, and ask again.
+
+    A word is erased by its embedding being zero (Li et al., 2016), a line by all of its words; the gradient chooses
+    those whose erasing lowers the probability most if that were linear. Of a row counts what leaves at least one.
+
+    Args:
+        model: one that says a label, with attention at its inputs.
+        examples: what to ask.
+        counts: how many words or lines to erase.
+        limit: of more examples so many are drawn.
+        batch_size: how many are asked at once.
+        seed: of the draws.
+        quiet: whether there is no bar.
+
+    Raises:
+        ValueError: the model says no label, looks at nothing, or there is no row to ask.
+    """
+    looked, generator = _looked(model), np.random.default_rng(seed)
+    drawn = generator.permutation(len(examples))[:limit]
+    rows = sorted((dict(examples[i].inputs) for i in drawn), key=lambda row: sum(map(len, map(str, row.values()))))
+
+    @tf.function(reduce_retracing=True, autograph=False)
+    def ask(tensors: Tensors, label: tf.Tensor) -> tf.Tensor:
+        found = model.infer(tensors)
+        return tf.reduce_sum(tf.where(found["labels"] == label[:, None], tf.exp(found["scores"]), 0), axis=1)
+
+    choices = ("attention", "gradient", "random")
+    drops: dict[tuple[str, int], list[np.ndarray]] = {(choice, count): [] for choice in choices for count in counts}
+    before: list[np.ndarray] = []
+    with tqdm(range(0, len(rows), batch_size), unit="batch", disable=quiet) as starts:
+        for start in starts:
+            batch = _Batch(model, looked, rows[start : start + batch_size], ask)
+            size = batch.there.sum(axis=1)
+            before.append(batch.before[size > 0])
+            for (choice, count), found in drops.items():
+                if (size > count).any():
+                    found.append(batch.drops(choice, count, generator)[size > count])
+    if not any(drops.values()):
+        raise ValueError(f"faithfulness: expected rows with more than {min(counts)} to look at. Received: none")
+    told = {
+        choice: [
+            (str(count), sum(map(len, found)), float(np.concatenate(found).mean()))
+            for count in counts
+            if (found := drops[choice, count])
+        ]
+        for choice in choices
+    }
+    erased = "lines" if looked[0].by_lines else "words"
+    return Faithfulness(erased, float(np.concatenate(before).mean()), told)
