@@ -220,6 +220,11 @@ def _evaluate(options: argparse.Namespace) -> None:
 
     folders = {model: find(model) for model in options.models}  # before any is evaluated
     check_ending(options.output)
+    erased = {  # first: not every model can be asked so
+        model: run.evaluate_faithfulness(folder, options.data, options.split)
+        for model, folder in folders.items()
+        if options.faithfulness
+    }
     reports = {model: run.evaluate(folder, options.data, options.split) for model, folder in folders.items()}
     for model, report in reports.items():
         if len(reports) > 1:
@@ -237,11 +242,11 @@ def _evaluate(options: argparse.Namespace) -> None:
         output = options.output.with_stem(stem)
         save_figure(draw_lengths(groups, ylabel=title.partition(" by ")[0], xlabel=title.partition(" by ")[2]), output)
         print(output)
-    for number, (model, folder) in enumerate(folders.items() if options.faithfulness else (), 1):
+    for number, (model, found) in enumerate(erased.items(), 1):
         if len(reports) > 1:
             print(model)
         output = options.output.with_stem(f"{options.output.stem}-faithfulness" + (f"-{number}" if number > 1 else ""))
-        _show_faithfulness(run.evaluate_faithfulness(folder, options.data, options.split), output)
+        _show_faithfulness(found, output)
 
 
 def _show_faithfulness(found: Any, output: Path) -> None:

@@ -78,6 +78,7 @@ def test_without_the_plug_in_it_says_what_to_import(trained):
     assert done.stderr.endswith("it was made with sharp: import that first, or say --plugin sharp.py\n")
 
 
+@pytest.mark.slow
 def test_server_and_device_answer_as_the_run_does(shown, trained, capsys):
     commands, folder = shown
     said = ask(capsys, commands["query"]).split("\t")[1]

@@ -29,9 +29,10 @@ def test_the_python_of_the_page_runs():
 
 @pytest.mark.parametrize(
     ("name", "shown"),
-    [("tag", SHOWN[0]), pytest.param("parse", SHOWN[1], marks=pytest.mark.slow)],
+    [("tag", SHOWN[0]), ("parse", SHOWN[1])],
     ids=["tag", "parse"],
 )
+@pytest.mark.slow
 def test_a_shipped_model_answers_alike_in_every_form(name, shown, tmp_path):
     text, _, _ = shown
     model = open_model(name)

@@ -13,6 +13,7 @@ from seqattn_tf.models import Model
 from seqattn_tf.models.base import Tensors
 from seqattn_tf.targets import Label
 from seqattn_tf.training.data import Example
+from seqattn_tf.training.tasks.base import refuse_unreadable
 
 DRAWS = 5  # of random choices, whose mean is told
 LINES = "_lines"
@@ -47,8 +48,10 @@ class _Looked:
         places = np.broadcast_to(np.arange(ids.shape[1]), ids.shape)
         if not self.by_lines:
             return np.where(ids != 0, places, -1)
-        marks = ids == model.network.encoder.mark
-        return np.where((ids != 0) & ~marks, np.cumsum(marks, axis=1), -1)
+        encoder = model.network.encoder
+        marks = ids == encoder.mark
+        line, count = np.cumsum(marks, axis=1), marks.sum(axis=1, keepdims=True) + 1
+        return np.where((ids != 0) & ~marks & (line >= count - encoder.lines), line, -1)  # the last ones are read
 
 
 def _looked(model: Model) -> list[_Looked]:
@@ -64,6 +67,18 @@ def _looked(model: Model) -> list[_Looked]:
     return list(found.values())
 
 
+def _shares(weights: np.ndarray, there: np.ndarray) -> np.ndarray:
+    """How much each unit is looked at, `[batch, rows, units] -> [batch, units]`; of each text 1 on average.
+
+    Of two texts that look at each other the words of the shorter one would all be looked at more.
+
+    >>> _shares(np.array([[[0.2, 0.2, 0.6], [0, 0.4, 0.6]]]), np.array([[True, True, True]])).round(2).tolist()
+    [[0.3, 0.9, 1.8]]
+    """
+    summed = weights.sum(axis=1)[:, : there.shape[1]] * there
+    return summed * there.sum(axis=1, keepdims=True) / np.maximum(summed.sum(axis=1, keepdims=True), 1e-9)
+
+
 def _most(importance: np.ndarray, count: int) -> np.ndarray:
     """Where the `count` largest of each row are, `[rows, units]`."""
     chosen = np.zeros(importance.shape, bool)
@@ -76,21 +91,21 @@ class _Batch:
 
     def __init__(self, model: Model, looked: Sequence[_Looked], rows: Sequence[Mapping[str, Any]], ask: Any) -> None:
         self.looked, self.ask = looked, ask
-        raw = {name: tf.constant([field.raw(row[name]) for row in rows]) for name, field in model.inputs.items()}
-        self.tensors, _ = model.read(raw)
+        raw = {name: [field.raw(row[name]) for row in rows] for name, field in model.inputs.items()}
+        self.tensors, _ = model.read({name: tf.constant(values) for name, values in raw.items()})
         found = model.infer(self.tensors)
         self.label = found["labels"][:, 0]
         self.sources = [one.units(model, self.tensors) for one in looked]
         sizes = [source.max(initial=-1) + 1 for source in self.sources]
         self.ends = np.cumsum(sizes)[:-1]
-        self.there = np.concatenate(
-            [(source[:, :, None] == np.arange(n)).any(axis=1) for source, n in zip(self.sources, sizes, strict=True)],
-            axis=1,
-        )
-        shares = [found[one.look + ATTENTION].numpy().sum(axis=1)[:, :n] for one, n in zip(looked, sizes, strict=True)]
+        there = [
+            (source[:, :, None] == np.arange(n)).any(axis=1) for source, n in zip(self.sources, sizes, strict=True)
+        ]
+        self.there = np.concatenate(there, axis=1)
+        shares = [_shares(found[one.look + ATTENTION].numpy(), t) for one, t in zip(looked, there, strict=True)]
         self.before, gradients = self.asked(np.zeros_like(self.there), gradient=True)
         steep = [
-            np.stack([np.where(source == unit, gradient, 0).sum(axis=1) for unit in range(n)], axis=1)
+            (gradient[:, :, None] * (source[:, :, None] == np.arange(n))).sum(axis=1)
             for source, gradient, n in zip(self.sources, gradients, sizes, strict=True)
         ]
         self.importance = {"attention": np.concatenate(shares, axis=1), "gradient": np.concatenate(steep, axis=1)}
@@ -105,6 +120,8 @@ class _Batch:
             tape.watch(kept)
             probability = self.ask({**self.tensors, **kept}, self.label)
         gradients = tape.gradient(probability, list(kept.values())) if gradient else []
+        if any(found is None for found in gradients):
+            raise ValueError("faithfulness: expected an encoder that reads what is kept. Received: one that does not")
         return probability.numpy(), [found.numpy() for found in gradients]
 
     def drops(self, choice: str, count: int, generator: np.random.Generator) -> np.ndarray:
@@ -144,8 +161,11 @@ def faithfulness(
         ValueError: the model says no label, looks at nothing, or there is no row to ask.
     """
     looked, generator = _looked(model), np.random.default_rng(seed)
-    drawn = generator.permutation(len(examples))[:limit]
-    rows = sorted((dict(examples[i].inputs) for i in drawn), key=lambda row: sum(map(len, map(str, row.values()))))
+    drawn = [examples[i] for i in generator.permutation(len(examples))[:limit]]
+    if missing := [name for name in model.inputs if any(name not in one.inputs for one in drawn)]:
+        raise ValueError(f"examples: expected {missing[0]} in each. Received: one without")
+    refuse_unreadable(model, drawn)
+    rows = sorted((dict(one.inputs) for one in drawn), key=lambda row: sum(map(len, map(str, row.values()))))
 
     @tf.function(reduce_retracing=True, autograph=False)
     def ask(tensors: Tensors, label: tf.Tensor) -> tf.Tensor:

@@ -10,6 +10,7 @@ import dataclasses
 import itertools
 import zipfile
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -40,6 +41,7 @@ class Vectors:
 
     rows: dict[str, int]
     table: np.ndarray  # [words, size]
+    fixed: bool = False  # whether they stay as they are while the rest learns
 
     @property
     def size(self) -> int:
@@ -77,8 +79,8 @@ class Vectors:
         """
         if not network.built:
             network.build()
-        layers = (layer for layer in network._flatten_layers() if isinstance(layer, keras.layers.Embedding))
-        fitting = [layer for layer in layers if (layer.input_dim, layer.output_dim) == (rules.size, self.size)]
+        sizes = rules.size, self.size
+        fitting = [layer for layer in _embeddings(network) if (layer.input_dim, layer.output_dim) == sizes]
         if not fitting:
             raise ValueError(f"vectors: expected an embedding of {rules.size} symbols by {self.size}. Received: none")
         folded = {rules.normalise(word): row for word, row in reversed(self.rows.items())} if rules.fold else {}
@@ -91,11 +93,21 @@ class Vectors:
         table = spread.astype(np.float32)
         table[ids] = self.table[rows]
         fitting[0].embeddings.assign(table)
+        fitting[0].trainable = not self.fixed
+
+
+def _embeddings(layer: keras.Layer) -> Iterator[keras.layers.Embedding]:
+    """The embeddings of a network in the order in which they were made: that of words before that of their letters."""
+    for part in layer._layers:
+        if isinstance(part, keras.layers.Embedding):
+            yield part
+        else:
+            yield from _embeddings(part)
 
 
 def read_vectors(settings: "TextSettings") -> Vectors | None:
     """The vectors that settings name; None for none."""
-    return read(settings.vectors) if settings.vectors else None
+    return dataclasses.replace(read(settings.vectors), fixed=settings.fixed_vectors) if settings.vectors else None
 
 
 def read(path: str | Path) -> Vectors:

@@ -163,11 +163,12 @@ class MemoryChain(FactLayer):
     """All looks at once: the marginals of a chain of `hops` facts (Kim et al., 2017).
 
         p(z) ~ exp(sum_k u^k . A^k x_{z_k} + sum_k A^k x_{z_k} . A^{k+1} x_{z_{k+1}})        u^{k+1} = H u^k
-        o = H u^K + sum_k sum_j p(z_k = j) A^{k+1} x_j
+        o = H u^K + sum_k sum_j p(z_k = j) A^{k+1} x_j        or of the last k alone
 
     Args:
         hops: how many facts a sequence has.
         pairs: whether facts that follow each other are compared, the second sum; without it each look is by itself.
+        last: whether what is found comes from the last fact alone, the others being the way there.
         temporal, noise: as of `MemoryHops`.
 
     Call arguments and results: as of `MemoryHops`, the weights being the marginals.
@@ -177,9 +178,17 @@ class MemoryChain(FactLayer):
     ([2, 8], [2, 2, 5])
     """
 
-    def __init__(self, hops: int = 3, pairs: bool = True, temporal: int = 0, noise: float = 0.0, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        hops: int = 3,
+        pairs: bool = True,
+        last: bool = False,
+        temporal: int = 0,
+        noise: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(hops, temporal, noise, **kwargs)
-        self.pairs = pairs
+        self.pairs, self.last = pairs, last
 
     def build(self, query_shape: Any, facts_shape: Any) -> None:
         """Create the maps of the facts, the vectors of their ages and `H`."""
@@ -209,7 +218,7 @@ class MemoryChain(FactLayer):
         chain, asked = self._chain(query, mapped, mask)
         weights = tf.where(mask[:, None], tf.cast(_marginals(chain), query.dtype), 0)
         reads = [tf.matmul(weights[:, k, None], values) for k, values in enumerate(mapped[1:])]
-        return asked + tf.squeeze(tf.add_n(reads), 1), weights
+        return asked + tf.squeeze(reads[-1] if self.last else tf.add_n(reads), 1), weights
 
     def argmax(self, query: tf.Tensor, facts: tf.Tensor, mask: tf.Tensor | None = None) -> tf.Tensor:
         """The most probable sequence of facts, their places: `int32 [batch, hops]`."""
@@ -218,7 +227,7 @@ class MemoryChain(FactLayer):
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""
-        return {**super().get_config(), "pairs": self.pairs}
+        return {**super().get_config(), "pairs": self.pairs, "last": self.last}
 
 
 def _marginals(chain: LinearChain) -> tf.Tensor:

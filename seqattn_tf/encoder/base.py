@@ -40,6 +40,7 @@ class Encoder(NamedLayer):
     registry: ClassVar[dict[str, type]] = {}
     takes: ClassVar[str] = "text"  # the field that it is made for
     looked_at: ClassVar[bool] = True  # whether looking at its values is looking at places of the input
+    one_each: ClassVar[bool] = True  # whether its values are one for each place of the input, in their order
     level: ClassVar[str] = ""  # of the places that its values are of, where the input has several levels
 
     def __init__(self, reads: str = "text", **kwargs: Any) -> None:

@@ -22,7 +22,7 @@ def position_weights(mask: tf.Tensor, units: int, dtype: Any) -> tf.Tensor:
     kept = tf.cast(mask, dtype)
     count = tf.maximum(tf.reduce_sum(kept, axis=-1, keepdims=True), 1)
     place = (tf.cumsum(kept, axis=-1) / count)[..., None]
-    unit = tf.range(1, units + 1, dtype=dtype) / units
+    unit = tf.cast(tf.range(1, units + 1), dtype) / units  # a range of float16 there is none
     return zero_masked((1 - place) - unit * (1 - 2 * place), mask)
 
 
@@ -50,6 +50,7 @@ class FactsEncoder(Encoder):
     name_in_registry = "facts"
     takes = "lines"
     level = "lines"
+    one_each = False
 
     def __init__(
         self,
@@ -64,7 +65,8 @@ class FactsEncoder(Encoder):
     ) -> None:
         super().__init__(reads, **kwargs)
         self.vocabulary, self.mark = check_count("vocabulary", vocabulary), check_count("mark", mark)
-        self.lines, self.line_length = check_count("lines", lines), line_length
+        self.lines = check_count("lines", lines)
+        self.line_length = None if line_length is None else check_count("line_length", line_length)
         alike = {"dtype": self.dtype_policy}
         spread = keras.initializers.RandomNormal(stddev=0.1)
         self.embedding = keras.layers.Embedding(vocabulary, embedding, embeddings_initializer=spread, **alike)
@@ -98,8 +100,9 @@ class FactsEncoder(Encoder):
         return Read(values, mask, masked_mean(values, mask))
 
     def places_read(self, tensors: Tensors) -> tf.Tensor:
-        """Words that are not padding."""
-        return row_lengths(self.part(tensors, "ids") != 0)
+        """Words, of which marks are none."""
+        ids = self.part(tensors, "ids")
+        return row_lengths((ids != 0) & (ids != self.mark))
 
     def at_places(self, weights: tf.Tensor, tensors: Tensors) -> tf.Tensor:
         """Weights of the facts read, the last ones, as of all lines of the text."""

@@ -26,13 +26,14 @@ class FoldingEncoder(SymbolEncoder):
     """
 
     takes = "lines"
+    one_each = False
     both_ways = True
     network: HierarchicalEncoder
 
     def __init__(self, vocabulary: int, mark: int, lines: int, line_length: int | None, **arguments: Any) -> None:
         super().__init__(vocabulary, **arguments)
         self.mark, self.lines = check_count("mark", mark), check_count("lines", lines)
-        self.line_length = line_length
+        self.line_length = None if line_length is None else check_count("line_length", line_length)
 
     def build(self, input_shape: Any = None) -> None:
         """Build every part; the shapes follow from the arguments."""

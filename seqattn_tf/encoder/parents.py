@@ -41,7 +41,8 @@ class ParentsEncoder(HeadsEncoder):
     def __init__(self, vocabulary: int, parser: keras.Model, **arguments: Any) -> None:
         super().__init__(vocabulary, heads="none", **arguments)
         self.parser = parser
-        self.parser.trainable = False
+        for layer in parser._flatten_layers():  # each: a model that was loaded tells its layers nothing
+            layer.trainable = False
 
     def build(self, input_shape: Any = None) -> None:
         """Build every part; the shapes follow from the arguments."""

@@ -24,7 +24,7 @@ class SummaryEncoder(Encoder):
     [2, 1, 16]
     """
 
-    looked_at = False
+    looked_at = one_each = False
 
     def __init__(self, encoder: Encoder, every_step: bool = True, dropout: float = 0.0, **kwargs: Any) -> None:
         super().__init__(**{**kwargs, "reads": encoder.reads})

@@ -32,6 +32,7 @@ class TreeEncoder(Encoder):
     name_in_registry = "tree"
     takes = "tree"
     level = "nodes"
+    one_each = False
 
     def __init__(
         self,

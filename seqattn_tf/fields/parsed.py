@@ -1,6 +1,6 @@
 """A sentence, read as words, and as a parser reads it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,6 +43,11 @@ class ParsedWords(Words):
         if parsed.split != rules.split:
             raise ValueError(f"rules: expected words as the parser's, {parsed.split!r}. Received: {rules.split!r}")
         self.parsed = parsed
+
+    @classmethod
+    def learn(cls, texts: Iterable[Any], **limits: Any) -> "ParsedWords":
+        """Not from texts alone: of a parser, `beside`."""
+        raise ValueError("parser: expected one whose words are read, as by parser=parse of entail. Received: none")
 
     @classmethod
     def beside(cls, rules: SymbolRules, parser: Words, limit: int) -> "ParsedWords":

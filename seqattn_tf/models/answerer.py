@@ -34,6 +34,7 @@ class MemoryNetwork(ReadingNetwork):
             `"independent"`, the same without comparing facts that follow each other.
         units: width of questions and facts where they are compared.
         linear_steps: for how many first steps of training the looks of `"hops"` go without their softmax.
+        last: of a sequence of facts, whether the answer comes from the last alone, the others being the way there.
         noise: in training, how often a fact seems to be followed by one more, empty.
         dropout: rate on what the logits come from, in training.
 
@@ -54,6 +55,7 @@ class MemoryNetwork(ReadingNetwork):
         form: str = "hops",
         units: int = 32,
         linear_steps: int = 0,
+        last: bool = False,
         noise: float = 0.0,
         dropout: float = 0.0,
         **kwargs: Any,
@@ -62,10 +64,15 @@ class MemoryNetwork(ReadingNetwork):
         if form not in FORMS:
             raise ValueError(f"form: expected one of {FORMS}. Received: {form!r}")
         self.outputs_count, self.units, self.form = check_count("outputs", outputs), check_count("units", units), form
-        self.linear_steps = linear_steps if form == "hops" else 0
+        if linear_steps and form != "hops":
+            raise ValueError(f"linear_steps: expected 0 but for hops. Received: {linear_steps} for {form}")
+        self.linear_steps = linear_steps
         alike = {"dtype": self.dtype_policy}
         ages = {"temporal": encoder.lines, "noise": noise, **alike}
-        self.memory = MemoryHops(hops, **ages) if form == "hops" else MemoryChain(hops, form == "chain", **ages)
+        self.last = last and form != "hops"
+        self.memory = (
+            MemoryHops(hops, **ages) if form == "hops" else MemoryChain(hops, form == "chain", self.last, **ages)
+        )
         self.drop = keras.layers.Dropout(dropout, **alike)
 
     def build(self, input_shape: Any = None) -> None:
@@ -106,6 +113,10 @@ class MemoryNetwork(ReadingNetwork):
         """
         asked = self._asked(tensors, training)
         logits, weights = self._find(asked, training)
+        if self.linear_steps and not training:  # matches are no weights, and none are of what is not there
+            there = asked[2][:, None]
+            told = tf.where(there, tf.nn.softmax(tf.where(there, weights, weights.dtype.min)), 0)
+            weights = tf.where(self.steps < self.linear_steps, told, weights)
         chosen = tf.argmax(weights, 2, tf.int32) if self.form == "hops" else self.memory.argmax(*asked)
         lines = count_lines(self.encoder.part(tensors, "ids"), self.encoder.mark)
         return logits, weights, chosen + 1 + (lines - self.encoder.lines)[:, None]
@@ -119,6 +130,7 @@ class MemoryNetwork(ReadingNetwork):
             "form": self.form,
             "units": self.units,
             "linear_steps": self.linear_steps,
+            "last": self.last,
             "noise": self.memory.noise,
             "dropout": self.drop.rate,
         }

@@ -11,7 +11,16 @@ from seqattn_tf.attention.pooling import pooling
 from seqattn_tf.encoder import Encoder, Read
 from seqattn_tf.fields import Field
 from seqattn_tf.linear import linear
-from seqattn_tf.models.base import TOKENS, Model, Tensors, check_inputs, check_labels, only_where
+from seqattn_tf.models.base import (
+    TOKENS,
+    Model,
+    Tensors,
+    check_inputs,
+    check_labels,
+    looks_within,
+    only_where,
+    trees_within,
+)
 from seqattn_tf.models.reading import ReadingNetwork
 from seqattn_tf.named import check_count
 from seqattn_tf.targets import Label
@@ -77,14 +86,14 @@ class ClassifierNetwork(ReadingNetwork):
         """The logits."""
         return self._logits(self._pooled(self.encoder(tensors, training=training))[0], training)
 
-    def look(self, tensors: Tensors) -> tuple[tf.Tensor, Tensors]:
-        """The logits, and what was looked at on the way: `[batch, 1, places]` by level of the input."""
+    def look(self, tensors: Tensors) -> tuple[tf.Tensor, Tensors, tf.Tensor | None]:
+        """The logits, what was looked at on the way, by level of the input or name within it, and the best trees."""
         read = self.encoder(tensors, training=False)
         vector, weights = self._pooled(read)
         looks = dict(read.looks)
         if weights is not None and self.pool == "attention":
             looks[self.encoder.level] = self.encoder.at_places(weights[:, None], tensors)
-        return self._logits(vector), looks
+        return self._logits(vector), looks, read.trees
 
     @property
     def levels(self) -> list[str]:
@@ -135,16 +144,26 @@ class Classifier(Model):
         """The label at what it was seen in; or every label at every node."""
         if self.network.everywhere:
             return {self._look(self.network.encoder.level): self.target.labels}
-        return {self._look(level): TOKENS for level in self.network.levels}
+        return {**{self._look(level): TOKENS for level in self.network.levels}, **self.looked_at}
+
+    @property
+    def looked_at(self) -> Mapping[str, str]:
+        """Within the text, the text."""
+        return looks_within(self.network.encoder, self.network.encoder.reads)
+
+    @property
+    def parts(self) -> Mapping[str, tuple[str, ...]]:
+        """The best tree of the text, where its words look for their heads."""
+        return trees_within(self.network.encoder, self.network.encoder.reads)
 
     @property
     def explaining(self) -> Sequence[str]:
         """None where every node has labels: their probabilities are no weights."""
-        return [] if self.network.everywhere else list(self.looks)
+        return [] if self.network.everywhere else super().explaining
 
     def infer(self, tensors: Tensors) -> Tensors:
         """All labels by their probability; a row with nothing to read gets nothing."""
-        logits, looks = self.network.look(tensors)
+        logits, looks, trees = self.network.look(tensors)
         logits = tf.cast(logits, tf.float32)
         read = self.network.encoder.places_read(tensors) > 0
         found = {self._look(level) + ATTENTION: tf.cast(weights, tf.float32) for level, weights in looks.items()}
@@ -152,4 +171,4 @@ class Classifier(Model):
             [look] = self.looks
             found[look + ATTENTION] = tf.transpose(tf.nn.softmax(logits), [0, 2, 1])
             logits = tf.pad(logits, [[0, 0], [0, 1], [0, 0]])[:, 0]
-        return only_where(read, {**self.says.decide(logits), **found})
+        return only_where(read, {**self.says.decide(logits), **found, **dict.fromkeys(self.parts, trees)})

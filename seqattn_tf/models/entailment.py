@@ -32,6 +32,8 @@ class EntailmentNetwork(ReadingNetwork):
         outputs: how many labels there are.
         units: width of `F`, `G` and `H`, two layers each.
         dropout: rate before each of their layers, in training.
+        differences: whether `G` also sees `a_i - beta_i` and their product (Chen et al., 2017): with few pairs it
+            learns what it would find by itself from many.
 
     Call arguments: a dict with the tensors that the encoder reads, of `premise` and of `hypothesis`; returns the logits
     `[batch, outputs]`.
@@ -43,11 +45,20 @@ class EntailmentNetwork(ReadingNetwork):
     [2, 3]
     """
 
-    def __init__(self, encoder: Encoder, outputs: int, units: int = 200, dropout: float = 0.0, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        encoder: Encoder,
+        outputs: int,
+        units: int = 200,
+        dropout: float = 0.0,
+        differences: bool = False,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(encoder, **kwargs)
-        if encoder.level:
-            raise ValueError(f"encoder: expected one with a value for each word. Received: values for {encoder.level}")
+        if not encoder.one_each:
+            raise ValueError(f"encoder: expected one with a value for each word. Received: {encoder.name_in_registry}")
         self.outputs_count, self.units = check_count("outputs", outputs), check_count("units", units)
+        self.differences = differences
         alike = {"dtype": self.dtype_policy}
         self.drop = keras.layers.Dropout(dropout, **alike)
         self.align = Alignment.get("softmax", **alike)
@@ -61,7 +72,7 @@ class EntailmentNetwork(ReadingNetwork):
         """Build every part."""
         super().build()
         width = self.encoder.output_size
-        sizes = {"attend": width, "compare": 2 * width, "aggregate": 2 * self.units}
+        sizes = {"attend": width, "compare": (4 if self.differences else 2) * width, "aggregate": 2 * self.units}
         for name, layers in self.steps_of.items():
             for layer, size in zip(layers, (sizes[name], self.units), strict=True):
                 if not layer.built:
@@ -93,7 +104,10 @@ class EntailmentNetwork(ReadingNetwork):
             weights, _ = self.align.call(scores, two.mask[:, None])
             looks[other] = zero_masked(weights, one.mask)
             found = tf.matmul(weights, zero_masked(two.values, two.mask))
-            compared = self._steps("compare", tf.concat([one.values, found], axis=2), training)
+            both = [one.values, found]
+            if self.differences:
+                both += [one.values - found, one.values * found]
+            compared = self._steps("compare", tf.concat(both, axis=2), training)
             sums.append(tf.reduce_sum(zero_masked(compared, one.mask), axis=1))
         joined = self._steps("aggregate", tf.concat(sums, axis=1), training)
         return self.decide(self.drop(joined, training=training)), looks
@@ -112,7 +126,12 @@ class EntailmentNetwork(ReadingNetwork):
     @property
     def arguments(self) -> dict[str, Any]:
         """Constructor arguments."""
-        return {"outputs": self.outputs_count, "units": self.units, "dropout": self.drop.rate}
+        return {
+            "outputs": self.outputs_count,
+            "units": self.units,
+            "dropout": self.drop.rate,
+            "differences": self.differences,
+        }
 
 
 class Entailment(Model):
@@ -125,7 +144,8 @@ class Entailment(Model):
     >>> from seqattn_tf.fields import Text
     >>> from seqattn_tf.text import SymbolRules
     >>> words = Text(SymbolRules(("a", "dog", "runs"), split="spaces", unknown=True))
-    >>> network = EntailmentNetwork(HeadsEncoder(words.rules.size, units=4, embedding=8), outputs=2, units=8)
+    >>> encoder = HeadsEncoder(words.rules.size, "spanning", units=4, embedding=8)
+    >>> network = EntailmentNetwork(encoder, outputs=2, units=8)
     >>> model = Entailment(network, {"premise": words, "hypothesis": words}, Label(("no", "yes")))
     >>> [answer] = model.answer([{"premise": "a dog runs", "hypothesis": "a dog"}])
     >>> sorted(answer.looks), len(answer.parts["premise_heads"])

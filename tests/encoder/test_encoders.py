@@ -38,6 +38,7 @@ def made():
     yield ForwardEncoder(**SIZES)
     yield LineEncoder(**SIZES, mark=MARK, lines=3, line_length=2)
     yield WordEncoder(**SIZES, letters=9, letter_embedding=3, filters=5)
+    yield HeadsEncoder(**SIZES, heads="softmax", width=3)
     yield TreeEncoder(10, units=6, embedding=4, composition="child_sum", dropout=0.25, reads="story")
     yield SummaryEncoder(BidirectionalEncoder(**SIZES), every_step=True, dropout=0.5)
     yield SummaryEncoder(ForwardEncoder(**SIZES), every_step=False)
@@ -202,7 +203,6 @@ def test_a_tree_is_read_from_its_words_up_and_its_inner_nodes_have_no_word():
 
 
 ERASING = {
-    "heads": lambda: HeadsEncoder(**SIZES, heads="softmax", width=3),
     "facts": lambda: FactsEncoder(10, MARK, embedding=4, lines=3, reads="story"),
     "document": lambda: DocumentEncoder(**SIZES, mark=MARK, lines=3),
     **{type(encoder).__name__: lambda encoder=encoder: encoder for encoder in made()},

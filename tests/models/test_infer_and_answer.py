@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 from support.readers import clear, parser
 
-from seqattn_tf.encoder import DocumentEncoder, FactsEncoder, HeadsEncoder, ParentsEncoder
+from seqattn_tf.encoder import DocumentEncoder, FactsEncoder, HeadsEncoder, LineEncoder, ParentsEncoder
 from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.package import export_model
 from seqattn_tf.export.verify import difference
@@ -45,10 +45,10 @@ STORIES = [
 ]
 
 
-def entailment(heads):
+def entailment(heads, **more):
     keras.utils.set_random_seed(1)
     encoder = HeadsEncoder(WORDS.rules.size, heads, width=3, units=4, embedding=5)
-    network = clear(EntailmentNetwork(encoder, 3, units=6))
+    network = clear(EntailmentNetwork(encoder, 3, units=6, **more))
     return Entailment(network, {"premise": WORDS, "hypothesis": WORDS}, LABELS)
 
 
@@ -65,11 +65,11 @@ def with_parents():
     return reads, Entailment(network, dict.fromkeys(("premise", "hypothesis"), both), LABELS)
 
 
-def answerer(form, lines=4, hops=2, **more):
-    keras.utils.set_random_seed(2)
+def answerer(form, lines=4, hops=2, limit=200, seed=2, **more):
+    keras.utils.set_random_seed(seed)
     encoder = FactsEncoder(STORY.size, STORY.ids["\n"], embedding=5, lines=lines)
     network = clear(MemoryNetwork(encoder, 3, hops, form, units=4, **more))
-    return MemoryAnswerer(network, {"story": Lines(STORY, 200), "question": Text(STORY, 12)}, LABELS)
+    return MemoryAnswerer(network, {"story": Lines(STORY, limit), "question": Text(STORY, 12)}, LABELS)
 
 
 MADE = {
@@ -145,14 +145,19 @@ def steps(network, name, values):
     return values
 
 
-def test_entailment_in_numbers():
-    model = entailment("none")
+@pytest.mark.parametrize("differences", [False, True])
+def test_entailment_in_numbers(differences):
+    model = entailment("none", differences=differences)
     network, encoder = model.network, model.network.encoder
     table = encoder.embedding.embeddings.numpy() @ encoder.projection.numpy()
     a, b = (table[WORDS.arrays(text)["ids"]] for text in PAIRS[0].values())
     scores = steps(network, "attend", a) @ steps(network, "attend", b).T
-    first = steps(network, "compare", np.concatenate([a, softmax(scores) @ b], axis=1)).sum(axis=0)
-    second = steps(network, "compare", np.concatenate([b, softmax(scores.T) @ a], axis=1)).sum(axis=0)
+
+    def compared(one, found):
+        both = [one, found, one - found, one * found] if differences else [one, found]
+        return steps(network, "compare", np.concatenate(both, axis=1)).sum(axis=0)
+
+    first, second = compared(a, softmax(scores) @ b), compared(b, softmax(scores.T) @ a)
     joined = steps(network, "aggregate", np.concatenate([first, second]))
     expected = softmax(joined @ network.decide.kernel.numpy() + network.decide.bias.numpy())
     [answer] = model.answer(PAIRS[:1])
@@ -213,7 +218,7 @@ def test_a_word_is_read_beside_the_parent_that_the_parser_says():
         assert (pair.looks["premise_heads"].weights == np.eye(len(parents) + 1)[parents][:, 1:]).all()
 
 
-def test_a_parser_stays_as_it_is_while_the_rest_learns():
+def test_a_parser_stays_as_it_is_while_the_rest_learns(tmp_path):
     reads, model = with_parents()
     network = model.network
     tensors, _ = model.read({key: tf.constant([row[key] for row in PARSED]) for key in model.inputs})
@@ -223,6 +228,10 @@ def test_a_parser_stays_as_it_is_while_the_rest_learns():
     network.fit(tensors, tf.constant([0, 1, 2, 1]), batch_size=4, verbose=0)
     assert all((old == new.numpy()).all() for old, new in zip(before, reads.network.weights, strict=True))
     assert np.abs(network.encoder.embedding.embeddings.numpy() - first).max() > 0.01
+    model.save(tmp_path)
+    assert len(load(tmp_path).network.trainable_variables) == len(network.trainable_variables)
+    with pytest.raises(ValueError, match="parser: expected one whose words are read"):
+        ParsedWords.learn(["a dog"])
 
 
 def test_a_field_and_its_parser_cut_alike():
@@ -249,8 +258,12 @@ def test_what_is_lacking_or_does_not_fit_is_refused():
         Entailment(model.network, {"premise": WORDS}, LABELS)
     with pytest.raises(ValueError, match=r"target: expected 3 labels\. Received: 2"):
         Entailment(model.network, model.inputs, Label(("a", "b")))
-    with pytest.raises(ValueError, match="encoder: expected one with a value for each word"):
-        EntailmentNetwork(DocumentEncoder(30, mark=9), 3)
+    for kind in (DocumentEncoder, LineEncoder):
+        with pytest.raises(ValueError, match="encoder: expected one with a value for each word"):
+            EntailmentNetwork(kind(30, mark=9), 3)
+    for kind in (DocumentEncoder, LineEncoder, FactsEncoder):
+        with pytest.raises(ValueError, match=r"line_length: expected a positive integer\. Received: 0"):
+            kind(30, mark=9, line_length=0)
     with pytest.raises(ValueError, match="expected at most 12 symbols"):
         model.answer([{"premise": "a " * 13, "hypothesis": "a"}])
     story = answerer("hops")
@@ -307,10 +320,10 @@ def test_looks_one_after_the_other_in_numbers(row):
     check(model.answer([row])[0], query, np.stack(looks), [look.argmax() for look in looks], model)
 
 
-@pytest.mark.parametrize("form", ["chain", "independent"])
+@pytest.mark.parametrize(("form", "last"), [("chain", False), ("chain", True), ("independent", True)])
 @pytest.mark.parametrize("row", [STORIES[0], STORIES[1], STORIES[4]])
-def test_a_chain_of_facts_by_enumeration(form, row):
-    model = answerer(form, hops=3)
+def test_a_chain_of_facts_by_enumeration(form, last, row):
+    model = answerer(form, hops=3, last=last)
     maps, query = by_hand(model, row)
     questions = [query]
     for _ in range(3):
@@ -327,7 +340,7 @@ def test_a_chain_of_facts_by_enumeration(form, row):
     weights = np.zeros([3, count])
     for chosen, share in zip(sequences, shares, strict=True):
         weights[range(3), list(chosen)] += share
-    found = questions[3] + sum(weights[k] @ maps[k + 1] for k in range(3))
+    found = questions[3] + sum(weights[k] @ maps[k + 1] for k in ([2] if last else range(3)))
     check(model.answer([row])[0], found, weights, sequences[int(np.argmax(scores))], model)
 
 
@@ -346,14 +359,47 @@ def test_training_starts_without_the_softmax_and_goes_on_with_it():
 
 
 def test_of_three_hundred_facts_the_last_are_read():
-    model = answerer("chain", lines=3)
-    long = {"story": "\n".join(["mary went home", "john went out"] * 24), "question": "where is mary"}
+    model = answerer("chain", lines=3, limit=2000)
+    long = {"story": "\n".join(["mary went home", "john went out"] * 150), "question": "where is mary"}
     [answer] = model.answer([long])
     weights = answer.looks["story_lines"].weights
-    assert weights.shape == (2, 48)
-    assert not weights[:, :45].any()
+    assert weights.shape == (2, 300)
+    assert not weights[:, :297].any()
     np.testing.assert_allclose(weights.sum(axis=1), 1, atol=1e-5)
-    assert all(46 <= fact <= 48 for fact in answer.parts["facts"])
+    assert all(298 <= fact <= 300 for fact in answer.parts["facts"])
+
+
+@pytest.mark.parametrize("form", ["hops", "chain"])
+def test_half_precision(form):
+    keras.config.set_dtype_policy("mixed_float16")
+    try:
+        model = answerer(form)
+    finally:
+        keras.config.set_dtype_policy("float32")
+    [answer] = model.answer(STORIES[:1])
+    assert np.isfinite(answer.score)
+    np.testing.assert_allclose(answer.looks["story_lines"].weights.sum(axis=1), 1, atol=2e-3)
+
+
+def test_a_story_of_marks_alone_is_nothing():
+    model = answerer("hops")
+    mark = STORY.ids["\n"]
+    given = {"story_ids": [[mark, mark, mark]], "story_lengths": [3], "question_ids": [[5]], "question_lengths": [1]}
+    found = model.serve_tensors(**{name: tf.constant(value) for name, value in given.items()})
+    assert found["scores"].numpy()[0, 0] == -np.inf
+    assert not found["facts"].numpy().any()
+
+
+def test_looks_of_a_linear_start_are_told_as_weights():
+    for seed in range(4):
+        model = answerer("hops", linear_steps=9, seed=seed)
+        [answer] = model.answer(STORIES[1:2])
+        look = answer.looks["story_lines"]
+        np.testing.assert_allclose(look.weights, 1, atol=1e-5)  # of the only fact
+        assert list(answer.parts["facts"]) == [1, 1]
+        assert model.explain(STORIES[0]).axes
+    with pytest.raises(ValueError, match=r"linear_steps: expected 0 but for hops\. Received: 9 for chain"):
+        answerer("chain", linear_steps=9)
 
 
 @pytest.mark.parametrize("name", ["projective", "hops", "chain"])

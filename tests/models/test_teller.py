@@ -84,7 +84,7 @@ def test_it_is_saved_and_read_again(teller, tmp_path):
         assert (one.text, one.score) == (other.text, pytest.approx(other.score, abs=1e-5))
 
 
-@pytest.mark.parametrize("kind", ["pointer", "memory"])
+@pytest.mark.parametrize("kind", ["pointer", pytest.param("memory", marks=pytest.mark.slow)])
 def test_every_form_answers_alike(kind, tmp_path):
     model = small(kind)
     exported = export_model(model, tmp_path / "models/m", {})

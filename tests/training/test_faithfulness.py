@@ -22,7 +22,7 @@ from seqattn_tf.training.data import Example
 from seqattn_tf.training.faithfulness import faithfulness
 
 RULES = SymbolRules(("\n", "a", "dog", "runs", "sleeps", "not"), "spaces", unknown=True)
-WORDS, LINES, LABELS = Text(RULES), Lines(RULES), Label(("no", "maybe", "yes"))
+WORDS, LINES, LABELS = Text(RULES), Lines(RULES, 200), Label(("no", "maybe", "yes"))
 MARK = RULES.ids["\n"]
 
 
@@ -64,35 +64,41 @@ def example(row):
 
 
 def by_hand(model, row, looks):
-    """The probability of the answer to a row without each of its units, and the weight of each."""
+    """The probability of the answer to a row without each of its units, the slope by each, and the weight of each."""
     [answer] = model.answer([row])
     tensors, _ = model.read({name: tf.constant([value.encode()]) for name, value in row.items()})
     number = LABELS.labels.index(answer.text)
-    without, weights = [], []
+    without, slopes, weights = [], [], []
     for look in looks:
         name = look.removesuffix("_lines")
         ids = tensors[f"{name}_ids"].numpy()[0]
         unit_of = np.cumsum(ids == MARK) if look != name else np.arange(len(ids))
         for unit in range(unit_of.max() + 1):
-            kept = {f"{name}_kept": tf.constant([np.where((unit_of == unit) & (ids != MARK), 0.0, 1.0)], tf.float32)}
-            logits = model.network({**tensors, **kept})
-            without.append(float(tf.nn.softmax(logits)[0, number]))
-        weights.extend(answer.looks[look].weights.sum(axis=0))
-    return np.exp(answer.score), np.array(without), np.array(weights)
+
+            def probability(share, unit=unit, unit_of=unit_of, ids=ids, name=name):
+                kept = np.where((unit_of == unit) & (ids != MARK), share, 1.0)
+                logits = model.network({**tensors, f"{name}_kept": tf.constant([kept], tf.float32)})
+                return float(tf.nn.softmax(logits)[0, number])
+
+            without.append(probability(0.0))
+            slopes.append((probability(1.01) - probability(0.99)) / 0.02)
+        found = answer.looks[look].weights
+        weights.extend(found.sum(axis=0) * found.shape[1] / found.sum())
+    return np.exp(answer.score), *map(np.array, (without, slopes, weights))
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_one_word_or_line_is_erased_as_by_hand(name):
     make, row, looks = MODELS[name]
     model = make()
-    before, without, weights = by_hand(model, row, looks)
+    before, without, slopes, weights = by_hand(model, row, looks)
     found = faithfulness(model, [example(row)], counts=[1])
     assert found.erased == ("lines" if looks[0].endswith("_lines") else "words")
     assert found.probability == pytest.approx(before, abs=1e-5)
     [(label, rows, drop)] = found.drops["attention"]
     assert (label, rows) == ("1", 1)
     assert drop == pytest.approx(before - without[weights.argmax()], abs=1e-5)
-    assert any(found.drops["gradient"][0][2] == pytest.approx(before - one, abs=1e-5) for one in without)
+    assert found.drops["gradient"][0][2] == pytest.approx(before - without[slopes.argmax()], abs=1e-5)
     many = faithfulness(model, [example(row)] * 200, counts=[1])
     assert many.drops["random"][0][2] == pytest.approx((before - without).mean(), abs=0.1 * np.ptp(without) + 1e-4)
 
@@ -102,7 +108,7 @@ def test_the_gradient_chooses_what_counts_where_all_is_linear():
     encoder = model.network.encoder  # nearly nothing in each word: then an answer is linear in all of them
     encoder.embedding.embeddings.assign(encoder.embedding.embeddings * 1e-2)
     row = {"text": "a dog runs not sleeps"}
-    before, without, _ = by_hand(model, row, ["text"])
+    before, without, _, _ = by_hand(model, row, ["text"])
     found = faithfulness(model, [example(row)], counts=[1, 2])
     drops = {label: drop for label, _, drop in found.drops["gradient"]}
     assert drops["1"] == pytest.approx((before - without).max(), abs=2e-7)
@@ -123,6 +129,23 @@ def test_rows_are_drawn_and_the_draw_is_the_same():
     found = [faithfulness(flat(), rows, counts=[1], limit=7, batch_size=3) for _ in range(2)]
     assert found[0] == found[1]
     assert found[0].drops["random"][0][1] == 7
+
+
+def test_chance_takes_lines_that_are_read_alone():
+    model, long = answerer(), {"story": "\n".join(["a dog"] * 30 + ["runs", "sleeps", "dog not", "a"]), "question": "a"}
+    short = {**long, "story": "\n".join(long["story"].split("\n")[-4:])}
+    many, few = (faithfulness(model, [example(row)] * 100, counts=[3, 5]) for row in (long, short))
+    assert [label for label, _, _ in many.drops["random"]] == ["3"]  # of four that are read, five leave none
+    assert many.drops["random"][0][2] == pytest.approx(few.drops["random"][0][2], abs=0.1)
+    assert many.drops["attention"][0][2] == pytest.approx(few.drops["attention"][0][2], abs=1e-5)
+
+
+def test_a_row_that_cannot_be_read_is_told():
+    long, lacking = example({"text": "a " * 65}), example({"other": "a"})
+    with pytest.raises(ValueError, match="text: expected at most 64 symbols"):
+        faithfulness(flat(), [long])
+    with pytest.raises(ValueError, match=r"examples: expected text in each\. Received: one without"):
+        faithfulness(flat(), [lacking])
 
 
 def test_what_cannot_be_asked_is_refused_by_name():

@@ -36,7 +36,12 @@ def global_norm(model):
 
 @pytest.mark.parametrize(
     ("clipping", "share"),
-    [({"global_clipnorm": 1e-3}, 1), ({"global_clipnorm": 1e3}, 0), ({"clipnorm": 1e3}, 0), ({"clipvalue": 1e-9}, 1)],
+    [
+        ({"global_clipnorm": 1e-3}, 1),
+        ({"clipnorm": 1e3}, 0),
+        pytest.param({"global_clipnorm": 1e3}, 0, marks=pytest.mark.slow),
+        pytest.param({"clipvalue": 1e-9}, 1, marks=pytest.mark.slow),
+    ],
 )
 def test_norm_and_clipping_of_the_training_steps(tmp_path, clipping, share):
     model = network(**clipping)

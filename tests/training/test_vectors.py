@@ -275,15 +275,18 @@ def test_a_tagger_begins_with_vectors_and_knows_words_of_the_file(tmp_path):
     rules = model.inputs["text"].rules
     assert rules.symbols == ("do", "dog", "go", "odd", "the", "platypus")
     assert rules.encode("The platypus zebra") == [8, 9, 3]
-    words, letters = (
-        layer.embeddings.numpy()
-        for layer in model.network._flatten_layers()
-        if isinstance(layer, keras.layers.Embedding)
-    )
+    encoder = model.network.encoder
+    words, letters = encoder.embedding.embeddings.numpy(), encoder.letter.embeddings.numpy()
     for word, row in {"dog": 0, "the": 1, "platypus": 2}.items():
         np.testing.assert_array_equal(words[rules.ids[word]], vectors.table[row])
     assert words.shape == letters.shape == (10, 6)  # not to be mistaken for each other
     assert not np.isin(letters, vectors.table).any()
+    fixed = recipe.task.build(dataclasses.replace(settings, fixed_vectors=True), train).network
+    learned = {id(variable) for variable in fixed.trainable_variables}
+    assert id(fixed.encoder.embedding.embeddings) not in learned
+    assert len(learned) == len(model.network.trainable_variables) - 1
+    known = [rules.ids[word] for word in ("dog", "the", "platypus")]
+    np.testing.assert_array_equal(fixed.encoder.embedding.embeddings.numpy()[known], words[known])
 
 
 def test_the_source_of_pairs_begins_with_vectors_not_the_target(tmp_path):
@@ -293,8 +296,11 @@ def test_the_source_of_pairs_begins_with_vectors_not_the_target(tmp_path):
     settings = PairSettings(units=4, embedding=5, vectors=str(tmp_path / "v.txt"), **cut)
     train = Examples([from_text("the dog", "the dog"), from_text("the", "the")])
     network = PairTask(metrics=[EXACT]).build(settings, train).network
-    source, target = (
-        layer.embeddings.numpy() for layer in network._flatten_layers() if isinstance(layer, keras.layers.Embedding)
+    source = network.encoder.embedding.embeddings.numpy()
+    [target] = (
+        layer.embeddings.numpy()
+        for layer in network._flatten_layers()
+        if isinstance(layer, keras.layers.Embedding) and layer is not network.encoder.embedding
     )
     np.testing.assert_array_equal(source[3:], vectors.table)
     assert not np.isin(target, vectors.table).any()

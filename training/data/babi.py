@@ -1,7 +1,9 @@
 """bAbI: short stories with questions, and which facts lead to each answer (Weston et al., 2015)."""
 
+import lzma
 import re
 import tarfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
@@ -35,7 +37,7 @@ def _files(folder: Path) -> dict[tuple[int, str], Path]:
 
 def _texts(folder: Path, task: int) -> dict[str, str]:
     """The text of each part of a task."""
-    texts = {part: path.read_text("utf-8") for (number, part), path in _files(folder).items() if number == task}
+    texts = {part: path.read_text("utf-8-sig") for (number, part), path in _files(folder).items() if number == task}
     for archive in [] if texts else _archives(folder):
         with tarfile.open(archive) as held:
             for member in held:
@@ -43,7 +45,7 @@ def _texts(folder: Path, task: int) -> dict[str, str]:
                 match = _NAME.fullmatch(path.name)
                 if match and int(match[1]) == task and path.parent.name == "en":
                     file = held.extractfile(member)
-                    texts[match[2]] = file.read().decode("utf-8") if file else ""
+                    texts[match[2]] = file.read().decode("utf-8-sig") if file else ""
     return texts
 
 
@@ -56,7 +58,10 @@ def load(data: str | Path | None, task: int) -> Splits:
         task: its number, from 1 to 20.
     """
     folder = check_folder(data, WANTED)
-    texts = _texts(folder, task)
+    try:
+        texts = _texts(folder, task)
+    except (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, UnicodeDecodeError) as error:
+        raise ValueError(f"{folder}: expected {WANTED} whole. Received: {type(error).__name__}: {error}") from None
     if missing := [part for part in ("train", "test") if part not in texts]:
         raise ValueError(f"{folder}: expected {WANTED}. Received: no {missing[0]} file of task {task}")
     notes: dict[str, str] = {}
@@ -73,11 +78,11 @@ def _questions(text: str, name: str, notes: dict[str, str]) -> Iterator[Example]
     for number, line in enumerate(text.splitlines(), 1):
         match = _LINE.fullmatch(line.strip())
         cells = match[2].split("\t") if match else []
+        if match and match[1] == "1":
+            facts, lines = [], {}
         if not match or len(cells) not in (1, 3):
             faults.add(number, "a numbered fact, or a question with its answer and its facts", line)
             continue
-        if match[1] == "1":
-            facts, lines = [], {}
         if len(cells) == 1:
             facts.append(cells[0].strip())
             lines[match[1]] = len(facts)

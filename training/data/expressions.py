@@ -12,7 +12,7 @@ from seqattn_tf.training.data.examples import Example, Splits, from_text, share
 
 OPERATORS = ("+", "-", "*", "/")
 OPERANDS = tuple(map(str, range(10)))
-SHALLOW = 2
+SHALLOW, DEEP = 2, 12  # deeper ones are too long, nearly all
 PARTS = {"dev": (0.0, 0.1), "test": (0.1, 0.2), "train": (0.2, 1.0)}  # of the hashes
 _NESTED = 0.25  # how often an operand beside the deepest one is nested, too
 _LARGEST = 64  # symbols of what goes in
@@ -39,8 +39,8 @@ def draw(depth: int, rng: random.Random) -> tuple[str, str]:
 
 def load(deepest: int = 6, *, train: int = 15_000, held: int = 1_000, seed: int = 0) -> Splits:
     """Expressions of depths from 2 on, all equally often, parted by their hash; the notes say how deep each is."""
-    if deepest < SHALLOW:
-        raise ValueError(f"depth: expected at least {SHALLOW}. Received: {deepest}")
+    if not SHALLOW <= deepest <= DEEP:
+        raise ValueError(f"deepest: expected from {SHALLOW} to {DEEP}. Received: {deepest}")
     counts = {"dev": held, "test": held, "train": train}
     notes: dict[str, str] = {}
     parts = {part: _part(counts[part], deepest, PARTS[part], f"{part} {seed}", notes) for part in counts}

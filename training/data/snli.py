@@ -4,9 +4,10 @@ from pathlib import Path
 
 from seqattn_tf.training.data.examples import Example, Splits, from_text
 from seqattn_tf.training.data.files import check_folder, find_one, public_name, split
-from seqattn_tf.training.data.reading import read_rows, split_name
+from seqattn_tf.training.data.reading import read_rows, read_text, split_name
 
 LABELS = ("entailment", "neutral", "contradiction")
+UNSURE = "-"  # the label of a pair on which the annotators did not agree
 WANTED = "SNLI as snli_1.0_train.jsonl and so on, or train.tsv with label, premise, hypothesis (or --data tfds:snli),"
 COLUMNS = {".tsv": ("0", "1", "2"), ".jsonl": ("gold_label", "sentence1", "sentence2")}
 
@@ -41,9 +42,21 @@ def load(data: str | Path | None, label: str = "entailment") -> Splits:
     return Splits(found.train, found.dev, found.test, f"{found.origin}, {label}")
 
 
+def is_snli(data: str | Path | None) -> bool:
+    """Whether it is the corpus itself and not a table: its public name, or a folder with files of its form."""
+    if data is None or public_name(data):
+        return public_name(data) == "snli"
+    path = find_one(Path(data), "train", tuple(COLUMNS)) if Path(data).is_dir() else None
+    if path is None or split_name(path)[1] == ".jsonl":
+        return path is not None and path.name.startswith("snli")
+    return read_text(path).partition("\t")[0] in (*LABELS, UNSURE)
+
+
 def load_labelled(data: str | Path | None) -> Splits:
     """All pairs with their labels; those on which the annotators did not agree are left out."""
     rows, names = _rows(data)
+    if strange := {row[0] for table in rows.values() for row in table} - {*LABELS, UNSURE}:
+        raise ValueError(f"{data}: expected {', '.join(LABELS)}, or {UNSURE}. Received: {min(strange)!r}")
     pairs = {part: [labelled(*row[1:], row[0]) for row in table if row[0] in LABELS] for part, table in rows.items()}
     return split(pairs, names)
 

@@ -27,11 +27,12 @@ class StorySettings(AnswerSettings):
 FULL = StorySettings(
     units=32,
     embedding=32,
-    dropout=0.1,
+    dropout=0.0,
+    noise=0.1,
     batch_size=32,
     epochs=100,
     patience=100,
-    learning_rate=5e-3,
+    learning_rate=1e-2,
     warmup_steps=100,
     clip_norm=5.0,
 )

@@ -42,15 +42,17 @@ def load(data: str | Path | None, settings: PairSettings) -> Splits:
     """SICK, a table with columns of these names, or SNLI."""
     if sick.is_sick(data):
         found = sick.load(data)
-    elif data is not None and Path(data).is_file():
+    elif data is None or snli.is_snli(data):
+        found = snli.load_labelled(data)
+    else:
         columns = {"premise": settings.premise, "hypothesis": settings.hypothesis}
         found = load_table(data, columns, settings.target, settings)
-    else:
-        found = snli.load_labelled(data)
     if not settings.more:
         return found
+    if strange := {example.target for example in found.train} - set(snli.LABELS):
+        raise ValueError(f"more: expected labels as those of SNLI. Received: {min(strange)!r} beside them")
     more = snli.load_labelled(settings.more)
-    return dataclasses.replace(found, train=[*more.train, *found.train], origin=f"{found.origin}, and {more.origin}")
+    return dataclasses.replace(found, train=[*found.train, *more.train], origin=f"{found.origin}, and {more.origin}")
 
 
 recipe = Recipe(

@@ -2,7 +2,7 @@
 
     seqattn train transduce
     seqattn train transduce --set heads=softmax
-    seqattn train transduce --set heads=none --set depth=4
+    seqattn train transduce --set heads=none --set deepest=4
 
 Data: generated expressions, operators before their operands -> between them, by depth. Encoder: symbols joined with
 their soft heads (Kim et al., 2017). Decoder: LSTM with attention over them, which sees nothing else. Loss:
@@ -23,8 +23,12 @@ class TransduceSettings(PairSettings):
     """Settings, and how deep the expressions are."""
 
     heads: str = setting("projective", "how heads are found: none, softmax, projective, spanning")
-    depth: int = setting(6, "of an expression, at most; all from 2 on are learned from")
+    deepest: int = setting(6, "depth of an expression, at most; all from 2 on are learned from")
     examples: int = setting(15_000, "that are generated to learn from")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._refuse_less(1, "examples")
 
 
 FULL = TransduceSettings(
@@ -53,7 +57,7 @@ def by_depth(answers: dict, references: dict, notes: dict) -> list[tuple[str, in
 def load(data: str | Path | None, settings: TransduceSettings) -> Splits:
     """Generated expressions."""
     refuse_data(data)
-    return expressions.load(settings.depth, train=settings.examples, seed=settings.seed)
+    return expressions.load(settings.deepest, train=settings.examples, seed=settings.seed)
 
 
 recipe = Recipe(
@@ -62,5 +66,5 @@ recipe = Recipe(
     load=load,
     task=PairTask(metrics=[BEGUN], groups={"begun by depth": by_depth}),
     settings=FULL,
-    small=dataclasses.replace(FULL, units=48, embedding=32, depth=3, examples=3_000, epochs=6, learning_rate=4e-3),
+    small=dataclasses.replace(FULL, units=48, embedding=32, deepest=3, examples=3_000, epochs=6, learning_rate=4e-3),
 )

@@ -10,7 +10,7 @@ from seqattn_tf.models import MemoryAnswerer, MemoryNetwork
 from seqattn_tf.named import arguments_of
 from seqattn_tf.targets import Label
 from seqattn_tf.training.data import Example, Examples
-from seqattn_tf.training.tasks.base import Report, Task
+from seqattn_tf.training.tasks.base import Report, Task, Training
 from seqattn_tf.training.tasks.reading import Reads, learn_field
 from seqattn_tf.training.tasks.settings import TableSplit, TextSettings, setting
 
@@ -27,10 +27,16 @@ class AnswerSettings(TableSplit, TextSettings):
     lines: int = setting(50, "facts that are read, the last ones")
     line_length: int = setting(16, "words of a fact that are read")
     linear_steps: int = setting(0, "first steps of training in which the looks of hops go without their softmax")
+    last: bool = setting(True, "of a chain, whether its last fact alone gives the answer, the others leading there")
     noise: float = setting(0.0, "how often a fact seems to be followed by one more, empty, in training")
     story: str = setting("story", "column or key of the story, a fact a line")
     question: str = setting("question", "column or key of the question")
     target: str = setting("answer", "column or key of the answer")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._refuse_less(1, "hops", "lines", "line_length")
+        self._refuse_less(0, "linear_steps")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +54,12 @@ class AnswerTask(Task[AnswerSettings, MemoryAnswerer]):
         network = reads.begin(MemoryNetwork(reads.encoder, target.size, **arguments_of(MemoryNetwork, settings)))
         return MemoryAnswerer(network, {"story": story, "question": Text(story.rules, settings.max_source)}, target)
 
+    def check(self, training: Training[AnswerSettings, MemoryAnswerer]) -> None:
+        """Refuse a start without softmax that never ends."""
+        settings, steps = training.settings, training.steps * training.settings.epochs
+        if settings.linear_steps >= steps:
+            raise ValueError(f"linear_steps: expected fewer than all {steps}. Received: {settings.linear_steps}")
+
     def judge(
         self,
         model: MemoryAnswerer,
@@ -57,7 +69,8 @@ class AnswerTask(Task[AnswerSettings, MemoryAnswerer]):
     ) -> Report:
         """The share of right answers and, where it is known which facts lead to them, of sequences of these facts."""
         report = super().judge(model, found, examples, notes)
-        if not notes or any(example.key not in notes for example in examples):
-            return report
+        looks = model.network.memory.hops
+        if not notes or any(len(notes.get(example.key, "").split()) != looks for example in examples):
+            return report  # it is not known, or there are more or fewer facts than looks
         right = [" ".join(map(str, found[example.key].parts["facts"])) == notes[example.key] for example in examples]
         return Report({**report.figures, "facts": sum(right) / len(right)}, report.groups)

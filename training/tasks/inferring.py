@@ -24,6 +24,7 @@ class EntailSettings(TableSplit, ReadingSettings):
     parser: str = setting("", "a preset or the folder of a run of parse, whose trees give each word its head instead")
     width: int = setting(200, "numbers of a word after its embedding was projected; 0 for as many as that has")
     compare_units: int = setting(200, "width of the networks that compare")
+    differences: bool = setting(False, "whether differences and products of what is compared are seen, too")
     premise: str = setting("premise", "column or key of the premise")
     hypothesis: str = setting("hypothesis", "column or key of the hypothesis")
     target: str = setting("label", "column or key of the label")
@@ -31,10 +32,15 @@ class EntailSettings(TableSplit, ReadingSettings):
 
 def read_with_parser(settings: EntailSettings, texts: Sequence[str]) -> Reads:
     """Vocabulary of the texts, and an encoder that joins each word with its parent."""
+    for name, usual in (("encoder", "heads"), ("heads", "projective"), ("split", "tokens")):
+        if (given := getattr(settings, name)) != usual:
+            raise ValueError(f"{name}: expected none beside a parser, which decides that. Received: {given!r}")
     parser = open_model(settings.parser)
     field = parser.inputs.get("text")
-    if not isinstance(parser, Parser) or not isinstance(field, Words):
-        raise ValueError(f"parser: expected one that reads words with their letters. Received: {settings.parser}")
+    if not isinstance(parser, Parser) or not isinstance(field, Words) or not parser.target.projective:
+        raise ValueError(
+            f"parser: expected one of projective trees that reads words with their letters. Received: {settings.parser}"
+        )
     learned, settings, vectors = learn_field(Words, settings, field.rules.split, texts)
     both = ParsedWords.beside(learned.rules, field, settings.max_source)
     arguments = {**arguments_of(SymbolEncoder, settings), "width": settings.width, "vocabulary": both.rules.size}

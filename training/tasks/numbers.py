@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from seqattn_tf.fields import Text
 from seqattn_tf.models import Reader, ReaderNetwork, Seq2Seq, Teller
@@ -48,6 +49,13 @@ class NumberSettings(Settings):
             raise ValueError(f"network: expected one of {['auto', *NETWORKS]}. Received: {self.network!r}")
         self._refuse_less(1, "examples", "longest", "max_source", "slots", "width")
         self._refuse_less(0, "supervise")
+        if self.task not in sequences.TASKS and (self.network != "auto" or self.supervise):
+            raise ValueError(f"network, supervise: expected none for {self.task}, which is read. Received: some")
+
+    def solving(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
+        """Of what solves a task by itself that which no setting says otherwise."""
+        usual = {field.name: field.default for field in dataclasses.fields(self)}
+        return {name: value for name, value in sizes.items() if name == "cell" or getattr(self, name) == usual[name]}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +78,10 @@ class NumberTask(Task[NumberSettings, Reader | Teller | Seq2Seq]):
         source = Text.learn(train.inputs("text"), split="spaces", limit=settings.max_source)
         whole = all(target.removeprefix("-").isdecimal() for target in train.targets)
         target = Number() if whole else Label.learn(train.targets)
-        sizes = {**arguments_of(ReaderNetwork, settings), **SOLVES.get((settings.cell, settings.task), {})}
+        sizes = {
+            **arguments_of(ReaderNetwork, settings),
+            **settings.solving(SOLVES.get((settings.cell, settings.task), {})),
+        }
         return Reader(ReaderNetwork(source.rules.size, target.size, **sizes), {"text": source}, target)
 
     def measure(

@@ -94,6 +94,7 @@ class TextSettings(Settings):
     max_source: int = setting(64, "symbols; a longer text is refused, and not learned from")
     vectors: str = setting("", "a file of word vectors to begin with: GloVe text, word2vec, or .npz; sets embedding")
     vector_words: int = setting(100_000, "words of that file that are added to those of the training data, at most")
+    fixed_vectors: bool = setting(False, "whether word vectors stay as they are while the rest learns")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -28,7 +28,7 @@ def build_teller(settings: Any, train: Examples) -> Teller | Seq2Seq:
     source = Text.learn(texts, split="spaces", limit=settings.max_source)
     refuse_few(source.rules, "vocabulary")
     target, size = Symbols(source.rules, settings.max_source), source.rules.size
-    auto = NETWORKS[name] if settings.cell == "auto" else {}
+    auto = settings.solving(NETWORKS[name]) if settings.cell == "auto" else {}
     if name == "attention":
         sizes = {**arguments_of(EncoderDecoder.of_symbols, settings), **auto}
         network = GuidedEncoderDecoder.of_symbols(size, size, supervise=settings.supervise, **sizes)

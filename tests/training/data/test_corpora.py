@@ -1,6 +1,8 @@
 """The readers of single corpora, on files made here and on the real ones."""
 
+import io
 import json
+import tarfile
 
 import pytest
 
@@ -145,6 +147,15 @@ def test_pairs_with_labels_leave_out_what_was_not_agreed_on(tmp_path):
         Example("E train.\tF.", {"premise": "E train.", "hypothesis": "F."}, "neutral"),
     ]
     assert [example.target for example in splits.test] == ["entailment", "neutral"]
+    assert snli.is_snli(tmp_path)
+    assert snli.is_snli("tfds:snli")
+    assert not snli.is_snli("tfds:other")
+    assert not snli.is_snli(tmp_path / "train.tsv")
+    (tmp_path / "dev.tsv").write_text("neutral\tE\tF\nunrelated\tA\tB\n")
+    with pytest.raises(ValueError, match=r"expected entailment, neutral, contradiction, or -\. Received: 'unrelated'"):
+        snli.load_labelled(tmp_path)
+    (tmp_path / "train.tsv").write_text("premise\thypothesis\tlabel\nA\tB\tyes\n")
+    assert not snli.is_snli(tmp_path)
 
 
 SICK = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n1\tA dog\tNo dog\t3.5\t{}\n"
@@ -212,6 +223,29 @@ def test_a_malformed_line_of_a_story_is_told_and_passed_over(tmp_path, line):
     assert {example.target for example in splits.test} == {"Zoe"}
 
 
+def test_a_story_begins_anew_though_its_first_line_is_malformed(tmp_path):
+    for part in ("train", "test"):
+        (tmp_path / f"qa1_x_{part}.txt").write_text("1 Zoe slept.\n1 Bob\tran\n2 Ann sat.\n3 Who sat?\tAnn\t2\n" * 20)
+    with pytest.warns(DataWarning, match="line 2: expected"):
+        splits = babi.load(tmp_path, 1)
+    assert {example.inputs["story"] for example in splits.test} == {"Ann sat."}
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "text", "not UTF-8"])
+def test_a_broken_archive_of_stories_is_refused(tmp_path, damage):
+    data = STORY.encode() * 400 if damage != "not UTF-8" else b"1 \xff\xfe\n"
+    path = tmp_path / "tasks_1-20_v1-2.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        for part in ("train", "test"):
+            member = tarfile.TarInfo(f"tasks_1-20_v1-2/en/qa1_x_{part}.txt")
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    whole = path.read_bytes()
+    path.write_bytes({"cut": whole[: len(whole) // 2], "empty": b"", "text": b"hello"}.get(damage, whole))
+    with pytest.raises(ValueError, match=r"expected bAbI.*whole\. Received: \w+Error"):
+        babi.load(tmp_path, 1)
+
+
 def test_babi_whole(shared_data):
     splits = babi.load(shared_data / "babi", 3)
     assert len(splits.train) + len(splits.dev) == len(splits.test) == 1000
@@ -250,5 +284,8 @@ def test_expressions_are_right_of_every_depth_and_parted_by_hash():
     assert {splits.notes[example.key] for example in splits.train} == {"2", "3", "4"}
     assert expressions.load(4, train=300, held=60).train == splits.train
     assert expressions.load(4, train=300, held=60, seed=1).train != splits.train
-    with pytest.raises(ValueError, match="depth: expected at least 2"):
+    with pytest.raises(ValueError, match="deepest: expected from 2 to 12"):
         expressions.load(1)
+    with pytest.raises(ValueError, match="deepest: expected from 2 to 12"):
+        expressions.load(13)  # nearly all are too long: it would not end
+    assert len(expressions.load(12, train=30, held=11).train) == 30

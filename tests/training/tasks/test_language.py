@@ -57,7 +57,7 @@ def test_characters_of_a_text_are_learned(plays, tmp_path):
         run.train(recipe, dataclasses.replace(settings, sequence_length=25), tmp_path / "run", plays)
 
 
-@pytest.mark.parametrize("softmax", ["sampled", "adaptive"])
+@pytest.mark.parametrize("softmax", ["sampled", pytest.param("adaptive", marks=pytest.mark.slow)])
 def test_a_large_vocabulary_is_learned_by_parts_and_measured_whole(softmax, corpus, tmp_path):
     recipe = recipes.get("word_lm")
     settings = dataclasses.replace(

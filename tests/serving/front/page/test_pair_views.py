@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 from page_checks import CHECKS, contrast, tone
+from support.slow import slow
 
 STORY = ["Wolves fear mice.", "Emily is a cat.", "Cats fear wolves.", "Jessica is a mouse."]
 WEIGHTS = [[0.0, 0.96, 0.03, 0.01], [0.12, 0.002, 0.8, 0.078]]
@@ -207,7 +208,9 @@ def test_of_a_long_story_those_that_count_are_shown(show, expect):
     assert page.evaluate(CHECKS) == []
 
 
-@pytest.mark.parametrize(("chosen", "count", "expected"), [([2], 40, 3), ([40], 40, 2), ([38], 40, 4), ([9], 20, 20)])
+@pytest.mark.parametrize(
+    ("chosen", "count", "expected"), [([2], 40, 3), slow([40], 40, 2), ([38], 40, 4), ([9], 20, 20)]
+)
 def test_no_single_fact_is_left_out(show, chosen, count, expected):
     page = show(told(chosen, [f"Fact {number}." for number in range(count)], np.zeros([1, count])))
     assert sum(not text.startswith("\u2026") for text in shown(page)) == expected
@@ -219,7 +222,7 @@ def test_a_story_without_an_answer_shows_no_facts(show, expect):
     expect(page.locator("figure, .map, .scroll")).to_have_count(0)
 
 
-@pytest.mark.parametrize("facts", [[2], [2, 5], [2, -1], [2.5, 1]])
+@pytest.mark.parametrize("facts", [[2], [2, 5], slow([2, -1]), slow([2.5, 1])])
 def test_what_are_no_facts_is_a_map(show, expect, facts):
     page = show(told(facts=facts))
     expect(page.locator(".map")).to_have_count(1)
@@ -310,8 +313,8 @@ def test_a_tree_within_no_input_is_called_by_its_own_name(show, expect):
     [
         ([None], 3),  # softmax: no tree
         ([2, 3, 4], 3),  # there is no fourth word
-        ([1, 3, 0], 3),  # no word is its own head
-        ([2, 3, 1], 3),  # no root
+        slow([1, 3, 0], 3),  # no word is its own head
+        slow([2, 3, 1], 3),  # no root
         ([0, 0, 0], 2),  # nothing was read, so nothing is shown
     ],
 )
@@ -332,8 +335,8 @@ def test_two_texts_are_asked_under_their_names(show, expect):
     ("outputs", "name", "table", "scheme"),
     [
         (told(), "story", "Weight of each fact under each look", "light"),
-        (told(), "story", "Weight of each fact under each look", "dark"),
-        (long_story(), "story", "Weight of each fact under each look", "dark"),
+        slow(told(), "story", "Weight of each fact under each look", "dark"),
+        slow(long_story(), "story", "Weight of each fact under each look", "dark"),
         (entailed(), "pair", "The head of each word of premise", "light"),
         (entailed(), "pair", "The head of each word of hypothesis", "dark"),
     ],

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from page_checks import CHECKS, contrast, tone
+from support.slow import slow
 
 WORDS = ["the", "old", "dog", "saw", "it", "."]
 TAGS = ["ADJ", "DET", "NOUN", "PRON", "PUNCT", "VERB"]
@@ -254,7 +255,7 @@ def test_phrases_with_their_labels(show, expect):
     expect(page.get_by_role("region", name="Outputs")).to_have_count(0)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", slow("dark")])
 def test_the_colours_of_phrases_are_a_scale(show, expect, scheme):
     page = show(phrases(), color_scheme=scheme)
     fills = [tuple(tone(page.locator(".node circle").nth(node), "fill")) for node in range(7)]
@@ -268,7 +269,7 @@ def test_the_colours_of_phrases_are_a_scale(show, expect, scheme):
     assert legend[4][0] < legend[4][2]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", slow("dark")])
 def test_signs_stand_out_from_every_colour(show, scheme):
     shares = np.linspace(0, 1, 41)
     outputs = phrases(["no"] * 41, ["no", "yes"], chained(21), text_attention=[shares.tolist(), (1 - shares).tolist()])
@@ -330,8 +331,8 @@ def test_up_leads_to_the_phrase_around_whatever_is_nearer(show, expect):
     ("labels", "signs"),
     [
         (["negative", "positive"], ["+", "\u2212", "\u2212"]),
-        (["1", "2"], ["2", "1", "1"]),
-        (["bad film", "good film"], ["gf", "bf", "bf"]),
+        slow(["1", "2"], ["2", "1", "1"]),
+        slow(["bad film", "good film"], ["gf", "bf", "bf"]),
         (["sport", "science"], ["2", "1", "1"]),
     ],
 )
@@ -410,14 +411,14 @@ def test_lines_with_their_weights(show, expect):
     ("outputs", "maps"),
     [
         (saying(["DET", "ADJ"], TAGS, WORDS, np.ones([6, 6]) / 6), 1),  # fewer tags than words
-        (saying([*SAID[:5], "X"], TAGS, WORDS, np.ones([6, 6]) / 6), 1),  # a tag that the model does not have
+        slow(saying([*SAID[:5], "X"], TAGS, WORDS, np.ones([6, 6]) / 6), 1),  # a tag that the model does not have
         (saying([*HEADS[:5], "7:obj"], WORDS, WORDS, np.ones([6, 6]) / 6), 1),  # there is no seventh word
-        (saying([*HEADS[:5], "6:obj"], WORDS, WORDS, np.ones([6, 6]) / 6), 1),  # no word is its own head
+        slow(saying([*HEADS[:5], "6:obj"], WORDS, WORDS, np.ones([6, 6]) / 6), 1),  # no word is its own head
         (saying(["H", "AY"], ["H", "AY"], ["h", "i"], np.eye(2)), 1),  # symbols that looked at symbols
-        (saying(["1", "2"], ["1", "2"], ["1", "2"], np.eye(2)), 1),  # numbers that were copied
+        slow(saying(["1", "2"], ["1", "2"], ["1", "2"], np.eye(2)), 1),  # numbers that were copied
         (phrases(["no", "no", "yes"], ["no", "yes"], ["a b", "b", "a"]), 1),  # no tree
-        (phrases(["no", "no", "yes"], ["no", "yes"], ["a", "so", "b"]), 1),  # words
-        (phrases(["no", "no"], ["no", "yes"], ["a b", "a"]), 1),  # a node too few
+        slow(phrases(["no", "no", "yes"], ["no", "yes"], ["a", "so", "b"]), 1),  # words
+        slow(phrases(["no", "no"], ["no", "yes"], ["a b", "a"]), 1),  # a node too few
         ({**phrases(["no", "no", "yes"], ["no", "yes"], ["a b", "a", "b"]), "tokens": ["maybe"]}, 1),
         (saying(["yes"], ["yes"], ["a", "b"], np.zeros([1, 2])), 0),  # a label that looked at nothing
         ({**REVIEW, **LINES, "text_lines_places": ["so so"], "text_lines_attention": [[1.0]]}, 0),  # a line too few
@@ -434,13 +435,13 @@ def test_what_does_not_fit_is_shown_as_before(show, expect, outputs, maps):
     ("outputs", "table", "scheme"),
     [
         (tagging(), "The tag of each word", "light"),
-        (tagging(), "The tag of each word", "dark"),
-        (CHUNKED, "The tag of each word", "light"),
-        (tree(), "The head of each word", "light"),
+        slow(tagging(), "The tag of each word", "dark"),
+        slow(CHUNKED, "The tag of each word", "light"),
+        slow(tree(), "The head of each word", "light"),
         (tree(), "The head of each word", "dark"),
         (NOT_SURE, "The label of each phrase", "light"),
-        (NOT_SURE, "The label of each phrase", "dark"),
-        (REVIEW, "Weight of each word", "light"),
+        slow(NOT_SURE, "The label of each phrase", "dark"),
+        slow(REVIEW, "Weight of each word", "light"),
         ({**REVIEW, **LINES}, "Weight of each line", "dark"),
     ],
 )

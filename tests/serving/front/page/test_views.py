@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from page_checks import CHECKS, contrast, luminance, tone
 from page_toys import asked
+from support.slow import slow
 
 
 def test_a_tile_under_the_mouse_tells_its_weight(url, open_page, expect):
@@ -108,7 +109,7 @@ def test_a_large_map_scrolls_in_its_own_box(url, open_page, expect):
     assert labels == [True, True, True]
 
 
-@pytest.mark.parametrize("width", [360, 420, 800])
+@pytest.mark.parametrize("width", [360, slow(420), slow(800)])
 def test_no_symbol_is_broken_in_two(url, open_page, expect, width):
     page = open_page(url, "#model=turning&text=x", viewport={"width": width, "height": 900})
     expect(page.locator(".line.out .symbol")).to_have_count(12)
@@ -185,7 +186,7 @@ LONG_WORD = "#model=pronounce&text=floccinaucinihilipilification"
 
 
 @pytest.mark.parametrize(
-    "link", ["#model=caption", LONG_WORD, "#model=odd&text=x", "#model=tagger&text=x", "#model=pair&premise=p"]
+    "link", ["#model=caption", LONG_WORD, "#model=odd&text=x", slow("#model=tagger&text=x"), "#model=pair&premise=p"]
 )
 def test_everything_has_a_name_and_fits_a_narrow_screen(url, open_page, link):
     page = open_page(url, link, viewport={"width": 360, "height": 740})
@@ -225,7 +226,7 @@ def test_text_stands_out_in_light_and_dark(url, open_page, scheme):
         assert contrast(tone(number.nth(index), "fill"), tone(tile, "fill")) >= 4.5, (row, column)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", slow("dark")])
 def test_equal_steps_of_weight_are_equal_steps_of_lightness(url, open_page, scheme):
     page = open_page(url, "#model=odd&text=x", color_scheme=scheme)
     tiles = [(0, column) for column in range(5)] + [(1, column) for column in range(6)]  # weights 0, 0.1 ... 1
