@@ -4,13 +4,13 @@ import dataclasses
 import hashlib
 import importlib.metadata
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from seqattn_tf import aside
 from seqattn_tf.aside import write_aside
 from seqattn_tf.export import manifest
-from seqattn_tf.export.forms import Lite, SavedModel
+from seqattn_tf.export.forms import Form, Lite, SavedModel
 from seqattn_tf.export.verify import rows_to_verify
 from seqattn_tf.export.versions import versions
 from seqattn_tf.export.warmup import write_warmup
@@ -37,18 +37,26 @@ class Exported:
         return self.version / Lite.place
 
 
-def export(source: Path, target: Path, version: int | None = None) -> Exported:
+def export(source: Path, target: Path, version: int | None = None, forms: Sequence[Form] = FORMS) -> Exported:
     """Export a model folder as the next version of `target` (`models/NAME`), in every form.
 
     All forms are verified before the version is in its place: it appears whole, or not at all.
 
+    Args:
+        source: the model folder.
+        target: what gets a version.
+        version: its number; the next one otherwise.
+        forms: in which it is written, in their order, the SavedModel first.
+
     Raises:
         ValueError: an op cannot be served, a form does not say what the Keras model says, or the version exists.
     """
-    return export_model(load(source), target, read_config(source)["record"], version)
+    return export_model(load(source), target, read_config(source)["record"], version, forms)
 
 
-def export_model(model: Model, target: Path, record: dict, version: int | None = None) -> Exported:
+def export_model(
+    model: Model, target: Path, record: dict, version: int | None = None, forms: Sequence[Form] = FORMS
+) -> Exported:
     """The same for a model in memory."""
     target = Path(target)
     number = version if version is not None else max(versions(target), default=0) + 1
@@ -60,7 +68,7 @@ def export_model(model: Model, target: Path, record: dict, version: int | None =
             described = {**manifest.describe(model, record), "name": target.name, "version": number}
             rows = rows_to_verify(model.inputs, record, MADE_UP)
             agreeing = {}
-            for form in FORMS:
+            for form in forms:
                 folder = made / form.place
                 folder.mkdir(parents=True, exist_ok=True)
                 described |= form.write(model, folder, described)
@@ -68,7 +76,7 @@ def export_model(model: Model, target: Path, record: dict, version: int | None =
                 form.check(same, fault)
                 agreeing[form.title] = int(same.sum())
             described["verified"] = {"rows": len(rows), **agreeing}
-            for form in FORMS:
+            for form in forms:
                 form.describe(made / form.place, described)
             manifest.write(made / EXTRA, described)
             write_warmup(made / EXTRA, target.name, rows)

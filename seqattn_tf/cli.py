@@ -121,6 +121,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     export.add_argument("model", nargs="?", help="the folder of a run, or a preset")
     export.add_argument("target", type=Path, nargs="?", help="models/NAME, which gets its next version")
+    export.add_argument("--no-lite", action="store_true", help="the SavedModel alone, of what LiteRT has no ops for")
     export.add_argument(
         "--check",
         type=Path,
@@ -282,11 +283,12 @@ def _export(options: argparse.Namespace) -> int:
         raise ValueError("expected either MODEL and TARGET, or --check DIR. Received: neither or both")
     if options.check is not None:
         return _check(options.check)
-    from seqattn_tf.export.package import export
+    from seqattn_tf.export.package import FORMS, export
     from seqattn_tf.models.presets import find
 
-    done = export(find(options.model), options.target)
-    print(f"{done.version}  {done.lite}")
+    forms = [form for form in FORMS if form.title != "LiteRT" or not options.no_lite]
+    done = export(find(options.model), options.target, forms=forms)
+    print(done.version if options.no_lite else f"{done.version}  {done.lite}")
     agreeing = ", ".join(f"{title} {count}" for title, count in done.agreeing.items())
     print(f"agree with the Keras model on {done.rows} rows: {agreeing}")
     return 0

@@ -16,9 +16,17 @@ from seqattn_tf.export.lite_version import least_runtime
 from seqattn_tf.export.signatures import TENSORS, edge_signature
 from seqattn_tf.models import Model
 
+WAY_OUT = "the SavedModel alone is written with --no-lite"
+
 
 def convert(model: Model) -> bytes:
-    """What `infer` does as a LiteRT file; fails when an op is not built in."""
+    """What `infer` does as a LiteRT file; fails when an op is not built in.
+
+    A layer that has no such ops says in `needs_more` what it is.
+    """
+    needs = [more for layer in model.network._flatten_layers() if (more := getattr(layer, "needs_more", ""))]
+    if needs:
+        raise ValueError(f"LiteRT: expected a model in built-in ops. Received: {needs[0]}; {WAY_OUT}")
     with tempfile.TemporaryDirectory() as folder:
         tf.saved_model.save(tf.Module(), folder, signatures={TENSORS: edge_signature(model)})
         converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=[TENSORS])
@@ -28,7 +36,7 @@ def convert(model: Model) -> bytes:
         except ConverterError as error:
             said = str(error).strip().splitlines()
             raise ValueError(
-                f"LiteRT: expected a model in built-in ops. Received: {said[0] if said else error!r}"
+                f"LiteRT: expected a model in built-in ops. Received: {said[0] if said else error!r}; {WAY_OUT}"
             ) from None
 
 

@@ -42,6 +42,11 @@ class HeadsAlignment(StructuredAlignment):
             raise ValueError(f"tree: expected one of {sorted(TREES)}. Received: {tree!r}")
         self.tree = tree
 
+    @property
+    def needs_more(self) -> str:
+        """What LiteRT has no op for."""
+        return "" if self.tree == "projective" else "heads of spanning trees (projective ones can), by an inverse"
+
     def build(self, logits_shape: Any = None) -> None:
         """Create the root's score."""
         self.root = self.add_weight(name="root", shape=(), initializer="zeros", autocast=False)

@@ -1,0 +1,67 @@
+"""The command line on systems that read: what an answer comes from, and exports without LiteRT."""
+
+import json
+import re
+
+import pytest
+from support.readers import tagger
+
+from seqattn_tf import cli
+
+ROWS = "".join(
+    f"a {word} day number {i},{label}\n" for i in range(40) for word, label in (("good", "yes"), ("bad", "no"))
+)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("classify")
+    (folder / "days.csv").write_text("text,label\n" + ROWS)
+    for name, pool in (("looking", "attention"), ("mean", "average")):
+        chosen = [
+            "units=4",
+            "embedding=4",
+            "epochs=1",
+            "min_count=1",
+            f"pool={pool}",
+            "text=text",
+            "target=label",
+            "encoder=forward",
+        ]
+        settings = [part for one in chosen for part in ("--set", one)]
+        data = ["--data", str(folder / "days.csv"), "--run", str(folder / name)]
+        assert cli.main(["train", "classify", "--preset", "small", *data, *settings]) == 0
+    return folder
+
+
+def test_what_answers_come_from_is_printed_and_drawn(trained, capsys, tmp_path):
+    output = tmp_path / "days.png"
+    assert cli.main(["evaluate", str(trained / "looking"), "--faithfulness", "-o", str(output)]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("ACCURACY ")
+    assert re.search(r"drop of the answer's probability \(0\.\d{4}\) by words erased, and what chose them\n", said)
+    table = re.findall(r"^  (attention|gradient|random)((?: +-?\d\.\d{4}){3})$", said, re.M)  # 1, 2, 3 of five words
+    assert [name for name, _ in table] == ["attention", "gradient", "random"]
+    picture = tmp_path / "days-faithfulness.png"
+    assert said.endswith(f"{picture}\n")
+    assert picture.stat().st_size > 5000
+    assert cli.main(["evaluate", str(trained / "looking"), "-o", str(output)]) == 0
+    assert "erased" not in capsys.readouterr().out
+
+
+def test_a_model_without_attention_is_refused_before_it_is_measured(trained, capsys):
+    assert cli.main(["evaluate", str(trained / "mean"), "--faithfulness"]) == 2
+    out, error = capsys.readouterr()
+    assert "ACCURACY" not in out
+    assert error.endswith("expected a model with attention at a text (pool=attention). Received: none\n")
+
+
+def test_a_saved_model_alone(tmp_path, capsys):
+    tagger().save(tmp_path / "run")
+    assert cli.main(["export", str(tmp_path / "run"), str(tmp_path / "models/tags"), "--no-lite"]) == 0
+    version = tmp_path / "models/tags/1"
+    first, agreeing = capsys.readouterr().out.splitlines()
+    assert first == str(version)
+    assert re.fullmatch(r"agree with the Keras model on (\d+) rows: SavedModel \1", agreeing)
+    assert not (version / "assets.extra/lite").exists()
+    assert "LiteRT" not in json.loads((version / "assets.extra/manifest.json").read_text())["verified"]
