@@ -143,22 +143,22 @@ class Seq2Seq(Model):
         Minus infinity for an answer with symbols the model cannot say, and for any answer to nothing.
         """
         tensors, _ = self.read(raw)
-        return likelihood(self, tensors, self.network.encoder.places_read(tensors), answer)
+        return likelihood(self, self.target, tensors, self.network.encoder.places_read(tensors), answer)
 
 
-def likelihood(model: Model, tensors: Tensors, read: tf.Tensor, answer: tf.Tensor) -> tf.Tensor:
+def likelihood(model: Model, target: Symbols, tensors: Tensors, read: tf.Tensor, answer: tf.Tensor) -> tf.Tensor:
     """Log-probability of each given answer, `[batch]`, to tensors of which so many places are read, `[batch]`.
 
     Of a model that says symbols by a network that is taught with those before; minus infinity where `read` is 0, and
     for symbols that are none of the target's.
     """
     symbols = model.says.tokenizer
-    tokens = at_most(model.target.limit, symbols.cut(one_each(answer, tf.size(read))), "answer")
+    tokens = at_most(target.limit, symbols.cut(one_each(answer, tf.size(read))), "answer")
     ids, length = symbols.lookup(tokens), row_lengths(tokens != "")
     step = tf.range(tf.shape(ids)[1] + 1)
     right = tf.where(step == length[:, None], END, tf.pad(ids, [[0, 0], [0, 1]]))
     logits = tf.cast(model.network({**tensors, **model.says.teach({"tokens": right})}, training=False), tf.float32)
     gained = -tf.nn.sparse_softmax_cross_entropy_with_logits(right, logits)
     total = tf.reduce_sum(tf.where(step <= length[:, None], gained, 0.0), axis=1)
-    known = tf.reduce_all((tokens == "") | (ids >= len(model.target.rules.special)), axis=1)
+    known = tf.reduce_all((tokens == "") | (ids >= len(target.rules.special)), axis=1)
     return tf.where(known & (read > 0), total, -float("inf"))

@@ -76,7 +76,7 @@ class Teller(Model):
         Minus infinity for an answer with symbols that cannot be said, and for any answer to nothing.
         """
         tensors, _ = self.read(raw)
-        found = likelihood(self, tensors, row_lengths(tensors[IDS] != PAD), answer)
+        found = likelihood(self, self.target, tensors, row_lengths(tensors[IDS] != PAD), answer)
         return tf.where(found > NEVER / 2, found, -float("inf"))
 
     def heads(self, row: Any) -> tuple[list[str], list[str], dict[str, np.ndarray]]:
