@@ -146,6 +146,12 @@ def test_what_goes_by_wire_is_what_is_read(case):
     assert sent.keys() == graph.wire.keys()
     for part, tensor in graph.from_wire(sent).items():
         np.testing.assert_array_equal(tensor, graph.encode(raw)[part])
+    if "lengths" not in sent or "children" in sent:
+        return
+    dirty = {part: tf.where(tensor == 0, 1, tensor) for part, tensor in sent.items() if part != "lengths"}
+    for part, tensor in graph.from_wire({**dirty, "lengths": sent["lengths"]}).items():  # a server pads with anything
+        beyond = np.arange(tensor.shape[1]) >= sent["lengths"].numpy()[:, None]
+        assert not tensor.numpy()[beyond].any(), part
 
 
 def test_a_column_gives_what_is_read(case):

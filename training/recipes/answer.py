@@ -1,6 +1,6 @@
 """A story and a question in, the answer out, with the facts that led there in their order.
 
-    seqattn train answer --data babi --set task=2 --set hops=2
+    seqattn train answer --data babi --set task=2 --set hops=2 --set linear_steps=560
     seqattn train answer --data babi --set task=2 --set hops=2 --set form=chain
     seqattn train answer --data faq.jsonl --set story=text --set question=asked --set target=answer
 
@@ -27,7 +27,7 @@ class StorySettings(AnswerSettings):
 FULL = StorySettings(
     units=32,
     embedding=32,
-    dropout=0.0,
+    dropout=0.1,
     noise=0.1,
     batch_size=32,
     epochs=100,

@@ -29,7 +29,7 @@ def write_table(folder, labels=("entailment", "contradiction", "neutral")):
 
 def write_snli(folder):
     for part in ("train", "dev", "test"):
-        rows = "".join(f"{label}\t{premise} {part}\t{hypothesis}\n" for premise, hypothesis, label in PAIRS)
+        rows = "".join(f"{label}\t{premise} More {part}\t{hypothesis}\n" for premise, hypothesis, label in PAIRS)
         (folder / f"{part}.tsv").write_text(rows)
 
 
@@ -47,7 +47,7 @@ def test_more_pairs_stand_after_ones_own_and_have_the_same_labels(tmp_path):
     write_snli(more)
     settings = dataclasses.replace(write_table(own), more=str(more), max_examples=4)
     splits = run.open_splits(ENTAIL, settings, own)
-    assert [example.inputs["premise"] for example in splits.train] == ["A dog runs. train"] * 4
+    assert splits.train[3].inputs["premise"] == "A dog runs. More train"
     assert splits.train[:3] == ENTAIL.load(own, dataclasses.replace(settings, more="")).train
     assert len(ENTAIL.load(own, settings).train) == 6
     write_table(own, ["yes", "no", "maybe"])
@@ -118,7 +118,7 @@ def test_a_linear_start_ends_before_the_training_does():
 def test_facts_are_counted_where_there_are_as_many_as_looks():
     model = AnswerTask().build(dataclasses.replace(ANSWER.small, hops=2), STORIES)
     found = {
-        key: Answer(key, 0.0, (), (key,), {}, {"facts": facts}) for key, facts in (("Bob", [2, 1]), ("Zoe", [1, 2]))
+        key: Answer(key, 0.0, (), (key,), {}, {"facts": facts}) for key, facts in (("Bob", [2, 1]), ("Zoe", [2, 2]))
     }
     right = AnswerTask().judge(model, found, list(STORIES), {"Bob": "2 1", "Zoe": "2 1"})
     assert right.figures == {"accuracy": 1.0, "facts": 0.5}

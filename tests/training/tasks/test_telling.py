@@ -49,6 +49,7 @@ def built(**settings):
 def test_networks_by_task_and_by_name():
     assert {"units": 64, "cell": "lstm", "once": True}.items() <= built(task="sort").network.settings.items()
     assert {"units": 64, "cell": "memory", "slots": 9}.items() <= built(task="recall", slots=9).network.settings.items()
+    assert {"units": 9, "embedding": 32}.items() <= built(task="sort", units=9).network.settings.items()
     named = built(task="copy", network="pointer", cell="gru", units=5, embedding=3, once=False)
     assert {"units": 5, "cell": "gru", "once": False}.items() <= named.network.settings.items()
     attention = built(task="copy", network="attention", supervise=0.5)
