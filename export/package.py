@@ -63,6 +63,8 @@ def export_model(
     place = target / str(number)
     if place.exists():
         raise _taken(target, number)
+    for form in forms:
+        form.refuse(model)
     try:
         with write_aside(place) as made:
             described = {**manifest.describe(model, record), "name": target.name, "version": number}

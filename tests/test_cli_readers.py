@@ -7,6 +7,8 @@ import pytest
 from support.readers import tagger
 
 from seqattn_tf import cli
+from seqattn_tf.export import package
+from seqattn_tf.export.package import Exported
 
 ROWS = "".join(
     f"a {word} day number {i},{label}\n" for i in range(40) for word, label in (("good", "yes"), ("bad", "no"))
@@ -56,6 +58,22 @@ def test_a_model_without_attention_is_refused_before_it_is_measured(trained, cap
     assert error.endswith("expected a model with attention at a text (pool=attention). Received: none\n")
 
 
+def test_the_forms_of_an_export(monkeypatch, tmp_path, capsys):
+    asked = []
+
+    def export(source, target, forms):
+        asked.append([form.title for form in forms])
+        return Exported(target / "1", 5, dict.fromkeys(asked[-1], 5))
+
+    monkeypatch.setattr(package, "export", export)
+    for more in ([], ["--no-lite"]):
+        assert cli.main(["export", "tag", str(tmp_path), *more]) == 0
+    assert asked == [["SavedModel", "LiteRT"], ["SavedModel"]]
+    both, _, alone, _ = capsys.readouterr().out.splitlines()
+    assert (both, alone) == (f"{tmp_path}/1  {tmp_path}/1/assets.extra/lite", f"{tmp_path}/1")
+
+
+@pytest.mark.slow
 def test_a_saved_model_alone(tmp_path, capsys):
     tagger().save(tmp_path / "run")
     assert cli.main(["export", str(tmp_path / "run"), str(tmp_path / "models/tags"), "--no-lite"]) == 0

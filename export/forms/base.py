@@ -31,6 +31,9 @@ class Form(Named):
     tolerance: ClassVar[float] = 1e-4
     share: ClassVar[float] = 1.0
 
+    def refuse(self, model: Model) -> None:
+        """Refuse a model of which it is known before it is written that this form cannot run it."""
+
     def write(self, model: Model, folder: Path, described: Mapping[str, Any]) -> dict[str, Any]:
         """Write the form of a model, and say what a manifest should hold of it.
 

@@ -20,13 +20,7 @@ WAY_OUT = "the SavedModel alone is written with --no-lite"
 
 
 def convert(model: Model) -> bytes:
-    """What `infer` does as a LiteRT file; fails when an op is not built in.
-
-    A layer that has no such ops says in `needs_more` what it is.
-    """
-    needs = [more for layer in model.network._flatten_layers() if (more := getattr(layer, "needs_more", ""))]
-    if needs:
-        raise ValueError(f"LiteRT: expected a model in built-in ops. Received: {needs[0]}; {WAY_OUT}")
+    """What `infer` does as a LiteRT file; fails when an op is not built in."""
     with tempfile.TemporaryDirectory() as folder:
         tf.saved_model.save(tf.Module(), folder, signatures={TENSORS: edge_signature(model)})
         converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=[TENSORS])
@@ -51,6 +45,12 @@ class Lite(Form):
     place = "assets.extra/lite"  # never beside saved_model.pb, where TF Serving may take it for the model
     tolerance = 1e-3
     share = 0.996
+
+    def refuse(self, model: Model) -> None:
+        """A layer that has no built-in ops says in `needs_more` what it is."""
+        needs = [more for layer in model.network._flatten_layers() if (more := getattr(layer, "needs_more", ""))]
+        if needs:
+            raise ValueError(f"LiteRT: expected a model in built-in ops. Received: {needs[0]}; {WAY_OUT}")
 
     def write(self, model: Model, folder: Path, described: Mapping[str, Any]) -> dict[str, Any]:
         """The file, the assets, and the manifest without which the folder is not usable."""

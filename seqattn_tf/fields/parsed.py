@@ -26,7 +26,7 @@ class ParsedWords(Words):
     >>> rules, parsed = (SymbolRules(known, "tokens", "case", unknown=True) for known in (("a", "dog"), ("dog",)))
     >>> words = ParsedWords(rules, parsed, SymbolRules(tuple("adgo")), limit=9, word_length=3)
     >>> {name: array.tolist() for name, array in words.arrays("a dog").items()}
-    {'ids': [3, 4], 'letters': [[3, 0, 0], [4, 6, 5]], 'parsed_ids': [1, 3]}
+    {'ids': [4, 5], 'letters': [[3, 0, 0], [4, 6, 5]], 'parsed_ids': [3, 4]}
     """
 
     name_in_registry = "parsed_words"

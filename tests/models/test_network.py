@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from support.slow import slow
 from support.systems import seq2seq
 
 from seqattn_tf.fields import Lines
@@ -38,7 +39,7 @@ def arguments(config):
     return config
 
 
-@pytest.mark.parametrize("choice", CHOICES)
+@pytest.mark.parametrize("choice", [slow(name) if name in ("state", "sampling", "deep") else name for name in CHOICES])
 def test_every_choice_has_gradients_saves_reloads_and_answers(choice, tmp_path):
     keras.utils.set_random_seed(0)
     network = EncoderDecoder.of_symbols(**SIZES, **CHOICES[choice])

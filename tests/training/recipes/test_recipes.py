@@ -39,7 +39,9 @@ LOOKS = {
 @pytest.mark.parametrize(
     "name",  # other tests train pairs, and readers, on small tables of their own
     [
-        pytest.param(name, marks=pytest.mark.slow) if name in (*LOOK, "parse", "classify", "tag", "transduce") else name
+        pytest.param(name, marks=pytest.mark.slow)
+        if name in (*LOOK, "parse", "classify", "sentiment", "tag", "transduce")
+        else name
         for name in recipes.PACKAGED
     ],
 )

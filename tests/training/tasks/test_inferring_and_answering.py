@@ -40,7 +40,7 @@ def test_a_folder_of_tables_is_read_by_its_columns(tmp_path):
     assert splits.test[0].inputs == {"premise": "A dog runs. test", "hypothesis": "A dog moves."}
 
 
-def test_more_pairs_stand_after_ones_own_and_have_the_same_labels(tmp_path):
+def test_more_pairs_stand_after_ones_own_and_have_the_same_labels(tmp_path, monkeypatch):
     own, more = tmp_path / "own", tmp_path / "more"
     own.mkdir()
     more.mkdir()
@@ -50,6 +50,9 @@ def test_more_pairs_stand_after_ones_own_and_have_the_same_labels(tmp_path):
     assert splits.train[3].inputs["premise"] == "A dog runs. More train"
     assert splits.train[:3] == ENTAIL.load(own, dataclasses.replace(settings, more="")).train
     assert len(ENTAIL.load(own, settings).train) == 6
+    monkeypatch.chdir(tmp_path)
+    assert dataclasses.replace(settings, more="more").more == str(more.resolve())
+    assert dataclasses.replace(settings, more="tfds:snli").more == "tfds:snli"
     write_table(own, ["yes", "no", "maybe"])
     with pytest.raises(ValueError, match=r"more: expected labels as those of SNLI\. Received: 'maybe' beside them"):
         ENTAIL.load(own, settings)

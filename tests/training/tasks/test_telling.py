@@ -18,8 +18,9 @@ QUICK = {"examples": 64, "batch_size": 32, "epochs": 1, "longest": 3, "units": 6
 
 @pytest.mark.parametrize(
     ("task", "cell"),
-    [("sort", "gru"), *(pytest.param(task, "memory", marks=pytest.mark.slow) for task in ("copy", "recall"))],
+    [("sort", "gru"), ("copy", "memory"), ("recall", "memory")],
 )
+@pytest.mark.slow
 def test_every_task_trains_saves_reloads_and_answers(task, cell, tmp_path, monkeypatch):
     few = dataclasses.replace(
         TOY, load=lambda data, settings: sequences.load(task, settings.longest, train=settings.examples, held=20)
