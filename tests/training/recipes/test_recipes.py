@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from support.slow import slow
 
 from seqattn_tf.training import recipes, run
 from seqattn_tf.training.data import from_text
@@ -36,15 +37,10 @@ LOOKS = {
 }
 
 
-@pytest.mark.parametrize(
-    "name",  # other tests train pairs, and readers, on small tables of their own
-    [
-        pytest.param(name, marks=pytest.mark.slow)
-        if name in (*LOOK, "parse", "classify", "sentiment", "tag", "transduce")
-        else name
-        for name in recipes.PACKAGED
-    ],
-)
+ELSEWHERE = (*LOOK, "parse", "classify", "sentiment", "tag", "transduce")  # trained by other tests, on small tables
+
+
+@pytest.mark.parametrize("name", [slow(name) if name in ELSEWHERE else name for name in recipes.PACKAGED])
 def test_small_preset_trains_saves_reloads_and_answers(name, tmp_path, monkeypatch):
     recipe = recipes.get(name)
     assert name == recipe.name
