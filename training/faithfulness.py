@@ -9,6 +9,7 @@ import tensorflow as tf
 from tqdm import tqdm
 
 from seqattn_tf.answer import ATTENTION
+from seqattn_tf.fields import Text
 from seqattn_tf.models import Model
 from seqattn_tf.models.base import Tensors
 from seqattn_tf.targets import Label
@@ -60,7 +61,8 @@ def _looked(model: Model) -> list[_Looked]:
     found: dict[str, _Looked] = {}
     for look in model.explaining:
         name = look.removesuffix(LINES) if look not in model.inputs else look
-        if name in model.inputs and not (name in found and look == name):  # lines, where there are both
+        text = isinstance(model.inputs.get(name), Text)
+        if text and not (name in found and look == name):  # lines, where there are both
             found[name] = _Looked(name, look, look != name)
     if not found:
         raise ValueError("faithfulness: expected a model with attention at a text (pool=attention). Received: none")
