@@ -4,7 +4,7 @@
     seqattn train toy --set task=sum --set seed=1
     seqattn train toy --set task=sort --set learning_rate=5e-3
     seqattn train toy --set task=copy --set longest=20 --set learning_rate=5e-3
-    seqattn train toy --set task=recall --set longest=6 --set learning_rate=3e-3
+    seqattn train toy --set task=recall --set longest=6 --set learning_rate=4e-3 --set slots=20 --set examples=200000
 
 Data: generated; sequences of up to 10 numbers to learn from. Sum, comparison and parity: 11 to 20 to choose the best
 epoch, 40 to test. Sort, copy and recall: the same lengths to choose by, those and up to 40 to test. Network: a linear
