@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support import systems
+from support.slow import slow
 
 from seqattn_tf.export import cpp_loader, meta_graph
 from seqattn_tf.export.check import check
@@ -53,7 +54,7 @@ TEXTS = {LETTERS: ["abc", "", "c?a", "aa"], PIECES: ["ab", "", "aba a", "zz"], W
 LONGEST = "pairs, beam over a chain"
 
 
-@pytest.fixture(params=[pytest.param(kind, marks=pytest.mark.slow) if kind == LONGEST else kind for kind in KINDS])
+@pytest.fixture(params=[slow(kind) if kind == LONGEST else kind for kind in KINDS])
 def model(request):
     keras.utils.set_random_seed(3)
     return KINDS[request.param]()

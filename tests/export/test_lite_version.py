@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support.edge import FAMILIES, small
+from support.slow import slow
 from tensorflow.lite.tools import flatbuffer_utils
 
 from seqattn_tf.export.forms.lite import convert
@@ -53,9 +54,7 @@ def test_it_reads_what_tensorflow_reads(file, preset):
     assert numbers(found[2]) <= BOARDS < numbers(found[3])
 
 
-@pytest.mark.parametrize(
-    "family", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in FAMILIES]
-)
+@pytest.mark.parametrize("family", [slow(name) if name in SLOW else name for name in FAMILIES])
 def test_every_family_runs_on_small_boards(family):
     assert numbers(least_runtime(convert(small(family)))) <= BOARDS
 

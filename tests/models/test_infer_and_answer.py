@@ -89,9 +89,7 @@ MADE = {
 QUICK = ("none", "hops", "chain")  # the trees of the others are asked for below
 
 
-@pytest.fixture(
-    scope="module", params=[name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in MADE]
-)
+@pytest.fixture(scope="module", params=[name if name in QUICK else slow(name) for name in MADE])
 def made(request):
     return MADE[request.param]()
 

@@ -2,6 +2,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from support.slow import slow
 from support.systems import reader
 
 from seqattn_tf.export.lite_runtime import LiteModel
@@ -118,7 +119,7 @@ def test_every_argument_is_saved(labeller, sums, tmp_path):
     assert again.answer(["1 2"])[0].text == model.answer(["1 2"])[0].text
 
 
-@pytest.mark.parametrize("kind", ["sums", pytest.param("labeller", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["sums", slow("labeller")])
 def test_all_forms_say_the_same(kind, request, tmp_path):
     model = request.getfixturevalue(kind)
     exported = export_model(model, tmp_path / "models/m", {})

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 from support import readers
+from support.slow import slow
 
 from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.package import export_model
@@ -21,9 +22,7 @@ QUICK = {"tagger", "tree"}
 ALIKE = {"softmax", "spanning", "two levels"}  # another with one choice changed
 
 
-@pytest.fixture(
-    params=[pytest.param(name, marks=pytest.mark.slow) if name in ALIKE else name for name in readers.READERS]
-)
+@pytest.fixture(params=[slow(name) if name in ALIKE else name for name in readers.READERS])
 def model(request):
     return readers.small(request.param)
 
@@ -40,9 +39,7 @@ def test_an_answer_is_the_same_alone_in_a_batch_and_from_a_folder(model, tmp_pat
     assert model.answer([]) == []
 
 
-@pytest.mark.parametrize(
-    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in readers.READERS]
-)
+@pytest.mark.parametrize("name", [name if name in QUICK else slow(name) for name in readers.READERS])
 def test_every_form_answers_alike(name, tmp_path):
     model = readers.small(name)
     exported = export_model(model, tmp_path / "models/m", {"examples": [{"text": text} for text in readers.TEXTS]})
@@ -132,7 +129,7 @@ def test_every_phrase_of_a_tree_has_labels():
         model.answer(["(2 (1 not) good)"])
 
 
-@pytest.mark.parametrize("name", ["tagger", pytest.param("spanning", marks=pytest.mark.slow), "attention"])
+@pytest.mark.parametrize("name", ["tagger", slow("spanning"), "attention"])
 def test_half_precision_changes_little(name):
     exact = readers.small(name)
     keras.config.set_dtype_policy("mixed_bfloat16")

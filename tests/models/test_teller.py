@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from support.slow import slow
 
 from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.package import export_model
@@ -84,7 +85,7 @@ def test_it_is_saved_and_read_again(teller, tmp_path):
         assert (one.text, one.score) == (other.text, pytest.approx(other.score, abs=1e-5))
 
 
-@pytest.mark.parametrize("kind", ["pointer", pytest.param("memory", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["pointer", slow("memory")])
 def test_every_form_answers_alike(kind, tmp_path):
     model = small(kind)
     exported = export_model(model, tmp_path / "models/m", {})

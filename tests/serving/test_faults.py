@@ -32,6 +32,7 @@ from faults import (
     status_of,
 )
 from serving_toys import config, install, post, until
+from support.slow import slow
 from tensorflow_serving.apis import prediction_service_pb2_grpc
 
 from seqattn_tf.serving.client import connect
@@ -124,7 +125,7 @@ def test_hot_reloads_under_load(served, models, versions):
     print(f"hot reloads: {reload_under_load(served, models, versions, 10_000)}")
 
 
-@pytest.mark.parametrize("requests", [2_000, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("requests", [2_000, slow(10_000)])
 def test_hot_reloads_under_load_with_batching(tmp_path, versions, requests):
     install(versions / "1", tmp_path / "steady", 1)
     parameters = tmp_path / "batching"
@@ -481,7 +482,7 @@ def with_examples(served, models, tmp_path_factory):
     return served
 
 
-@pytest.mark.parametrize("times", [1, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [1, slow(20)])
 @pytest.mark.slow
 def test_no_body_makes_an_error_of_the_server_s_own(with_examples, times):
     fuzzing.fuzz_rest(with_examples, 1000 * times)

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from support.slow import slow
 
 from seqattn_tf.structured import LinearChain, ProjectiveTree, SemiMarkov, SpanningTree
 from seqattn_tf.structured.semirings import padded
@@ -26,7 +27,7 @@ QUICK = [name for name in KINDS if name != "projective"]  # compiles longest, an
 
 
 def quick_for(names, quick):
-    return [name if name in quick else pytest.param(name, marks=pytest.mark.slow) for name in names]
+    return [name if name in quick else slow(name) for name in names]
 
 
 @pytest.fixture(params=quick_for(FAMILIES, QUICK))
@@ -57,7 +58,7 @@ def divergence(build, *scores, xla=False):
 
 
 @pytest.mark.parametrize("name", quick_for(FAMILIES, KINDS))
-@pytest.mark.parametrize("xla", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("xla", [False, slow(True)])
 def test_divergence_where_one_side_has_no_structure(name, xla):
     """In the first row the other has none, in the second this one, in the third both have some."""
     build, shapes = FAMILIES[name]

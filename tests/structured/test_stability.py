@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support.layers import random
+from support.slow import slow
 
 from seqattn_tf.structured import LinearChain, ProjectiveTree, SemiMarkov, SpanningTree
 
@@ -37,7 +38,7 @@ def compare(build, *scores, xla=False, atol=1e-5, summed=None):
     return wide
 
 
-PREFIX = pytest.param("prefix", False, marks=pytest.mark.slow)
+PREFIX = slow("prefix", False)
 
 
 @pytest.mark.parametrize(("method", "xla"), [("scan", False), ("scan", True), PREFIX])

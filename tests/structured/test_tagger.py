@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from support.slow import slow
 
 from seqattn_tf.structured import CRF, CRFModel, CRFTraining
 
@@ -140,7 +141,7 @@ def test_a_mask_as_argument_tf_data_any_length_and_xla(trained, tmp_path):
 
 
 RARE = [(None, [None, 3]), (3, [2, None]), (3, None)]
-SHAPES = [(3, [None, None]), *(pytest.param(*rare, marks=pytest.mark.slow) for rare in RARE)]
+SHAPES = [(3, [None, None]), *(slow(*rare) for rare in RARE)]
 
 
 @pytest.mark.parametrize(("time", "shape"), SHAPES, ids=str)

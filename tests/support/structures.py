@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 from support.gradients import assert_slopes
+from support.slow import slow
 
 
 def heads_without_cycle(heads):
@@ -200,7 +201,7 @@ class ExactTests:
         dist = self.build(*scores, lengths=np.array(self.lengths))
         return tf.reduce_sum(weights * dist.marginals) + tf.reduce_sum(tf.sin(dist.entropy))
 
-    @pytest.mark.parametrize("xla", [False, pytest.param(True, marks=pytest.mark.slow)])
+    @pytest.mark.parametrize("xla", [False, slow(True)])
     def test_gradient_through_marginals(self, xla):
         scores = self.draw("float64", 2)
         weights = np.random.default_rng(3).normal(size=self.build(*scores).marginals.shape)

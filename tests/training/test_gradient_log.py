@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support.layers import random
+from support.slow import slow
 
 from seqattn_tf.recurrent import Recurrent
 from seqattn_tf.training.gradient_log import GradientLog
@@ -39,8 +40,8 @@ def global_norm(model):
     [
         ({"global_clipnorm": 1e-3}, 1),
         ({"clipnorm": 1e3}, 0),
-        pytest.param({"global_clipnorm": 1e3}, 0, marks=pytest.mark.slow),
-        pytest.param({"clipvalue": 1e-9}, 1, marks=pytest.mark.slow),
+        slow({"global_clipnorm": 1e3}, 0),
+        slow({"clipvalue": 1e-9}, 1),
     ],
 )
 def test_norm_and_clipping_of_the_training_steps(tmp_path, clipping, share):

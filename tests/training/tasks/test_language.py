@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 import tensorflow as tf
+from support.slow import slow
 
 from seqattn_tf.models import load
 from seqattn_tf.training import recipes, run
@@ -57,7 +58,7 @@ def test_characters_of_a_text_are_learned(plays, tmp_path):
         run.train(recipe, dataclasses.replace(settings, sequence_length=25), tmp_path / "run", plays)
 
 
-@pytest.mark.parametrize("softmax", ["sampled", pytest.param("adaptive", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("softmax", ["sampled", slow("adaptive")])
 def test_a_large_vocabulary_is_learned_by_parts_and_measured_whole(softmax, corpus, tmp_path):
     recipe = recipes.get("word_lm")
     settings = dataclasses.replace(
