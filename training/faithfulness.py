@@ -91,12 +91,10 @@ def _most(importance: np.ndarray, count: int) -> np.ndarray:
 class _Batch:
     """Rows that were answered, and what they are when some of it is erased."""
 
-    def __init__(self, model: Model, looked: Sequence[_Looked], rows: Sequence[Mapping[str, Any]], ask: Any) -> None:
-        self.looked, self.ask = looked, ask
+    def __init__(self, model: Model, looked: Sequence[_Looked], rows: Sequence[Mapping[str, Any]], infer: Any) -> None:
+        self.looked, self.infer = looked, infer
         raw = {name: [field.raw(row[name]) for row in rows] for name, field in model.inputs.items()}
         self.tensors, _ = model.read({name: tf.constant(values) for name, values in raw.items()})
-        found = model.infer(self.tensors)
-        self.label = found["labels"][:, 0]
         self.sources = [one.units(model, self.tensors) for one in looked]
         sizes = [source.max(initial=-1) + 1 for source in self.sources]
         self.ends = np.cumsum(sizes)[:-1]
@@ -104,27 +102,34 @@ class _Batch:
             (source[:, :, None] == np.arange(n)).any(axis=1) for source, n in zip(self.sources, sizes, strict=True)
         ]
         self.there = np.concatenate(there, axis=1)
+        kept = self._kept(np.zeros_like(self.there))
+        with tf.GradientTape() as tape:
+            tape.watch(kept)
+            found = infer({**self.tensors, **kept})
+            before = tf.exp(found["scores"][:, 0])
+        gradients = tape.gradient(before, list(kept.values()))
+        if any(gradient is None for gradient in gradients):
+            raise ValueError("faithfulness: expected an encoder that reads what is kept. Received: one that does not")
+        self.label, self.before = found["labels"][:, :1], before.numpy()
         shares = [_shares(found[one.look + ATTENTION].numpy(), t) for one, t in zip(looked, there, strict=True)]
-        self.before, gradients = self.asked(np.zeros_like(self.there), gradient=True)
         steep = [
-            (gradient[:, :, None] * (source[:, :, None] == np.arange(n))).sum(axis=1)
+            (gradient.numpy()[:, :, None] * (source[:, :, None] == np.arange(n))).sum(axis=1)
             for source, gradient, n in zip(self.sources, gradients, sizes, strict=True)
         ]
         self.importance = {"attention": np.concatenate(shares, axis=1), "gradient": np.concatenate(steep, axis=1)}
 
-    def asked(self, erased: np.ndarray, gradient: bool = False) -> tuple[np.ndarray, list[np.ndarray]]:
-        """The probability of the answers without what is erased, `[rows, units]`, and its gradient by each symbol."""
+    def _kept(self, erased: np.ndarray) -> Tensors:
+        """How much of each symbol is read without what is erased, `[rows, units]`; by `INPUT_kept`."""
         kept = {}
         for one, source, gone in zip(self.looked, self.sources, np.split(erased, self.ends, axis=1), strict=True):
             gone = np.pad(gone, [(0, 0), (0, 1)])  # -1 is the last, and is none
             kept[f"{one.name}_kept"] = tf.constant(1 - np.take_along_axis(gone, source, axis=1).astype("float32"))
-        with tf.GradientTape() as tape:
-            tape.watch(kept)
-            probability = self.ask({**self.tensors, **kept}, self.label)
-        gradients = tape.gradient(probability, list(kept.values())) if gradient else []
-        if any(found is None for found in gradients):
-            raise ValueError("faithfulness: expected an encoder that reads what is kept. Received: one that does not")
-        return probability.numpy(), [found.numpy() for found in gradients]
+        return kept
+
+    def without(self, erased: np.ndarray) -> np.ndarray:
+        """The probability of the answers without what is erased: `[rows, units] -> [rows]`."""
+        found = self.infer({**self.tensors, **self._kept(erased)})
+        return tf.reduce_sum(tf.where(found["labels"] == self.label, tf.exp(found["scores"]), 0), axis=1).numpy()
 
     def drops(self, choice: str, count: int, generator: np.random.Generator) -> np.ndarray:
         """By how much less probable the answers are without `count` of what they come from, `[rows]`."""
@@ -132,7 +137,7 @@ class _Batch:
         found = np.zeros(len(self.before))
         for _ in range(draws):
             by = generator.random(self.there.shape) if choice == "random" else self.importance[choice]
-            found += self.before - self.asked(_most(np.where(self.there, by, -np.inf), count) & self.there)[0]
+            found += self.before - self.without(_most(np.where(self.there, by, -np.inf), count) & self.there)
         return found / draws
 
 
@@ -169,17 +174,13 @@ def faithfulness(
     refuse_unreadable(model, drawn)
     rows = sorted((dict(one.inputs) for one in drawn), key=lambda row: sum(map(len, map(str, row.values()))))
 
-    @tf.function(reduce_retracing=True, autograph=False)
-    def ask(tensors: Tensors, label: tf.Tensor) -> tf.Tensor:
-        found = model.infer(tensors)
-        return tf.reduce_sum(tf.where(found["labels"] == label[:, None], tf.exp(found["scores"]), 0), axis=1)
-
+    infer = tf.function(model.infer, reduce_retracing=True, autograph=False)
     choices = ("attention", "gradient", "random")
     drops: dict[tuple[str, int], list[np.ndarray]] = {(choice, count): [] for choice in choices for count in counts}
     before: list[np.ndarray] = []
     with tqdm(range(0, len(rows), batch_size), unit="batch", disable=quiet) as starts:
         for start in starts:
-            batch = _Batch(model, looked, rows[start : start + batch_size], ask)
+            batch = _Batch(model, looked, rows[start : start + batch_size], infer)
             size = batch.there.sum(axis=1)
             before.append(batch.before[size > 0])
             for (choice, count), found in drops.items():

@@ -126,7 +126,7 @@ def describe(
         "summary": recipe.summary,
         "settings": dataclasses.asdict(training.settings),
         "data": splits.origin,
-        "given": _place(data),
+        "given": None if data is None else files.place(data),
         "fingerprint": splits.fingerprint,
         "counts": {part: len(getattr(splits, part)) for part in ("train", "dev", "test")},
         "examples": list(_shown(training)),
@@ -140,11 +140,6 @@ def plugins_of(recipe: Recipe, settings: Settings) -> dict[str, str]:
     """The modules from outside the package that a training is made of, with the names of their files."""
     metrics = recipe.task.measured_by(settings.metric).metrics
     return {**recipe.plugins, **needed_by(metric.measure for metric in metrics)}
-
-
-def _place(data: str | Path | None) -> str | None:
-    """Where data are, from wherever one looks."""
-    return None if data is None else str(data) if files.public_name(data) else str(Path(data).resolve())
 
 
 def _shown(training: Training) -> Iterator[dict[str, Any]]:

@@ -40,7 +40,7 @@ class Encoder(NamedLayer):
     registry: ClassVar[dict[str, type]] = {}
     takes: ClassVar[str] = "text"  # the field that it is made for
     looked_at: ClassVar[bool] = True  # whether looking at its values is looking at places of the input
-    one_each: ClassVar[bool] = True  # whether its values are one for each place of the input, in their order
+    one_each: ClassVar[bool] = True  # whether its values, where they are of no level, are one for each place in order
     level: ClassVar[str] = ""  # of the places that its values are of, where the input has several levels
 
     def __init__(self, reads: str = "text", **kwargs: Any) -> None:
@@ -80,6 +80,11 @@ class Encoder(NamedLayer):
     def part(self, tensors: Tensors, part: str) -> tf.Tensor:
         """One tensor of the input."""
         return tensors[f"{self.reads}_{part}"]
+
+    def check_one_each(self) -> None:
+        """Refuse to be used where a value for each place of the input is needed, and it gives others."""
+        if self.level or not self.one_each:
+            raise ValueError(f"encoder: expected one with a value for each word. Received: {self.name_in_registry}")
 
     def kept(self, tensors: Tensors) -> tf.Tensor | None:
         """How much of each symbol is read, `[batch, source]`, where it is given: 0 of one that is erased."""

@@ -50,7 +50,6 @@ class FactsEncoder(Encoder):
     name_in_registry = "facts"
     takes = "lines"
     level = "lines"
-    one_each = False
 
     def __init__(
         self,

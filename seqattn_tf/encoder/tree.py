@@ -32,7 +32,6 @@ class TreeEncoder(Encoder):
     name_in_registry = "tree"
     takes = "tree"
     level = "nodes"
-    one_each = False
 
     def __init__(
         self,

@@ -114,8 +114,7 @@ class MemoryNetwork(ReadingNetwork):
         asked = self._asked(tensors, training)
         logits, weights = self._find(asked, training)
         if self.linear_steps and not training:  # matches are no weights, and none are of what is not there
-            there = asked[2][:, None]
-            told = tf.where(there, tf.nn.softmax(tf.where(there, weights, weights.dtype.min)), 0)
+            told, _ = self.memory.align.call(weights, asked[2][:, None])
             weights = tf.where(self.steps < self.linear_steps, told, weights)
         chosen = tf.argmax(weights, 2, tf.int32) if self.form == "hops" else self.memory.argmax(*asked)
         lines = count_lines(self.encoder.part(tensors, "ids"), self.encoder.mark)

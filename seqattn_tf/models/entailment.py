@@ -55,8 +55,7 @@ class EntailmentNetwork(ReadingNetwork):
         **kwargs: Any,
     ) -> None:
         super().__init__(encoder, **kwargs)
-        if not encoder.one_each:
-            raise ValueError(f"encoder: expected one with a value for each word. Received: {encoder.name_in_registry}")
+        encoder.check_one_each()
         self.outputs_count, self.units = check_count("outputs", outputs), check_count("units", units)
         self.differences = differences
         alike = {"dtype": self.dtype_policy}

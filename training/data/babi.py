@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from seqattn_tf.training.data.examples import Example, Splits, hold_out
 from seqattn_tf.training.data.files import check_folder
-from seqattn_tf.training.data.reading import Faults
+from seqattn_tf.training.data.reading import Faults, read_text
 
 WANTED = "bAbI: the archive tasks_1-20_v1-2, or its files qa1_single-supporting-fact_train.txt and so on,"
 DEV_SHARE = 0.1  # of the stories' questions to learn from
@@ -37,7 +37,7 @@ def _files(folder: Path) -> dict[tuple[int, str], Path]:
 
 def _texts(folder: Path, task: int) -> dict[str, str]:
     """The text of each part of a task."""
-    texts = {part: path.read_text("utf-8-sig") for (number, part), path in _files(folder).items() if number == task}
+    texts = {part: read_text(path) for (number, part), path in _files(folder).items() if number == task}
     for archive in [] if texts else _archives(folder):
         with tarfile.open(archive) as held:
             for member in held:

@@ -184,6 +184,11 @@ def read_parallel(paths: Sequence[Path]) -> list[Example]:
     return pairs
 
 
+def place(data: str | Path) -> str:
+    """Where data are, from wherever one looks."""
+    return str(data) if public_name(data) else str(Path(data).resolve())
+
+
 def public_name(data: str | Path | None) -> str | None:
     """The name of a set of TensorFlow Datasets, where `tfds:NAME` asks for one.
 

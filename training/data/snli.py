@@ -4,7 +4,7 @@ from pathlib import Path
 
 from seqattn_tf.training.data.examples import Example, Splits, from_text
 from seqattn_tf.training.data.files import check_folder, find_one, public_name, split
-from seqattn_tf.training.data.reading import read_rows, read_text, split_name
+from seqattn_tf.training.data.reading import open_file, read_rows, split_name
 
 LABELS = ("entailment", "neutral", "contradiction")
 UNSURE = "-"  # the label of a pair on which the annotators did not agree
@@ -49,7 +49,9 @@ def is_snli(data: str | Path | None) -> bool:
     path = find_one(Path(data), "train", tuple(COLUMNS)) if Path(data).is_dir() else None
     if path is None or split_name(path)[1] == ".jsonl":
         return path is not None and path.name.startswith("snli")
-    return read_text(path).partition("\t")[0] in (*LABELS, UNSURE)
+    with open_file(path) as file:
+        first = file.readline().decode("utf-8-sig", "replace")
+    return first.partition("\t")[0] in (*LABELS, UNSURE)
 
 
 def load_labelled(data: str | Path | None) -> Splits:

@@ -14,7 +14,7 @@ import dataclasses
 from pathlib import Path
 
 from seqattn_tf.training.data import Splits, sick, snli
-from seqattn_tf.training.data.files import public_name
+from seqattn_tf.training.data.files import place
 from seqattn_tf.training.recipes.base import Recipe, load_table
 from seqattn_tf.training.tasks import EntailSettings, EntailTask, setting
 
@@ -27,8 +27,8 @@ class PairSettings(EntailSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.more and not public_name(self.more):  # a run is measured from other places, too
-            object.__setattr__(self, "more", str(Path(self.more).resolve()))
+        if self.more:  # a run is measured from other places, too
+            object.__setattr__(self, "more", place(self.more))
 
 
 FULL = PairSettings(

@@ -44,9 +44,7 @@ class WordSettings(ReadingSettings):
 def check_places(training: Training) -> None:
     """Refuse a target with more or fewer parts than its text has words: a text that is cut another way than it was."""
     [read], said = training.columns.inputs.values(), training.columns.target.lengths
-    encoder = training.model.network.encoder
-    if not encoder.one_each:
-        raise ValueError(f"encoder: expected one with a value for each word. Received: {encoder.name_in_registry}")
+    training.model.network.encoder.check_one_each()
     wrong = np.flatnonzero(read.lengths != said)
     if len(wrong):
         example = training.splits.train[int(wrong[0])]
