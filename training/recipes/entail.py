@@ -1,7 +1,7 @@
 """A premise and a hypothesis in, whether the one follows from the other out, by words that look at words.
 
-    seqattn train entail --data snli --set vectors=glove.txt
-    seqattn train entail --data sick --set more=snli --set heads=spanning
+    seqattn train entail --data snli --set vectors=glove.txt --set fixed_vectors=true
+    seqattn train entail --data sick --set more=snli --set heads=none --set epochs=24
     seqattn train entail --data snli --set parser=parse
     seqattn train entail --data pairs.csv --set premise=text --set hypothesis=claim --set target=verdict
 
@@ -36,8 +36,9 @@ FULL = PairSettings(
     embedding=100,
     min_count=2,
     max_source=84,
-    dropout=0.2,
-    batch_size=32,
+    differences=True,
+    dropout=0.1,
+    batch_size=64,
     epochs=12,
     learning_rate=1e-3,
     warmup_steps=200,
