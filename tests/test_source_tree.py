@@ -23,7 +23,7 @@ LAYERS = [
     ["answer", "aside", "masking", "on_host", "plugins", "replay", "rows", "scan", "values"],
     ["named"],
     ["layer"],
-    ["linear", "recurrence"],
+    ["linear", "recurrence", "vision"],
     ["structured"],
     ["attention"],
     ["cells"],

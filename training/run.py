@@ -75,7 +75,7 @@ def train(recipe: Recipe, settings: Settings, folder: Path, data: str | Path | N
                 initial_epoch=progress.epoch,
                 steps_per_epoch=training.steps if task.ordered else None,
                 callbacks=[
-                    Score(lambda: task.measure(quick, splits.dev).figures),
+                    Score(lambda: task.measure(quick, training.splits.dev).figures),
                     KeepBest(
                         f"dev_{task.monitor}", settings.patience, save, progress, higher_is_better=task.higher_is_better
                     ),

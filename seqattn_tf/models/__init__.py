@@ -3,6 +3,7 @@
 from seqattn_tf.answer import Answer
 from seqattn_tf.models.answerer import MemoryAnswerer, MemoryNetwork
 from seqattn_tf.models.base import Model, load
+from seqattn_tf.models.captioner import Captioner, CaptionNetwork
 from seqattn_tf.models.classifier import Classifier, ClassifierNetwork
 from seqattn_tf.models.entailment import Entailment, EntailmentNetwork
 from seqattn_tf.models.language import LanguageModel
@@ -18,6 +19,8 @@ from seqattn_tf.models.teller import Teller
 
 __all__ = [
     "Answer",
+    "CaptionNetwork",
+    "Captioner",
     "Classifier",
     "ClassifierNetwork",
     "EncoderDecoder",

@@ -211,7 +211,7 @@ class TestHard(TestSoftmax):
     kind = attention.HardAlignment
     meaning = "sample"
     remembers = True
-    arguments = {"estimator": "reinforce", "temperature": 0.5, "seed": 3}
+    arguments = {"estimator": "reinforce", "temperature": 0.5, "expected": 0.25, "seed": 3}
 
     @classmethod
     def make(cls, **options):

@@ -9,7 +9,7 @@ import tensorflow as tf
 from PIL import Image as Pillow
 from support.strangers import Date
 
-from seqattn_tf.fields import Field, Image, Lines, ParsedWords, Text, TreeText, Words
+from seqattn_tf.fields import Field, Image, Lines, Map, ParsedWords, Text, TreeText, Words
 from seqattn_tf.fields.base import load_fields, read_row, save_fields
 from seqattn_tf.fields.image import shares
 from seqattn_tf.text import SymbolRules, Texts
@@ -86,6 +86,7 @@ VALUES = {
     "parsed": (ParsedWords(TOKENS, PARSED, LETTERS, 6, word_length=5), SENTENCES),
     "tree": (TreeText(TOKENS, 5), TREES),
     "image": (Image(14, 10), PICTURES),
+    "map": (Map(2, 3, 2), [np.arange(12).astype("<f2").tobytes(), np.full(12, -1.5, "<f2").tobytes()]),
     "date": (Date(), ["2024-02-29", "1999-12-31"]),
 }
 

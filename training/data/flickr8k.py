@@ -9,8 +9,10 @@ from pathlib import Path
 from seqattn_tf.training.data.examples import DataWarning, Example, Splits, from_text
 from seqattn_tf.training.data.files import check_folder
 from seqattn_tf.training.data.reading import read_rows, read_text
+from seqattn_tf.training.data.stored import Stored, in_folder, in_tar
 
 CAPTIONS = 5
+SUFFIXES = (".jpg", ".jpeg", ".png")
 WANTED = "Flickr8k's captions (Flickr8k.token.txt) and splits (Flickr_8k.trainImages.txt, ... or names_split.tsv)"
 PARTS = ("train", "dev", "test")
 
@@ -65,3 +67,27 @@ def load(folder: str | Path | None) -> Splits:
         test,
         "Flickr8k captions (train: each of five from the others; dev, test: the last from the first four)",
     )
+
+
+def pictures(folder: Path) -> dict[str, Stored]:
+    """The pictures by their file names: of tars, or of the folder itself or one in it."""
+    found: dict[str, Stored] = {}
+    for tar in sorted(folder.glob("*.tar")):
+        found |= in_tar(tar)
+    for place in (folder, *sorted(path for path in folder.iterdir() if path.is_dir())):
+        found |= in_folder(place, SUFFIXES)
+    return found
+
+
+def load_pictures(folder: str | Path | None) -> Splits:
+    """Pictures with their five captions, all of which are right in `dev` and `test`."""
+    folder = check_folder(folder, WANTED)
+    texts, names, stored = captions(folder), images(folder), pictures(folder)
+    parts = {part: [name for name in listed if name in texts and name in stored] for part, listed in names.items()}
+    if not all(parts.values()):
+        counts = {part: len(listed) for part, listed in parts.items()}
+        raise ValueError(f"{folder}: expected pictures with captions in each split. Received: {counts}")
+    train, dev, test = (
+        [Example(name, {"image": stored[name]}, text) for name in parts[part] for text in texts[name]] for part in PARTS
+    )
+    return Splits(train, dev, test, "Flickr8k")

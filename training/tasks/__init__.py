@@ -2,6 +2,7 @@
 
 from seqattn_tf.training.tasks.answering import AnswerSettings, AnswerTask
 from seqattn_tf.training.tasks.base import Report, Task, Training
+from seqattn_tf.training.tasks.captioning import CaptionSettings, CaptionTask
 from seqattn_tf.training.tasks.classifying import ClassifySettings, ClassifyTask
 from seqattn_tf.training.tasks.inferring import EntailSettings, EntailTask
 from seqattn_tf.training.tasks.language import LanguageSettings, LanguageTask
@@ -15,6 +16,8 @@ from seqattn_tf.training.tasks.tagging import TagSettings, TagTask
 __all__ = [
     "AnswerSettings",
     "AnswerTask",
+    "CaptionSettings",
+    "CaptionTask",
     "ClassifySettings",
     "ClassifyTask",
     "EntailSettings",

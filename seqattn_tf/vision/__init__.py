@@ -1,0 +1,8 @@
+"""Networks that turn the pixels of a picture into a map of what is where, found by name."""
+
+from seqattn_tf.vision.application import ApplicationBackbone
+from seqattn_tf.vision.base import Backbone
+from seqattn_tf.vision.cnn import ConvolutionalBackbone
+from seqattn_tf.vision.efficientnet import EfficientNetLite0
+
+__all__ = ["ApplicationBackbone", "Backbone", "ConvolutionalBackbone", "EfficientNetLite0"]

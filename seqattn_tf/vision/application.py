@@ -1,0 +1,61 @@
+"""Any network of `keras.applications`, up to one of its layers."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.vision.base import Backbone
+
+FOUND = {"VGG19": "block5_conv4", "VGG16": "block5_conv3", "ResNet50": "conv4_block6_out"}  # the usual cuts
+
+
+class ApplicationBackbone(Backbone):
+    """A network of `keras.applications`, cut at a layer: VGG19's 14 x 14 x 512 as Show, Attend and Tell had it.
+
+    Args:
+        application: its name there.
+        layer: the name of the layer whose output is the map; empty for the usual one.
+
+    >>> ApplicationBackbone("MobileNetV2", "block_6_expand_relu").grid(224, 224)
+    (28, 28)
+    """
+
+    name_in_registry = "application"
+
+    def __init__(self, application: str = "VGG19", layer: str = "", **kwargs: Any) -> None:
+        if not isinstance(getattr(keras.applications, application, None), type(keras.applications.VGG19)):
+            raise ValueError(f"application: expected one of keras.applications, as VGG19. Received: {application!r}")
+        self.application, self.layer = application, layer or FOUND.get(application, "")
+        super().__init__(**kwargs)
+
+    def make(self) -> keras.Model:
+        """The network, without what comes after the layer."""
+        return self._cut(None)
+
+    def _cut(self, weights: str | None) -> keras.Model:
+        whole = getattr(keras.applications, self.application)(include_top=False, weights=weights)
+        names = [layer.name for layer in whole.layers]
+        if self.layer and self.layer not in names:
+            raise ValueError(f"layer: expected one of {self.application}, as {names[-1]}. Received: {self.layer!r}")
+        found = whole.get_layer(self.layer).output if self.layer else whole.output
+        if len(found.shape) != 4:
+            raise ValueError(f"layer: expected one whose output is a map. Received: {self.layer}, {found.shape}")
+        return keras.Model(whole.input, found)
+
+    def scaled(self, pixels: tf.Tensor) -> tf.Tensor:
+        """As the module of the network prepares them."""
+        module = getattr(keras.applications, self.application).__module__.rpartition(".")[2]
+        return getattr(keras.applications, module).preprocess_input(pixels, data_format="channels_last")
+
+    def load(self, weights: str) -> None:
+        """`imagenet`, which Keras downloads, or a file of the weights of the whole network without its top."""
+        try:
+            self.network.set_weights(self._cut(weights).get_weights())
+        except (ValueError, OSError) as error:
+            raise ValueError(f"pretrained: expected weights of {self.application}. Received: {error}") from None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        return {"application": self.application, "layer": self.layer}

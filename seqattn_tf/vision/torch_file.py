@@ -1,0 +1,109 @@
+"""Weights that PyTorch has saved, read without it: by an unpickler that makes nothing but dictionaries and arrays.
+
+The older form of such a file: four pickles (a magic number, the version, about the system, the dictionary of tensors),
+a pickled list of the keys of the storages, and for each of them its count, a 64-bit integer, and its numbers.
+"""
+
+import collections
+import io
+import pickle
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+MAGIC = 0x1950A86A20F9469CFC6C
+TYPES = {"FloatStorage": "<f4", "DoubleStorage": "<f8", "HalfStorage": "<f2", "LongStorage": "<i8", "IntStorage": "<i4"}
+MOST = 1 << 30  # numbers of a tensor
+
+
+class _Storage(NamedTuple):
+    key: str
+    dtype: np.dtype
+    numbers: int
+
+
+class _Tensor(NamedTuple):
+    """Which numbers of a storage are a tensor."""
+
+    storage: _Storage
+    start: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    def of(self, numbers: np.ndarray) -> np.ndarray:
+        size = int(np.prod(self.shape, dtype=np.int64)) if self.shape else 1
+        reach = self.start + sum((n - 1) * step for n, step in zip(self.shape, self.strides, strict=True))
+        if not self.start >= 0 or min((*self.shape, *self.strides), default=0) < 0 or size > MOST:
+            raise ValueError(f"a tensor of shape {self.shape}")
+        if size and reach >= len(numbers):
+            raise ValueError(f"a tensor that reaches over the {len(numbers)} numbers of its storage")
+        step = numbers.itemsize
+        view = np.lib.stride_tricks.as_strided(
+            numbers[self.start :], self.shape, [n * step for n in self.strides], writeable=False
+        )
+        return np.ascontiguousarray(view)
+
+
+def _tensor(storage: Any, start: int, shape: tuple, strides: tuple, *_: Any) -> _Tensor:
+    return _Tensor(storage, start, tuple(shape), tuple(strides))
+
+
+class _Unpickler(pickle.Unpickler):
+    """Makes dictionaries and tensors, and refuses everything else."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """What a file may name."""
+        if (module, name) == ("collections", "OrderedDict"):
+            return collections.OrderedDict
+        if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
+            return _tensor
+        if module == "torch" and name in TYPES:
+            return np.dtype(TYPES[name])
+        raise pickle.UnpicklingError(f"{module}.{name}, which weights do not need")
+
+    def persistent_load(self, saved: Any) -> _Storage:
+        """A storage, by its key."""
+        kind, dtype, key, _, count, *_ = saved
+        if kind != "storage" or not isinstance(dtype, np.dtype):
+            raise pickle.UnpicklingError(f"{kind!r} in place of a storage")
+        return _Storage(str(key), dtype, int(count))
+
+
+def read_torch(path: str | Path) -> dict[str, np.ndarray]:
+    """The tensors of a file by their names.
+
+    Raises:
+        ValueError: it is another file, a broken one, or one with anything but tensors.
+    """
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            return _read(file)
+    except OSError as error:
+        raise ValueError(f"{path}: expected a file of weights. Received: {error}") from None
+    except Exception as error:  # a pickle can fail in any way
+        raise ValueError(f"{path}: expected weights as PyTorch saves them. Received: {error}") from None
+
+
+def _read(file: io.BufferedReader) -> dict[str, np.ndarray]:
+    magic, _, _, named, keys = (_Unpickler(file).load() for _ in range(5))
+    if magic != MAGIC:
+        raise ValueError("another file")
+    tensors = {name: value for name, value in named.items() if isinstance(value, _Tensor)}
+    types = {tensor.storage.key: tensor.storage for tensor in tensors.values()}
+    storages = {}
+    for key in keys:
+        kind = types[str(key)]
+        [count] = np.frombuffer(_exactly(file, 8), "<i8")
+        if not 0 <= count == kind.numbers:
+            raise ValueError(f"{count} numbers where {kind.numbers} were said")
+        storages[str(key)] = np.frombuffer(_exactly(file, int(count) * kind.dtype.itemsize), kind.dtype)
+    return {name: tensor.of(storages[tensor.storage.key]) for name, tensor in tensors.items()}
+
+
+def _exactly(file: io.BufferedReader, size: int) -> bytes:
+    found = file.read(size)
+    if len(found) != size:
+        raise ValueError(f"a file that ends {size - len(found)} bytes early")
+    return found

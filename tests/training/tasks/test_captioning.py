@@ -1,0 +1,108 @@
+"""Training of captioners: from scenes, with frozen maps, told where to look; and how looks are measured."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from seqattn_tf.answer import Answer, Look
+from seqattn_tf.fields import Image, Map
+from seqattn_tf.models import load
+from seqattn_tf.training import recipes
+from seqattn_tf.training.data import Example, scenes
+from seqattn_tf.training.run import train
+from seqattn_tf.training.tasks.captioning import cells, looked_inside, of_maps
+
+RECIPE = recipes.get("caption")
+TINY = dataclasses.replace(
+    RECIPE.small, units=16, embedding=8, filters="8 12", side=40, examples=64, epochs=1, batch_size=16, warmup_steps=2
+)
+
+
+@pytest.fixture(scope="module")
+def splits():
+    return scenes.load(64, 8)
+
+
+def test_cells_are_covered_as_the_box_lies():
+    found = cells((0.25, 0.0, 0.75, 0.5), 4, 4)
+    assert found.tolist() == [[0, 1, 1, 0], [0, 1, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
+    grown = cells((0.3, 0.3, 0.4, 0.4), 5, 4, grown=1)
+    assert grown.astype(int).tolist() == [[1, 1, 1, 0], [1, 1, 1, 0], [1, 1, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
+    assert cells((0.9, 0.9, 1.0, 1.0), 5, 5, grown=1).sum() == 4  # the grid ends
+
+
+def test_looks_are_measured_where_the_caption_is_right():
+    scene = scenes.draw(3)
+    words = tuple(scene.caption.split())
+    weights = np.zeros([len(words), 10, 10])
+    weights[:, 0, 0] = 1
+    for place, region in enumerate(scene.regions):
+        if region is not None:
+            weights[place] = cells(region, 10, 10) / cells(region, 10, 10).sum()
+    weights[1] = 0.5 * weights[1] + 0.005  # half of it everywhere
+    example = Example("k", {"image": scene}, scene.caption)
+    look = {"image": Look(weights, (), words)}
+    found = looked_inside({"k": Answer(scene.caption, 0.0, looks=look)}, [example])
+    chance = [cells(region, 10, 10, grown=1).mean() for region in scene.regions if region is not None]
+    assert found["inside_by_chance"] == pytest.approx(np.mean(chance))
+    assert found["inside"] == pytest.approx((3 + 0.5 + 0.5 * chance[0]) / 4)
+    assert looked_inside({"k": Answer("a dog", 0.0, looks=look)}, [example]) == {}
+    assert looked_inside({"k": Answer(scene.caption, 0.0)}, [example]) == {}
+    assert looked_inside({"k": Answer("x", 0.0, looks=look)}, [Example("k", {"image": b""}, "x")]) == {}
+
+
+def test_words_are_told_where_their_objects_are(splits):
+    training = RECIPE.task.open(dataclasses.replace(TINY, supervise=1.0), splits)
+    tensors, right = next(iter(training.batches(0)))
+    regions = tensors["image_regions"].numpy()
+    assert regions.shape == (16, right.shape[1], 100)
+    one, _ = training.columns.batch(tf.constant([0]))
+    scene = splits.train[0].inputs["image"]
+    words = scene.caption.split()
+    told = one["image_regions"].numpy()[0].reshape(-1, 10, 10)
+    assert len(told) == len(words) + 1  # and nowhere at the end
+    for place, region in zip(told, (*scene.regions, None), strict=True):
+        np.testing.assert_allclose(place, np.zeros([10, 10]) if region is None else cells(region, 10, 10), atol=1e-6)
+    pictures = [example._replace(inputs={"image": example.inputs["image"].read()}) for example in splits.train]
+    bare = dataclasses.replace(splits, train=pictures)
+    with pytest.raises(ValueError, match="supervise: expected pictures whose words have regions"):
+        RECIPE.task.open(dataclasses.replace(TINY, supervise=1.0), bare)
+
+
+def test_a_frozen_backbone_learns_from_maps_and_answers_pictures(tmp_path, splits):
+    settings = dataclasses.replace(TINY, frozen=True, maps=str(tmp_path / "maps"), conditioning="input")
+    training = RECIPE.task.open(settings, splits)
+    tensors, _ = next(iter(training.batches(0)))
+    assert sorted(tensors) == ["image_map", "shifted"]
+    assert isinstance(training.model.inputs["image"], Image)
+    twin = of_maps(training.model, training.splits.dev)
+    assert isinstance(twin.inputs["image"], Map)
+    assert twin.max_length_ratio == 0
+    said = [answer.text for answer in training.model.answer([e.inputs["image"].read() for e in splits.dev])]
+    mapped = twin.answer([e.inputs["image"].read() for e in training.splits.dev])
+    assert [answer.text for answer in mapped] == said
+    assert of_maps(training.model, splits.dev) is training.model
+    assert RECIPE.task.measure(training.model, training.splits.dev).figures["accuracy"] == 0
+
+
+@pytest.mark.parametrize("conditioning", ["soft", "hard"])
+def test_a_run_is_trained_measured_and_kept(tmp_path, conditioning):
+    settings = dataclasses.replace(TINY, conditioning=conditioning, penalty=0.5)
+    model = train(RECIPE, settings, tmp_path / "run")
+    picture = scenes.draw(0).read()
+    assert load(tmp_path / "run").answer([picture])[0].text == model.answer([picture])[0].text
+
+
+def test_bad_settings_are_refused(splits):
+    for changes, message in (
+        ({"filters": "8 x"}, "filters: expected numbers with spaces between"),
+        ({"backbone": "none"}, "backbone: expected one of"),
+        ({"conditioning": "none"}, "conditioning: expected one of"),
+        ({"pretrained": "imagenet"}, "pretrained: expected none of cnn"),
+        ({"side": 0}, "side"),
+        ({"min_count": 0}, "min_count"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            RECIPE.task.open(dataclasses.replace(TINY, **changes), splits)

@@ -1,0 +1,190 @@
+"""Pictures of coloured shapes with what they show, drawn when their batch comes.
+
+    a red circle left of a blue square
+
+The larger of the two that are named comes first; beside them lie one to four smaller ones that are not, each of which
+shares its colour or its shape with one that is. Which colours, shapes and relations come together in `dev` and `test`
+is never seen in `train`.
+"""
+
+import dataclasses
+import functools
+import io
+import random
+import zlib
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from seqattn_tf.training.data.examples import Example, Splits, share
+
+SIDE = 80  # pixels of a picture
+COLOURS = {
+    "red": (214, 48, 49),
+    "green": (39, 154, 72),
+    "blue": (45, 90, 210),
+    "yellow": (240, 200, 40),
+    "purple": (140, 60, 170),
+    "orange": (240, 130, 30),
+}
+SHAPES = ("circle", "square", "triangle", "cross", "ring")
+RELATIONS = {"left of": (-1, 0), "right of": (1, 0), "above": (0, -1), "below": (0, 1)}  # of the first to the second
+LARGE, MIDDLE, SMALL = (11.5, 13.0), (8.0, 9.0), (4.5, 5.5)  # half the side of a shape, in pixels
+PARTS = {"dev": (0.0, 0.08), "test": (0.08, 0.2), "train": (0.2, 1.0)}  # of the hashes of what comes together
+_FEWEST, _MOST = 1, 4  # shapes that are not named
+_APART = 2.0  # pixels between two shapes, at least
+_TRIES = 200
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """One shape: what it is, where its middle is, and half its side, in pixels."""
+
+    colour: str
+    kind: str
+    x: float
+    y: float
+    size: float
+
+    @property
+    def said(self) -> str:
+        """What it is called."""
+        return f"{'an' if self.colour[0] in 'aeiou' else 'a'} {self.colour} {self.kind}"
+
+    @property
+    def box(self) -> tuple[float, float, float, float]:
+        """Left, top, right and bottom, as shares of the picture."""
+        corners = (self.x - self.size, self.y - self.size, self.x + self.size, self.y + self.size)
+        return tuple(corner / SIDE for corner in corners)  # type: ignore[return-value]
+
+    def covers(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """How much of the pixels with these middles it covers, from 0 to 1."""
+        dx, dy, size = x - self.x, y - self.y, self.size
+        across, down, far = abs(dx), abs(dy), np.hypot(dx, dy)
+        inside = {
+            "circle": size - far,
+            "square": 0.88 * size - np.maximum(across, down),
+            "triangle": np.minimum((0.8 * size + dy) * 0.45 - across, 0.8 * size - dy),
+            "cross": np.maximum(
+                np.minimum(0.33 * size - across, size - down), np.minimum(0.33 * size - down, size - across)
+            ),
+            "ring": np.minimum(size - far, far - 0.55 * size),
+        }[self.kind]
+        return np.clip(inside + 0.5, 0, 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Scene:
+    """A picture that is drawn when it is read.
+
+    >>> scene = draw(7)
+    >>> scene.caption.split()[0], len(scene.shapes) in range(3, 7), scene.read()[:4]
+    ('a', True, b'\\x89PNG')
+    """
+
+    number: int  # of what cannot be told from the rest: noise, and the ground
+    relation: str
+    shapes: tuple[Shape, ...]  # the first two are named
+
+    @property
+    def caption(self) -> str:
+        """What it shows."""
+        first, second = self.shapes[:2]
+        return f"{first.said} {self.relation} {second.said}"
+
+    @property
+    def regions(self) -> list[tuple[float, float, float, float] | None]:
+        """The box of what each word of the caption names, None for a word that names nothing."""
+        first, second = (shape.box for shape in self.shapes[:2])
+        between: list[tuple[float, float, float, float] | None] = [None] * len(self.relation.split())
+        return [None, first, first, *between, None, second, second]
+
+    def pixels(self) -> np.ndarray:
+        """The picture: `[y, x, 3]` from 0 to 255."""
+        generator = np.random.default_rng(self.number)
+        ground = generator.uniform(200, 245) + generator.uniform(-8, 8, 3)
+        found = np.broadcast_to(ground, (SIDE, SIDE, 3)).copy()
+        for shape in self.shapes:
+            shade = np.asarray(COLOURS[shape.colour]) + generator.uniform(-14, 14, 3)
+            left, top, right, bottom = (min(max(round(corner * SIDE), 1), SIDE - 1) for corner in shape.box)
+            part = np.s_[top - 1 : bottom + 1, left - 1 : right + 1]
+            y, x = np.mgrid[part] + 0.5
+            found[part] += (shade - found[part]) * shape.covers(x, y)[..., None]
+        found += generator.normal(0, 5, found.shape)
+        return np.clip(found, 0, 255).astype(np.uint8)
+
+    def read(self) -> bytes:
+        """The bytes of a PNG file."""
+        from PIL import Image as Pillow
+
+        data = io.BytesIO()
+        Pillow.fromarray(self.pixels()).save(data, "PNG", compress_level=1)
+        return data.getvalue()
+
+
+def draw(number: int, part: str = "train") -> Scene:
+    """The scene of a number, of what comes together in a part."""
+    generator = random.Random(f"{part}/{number}")
+    while True:
+        names = [(generator.choice(list(COLOURS)), generator.choice(SHAPES)) for _ in range(2)]
+        relation = generator.choice(list(RELATIONS))
+        low, high = PARTS[part]
+        combined = f"{names[0]} {relation} {names[1]}"
+        if names[0] == names[1] or not low <= share(combined) < high:
+            continue
+        if (shapes := _placed(names, relation, generator)) is not None:
+            return Scene(zlib.crc32(f"{part}/{number}".encode()), relation, tuple(shapes))
+
+
+def _placed(names: list[tuple[str, str]], relation: str, generator: random.Random) -> list[Shape] | None:
+    """The two that are named, and smaller ones that share something with them; None where they find no room."""
+    first = _fitting(names[0], generator.uniform(*LARGE), [], generator)
+    assert first is not None
+    right, down = RELATIONS[relation]
+
+    def stands_so(shape: Shape) -> bool:
+        dx, dy = first.x - shape.x, first.y - shape.y
+        along, aside = (dx * right, abs(dy)) if right else (dy * down, abs(dx))
+        return along > 2 * aside
+
+    second = _fitting(names[1], generator.uniform(*MIDDLE), [first], generator, stands_so)
+    if second is None:
+        return None
+    shapes = [first, second]
+    for _ in range(generator.randint(_FEWEST, _MOST)):
+        colour, kind = generator.choice(names)
+        other = (colour, generator.choice(SHAPES)), (generator.choice(list(COLOURS)), kind)
+        if (small := _fitting(generator.choice(other), generator.uniform(*SMALL), shapes, generator)) is not None:
+            shapes.append(small)
+    return shapes if len(shapes) > 2 else None
+
+
+def _fitting(
+    name: tuple[str, str],
+    size: float,
+    others: list[Shape],
+    generator: random.Random,
+    fits: Callable[[Shape], bool] = lambda shape: True,
+) -> Shape | None:
+    """A shape somewhere between the others; None where none is found."""
+    for _ in range(_TRIES):
+        x, y = (generator.uniform(size + 1, SIDE - size - 1) for _ in range(2))
+        shape = Shape(*name, x, y, size)
+        free = all(max(abs(x - other.x), abs(y - other.y)) > size + other.size + _APART for other in others)
+        if free and fits(shape):
+            return shape
+    return None
+
+
+def examples(count: int, part: str, seed: int = 0) -> Iterator[Example]:
+    """Scenes with their captions."""
+    for number in range(seed * count, (seed + 1) * count):
+        scene = draw(number, part)
+        yield Example(f"{part}/{number}", {"image": scene}, scene.caption)
+
+
+@functools.lru_cache(maxsize=2)
+def load(train: int = 20_000, held: int = 1_000, seed: int = 0) -> Splits:
+    """Scenes, what comes together in each part being in no other."""
+    dev, test = (list(examples(held, part, seed)) for part in ("dev", "test"))
+    return Splits(list(examples(train, "train", seed)), dev, test, "scenes (generated)")

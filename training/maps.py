@@ -1,0 +1,123 @@
+"""Maps of pictures that a frozen backbone makes: computed once, kept on disk, and read from there in every epoch."""
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+from tqdm import tqdm
+
+from seqattn_tf.aside import write_aside
+from seqattn_tf.encoder import GridEncoder
+from seqattn_tf.fields import Image
+from seqattn_tf.fields.map import NUMBER
+from seqattn_tf.training.data import Example, Splits
+
+TOGETHER = 32  # pictures that go through a backbone at once
+
+
+class Mapped(NamedTuple):
+    """One map, as what an example has in place of a picture."""
+
+    maps: np.ndarray
+    number: int
+
+    def read(self) -> bytes:
+        """Its bytes."""
+        return self.maps[self.number].tobytes()
+
+
+def usual_folder() -> Path:
+    """Where maps are kept if nobody says."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "seqattn" / "maps"
+
+
+def map_splits(
+    splits: Splits, name: str, image: Image, encoder: GridEncoder, folder: str | Path = "", quiet: bool = False
+) -> Splits:
+    """The same examples with the maps of their pictures, the input of this name.
+
+    Raises:
+        ValueError: a picture cannot be read; its example is named.
+    """
+    parts = (splits.train, splits.dev, splits.test)
+    pictures = list(dict.fromkeys(example.inputs[name] for part in parts for example in part))
+    keys = {example.inputs[name]: example.key for part in parts for example in part}
+    maps = _kept(pictures, [keys[picture] for picture in pictures], image, encoder, folder, quiet)
+    numbers = {picture: number for number, picture in enumerate(pictures)}
+
+    def mapped(part: Sequence[Example]) -> list[Example]:
+        return [
+            example._replace(inputs={**example.inputs, name: Mapped(maps, numbers[example.inputs[name]])})
+            for example in part
+        ]
+
+    train, dev, test = map(mapped, parts)
+    return Splits(train, dev, test, splits.origin, splits.notes, splits.columns, splits.labels)
+
+
+def _kept(
+    pictures: Sequence[Any], keys: Sequence[str], image: Image, encoder: GridEncoder, folder: str | Path, quiet: bool
+) -> np.ndarray:
+    """The maps of pictures: those on disk, where the same pictures went through the same backbone; else anew."""
+    shape = (len(pictures), encoder.rows, encoder.columns, encoder.backbone.channels)
+    backbone = encoder.backbone.name_in_registry, encoder.backbone.arguments
+    digest = hashlib.sha256(json.dumps([shape, image.get_config(), backbone]).encode())
+    for weight in encoder.backbone.weights:
+        digest.update(np.ascontiguousarray(weight.numpy()).tobytes())
+    for picture in pictures:
+        data = image.raw(picture)
+        digest.update(len(data).to_bytes(8, "little") + data)
+    path = Path(folder or usual_folder()) / f"{digest.hexdigest()[:24]}.maps"
+    if (found := _open(path, shape)) is not None:
+        return found
+    with write_aside(path) as aside, aside.open("wb") as file:
+        checked = hashlib.sha256()
+        for rows in _computed(pictures, keys, image, encoder, quiet):
+            data = rows.astype(NUMBER).tobytes()
+            checked.update(data)
+            file.write(data)
+        file.write(checked.digest())
+    found = _open(path, shape)
+    if found is None:
+        raise OSError(f"{path}: what was written cannot be read again")
+    return found
+
+
+def _open(path: Path, shape: tuple[int, ...]) -> np.ndarray | None:
+    """The maps of a file; None where there is none, or one that is not as it was written."""
+    size = int(np.prod(shape, dtype=np.int64)) * NUMBER.itemsize
+    if not path.is_file() or path.stat().st_size != size + hashlib.sha256().digest_size:
+        return None
+    checked = hashlib.sha256()
+    with path.open("rb") as file:
+        left = size
+        while left:
+            data = file.read(min(left, 1 << 24))
+            checked.update(data)
+            left -= len(data)
+        if file.read() != checked.digest():
+            return None
+    return np.memmap(path, NUMBER, "r", shape=shape)
+
+
+def _computed(pictures: Sequence[Any], keys: Sequence[str], image: Image, encoder: GridEncoder, quiet: bool) -> Any:
+    reads = image.in_graph("image")
+    look = tf.function(lambda raw: encoder.look(reads.encode(raw)["pixels"]), reduce_retracing=True)
+    with tqdm(total=len(pictures), unit="picture", desc="maps", disable=quiet) as bar:
+        for start in range(0, len(pictures), TOGETHER):
+            raw = [image.raw(picture) for picture in pictures[start : start + TOGETHER]]
+            try:
+                yield look(tf.constant(raw)).numpy()
+            except tf.errors.InvalidArgumentError:
+                for key, data in zip(keys[start:], raw, strict=False):
+                    try:
+                        image.arrays(data)
+                    except ValueError as error:
+                        raise ValueError(f"{key:.80}: {error}") from None
+                raise
+            bar.update(len(raw))

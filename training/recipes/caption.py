@@ -1,0 +1,60 @@
+"""A picture in, a sentence about it out, with the part of the picture that each word looks at.
+
+    seqattn train caption
+    seqattn train caption --set conditioning=hard
+    seqattn train caption --data flickr8k --metric bleu --set backbone=efficientnet_lite0 --set pretrained=imagenet \\
+        --set frozen=true --set side=224 --set units=512 --set embedding=300 --set min_count=5 --set penalty=1
+    seqattn explain runs/caption image=@picture.png -o caption.png
+
+Data: generated scenes of coloured shapes, or Flickr8k. Encoder: a small convolutional network, or a pretrained one cut
+at a map. Decoder: LSTM that sees the picture in its first state, at every step, or by soft or hard attention over the
+map (Xu et al., 2015). Loss: cross-entropy of the words, and what is asked of attention. Metric: captions that are
+exactly right, and how much of the attention lies on what is named.
+"""
+
+import dataclasses
+from pathlib import Path
+
+from seqattn_tf.training.data import Splits, flickr8k, scenes
+from seqattn_tf.training.recipes.base import Recipe
+from seqattn_tf.training.tasks import CaptionSettings, CaptionTask, setting
+
+
+@dataclasses.dataclass(frozen=True)
+class SceneSettings(CaptionSettings):
+    """Settings, and how many scenes are drawn."""
+
+    examples: int = setting(20_000, "scenes that are drawn to learn from")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._refuse_less(1, "examples")
+
+
+FULL = SceneSettings(
+    units=128,
+    embedding=64,
+    dropout=0.1,
+    label_smoothing=0.0,
+    batch_size=64,
+    epochs=12,
+    learning_rate=2e-3,
+    warmup_steps=200,
+)
+
+
+def load(data: str | Path | None, settings: SceneSettings) -> Splits:
+    """Generated scenes, or Flickr8k."""
+    if data is not None:
+        return flickr8k.load_pictures(data)
+    return scenes.load(settings.examples, seed=settings.seed)
+
+
+recipe = Recipe(
+    name="caption",
+    summary="picture -> a sentence about it (generated scenes, Flickr8k)",
+    load=load,
+    task=CaptionTask(),
+    settings=FULL,
+    small=dataclasses.replace(FULL, units=64, embedding=32, filters="16 32 64", examples=6_000, epochs=8),
+)

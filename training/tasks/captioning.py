@@ -1,0 +1,214 @@
+"""Pictures to sentences."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from seqattn_tf.answer import Answer
+from seqattn_tf.column import Column, Padded, Together
+from seqattn_tf.encoder import GridEncoder
+from seqattn_tf.fields import Image, Map
+from seqattn_tf.models import Captioner, CaptionNetwork
+from seqattn_tf.models.captioner import REGIONS
+from seqattn_tf.named import arguments_of
+from seqattn_tf.targets import Symbols
+from seqattn_tf.training.data import Example, Examples, Splits
+from seqattn_tf.training.maps import Mapped, map_splits
+from seqattn_tf.training.tasks.base import Report, Task, Training, refuse_few
+from seqattn_tf.training.tasks.settings import Settings, setting
+from seqattn_tf.vision import Backbone
+
+PICTURE = "image"  # the name of the input
+Box = tuple[float, float, float, float]  # left, top, right and bottom, as shares of a picture
+
+
+@dataclasses.dataclass(frozen=True)
+class SeeingSettings(Settings):
+    """Settings of what reads a picture."""
+
+    backbone: str = setting("cnn", "or efficientnet_lite0, application, or one of a plug-in")
+    filters: str = setting("32 64 96", "of each stage of a cnn")
+    step: int = setting(32, "pixels from cell to cell of an efficientnet_lite0: 16 or 32")
+    application: str = setting("VGG19", "the name in keras.applications")
+    layer: str = setting("", "of an application, where it is cut; empty for the usual one")
+    pretrained: str = setting("", "weights that the backbone begins with: imagenet, or a file")
+    frozen: bool = setting(False, "whether the backbone stays as it is while the rest learns")
+    side: int = setting(80, "pixels of a picture across and down, as the network sees it")
+    width: int = setting(0, "numbers of a cell of the map after a projection; 0 for as many as it has")
+    places: bool = setting(True, "whether a cell also learns where it is")
+    map_dropout: float = setting(0.0, "on the map")
+    maps: str = setting("", "folder that the maps of a frozen backbone are kept in; empty for the user's cache")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._refuse_less(1, "side")
+        self._refuse_less(0, "width")
+
+    def make_encoder(self) -> GridEncoder:
+        """The encoder of pictures, its backbone with the weights it begins with."""
+        kind = Backbone.member(self.backbone)
+        arguments = arguments_of(kind, self)
+        if "filters" in arguments:
+            if not all(part.isdecimal() for part in self.filters.split()):
+                raise ValueError(f"filters: expected numbers with spaces between. Received: {self.filters!r}")
+            arguments["filters"] = tuple(map(int, self.filters.split()))
+        backbone = kind(**arguments)
+        if self.pretrained:
+            backbone.load(self.pretrained)
+        sizes: dict[str, Any] = {
+            "units": self.width,
+            "frozen": self.frozen,
+            "places": self.places,
+            "dropout": self.map_dropout,
+        }
+        return GridEncoder(backbone, self.side, self.side, **sizes)
+
+
+@dataclasses.dataclass(frozen=True)
+class CaptionSettings(SeeingSettings):
+    """Settings of a captioner."""
+
+    conditioning: str = setting("soft", "what the decoder sees of the picture: state, input, soft, hard")
+    penalty: float = setting(0.0, "how much every cell is to be looked at once in all")
+    supervise: float = setting(0.0, "how much words are told where to look, where the data know")
+    entropy: float = setting(0.01, "how curious hard attention draws")
+    reward: float = setting(1.0, "how much hard attention learns from what it drew")
+    expected: float = setting(0.5, "how often hard attention reads the mean of all cells, in training")
+    gate: bool = setting(True, "whether the decoder says how much of what it looked at is read")
+    target_split: str = setting("words", "what a symbol of a caption is: words, subwords, characters, spaces")
+    vocabulary: int = setting(0, "symbols, at most; 0 for all")
+    min_count: int = setting(1, "how often a symbol is seen to be known")
+    max_target: int = setting(40, "symbols; a longer caption is cut, and not learned from")
+    beam_width: int = setting(1, "captions that are kept at every step; 1 for the best symbol alone")
+    alternatives: int = setting(0, "other captions beside the best, fewer than beam_width")
+    length_penalty: float = setting(0.0, "how much a longer caption is preferred among those of a beam")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._refuse_less(1, "max_target", "min_count")
+
+
+@dataclasses.dataclass(frozen=True)
+class CaptionTask(Task[CaptionSettings, Captioner]):
+    """Training of a `Captioner`; where the data know what each word names, also how much attention lies on it."""
+
+    def build(self, settings: CaptionSettings, train: Examples) -> Captioner:
+        """The words of the training captions, and a network of their number."""
+        limits: dict[str, Any] = {"vocabulary": settings.vocabulary, "min_count": settings.min_count}
+        target = Symbols.learn(train.targets, split=settings.target_split, limit=settings.max_target, **limits)
+        refuse_few(target.rules, "vocabulary of the captions")
+        losses = {name: getattr(settings, name) for name in ("penalty", "supervise", "entropy", "reward")}
+        sizes = arguments_of(CaptionNetwork.of_pictures, settings)
+        network = CaptionNetwork.of_pictures(settings.make_encoder(), target.rules.size, **sizes, **losses)
+        image = Image(settings.side, settings.side)
+        return Captioner(network, {PICTURE: image}, target, max_length_ratio=0, **arguments_of(Captioner, settings))
+
+    def open(self, settings: CaptionSettings, splits: Splits) -> Training[CaptionSettings, Captioner]:
+        """Everything that a training needs; in place of pictures, their maps, where the backbone does not learn."""
+        model = self.build(settings, Examples.of(splits.train))
+        return Training(self, settings, model, mapped(splits, settings, model))
+
+    def inputs(self, model: Captioner, examples: Examples) -> dict[str, Column]:
+        """The pictures or their maps, and where words should look, if they are told."""
+        found = super().inputs(of_maps(model, examples), examples)
+        if model.network.supervise:
+            found[PICTURE] = Together([found[PICTURE], regions_column(model, examples)])
+        return found
+
+    def quick(self, model: Captioner) -> Captioner:
+        """The same without a beam."""
+        return model.with_settings(beam_width=1, alternatives=0, length_penalty=0.0)
+
+    def measure(
+        self, model: Captioner, examples: Sequence[Example], notes: Mapping[str, str] | None = None, quiet: bool = True
+    ) -> Report:
+        """The figures of what is said of the pictures, or of their maps."""
+        return super().measure(of_maps(model, examples), examples, notes, quiet)
+
+    def judge(
+        self,
+        model: Captioner,
+        found: Mapping[str, Answer],
+        examples: Sequence[Example],
+        notes: Mapping[str, str] | None = None,
+    ) -> Report:
+        """The figures of the captions, and of the looks of those that are right."""
+        report = super().judge(model, found, examples, notes)
+        return dataclasses.replace(report, figures={**report.figures, **looked_inside(found, examples)})
+
+
+def mapped(splits: Splits, settings: SeeingSettings, model: Captioner) -> Splits:
+    """The examples with the maps of their pictures, where a frozen backbone makes them; else as they are."""
+    encoder, image = model.network.pictures, model.inputs[PICTURE]
+    if not encoder.frozen or not isinstance(image, Image):
+        return splits
+    return map_splits(splits, PICTURE, image, encoder, settings.maps)
+
+
+def of_maps(model: Captioner, examples: Sequence[Example]) -> Captioner:
+    """The model itself; where the examples have maps in place of pictures, the same as it reads those."""
+    if not len(examples) or not isinstance(examples[0].inputs[PICTURE], Mapped):
+        return model
+    encoder = model.network.pictures
+    field = Map(encoder.rows, encoder.columns, encoder.backbone.channels)
+    return type(model)(model.network, {PICTURE: field}, model.target, **model.settings)
+
+
+def cells(box: Box, rows: int, columns: int, grown: int = 0) -> np.ndarray:
+    """How much of each cell of a grid lies in a box, `[rows, columns]`; grown: in all cells near those, fully.
+
+    >>> cells((0.0, 0.0, 0.5, 0.75), 2, 2).tolist()
+    [[1.0, 0.0], [0.5, 0.0]]
+    >>> int(cells((0.0, 0.0, 0.1, 0.1), 3, 3, grown=1).sum())
+    4
+    """
+    left, top, right, bottom = box
+
+    def shares(count: int, low: float, high: float) -> np.ndarray:
+        edges = np.arange(count + 1) / count
+        return np.clip(np.minimum(edges[1:], high) - np.maximum(edges[:-1], low), 0, None) * count
+
+    covered = np.outer(shares(rows, top, bottom), shares(columns, left, right))
+    if not grown:
+        return covered
+    near = np.zeros_like(covered)
+    for row, column in np.argwhere(covered > 0):
+        near[max(row - grown, 0) : row + grown + 1, max(column - grown, 0) : column + grown + 1] = 1
+    return near
+
+
+def regions_column(model: Captioner, examples: Examples) -> Padded:
+    """Where each word of the captions should look, `[steps, cells]` each, and nowhere at their ends."""
+    encoder, tables, starts = model.network.pictures, [], [0]
+    rows, columns = encoder.rows, encoder.columns
+    for example in examples:
+        boxes = getattr(example.inputs[PICTURE], REGIONS, None)
+        said = model.target.rules.tokens(example.target)
+        if boxes is None or len(boxes) != len(said):
+            raise ValueError(
+                f"supervise: expected pictures whose words have regions, one each. Received: {example.key}"
+            )
+        nowhere = np.zeros([rows, columns])
+        found = [nowhere if box is None else cells(box, rows, columns) for box in (*boxes, None)]
+        tables.append(np.reshape(found, [len(found), -1]).astype(np.float32))
+        starts.append(starts[-1] + len(found))
+    return Padded(REGIONS, np.concatenate(tables), np.array(starts))
+
+
+def looked_inside(found: Mapping[str, Answer], examples: Sequence[Example]) -> dict[str, float]:
+    """How much of attention lies on what is named, or a cell beside it, in right captions; and how much by chance."""
+    inside, chance = [], []
+    for example in examples:
+        answer, boxes = found[example.key], getattr(example.inputs[PICTURE], REGIONS, None)
+        look = answer.looks.get(PICTURE)
+        if boxes is None or look is None or answer.text != example.target or len(look.weights) < len(boxes):
+            continue
+        for box, weights in zip(boxes, look.weights, strict=False):
+            if box is not None:
+                rows, columns = weights.shape
+                region = cells(box, rows, columns, grown=1)
+                inside.append(float((region * weights).sum() / max(weights.sum(), 1e-9)))
+                chance.append(float(region.mean()))
+    return {"inside": float(np.mean(inside)), "inside_by_chance": float(np.mean(chance))} if inside else {}
