@@ -47,6 +47,13 @@ def images(folder: Path) -> dict[str, list[str]]:
     return {part: read_text(path).split() for part, path in lists.items()}
 
 
+def is_flickr8k(data: str | Path) -> bool:
+    """Whether a folder has its captions and its splits."""
+    folder = Path(data)
+    lists = ("names_split.tsv*", "*trainImages.txt*")
+    return folder.is_dir() and bool(_one(folder, "*token.txt*")) and any(_one(folder, each) for each in lists)
+
+
 def load(folder: str | Path | None) -> Splits:
     """Pairs of captions, an image's in one split only."""
     folder = check_folder(folder, WANTED)

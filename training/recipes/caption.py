@@ -4,26 +4,30 @@
     seqattn train caption --set conditioning=hard
     seqattn train caption --data flickr8k --metric bleu --set backbone=efficientnet_lite0 --set pretrained=imagenet \\
         --set frozen=true --set side=224 --set units=512 --set embedding=300 --set min_count=5 --set penalty=1
+    seqattn train caption --data photos/captions.csv --set image=file --set caption=text --metric bleu
     seqattn explain runs/caption image=@picture.png -o caption.png
 
-Data: generated scenes of coloured shapes, or Flickr8k. Encoder: a small convolutional network, or a pretrained one cut
-at a map. Decoder: LSTM that sees the picture in its first state, at every step, or by soft or hard attention over the
-map (Xu et al., 2015). Loss: cross-entropy of the words, and what is asked of attention. Metric: captions that are
-exactly right, and how much of the attention lies on what is named.
+Data: generated scenes of coloured shapes, Flickr8k, or pictures beside a table of captions. Encoder: a small
+convolutional network, or a pretrained one cut at a map. Decoder: LSTM that sees the picture in its first state, at
+every step, or by soft or hard attention over the map (Xu et al., 2015). Loss: cross-entropy of the words, and what is
+asked of attention. Metric: captions that are exactly right, and how much of the attention lies on what is named.
 """
 
 import dataclasses
 from pathlib import Path
 
-from seqattn_tf.training.data import Splits, flickr8k, scenes
+from seqattn_tf.training.data import Splits, flickr8k, pictures, scenes
 from seqattn_tf.training.recipes.base import Recipe
 from seqattn_tf.training.tasks import CaptionSettings, CaptionTask, setting
+from seqattn_tf.training.tasks.settings import TableSplit
 
 
 @dataclasses.dataclass(frozen=True)
-class SceneSettings(CaptionSettings):
-    """Settings, and how many scenes are drawn."""
+class PictureSettings(TableSplit, CaptionSettings):
+    """Settings, how many scenes are drawn, and which columns a table of one's own has."""
 
+    image: str = setting("image", "column or key of a picture's name")
+    caption: str = setting("caption", "column or key of what is said of it")
     examples: int = setting(20_000, "scenes that are drawn to learn from")
 
     def __post_init__(self) -> None:
@@ -31,7 +35,7 @@ class SceneSettings(CaptionSettings):
         self._refuse_less(1, "examples")
 
 
-FULL = SceneSettings(
+FULL = PictureSettings(
     units=128,
     embedding=64,
     dropout=0.1,
@@ -43,16 +47,19 @@ FULL = SceneSettings(
 )
 
 
-def load(data: str | Path | None, settings: SceneSettings) -> Splits:
-    """Generated scenes, or Flickr8k."""
-    if data is not None:
+def load(data: str | Path | None, settings: PictureSettings) -> Splits:
+    """Generated scenes, Flickr8k, or pictures of one's own."""
+    if data is None:
+        return scenes.load(settings.examples, seed=settings.seed)
+    if flickr8k.is_flickr8k(data):
         return flickr8k.load_pictures(data)
-    return scenes.load(settings.examples, seed=settings.seed)
+    columns = {"test": settings.test, "split_column": settings.split_column}
+    return pictures.load(data, settings.image, settings.caption, **columns)
 
 
 recipe = Recipe(
     name="caption",
-    summary="picture -> a sentence about it (generated scenes, Flickr8k)",
+    summary="picture -> a sentence about it (generated scenes, Flickr8k, own pictures)",
     load=load,
     task=CaptionTask(),
     settings=FULL,

@@ -1,0 +1,83 @@
+"""Pictures of one's own with their captions: a table beside the pictures, or Flickr8k's form of one.
+
+    photos/captions.csv   photos/dog.jpg   photos/more/cat.png        image,caption
+    photos/train.jsonl    photos/test.jsonl    photos/*.jpg           {"image": "dog.jpg", "caption": "a dog runs"}
+    photos/all.token.txt  photos/dog.jpg                              dog.jpg#0<TAB>a dog runs
+
+A picture is named from the folder of the table; one with several captions stands in several rows, and all are right.
+"""
+
+import dataclasses
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+from seqattn_tf.training.data import files
+from seqattn_tf.training.data.examples import DataWarning, Example, Splits
+from seqattn_tf.training.data.reading import TABLES, read_rows, split_name
+from seqattn_tf.training.data.stored import Stored
+
+TOKENS = ".token.txt"  # what a table in Flickr8k's form ends in
+WANTED = f"a table of pictures and captions ({', '.join(TABLES)} or *{TOKENS})"
+
+
+def load(
+    data: str | Path, image: str = "image", caption: str = "caption", *, test: str = "test", split_column: str = ""
+) -> Splits:
+    """Pictures with captions; what is not given of `dev` and `test` is held out by a hash of the names of the pictures.
+
+    Args:
+        data: a table, or a folder that has one, or one for each part.
+        image, caption: the names of the columns.
+        test, split_column: as of `files.load`.
+    """
+    where = _table(Path(data))
+    folder = where if where.is_dir() else where.parent
+    if where.name.endswith(TOKENS):
+        rows = read_rows(where, ["0", "1"])
+        found = files.split(
+            {"train": [Example(name, {"image": name}, text) for name, text in map(_unnumbered, rows)]},
+            {"train": where.name},
+        )
+    else:
+        found = files.load(where, {"image": image}, caption, test=test, split_column=split_column)
+    parts = {part: _stored(folder, getattr(found, part)) for part in ("train", "dev", "test")}
+    if not all(parts.values()):
+        counts = {part: len(examples) for part, examples in parts.items()}
+        raise ValueError(f"{folder}: expected pictures in each split. Received: {counts}")
+    return dataclasses.replace(found, **parts)
+
+
+def _table(data: Path) -> Path:
+    """The table that is meant: the file itself, the only one of a folder, or the folder with one for each part."""
+    if data.is_file():
+        return data
+    folder = files.check_folder(data, WANTED)
+    tables = [path for path in sorted(folder.iterdir()) if split_name(path)[1] in TABLES or path.name.endswith(TOKENS)]
+    if len(tables) == 1:
+        return tables[0]
+    if any(path.name.startswith("train") for path in tables):
+        return folder
+    names = [path.name for path in tables] or "none"
+    raise ValueError(f"{folder}: expected {WANTED}, or one for each of train, dev and test. Received: {names}")
+
+
+def _unnumbered(row: Sequence[str]) -> tuple[str, str]:
+    """`dog.jpg#0` is about `dog.jpg`."""
+    name, mark, number = row[0].rpartition("#")
+    return (name if mark and number.isdecimal() else row[0]), row[1]
+
+
+def _stored(folder: Path, examples: Sequence[Example]) -> list[Example]:
+    """The examples whose pictures are there."""
+    there = {name: Stored(folder / name) for name in {example.inputs["image"] for example in examples}}
+    missing = sorted(name for name, stored in there.items() if not stored.path.is_file())
+    if missing:
+        shown = ", ".join(missing[:3])
+        message = f"{folder}: {len(missing)} of {len(there)} pictures are not there, and passed over: {shown}"
+        warnings.warn(message, DataWarning, stacklevel=4)
+    return [
+        example._replace(inputs={"image": there[example.inputs["image"]]})
+        for example in examples
+        if example.inputs["image"] not in set(missing)
+    ]
