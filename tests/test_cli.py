@@ -71,7 +71,7 @@ def test_help_without_a_recipe_and_no_recipe_at_all(capsys):
     assert cli.main(["train", "-h"]) == 0
     assert "\nsettings of" not in capsys.readouterr().out
     assert cli.main(["train"]) == 2
-    assert "recipe: expected one of ['answer', 'caption', 'char_lm'" in capsys.readouterr().err
+    assert "recipe: expected one of ['answer', 'answer_image', 'caption'" in capsys.readouterr().err
 
 
 def test_the_mapping_is_printed_and_the_data_are_remembered(table, tmp_path, monkeypatch, capsys):

@@ -6,6 +6,7 @@ from seqattn_tf.models.base import Model, load
 from seqattn_tf.models.captioner import Captioner, CaptionNetwork
 from seqattn_tf.models.classifier import Classifier, ClassifierNetwork
 from seqattn_tf.models.entailment import Entailment, EntailmentNetwork
+from seqattn_tf.models.image_answerer import ImageAnswerer, ImageAnswerNetwork
 from seqattn_tf.models.language import LanguageModel
 from seqattn_tf.models.language_network import LanguageNetwork
 from seqattn_tf.models.network import EncoderDecoder
@@ -26,6 +27,8 @@ __all__ = [
     "EncoderDecoder",
     "Entailment",
     "EntailmentNetwork",
+    "ImageAnswerNetwork",
+    "ImageAnswerer",
     "LanguageModel",
     "LanguageNetwork",
     "MemoryAnswerer",

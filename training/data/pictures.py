@@ -45,7 +45,7 @@ def load(
     if not all(parts.values()):
         counts = {part: len(examples) for part, examples in parts.items()}
         raise ValueError(f"{folder}: expected pictures in each split. Received: {counts}")
-    return dataclasses.replace(found, **parts)
+    return dataclasses.replace(found, train=parts["train"], dev=parts["dev"], test=parts["test"])
 
 
 def _table(data: Path) -> Path:

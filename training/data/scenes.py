@@ -183,6 +183,96 @@ def examples(count: int, part: str, seed: int = 0) -> Iterator[Example]:
         yield Example(f"{part}/{number}", {"image": scene}, scene.caption)
 
 
+def ask(scene: Scene, generator: random.Random) -> tuple[str, str, str]:
+    """A question about a scene with one answer, and of what kind it is: `(kind, question, answer)`.
+
+    >>> ask(draw(7), random.Random(0))[0] in KINDS
+    True
+    """
+    kinds = list(KINDS)
+    generator.shuffle(kinds)
+    for kind in kinds:
+        if asked := KINDS[kind](scene, generator):
+            return kind, *asked
+    raise AssertionError("something can always be counted")
+
+
+def _ask_colour(scene: Scene, generator: random.Random) -> tuple[str, str] | None:
+    """Of the only one of its shape."""
+    kinds = [shape.kind for shape in scene.shapes]
+    only = [shape for shape in scene.shapes if kinds.count(shape.kind) == 1]
+    if not only:
+        return None
+    shape = generator.choice(only)
+    return f"what colour is the {shape.kind} ?", shape.colour
+
+
+def _ask_shape(scene: Scene, generator: random.Random) -> tuple[str, str] | None:
+    """Of the only one of its colour."""
+    colours = [shape.colour for shape in scene.shapes]
+    only = [shape for shape in scene.shapes if colours.count(shape.colour) == 1]
+    if not only:
+        return None
+    shape = generator.choice(only)
+    return f"what shape is the {shape.colour} one ?", shape.kind
+
+
+def _ask_count(scene: Scene, generator: random.Random) -> tuple[str, str]:
+    """Of a colour, or of a shape."""
+    if generator.random() < 0.5:
+        colour = generator.choice(list(COLOURS))
+        return f"how many {colour} shapes are there ?", str(sum(shape.colour == colour for shape in scene.shapes))
+    kind = generator.choice(SHAPES)
+    return f"how many {kind} shapes are there ?", str(sum(shape.kind == kind for shape in scene.shapes))
+
+
+def _ask_existence(scene: Scene, generator: random.Random) -> tuple[str, str]:
+    """Of one that is there, or of one of which something is."""
+    there = {(shape.colour, shape.kind) for shape in scene.shapes}
+    colour, kind = generator.choice(sorted(there))
+    if generator.random() < 0.5:
+        while (colour, kind) in there:
+            shape = generator.choice(scene.shapes)
+            near = (shape.colour, generator.choice(SHAPES)), (generator.choice(list(COLOURS)), shape.kind)
+            colour, kind = generator.choice(near)
+    article = "an" if colour[0] in "aeiou" else "a"
+    return f"is there {article} {colour} {kind} ?", "yes" if (colour, kind) in there else "no"
+
+
+def _ask_relation(scene: Scene, generator: random.Random) -> tuple[str, str] | None:
+    """Of the two that are named, where there are no others of their names."""
+    first, second = scene.shapes[:2]
+    names = [(shape.colour, shape.kind) for shape in scene.shapes]
+    if names.count(names[0]) > 1 or names.count(names[1]) > 1:
+        return None
+    others = [relation for relation in RELATIONS if relation != scene.relation]
+    asked = scene.relation if generator.random() < 0.5 else generator.choice(others)
+    question = f"is the {first.colour} {first.kind} {asked} the {second.colour} {second.kind} ?"
+    return question, "yes" if asked == scene.relation else "no"
+
+
+KINDS: dict[str, Callable[[Scene, random.Random], tuple[str, str] | None]] = {
+    "colour": _ask_colour,
+    "shape": _ask_shape,
+    "count": _ask_count,
+    "existence": _ask_existence,
+    "relation": _ask_relation,
+}
+
+
+def load_questions(train: int = 40_000, held: int = 2_000, seed: int = 0) -> Splits:
+    """Questions about scenes, one each, with their kinds as notes."""
+    parts: dict[str, list[Example]] = {}
+    notes = {}
+    for part, count in (("train", train), ("dev", held), ("test", held)):
+        parts[part] = []
+        for number in range(seed * count, (seed + 1) * count):
+            scene, key = draw(number, part), f"{part}/{number}"
+            notes[key], question, answer = ask(scene, random.Random(f"ask {key}"))
+            parts[part].append(Example(key, {"image": scene, "question": question}, answer))
+    return Splits(parts["train"], parts["dev"], parts["test"], "questions about scenes (generated)", notes)
+
+
 @functools.lru_cache(maxsize=2)
 def load(train: int = 20_000, held: int = 1_000, seed: int = 0) -> Splits:
     """Scenes, what comes together in each part being in no other."""

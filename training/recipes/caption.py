@@ -42,7 +42,7 @@ FULL = PictureSettings(
     label_smoothing=0.0,
     batch_size=64,
     epochs=12,
-    learning_rate=2e-3,
+    learning_rate=3e-3,
     warmup_steps=200,
 )
 
@@ -63,5 +63,5 @@ recipe = Recipe(
     load=load,
     task=CaptionTask(),
     settings=FULL,
-    small=dataclasses.replace(FULL, units=64, embedding=32, filters="16 32 64", examples=6_000, epochs=8),
+    small=dataclasses.replace(FULL, units=64, embedding=32, filters="16 32 64", epochs=3),
 )

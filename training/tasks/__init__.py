@@ -1,6 +1,7 @@
 """What each kind of model needs of a training: how it is built, fed and measured."""
 
 from seqattn_tf.training.tasks.answering import AnswerSettings, AnswerTask
+from seqattn_tf.training.tasks.asking import AskSettings, AskTask
 from seqattn_tf.training.tasks.base import Report, Task, Training
 from seqattn_tf.training.tasks.captioning import CaptionSettings, CaptionTask
 from seqattn_tf.training.tasks.classifying import ClassifySettings, ClassifyTask
@@ -16,6 +17,8 @@ from seqattn_tf.training.tasks.tagging import TagSettings, TagTask
 __all__ = [
     "AnswerSettings",
     "AnswerTask",
+    "AskSettings",
+    "AskTask",
     "CaptionSettings",
     "CaptionTask",
     "ClassifySettings",

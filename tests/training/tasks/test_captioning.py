@@ -12,7 +12,8 @@ from seqattn_tf.models import load
 from seqattn_tf.training import recipes
 from seqattn_tf.training.data import Example, scenes
 from seqattn_tf.training.run import train
-from seqattn_tf.training.tasks.captioning import cells, looked_inside, of_maps
+from seqattn_tf.training.tasks.captioning import cells, looked_inside
+from seqattn_tf.training.tasks.seeing import of_maps
 
 RECIPE = recipes.get("caption")
 TINY = dataclasses.replace(

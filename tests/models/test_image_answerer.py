@@ -1,0 +1,144 @@
+"""Questions about pictures: looks one after the other, or none; saved, refused, and learned from maps."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from seqattn_tf.encoder import BidirectionalEncoder, GridEncoder
+from seqattn_tf.fields import Image, Text
+from seqattn_tf.models import ImageAnswerer, ImageAnswerNetwork, load
+from seqattn_tf.targets import Label
+from seqattn_tf.text import SymbolRules
+from seqattn_tf.training import recipes
+from seqattn_tf.training.data import scenes
+from seqattn_tf.vision import ConvolutionalBackbone
+
+WORDS = SymbolRules(("what", "colour", "is", "it", "how", "many"), "spaces", unknown=True)
+IMAGE = Image(16, 24)
+ASKED = ["what colour is it", "how many"]
+ROWS = [{"image": picture, "question": text} for picture, text in zip(IMAGE.made_up(2), ASKED, strict=True)]
+
+
+def made(looks=2, **arguments):
+    question = BidirectionalEncoder(WORDS.size, units=6, embedding=4, reads="question")
+    encoder = GridEncoder(ConvolutionalBackbone((4, 6)), 16, 24, **arguments)
+    network = ImageAnswerNetwork(encoder, question, outputs=3, looks=looks, units=8, dropout=0.2)
+    return ImageAnswerer(network, {"image": IMAGE, "question": Text(WORDS, 6)}, Label(("blue", "red", "two")))
+
+
+@pytest.mark.parametrize("looks", [0, 1, 3])
+def test_an_answer_comes_with_its_looks_and_from_a_saved_model_too(looks, tmp_path):
+    model = made(looks)
+    answers = model.answer(ROWS)
+    for answer in answers:
+        assert answer.text in ("blue", "red", "two")
+        assert len(answer.alternatives) == 2
+        if looks:
+            seen = answer.looks["image"]
+            assert (seen.rows, seen.weights.shape) == (tuple(f"look {k + 1}" for k in range(looks)), (looks, 4, 6))
+            np.testing.assert_allclose(seen.weights.sum((1, 2)), 1, atol=1e-5)
+        else:
+            assert not answer.looks
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model").answer(ROWS)
+    assert [(a.text, round(a.score, 4)) for a in again] == [(a.text, round(a.score, 4)) for a in answers]
+    assert model.explain(ROWS[0]).axes or not looks
+
+
+def test_both_the_picture_and_the_question_count():
+    network = made().network
+    tensors = {"image_pixels": tf.ones([1, 16, 24, 3]) * 90.0, "question_ids": tf.constant([[3, 4]])}
+    first = network(tensors)
+    for changed in ({"image_pixels": tf.zeros([1, 16, 24, 3])}, {"question_ids": tf.constant([[5, 6]])}):
+        assert float(tf.reduce_max(abs(network({**tensors, **changed}) - first))) > 1e-4
+    padded = {**tensors, "question_ids": tf.constant([[3, 4, 0, 0]])}
+    np.testing.assert_allclose(network(padded), first, atol=1e-5)
+
+
+def test_a_look_asks_with_what_the_last_one_found():
+    """The second look moves where the first one's cell changes, though the question stays."""
+    network = made().network
+    tensors = {"image_pixels": tf.random.stateless_uniform([1, 16, 24, 3], [0, 1]) * 255, "question_ids": [[3, 4]]}
+    tensors["question_ids"] = tf.constant(tensors["question_ids"])
+    before = network.look(tensors)[1].numpy()
+    network.found[0].kernel.assign(-network.found[0].kernel)
+    after = network.look(tensors)[1].numpy()
+    np.testing.assert_allclose(after[:, 0], before[:, 0])
+    assert abs(after[:, 1] - before[:, 1]).max() > 1e-6
+
+
+def test_every_weight_learns():
+    network = made().network
+    network.build()
+    tensors = {
+        "image_pixels": tf.random.stateless_uniform([4, 16, 24, 3], [0, 1]) * 255,
+        "question_ids": tf.constant([[3, 4], [5, 0], [6, 7], [8, 3]]),
+    }
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(network(tensors, training=True) ** 2)
+    for weight, gradient in zip(network.trainable_weights, tape.gradient(loss, network.trainable_weights), strict=True):
+        assert gradient is not None, weight.path
+
+
+def test_an_empty_question_gets_nothing_and_an_unknown_word_an_answer():
+    model = made()
+    nothing, unknown = model.answer([{**ROWS[0], "question": ""}, {**ROWS[0], "question": "zebra"}])
+    assert (nothing.text, nothing.score) == ("", -np.inf)
+    assert unknown.text
+    with pytest.raises(ValueError, match="question"):
+        model.answer([{**ROWS[0], "question": "what " * 7}])
+    with pytest.raises(ValueError, match="image: expected a JPEG, PNG or BMP picture"):
+        model.answer([{**ROWS[0], "image": b"GIF89a"}])
+
+
+def test_bad_arguments_are_refused():
+    with pytest.raises(ValueError, match="looks: expected at least 0"):
+        made(looks=-1)
+    model = made()
+    with pytest.raises(ValueError, match="inputs: expected image and question"):
+        ImageAnswerer(model.network, {"image": IMAGE}, model.target)
+    with pytest.raises(ValueError, match="target: expected 3 labels"):
+        ImageAnswerer(model.network, model.inputs, Label(("a", "b")))
+
+
+def test_questions_have_one_answer_which_the_scene_shows():
+    import random
+
+    counted = set()
+    for number in range(400):
+        scene = scenes.draw(number)
+        kind, question, answer = scenes.ask(scene, random.Random(number))
+        words, shapes = question.split(), scene.shapes
+        counted.add(kind)
+        if kind == "colour":
+            assert [shape.colour for shape in shapes if shape.kind == words[4]] == [answer]
+        elif kind == "shape":
+            assert [shape.kind for shape in shapes if shape.colour == words[4]] == [answer]
+        elif kind == "count":
+            assert sum(words[2] in (shape.colour, shape.kind) for shape in shapes) == int(answer)
+        elif kind == "existence":
+            there = any((shape.colour, shape.kind) == (words[3], words[4]) for shape in shapes)
+            assert answer == ("yes" if there else "no")
+        else:
+            asked = question.split(shapes[0].kind, 1)[1].split("the")[0].strip()
+            assert answer == ("yes" if asked == scene.relation else "no")
+    assert counted == set(scenes.KINDS)
+    splits = scenes.load_questions(30, 10)
+    assert set(splits.notes.values()) <= set(scenes.KINDS)
+    assert all(example.key in splits.notes for example in (*splits.train, *splits.dev, *splits.test))
+
+
+def test_the_recipe_learns_with_frozen_maps_and_measures_by_kind(tmp_path):
+    recipe = recipes.get("answer_image")
+    sizes = {"units": 8, "embedding": 4, "question_units": 4, "filters": "4 6", "side": 40}
+    settings = dataclasses.replace(recipe.small, **sizes, frozen=True, maps=str(tmp_path), examples=32, batch_size=8)
+    splits = scenes.load_questions(32, 10)
+    training = recipe.task.open(settings, splits)
+    tensors, right = next(iter(training.batches(0)))
+    assert sorted(tensors) == ["image_map", "question_ids"]
+    assert right.shape == (8,)
+    assert set(training.model.inputs) == {"image", "question"}
+    report = recipe.task.measure(training.model, training.splits.dev, splits.notes)
+    assert sum(count for _, count, _ in report.groups["accuracy by kind"]) == 10

@@ -1,0 +1,96 @@
+"""What trainings on pictures share: how a picture is read, and maps in its place where a backbone does not learn."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic
+
+from seqattn_tf.column import Column
+from seqattn_tf.encoder import GridEncoder
+from seqattn_tf.fields import Image, Map
+from seqattn_tf.named import arguments_of
+from seqattn_tf.training.data import Example, Examples, Splits
+from seqattn_tf.training.maps import Mapped, map_splits
+from seqattn_tf.training.tasks.base import AnyModel, AnySettings, Report, Task, Training
+from seqattn_tf.training.tasks.settings import Settings, setting
+from seqattn_tf.vision import Backbone
+
+PICTURE = "image"  # the name of the input
+
+
+@dataclasses.dataclass(frozen=True)
+class SeeingSettings(Settings):
+    """Settings of what reads a picture."""
+
+    backbone: str = setting("cnn", "or efficientnet_lite0, application, or one of a plug-in")
+    filters: str = setting("32 64 96", "of each stage of a cnn")
+    step: int = setting(32, "pixels from cell to cell of an efficientnet_lite0: 16 or 32")
+    application: str = setting("VGG19", "the name in keras.applications")
+    layer: str = setting("", "of an application, where it is cut; empty for the usual one")
+    pretrained: str = setting("", "weights that the backbone begins with: imagenet, or a file")
+    frozen: bool = setting(False, "whether the backbone stays as it is while the rest learns")
+    side: int = setting(80, "pixels of a picture across and down, as the network sees it")
+    width: int = setting(0, "numbers of a cell of the map after a projection; 0 for as many as it has")
+    places: bool = setting(True, "whether a cell also learns where it is")
+    map_dropout: float = setting(0.0, "on the map")
+    maps: str = setting("", "folder that the maps of a frozen backbone are kept in; empty for the user's cache")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._refuse_less(1, "side")
+        self._refuse_less(0, "width")
+
+    def make_encoder(self) -> GridEncoder:
+        """The encoder of pictures, its backbone with the weights it begins with."""
+        kind = Backbone.member(self.backbone)
+        arguments = arguments_of(kind, self)
+        if "filters" in arguments:
+            if not all(part.isdecimal() for part in self.filters.split()):
+                raise ValueError(f"filters: expected numbers with spaces between. Received: {self.filters!r}")
+            arguments["filters"] = tuple(map(int, self.filters.split()))
+        backbone = kind(**arguments)
+        if self.pretrained:
+            backbone.load(self.pretrained)
+        sizes: dict[str, Any] = {
+            "units": self.width,
+            "frozen": self.frozen,
+            "places": self.places,
+            "dropout": self.map_dropout,
+        }
+        return GridEncoder(backbone, self.side, self.side, **sizes)
+
+
+@dataclasses.dataclass(frozen=True)
+class SeeingTask(Task[AnySettings, AnyModel], Generic[AnySettings, AnyModel]):
+    """A training on pictures; a frozen backbone sees each of them once, and its maps are learned from."""
+
+    def open(self, settings: AnySettings, splits: Splits) -> Training[AnySettings, AnyModel]:
+        """Everything that a training needs; in place of pictures, their maps, where the backbone does not learn."""
+        model = self.build(settings, Examples.of(splits.train))
+        return Training(self, settings, model, mapped(splits, settings, model))
+
+    def inputs(self, model: AnyModel, examples: Examples) -> dict[str, Column]:
+        """The pictures or their maps, and what else goes in."""
+        return super().inputs(of_maps(model, examples), examples)
+
+    def measure(
+        self, model: AnyModel, examples: Sequence[Example], notes: Mapping[str, str] | None = None, quiet: bool = True
+    ) -> Report:
+        """The figures of the answers to pictures, or to their maps."""
+        return super().measure(of_maps(model, examples), examples, notes, quiet)
+
+
+def mapped(splits: Splits, settings: Any, model: Any) -> Splits:
+    """The examples with the maps of their pictures, where a frozen backbone makes them; else as they are."""
+    encoder, image = model.network.pictures, model.inputs[PICTURE]
+    if not encoder.frozen or not isinstance(image, Image):
+        return splits
+    return map_splits(splits, PICTURE, image, encoder, settings.maps)
+
+
+def of_maps(model: AnyModel, examples: Sequence[Example]) -> AnyModel:
+    """The model itself; where the examples have maps in place of pictures, the same as it reads those."""
+    if not len(examples) or not isinstance(examples[0].inputs[PICTURE], Mapped):
+        return model
+    encoder = model.network.pictures
+    field = Map(encoder.rows, encoder.columns, encoder.backbone.channels)
+    return type(model)(model.network, {**model.inputs, PICTURE: field}, model.target, **model.settings)
