@@ -128,7 +128,7 @@ def test_row_format_gives_every_output(server):
         ),
         (["query", "pronounce", "cat", "--url", "ftp://x"], 2, "ftp://x"),
         (["query", "pronounce", "cat", "--url", "http://127.0.0.1:9"], 1, "127.0.0.1:9"),
-        (["train", "nothing"], 2, "recipe: expected one of ['answer', 'char_lm'"),
+        (["train", "nothing"], 2, "recipe: expected one of ['answer', 'answer_image'"),
         (["train", "pronounce", "--set", "units=no"], 2, "units: expected int"),
         (["export", "nobody", "models/x"], 2, "expected one of the presets"),
         (["explain", "pronounce", "cat", "-o", "cat.gif"], 2, ".gif"),
