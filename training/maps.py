@@ -1,5 +1,6 @@
 """Maps of pictures that a frozen backbone makes: computed once, kept on disk, and read from there in every epoch."""
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -57,7 +58,7 @@ def map_splits(
         ]
 
     train, dev, test = map(mapped, parts)
-    return Splits(train, dev, test, splits.origin, splits.notes, splits.columns, splits.labels)
+    return dataclasses.replace(splits, train=train, dev=dev, test=test)
 
 
 def _kept(

@@ -4,6 +4,7 @@ To train, each of the five is the target once; in `dev` and `test` the first fou
 """
 
 import warnings
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from seqattn_tf.training.data.examples import DataWarning, Example, Splits, from_text
@@ -47,6 +48,15 @@ def images(folder: Path) -> dict[str, list[str]]:
     return {part: read_text(path).split() for part, path in lists.items()}
 
 
+def _there(folder: Path, names: Mapping[str, list[str]], there: Collection[str], what: str) -> dict[str, list[str]]:
+    """Of the names of each part those that are there, some of each."""
+    parts = {part: [name for name in listed if name in there] for part, listed in names.items()}
+    if not all(parts.values()):
+        counts = {part: len(listed) for part, listed in parts.items()}
+        raise ValueError(f"{folder}: expected {what} with captions in each split. Received: {counts}")
+    return parts
+
+
 def is_flickr8k(data: str | Path) -> bool:
     """Whether a folder has its captions and its splits."""
     folder = Path(data)
@@ -63,10 +73,7 @@ def load(folder: str | Path | None) -> Splits:
         source = [text for i, text in enumerate(texts[name]) if i != last]
         return from_text("\n".join(source), texts[name][last])
 
-    parts = {part: [name for name in listed if name in texts] for part, listed in names.items()}
-    if not all(parts.values()):
-        counts = {part: len(listed) for part, listed in parts.items()}
-        raise ValueError(f"{folder}: expected images with captions in each split. Received: {counts}")
+    parts = _there(folder, names, texts.keys(), "images")
     dev, test = ([without(name, CAPTIONS - 1) for name in parts[part]] for part in ("dev", "test"))
     return Splits(
         [without(name, last) for name in parts["train"] for last in range(CAPTIONS)],
@@ -90,10 +97,7 @@ def load_pictures(folder: str | Path | None) -> Splits:
     """Pictures with their five captions, all of which are right in `dev` and `test`."""
     folder = check_folder(folder, WANTED)
     texts, names, stored = captions(folder), images(folder), pictures(folder)
-    parts = {part: [name for name in listed if name in texts and name in stored] for part, listed in names.items()}
-    if not all(parts.values()):
-        counts = {part: len(listed) for part, listed in parts.items()}
-        raise ValueError(f"{folder}: expected pictures with captions in each split. Received: {counts}")
+    parts = _there(folder, names, texts.keys() & stored.keys(), "pictures")
     train, dev, test = (
         [Example(name, {"image": stored[name]}, text) for name in parts[part] for text in texts[name]] for part in PARTS
     )

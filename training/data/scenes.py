@@ -36,6 +36,15 @@ _APART = 2.0  # pixels between two shapes, at least
 _TRIES = 200
 
 
+def say(colour: str, kind: str) -> str:
+    """What a shape is called.
+
+    >>> say("orange", "ring")
+    'an orange ring'
+    """
+    return f"{'an' if colour[0] in 'aeiou' else 'a'} {colour} {kind}"
+
+
 @dataclasses.dataclass(frozen=True)
 class Shape:
     """One shape: what it is, where its middle is, and half its side, in pixels."""
@@ -49,7 +58,7 @@ class Shape:
     @property
     def said(self) -> str:
         """What it is called."""
-        return f"{'an' if self.colour[0] in 'aeiou' else 'a'} {self.colour} {self.kind}"
+        return say(self.colour, self.kind)
 
     @property
     def box(self) -> tuple[float, float, float, float]:
@@ -235,8 +244,7 @@ def _ask_existence(scene: Scene, generator: random.Random) -> tuple[str, str]:
             shape = generator.choice(scene.shapes)
             near = (shape.colour, generator.choice(SHAPES)), (generator.choice(list(COLOURS)), shape.kind)
             colour, kind = generator.choice(near)
-    article = "an" if colour[0] in "aeiou" else "a"
-    return f"is there {article} {colour} {kind} ?", "yes" if (colour, kind) in there else "no"
+    return f"is there {say(colour, kind)} ?", "yes" if (colour, kind) in there else "no"
 
 
 def _ask_relation(scene: Scene, generator: random.Random) -> tuple[str, str] | None:
