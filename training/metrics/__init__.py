@@ -5,6 +5,7 @@ A metric takes the answer to each key and the right ones, `(answers, references)
 
 from seqattn_tf.training.metrics.base import Metric
 from seqattn_tf.training.metrics.beginning import BEGUN, beginnings, begun_by
+from seqattn_tf.training.metrics.captions import CAPTIONS, captions, cider
 from seqattn_tf.training.metrics.errors import ERRORS, edit_distance, symbol_and_word_errors
 from seqattn_tf.training.metrics.exact import EXACT, accuracy_by, exact_match, nbest_accuracy
 from seqattn_tf.training.metrics.tags import SEGMENTS, TAGS, segment_f1, segments, tag_accuracy
@@ -24,6 +25,7 @@ __all__ = [
     "ATTACHMENT",
     "BEGUN",
     "BLEU",
+    "CAPTIONS",
     "CHRF",
     "ERRORS",
     "EXACT",
@@ -38,7 +40,9 @@ __all__ = [
     "bleu",
     "bleu_by_length",
     "bleu_signature",
+    "captions",
     "chrf",
+    "cider",
     "edit_distance",
     "exact_match",
     "nbest_accuracy",

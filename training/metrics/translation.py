@@ -20,7 +20,7 @@ def bleu(answers: Answers, references: References, tokenize: str = "13a", lowerc
     >>> round(bleu({"a": "the cat sat on a mat"}, {"a": ["the cat sat on the mat"]})["bleu"], 1)
     53.7
     """
-    return {"bleu": _corpus(_bleu(tokenize, lowercase), answers, references)}
+    return {"bleu": corpus(_bleu(tokenize, lowercase), answers, references)}
 
 
 def bleu_signature(references: References, tokenize: str = "13a", lowercase: bool = False) -> str:
@@ -30,7 +30,7 @@ def bleu_signature(references: References, tokenize: str = "13a", lowercase: boo
     'nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp'
     """
     metric = _bleu(tokenize, lowercase)
-    _corpus(metric, {source: targets[0] for source, targets in references.items() if targets}, references)
+    corpus(metric, {source: targets[0] for source, targets in references.items() if targets}, references)
     return str(metric.get_signature())
 
 
@@ -42,7 +42,7 @@ def chrf(answers: Answers, references: References) -> dict[str, float]:
     """
     from sacrebleu import metrics
 
-    return {"chrf": _corpus(metrics.CHRF(), answers, references)}
+    return {"chrf": corpus(metrics.CHRF(), answers, references)}
 
 
 def rouge(answers: Answers, references: References) -> dict[str, float]:
@@ -103,7 +103,8 @@ def _bleu(tokenize: str, lowercase: bool) -> Any:
     )  # force: text with its tokens apart is no mistake
 
 
-def _corpus(metric: Any, answers: Answers, references: References) -> float:
+def corpus(metric: Any, answers: Answers, references: References) -> float:
+    """A corpus metric of sacrebleu; of right answers there may be more to one key than to another."""
     pairs = pair_up(answers, references)
     most = max(len(targets) for _, targets in pairs)
     streams = [[targets[i] if i < len(targets) else None for _, targets in pairs] for i in range(most)]

@@ -32,7 +32,8 @@ class Settings:
     seed: int = setting(0, "of the weights, the order of the examples and dropout")
     max_examples: int = setting(0, "to train on, at most; 0 for all")
     metric: str = setting(
-        "", "exact, errors, bleu, chrf, rouge, tags, segments, attachment or a plug-in's, in place of the recipe's"
+        "",
+        "exact, errors, bleu, captions, chrf, rouge, tags, segments, attachment or a plug-in's, in place of the recipe's",
     )
 
     def __post_init__(self) -> None:

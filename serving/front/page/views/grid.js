@@ -4,6 +4,7 @@ import { drawn, element, shade, showFile } from "../dom.js";
 import { legible, weightOf } from "../words.js";
 import { legend } from "./legend.js";
 import { inOrder, named, outputsOf, read, title } from "./looks.js";
+import { Pointed, walk } from "./pointed.js";
 
 const FEW = 2; // looks so few are drawn large
 
@@ -22,10 +23,11 @@ function figure(look, picture) {
   const images = picture instanceof Blob ? weights.map(() => element("img", { alt: "" })) : [];
   const tiles = weights.map((each, index) => tile(look.out[index], each, top, images[index]));
   const few = tiles.length <= FEW ? " few" : "";
-  const box = element("div", { class: `tiles${few}`, "aria-hidden": true }, ...tiles);
+  const label = `Looks${look.of && ` at ${look.of}`}, one for each of ${tiles.length}. Arrow keys move over them.`;
+  const box = element("div", { class: `tiles${few}`, tabindex: 0, role: "application", "aria-label": label }, ...tiles);
   const node = element("figure", { class: "alignment" }, element("figcaption", {}, title(look)), box,
     element("div", { class: "below" }, legend(top, images.length ? "ramp heat" : "ramp"), reading), table(look, weights));
-  follow(box, reading);
+  follow(box, tiles, reading, weights.map((each, index) => `${legible(look.out[index])} looked most at ${place(most(each), each)}`));
   if (images.length) showFile(images, picture).then((shown) => shown || plain(node, images));
   return node;
 }
@@ -40,7 +42,7 @@ function tile(symbol, weights, top, image) {
   }));
   const [height, width] = [weights.length, weights[0].length];
   const heat = drawn("svg", { class: "heat", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none" }, ...cells);
-  return element("div", { class: "tile" },
+  return element("div", { class: "tile", "aria-hidden": true },
     element("div", { class: image ? "over picture" : "over" }, ...(image ? [image] : []), heat),
     element("div", { class: "token", dir: "auto" }, legible(symbol)));
 }
@@ -52,13 +54,15 @@ function plain(node, images) {
   node.querySelector(".ramp").classList.remove("heat");
 }
 
-/** Tells the weight under the pointer. */
-function follow(box, reading) {
-  const rest = "Point at a place to read its weight.";
+/** Tells the weight under the pointer; of a look that the keys have come to, where it is most. */
+function follow(box, tiles, reading, looked) {
+  const rest = "Point at a place to read its weight, or move over the looks with the arrow keys.";
+  const pointed = new Pointed();
   reading.textContent = rest;
-  const point = ({ target }) => (reading.textContent = target.dataset.reading ?? rest);
+  pointed.addEventListener("change", () => (reading.textContent = looked[pointed.column] ?? rest));
+  walk(box, tiles, pointed);
+  const point = ({ target }) => (reading.textContent = target.dataset.reading ?? reading.textContent);
   for (const event of ["pointermove", "pointerdown"]) box.addEventListener(event, point);
-  box.addEventListener("pointerleave", () => (reading.textContent = rest));
 }
 
 function place([y, x, weight], weights) {

@@ -157,6 +157,35 @@ def test_a_look_over_a_picture(url, open_page, expect):
     expect(page.get_by_role("region", name="Outputs")).to_have_text("Outputslength70")  # shown once, the look is not
 
 
+def test_the_keys_move_from_look_to_look(url, open_page, expect):
+    page = open_page(url, "#model=caption")
+    page.get_by_role("group", name="Examples").get_by_role("button").click()
+    looks = page.get_by_role("application", name="Looks, one for each of 2. Arrow keys move over them.")
+    reading = page.get_by_role("figure").get_by_role("status")
+    page.mouse.move(0, 0)
+    looks.focus()
+    expect(reading).to_have_text(re.compile("^Point at a place to read its weight, or move"))
+    said = ["a looked most at row 2 of 2, column 2 of 3, with weight 0.400"]
+    said += ["dog looked most at row 2 of 2, column 3 of 3, with weight 0.900"]
+    for key, index in (
+        ("ArrowRight", 0),
+        ("ArrowRight", 1),
+        ("ArrowRight", 1),
+        ("Home", 0),
+        ("End", 1),
+        ("ArrowLeft", 0),
+    ):
+        page.keyboard.press(key)
+        expect(reading).to_have_text(said[index])
+        expect(page.locator(".tile.pointed .token")).to_have_text(["a", "dog"][index])
+    page.keyboard.press("Escape")
+    expect(page.locator(".tile.pointed")).to_have_count(0)
+    expect(reading).to_have_text(re.compile("^Point at"))
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Tab")  # it lets go
+    expect(page.locator(".tile.pointed")).to_have_count(0)
+
+
 def test_a_look_over_a_grid_without_a_picture(url, open_page, expect):
     page = open_page(url, "#model=grid&text=x")
     expect(page.locator(".heat rect.shade")).to_have_count(2)

@@ -1,0 +1,86 @@
+"""Captions as their field counts them: BLEU of one to four words without case and punctuation, and CIDEr-D."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from seqattn_tf.training.metrics.base import Answers, Metric, References, pair_up
+from seqattn_tf.training.metrics.translation import corpus
+
+ORDERS = (1, 2, 3, 4)  # words of a stretch
+SIGMA = 6.0  # words by which a caption may be longer or shorter before it counts much less
+_WORD = re.compile(r"\w+(?:['’-]\w+)*")
+
+
+def plain_words(text: str) -> list[str]:
+    """The words of a caption in lower case, without punctuation.
+
+    >>> plain_words("A dog 's ball , in mid-air .")
+    ['a', 'dog', 's', 'ball', 'in', 'mid-air']
+    """
+    return _WORD.findall(text.lower())
+
+
+def captions(answers: Answers, references: References) -> dict[str, float]:
+    """Corpus BLEU of up to one, two, three and four words, unsmoothed, and CIDEr-D (Vedantam et al., 2015), in points.
+
+    >>> found = captions({"a": "A dog runs fast ."}, {"a": ["a dog runs fast", "a brown dog"]})
+    >>> sorted(found), round(found["bleu4"])
+    (['bleu1', 'bleu2', 'bleu3', 'bleu4', 'cider'], 100)
+    """
+    from sacrebleu import metrics
+
+    pairs = [(plain_words(said), [plain_words(text) for text in right]) for said, right in pair_up(answers, references)]
+    said = {str(number): " ".join(words) for number, (words, _) in enumerate(pairs)}
+    right = {str(number): [" ".join(words) for words in texts] for number, (_, texts) in enumerate(pairs)}
+    found = {}
+    for order in ORDERS:
+        metric = metrics.BLEU(tokenize="none", smooth_method="none", max_ngram_order=order, force=True)
+        found[f"bleu{order}"] = corpus(metric, said, right)
+    return {**found, "cider": cider(pairs)}
+
+
+def cider(pairs: Sequence[tuple[Sequence[str], Sequence[Sequence[str]]]]) -> float:
+    """CIDEr-D of captions, each with the right ones of the same picture, as words; in points.
+
+    A stretch of words counts the more, the fewer pictures have it in their right captions.
+
+    >>> right = [["a", "red", "ball"], ["two", "dogs", "run"]]
+    >>> cider([(words, [words]) for words in right]) > cider([(right[1], [right[0]]), (right[0], [right[1]])])
+    True
+    """
+    spread: Counter[tuple[str, ...]] = Counter()
+    for _, right in pairs:
+        spread.update(set().union(*(_stretches(words).keys() for words in right)))
+    rare = math.log(len(pairs))
+
+    def vectors(words: Sequence[str]) -> dict[int, dict[tuple[str, ...], float]]:
+        found: dict[int, dict[tuple[str, ...], float]] = {order: {} for order in ORDERS}
+        for stretch, count in _stretches(words).items():
+            found[len(stretch)][stretch] = count * (rare - math.log(max(spread[stretch], 1)))
+        return found
+
+    total = 0.0
+    for said, right in pairs:
+        given = vectors(said)
+        for words in right:
+            other = vectors(words)
+            near = math.exp(-((len(said) - len(words)) ** 2) / (2 * SIGMA**2))
+            total += near * sum(_alike(given[order], other[order]) for order in ORDERS) / len(ORDERS) / len(right)
+    return 1000 * total / len(pairs)  # ten of the measure's own, in points
+
+
+def _stretches(words: Sequence[str]) -> Counter[tuple[str, ...]]:
+    return Counter(tuple(words[i : i + order]) for order in ORDERS for i in range(len(words) - order + 1))
+
+
+def _alike(said: dict[tuple[str, ...], float], right: dict[tuple[str, ...], float]) -> float:
+    """The cosine, in which a stretch counts at most as much as it does in the right caption."""
+    lengths = math.hypot(*said.values()) * math.hypot(*right.values())
+    return (
+        sum(min(said[key], right[key]) * right[key] for key in said.keys() & right.keys()) / lengths if lengths else 0
+    )
+
+
+CAPTIONS = Metric("captions", captions, figure="bleu4")
