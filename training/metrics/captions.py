@@ -10,7 +10,7 @@ from seqattn_tf.training.metrics.translation import corpus
 
 ORDERS = (1, 2, 3, 4)  # words of a stretch
 SIGMA = 6.0  # words by which a caption may be longer or shorter before it counts much less
-_WORD = re.compile(r"\w+(?:['’-]\w+)*")
+_WORD = re.compile(r"\w+(?:['\u2019-]\w+)*")
 
 
 def plain_words(text: str) -> list[str]:
