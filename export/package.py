@@ -3,12 +3,11 @@
 import dataclasses
 import hashlib
 import importlib.metadata
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from seqattn_tf import aside
-from seqattn_tf.aside import write_aside
+from seqattn_tf.aside import user_cache, write_aside
 from seqattn_tf.export import manifest
 from seqattn_tf.export.forms import Form, Lite, SavedModel
 from seqattn_tf.export.verify import rows_to_verify
@@ -93,15 +92,9 @@ def _taken(target: Path, number: int) -> ValueError:
     return ValueError(f"version: expected one that {target} does not hold. Received: {number}")
 
 
-def cache_folder() -> Path:
-    """Where exported presets are kept: the user's cache."""
-    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(root) / "seqattn_tf"
-
-
 def export_presets() -> Path:
     """The folder with every preset as a served model; exported on first use, and again after an upgrade."""
-    models = cache_folder() / _state_of_package() / "models"
+    models = user_cache() / _state_of_package() / "models"
     for name in presets():
         if not versions(models / name):
             print(f"exporting {name} to {models / name} (once)", flush=True)

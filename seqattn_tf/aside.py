@@ -41,6 +41,11 @@ def write_aside(path: str | os.PathLike[str], replace_folder: bool = False) -> I
                 left.unlink(missing_ok=True)
 
 
+def user_cache() -> Path:
+    """Where what can be made again is kept: `seqattn_tf` in the user's cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "seqattn_tf"
+
+
 def write_json(path: str | os.PathLike[str], value: Any) -> None:
     """Write a value as readable JSON, aside and renamed."""
     with write_aside(path) as aside:

@@ -3,7 +3,6 @@
 import dataclasses
 import hashlib
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 from tqdm import tqdm
 
-from seqattn_tf.aside import write_aside
+from seqattn_tf.aside import user_cache, write_aside
 from seqattn_tf.encoder import GridEncoder
 from seqattn_tf.fields import Image
 from seqattn_tf.fields.map import NUMBER
@@ -30,11 +29,6 @@ class Mapped(NamedTuple):
     def read(self) -> bytes:
         """Its bytes."""
         return self.maps[self.number].tobytes()
-
-
-def usual_folder() -> Path:
-    """Where maps are kept if nobody says."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "seqattn" / "maps"
 
 
 def map_splits(
@@ -73,7 +67,7 @@ def _kept(
     for picture in pictures:
         data = image.raw(picture)
         digest.update(len(data).to_bytes(8, "little") + data)
-    path = Path(folder or usual_folder()) / f"{digest.hexdigest()[:24]}.maps"
+    path = Path(folder or user_cache() / "maps") / f"{digest.hexdigest()[:24]}.maps"
     if (found := _open(path, shape)) is not None:
         return found
     with write_aside(path) as aside, aside.open("wb") as file:

@@ -1,12 +1,14 @@
 """Maps of a frozen backbone: made once, the same as of the pictures, and never taken for those of others."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from seqattn_tf.aside import user_cache
 from seqattn_tf.encoder import GridEncoder
 from seqattn_tf.fields import Image
-from seqattn_tf.training import maps
 from seqattn_tf.training.data import Example, Splits
 from seqattn_tf.training.maps import map_splits
 from seqattn_tf.vision import ConvolutionalBackbone
@@ -88,8 +90,9 @@ def test_a_picture_that_cannot_be_read_is_named_and_nothing_is_left(encoder, tmp
     assert not list(tmp_path.iterdir())
 
 
-def test_maps_are_kept_in_the_cache_of_the_user(monkeypatch, tmp_path):
+def test_maps_are_kept_in_the_cache_of_the_user(encoder, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert maps.usual_folder() == tmp_path / "seqattn" / "maps"
+    map_splits(splits(), "image", FIELD, encoder, quiet=True)
+    assert [path.suffix for path in (tmp_path / "seqattn_tf" / "maps").iterdir()] == [".maps"]
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert maps.usual_folder().name == "maps"
+    assert user_cache() == Path.home() / ".cache" / "seqattn_tf"

@@ -9,7 +9,6 @@ is never seen in `train`.
 
 import dataclasses
 import functools
-import io
 import random
 import zlib
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from seqattn_tf.training.data.examples import Example, Splits, share
+from seqattn_tf.training.data.stored import png_of
 
 SIDE = 80  # pixels of a picture
 COLOURS = {
@@ -124,11 +124,7 @@ class Scene:
 
     def read(self) -> bytes:
         """The bytes of a PNG file."""
-        from PIL import Image as Pillow
-
-        data = io.BytesIO()
-        Pillow.fromarray(self.pixels()).save(data, "PNG", compress_level=1)
-        return data.getvalue()
+        return png_of(self.pixels())
 
 
 def draw(number: int, part: str = "train") -> Scene:

@@ -1,9 +1,12 @@
-"""Bytes that stay where they are until their batch comes: files of a folder, and members of a tar."""
+"""Bytes that stay where they are until their batch comes: files of a folder, members of a tar, pictures of a table."""
 
+import io
 import tarfile
 from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
+
+import numpy as np
 
 
 class Stored(NamedTuple):
@@ -18,6 +21,36 @@ class Stored(NamedTuple):
         with self.path.open("rb") as file:
             file.seek(self.start)
             return file.read(self.size)
+
+
+class Pixels(NamedTuple):
+    """A picture of a table `[pictures, y, x, 3]` of numbers from 0 to 255."""
+
+    table: np.ndarray
+    number: int
+
+    def read(self) -> bytes:
+        """The bytes of a PNG file.
+
+        >>> Pixels(np.zeros([1, 2, 3, 3], np.uint8), 0).read()[:4]
+        b'\\x89PNG'
+        """
+        return png_of(self.table[self.number])
+
+    def __hash__(self) -> int:
+        return hash((id(self.table), self.number))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Pixels) and self.table is other.table and self.number == other.number
+
+
+def png_of(pixels: np.ndarray) -> bytes:
+    """A picture `[y, x, 3]` as the bytes of a PNG file."""
+    from PIL import Image as Pillow
+
+    data = io.BytesIO()
+    Pillow.fromarray(pixels).save(data, "PNG", compress_level=1)
+    return data.getvalue()
 
 
 def in_folder(folder: Path, suffixes: Collection[str]) -> dict[str, Stored]:

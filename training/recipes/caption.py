@@ -2,21 +2,23 @@
 
     seqattn train caption
     seqattn train caption --set conditioning=hard
-    seqattn train caption --data flickr8k --metric bleu --set backbone=efficientnet_lite0 --set pretrained=imagenet \\
-        --set frozen=true --set side=224 --set units=512 --set embedding=300 --set min_count=5 --set penalty=1
-    seqattn train caption --data photos/captions.csv --set image=file --set caption=text --metric bleu
+    seqattn train caption --data flickr8k --metric captions --set backbone=efficientnet_lite0 \\
+        --set pretrained=imagenet --set frozen=true --set side=224 --set units=512 --set min_count=5 --set penalty=1
+    seqattn train caption --data tfds:coco_captions --set caption=captions/text --metric captions ...
+    seqattn train caption --data emoji --set side=32 --set language=de
+    seqattn train caption --data photos/captions.csv --set image=file --set caption=text --metric captions
     seqattn explain runs/caption image=@picture.png -o caption.png
 
-Data: generated scenes of coloured shapes, Flickr8k, or pictures beside a table of captions. Encoder: a small
-convolutional network, or a pretrained one cut at a map. Decoder: LSTM that sees the picture in its first state, at
-every step, or by soft or hard attention over the map (Xu et al., 2015). Loss: cross-entropy of the words, and what is
-asked of attention. Metric: captions that are exactly right, and how much of the attention lies on what is named.
+Data: generated scenes of coloured shapes, Flickr8k, emoji, COCO, or pictures beside a table of captions. Encoder: a
+small convolutional network, or a pretrained one cut at a map. Decoder: LSTM that sees the picture in its first state,
+at every step, or by soft or hard attention over the map (Xu et al., 2015). Loss: cross-entropy of the words, and what
+is asked of attention. Metric: captions that are exactly right, and how much of the attention lies on what is named.
 """
 
 import dataclasses
 from pathlib import Path
 
-from seqattn_tf.training.data import Splits, flickr8k, pictures, scenes
+from seqattn_tf.training.data import Splits, emoji, files, flickr8k, pictures, scenes, tfds
 from seqattn_tf.training.recipes.base import Recipe
 from seqattn_tf.training.tasks import CaptionSettings, CaptionTask, setting
 from seqattn_tf.training.tasks.settings import TableSplit
@@ -27,7 +29,8 @@ class PictureSettings(TableSplit, CaptionSettings):
     """Settings, how many scenes are drawn, and which columns a table of one's own has."""
 
     image: str = setting("image", "column or key of a picture's name")
-    caption: str = setting("caption", "column or key of what is said of it")
+    caption: str = setting("caption", "column, key or feature of what is said of it: captions/text in COCO")
+    language: str = setting("en", "of the names of emoji")
     examples: int = setting(20_000, "scenes that are drawn to learn from")
 
     def __post_init__(self) -> None:
@@ -48,18 +51,22 @@ FULL = PictureSettings(
 
 
 def load(data: str | Path | None, settings: PictureSettings) -> Splits:
-    """Generated scenes, Flickr8k, or pictures of one's own."""
+    """Generated scenes, Flickr8k, emoji, a public set, or pictures of one's own."""
     if data is None:
         return scenes.load(settings.examples, seed=settings.seed)
     if flickr8k.is_flickr8k(data):
         return flickr8k.load_pictures(data)
+    if emoji.is_emoji(data):
+        return emoji.load(data, settings.language)
+    if name := files.public_name(data):
+        return tfds.load_pictures(name, settings.image, settings.caption)
     columns = {"test": settings.test, "split_column": settings.split_column}
     return pictures.load(data, settings.image, settings.caption, **columns)
 
 
 recipe = Recipe(
     name="caption",
-    summary="picture -> a sentence about it (generated scenes, Flickr8k, own pictures)",
+    summary="picture -> a sentence about it (generated scenes, Flickr8k, emoji, COCO, own pictures)",
     load=load,
     task=CaptionTask(),
     settings=FULL,

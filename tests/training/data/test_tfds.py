@@ -1,11 +1,19 @@
 """Public sets by name: a builder with generated examples stands for the ones that would be fetched."""
 
+import contextlib
+import dataclasses
+import functools
+
 import numpy as np
 import pytest
+import tensorflow as tf
 import tensorflow_datasets as tfds
 
+from seqattn_tf.fields import Image
+from seqattn_tf.training import recipes
 from seqattn_tf.training.data import files, from_text, shakespeare, snli
 from seqattn_tf.training.data import tfds as ours
+from seqattn_tf.training.data.examples import group_targets
 
 
 class MadeUpTranslate(tfds.core.GeneratorBasedBuilder):
@@ -108,3 +116,74 @@ def test_one_text():
 def test_wrong_names_are_refused(name, columns, message):
     with pytest.raises(ValueError, match=message):
         ours.rows(name, columns)
+
+
+# Pictures: TensorFlow Datasets' own mocking gives the features of a real set, with made-up values
+
+COCO = ("train", "val", "test", "restval")
+
+
+@contextlib.contextmanager
+def mocked_coco(folder, monkeypatch, count=6):
+    """COCO as its own class describes it, with the splits of a prepared one."""
+    info = tfds.builder("coco_captions", data_dir=folder).info
+    names = tfds.core.ShardedFileTemplate(folder, dataset_name=info.name, filetype_suffix="tfrecord")
+    alike = {"shard_lengths": [count], "num_bytes": 1, "filename_template": names}
+    info.set_splits(tfds.core.splits.SplitDict([tfds.core.SplitInfo(name=part, **alike) for part in COCO]))
+    where = folder / info.full_name
+    where.mkdir(parents=True, exist_ok=True)
+    info.write_to_directory(where)
+    monkeypatch.setattr(tfds, "builder", functools.partial(tfds.core.load.builder, data_dir=folder))
+    with tfds.testing.mock_data(as_dataset_fn=lambda self, **how: coco_examples(count, self, **how), data_dir=str(folder)):
+        yield
+    monkeypatch.undo()
+
+
+def coco_examples(count, builder, split, decoders, **_):
+    """Examples with the features of COCO, their pictures as files; made-up captions, among them an empty one."""
+    assert isinstance(decoders["image"], tfds.decode.SkipDecoding)
+    spec = builder.info.features.get_tensor_info()
+    texts = [[f"{split} {number}, seen by {i}" if i < 4 else " " for i in range(5)] for number in range(count)]
+    return tf.data.Dataset.from_tensor_slices(
+        {
+            "image": Image(4, 4).made_up(count, seed=len(split)),
+            "captions": {"id": np.ones([count, 5], spec["captions"]["id"].dtype.as_numpy_dtype), "text": texts},
+        }
+    )
+
+
+def test_coco_is_read_from_a_tar_that_is_written_once(tmp_path, monkeypatch):
+    recipe = recipes.get("caption")
+    settings = dataclasses.replace(recipe.settings, caption="captions/text")
+    with mocked_coco(tmp_path, monkeypatch):
+        splits = recipe.load("tfds:coco_captions", settings)
+    parts = {"train": splits.train, "dev": splits.dev, "test": splits.test}
+    for name, part in parts.items():
+        assert len({example.key for example in part}) > 1, name
+        for example in part:
+            assert Image(8, 8).arrays(example.inputs["image"])["pixels"].shape == (8, 8, 3)
+            assert example.target.strip()
+        assert {len(targets) for targets in group_targets(part).values()} == {4}
+    keys = [{example.key for example in part} for part in parts.values()]
+    assert len(set.union(*keys)) == sum(map(len, keys))
+    assert splits.dev[0].target == "val 0, seen by 0"
+    with mocked_coco(tmp_path, monkeypatch, count=2):
+        assert recipe.load("tfds:coco_captions", settings).fingerprint == splits.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("image", "caption", "message"),
+    [
+        ("picture", "captions/text", "expected a feature among .*'image'.* Received: 'picture'"),
+        ("image", "caption", "expected a feature among .*'captions'.* Received: 'caption'"),
+        ("image", "captions/said", "captions/said: expected a feature of the set. Received: none named 'said'"),
+        ("image", "captions/id", "captions/id: expected a feature of texts"),
+        ("image", "captions", "captions: expected a feature of texts"),
+    ],
+)
+def test_a_set_without_such_pictures_or_captions_is_refused_and_leaves_no_tar(
+    tmp_path, monkeypatch, image, caption, message
+):
+    with mocked_coco(tmp_path, monkeypatch), pytest.raises(ValueError, match=message):
+        ours.load_pictures("coco_captions", image, caption)
+    assert not list(tmp_path.rglob("*.tar"))
