@@ -1,7 +1,8 @@
 """The demonstration: one real word, from the dictionary to a served and explained answer.
 
 Trains the small `pronounce` model, exports it to SavedModel and LiteRT, serves it, asks it by REST and gRPC for words
-it has never seen, and leaves pictures and a page behind. What is already there is used again.
+it has never seen. Then the shipped `caption_scene` says what pictures show. Leaves pictures and a page behind; what is
+already there is used again.
 """
 
 import dataclasses
@@ -22,14 +23,15 @@ from seqattn_tf.export.package import EXTRA, export
 from seqattn_tf.export.versions import versions
 from seqattn_tf.models import load
 from seqattn_tf.models.base import read_config
+from seqattn_tf.models.presets import open_model
 from seqattn_tf.serving.client import connect
 from seqattn_tf.serving.server import Server, ServerConfig
 from seqattn_tf.training import recipes, run
-from seqattn_tf.training.data import Example
+from seqattn_tf.training.data import Example, scenes
 from seqattn_tf.training.data.examples import group_targets
 from seqattn_tf.training.tasks import Settings
 
-WORDS = 6  # to show
+WORDS, SCENES = 6, 3  # to show
 
 
 def demo(folder: Path) -> None:
@@ -58,6 +60,8 @@ def demo(folder: Path) -> None:
         )
         pictures.append(Entry(word, answer.text, answer.score, f"{word}.png", note))
         print(f"   {word:<14} {answer.text:<32} {note}", flush=True)
+    print("4. show it pictures of what it has never seen together", flush=True)
+    pictures += _see(folder)
     facts = {
         "held-out words": f"{figures['words']:,}",
         "phoneme error rate": f"{figures['per']:.1%}",
@@ -66,10 +70,25 @@ def demo(folder: Path) -> None:
     }
     intro = (
         "A small recurrent network read these words letter by letter and said each sound in turn. None was in its "
-        "training data. A row is a sound it said; dark cells are the letters it looked at just before."
+        "training data. A row is a sound it said; dark cells are the letters it looked at just before. Another network "
+        "said what the last pictures show: each stands there once for every word, light where that word looked."
     )
-    write_page(folder / "index.html", "How a word is spoken", intro, pictures, facts)
-    print(f"4. look at {folder / 'index.html'}   ({time.time() - began:.0f} s in all)")
+    write_page(folder / "index.html", "How a word is spoken, and what a picture shows", intro, pictures, facts)
+    print(f"5. look at {folder / 'index.html'}   ({time.time() - began:.0f} s in all)")
+
+
+def _see(folder: Path) -> list[Entry]:
+    """Scenes of the test split as the shipped captioner describes them, with where each of its words looked."""
+    model, entries = open_model("caption_scene"), []
+    for number, example in enumerate(scenes.examples(SCENES, "test"), 1):
+        picture, name = example.inputs["image"], f"scene {number}"
+        [answer] = model.answer([picture.read()])
+        file = f"scene-{number}.png"
+        save_figure(draw_answer("", answer, picture=picture.pixels()), folder / file)
+        note = "which is right" if answer.text == example.target else f"it shows {example.target}"
+        entries.append(Entry(name, answer.text, answer.score, file, note))
+        print(f"   {name:<14} {answer.text:<42} {note}", flush=True)
+    return entries
 
 
 def _measure(folder: Path, test: Sequence[Example]) -> dict[str, float]:

@@ -31,7 +31,10 @@ def test_trains_exports_serves_asks_draws_and_reuses_what_is_there(quick, tmp_pa
     assert "LiteRT and gRPC agree on" in said
     page = (tmp_path / "index.html").read_text()
     pictures = sorted(path.name for path in tmp_path.glob("*.png"))
-    assert len(pictures) == 6
+    assert len(pictures) == 6 + 3
+    assert (
+        len(re.findall(r"scene \d +an? \w+ \w+ (above|below|left of|right of) an? \w+ \w+ +which is right", said)) == 3
+    )
     assert all(picture in page for picture in pictures)
     model = (tmp_path / "run/model.keras").stat().st_mtime_ns
 

@@ -1,6 +1,6 @@
 """Answers to questions about a picture, with what was looked at on the way."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import keras
@@ -8,36 +8,40 @@ import tensorflow as tf
 
 from seqattn_tf.answer import ATTENTION
 from seqattn_tf.attention import Attention
-from seqattn_tf.encoder import Encoder, Read
+from seqattn_tf.encoder import Encoder
 from seqattn_tf.fields import Field
+from seqattn_tf.masking import masked_mean
 from seqattn_tf.models.base import Model, Tensors, check_labels, only_where
 from seqattn_tf.models.reading import ReadingNetwork
 from seqattn_tf.named import check_count
+from seqattn_tf.recurrent import Bidirectional
 from seqattn_tf.targets import Label
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class ImageAnswerNetwork(ReadingNetwork):
-    """The logits of answers, from a picture and a question.
+    """The logits of answers, from a picture and a question of which every word looks at the picture.
 
-        s_0 = W q    c_k = attend(s_k-1, v)    s_k = relu(W_k [s_k-1; c_k])
-        y = H [s_K; mean_j relu(A v_j + B q)]
+        h_t = norm(RNN(question))_t    a_tj = softmax_j(h_t W v_j)    c_t = sum_j a_tj v_j
+        s = RNN(relu(U [h_t; c_t]))    g_j = relu(V relu(A v_j (1 + C q) + B q))    q = mean_t h_t
+        y = H [mean_t s_t; sum_j g_j / sqrt(J); q]    of J places
 
-    Without looks, `[CNN(I); RNN(q)]`: the mean of the map beside the question.
+    Without looks, `[CNN(I); RNN(q)]`: all of the map beside the question, and no `s`.
 
     Args:
         encoder: what reads the picture.
         question: what reads the question.
         outputs: how many answers there are.
-        looks: `K`, how many looks at the picture, each asking with what the last one found; 0 for none.
+        looks: whether every word of the question looks at the picture.
         units: width of all between.
+        cell: of what reads what the words saw.
         dropout: rate before the answer, in training.
 
     Call arguments: a dict with the tensors that both encoders read; returns `[batch, outputs]`.
 
     >>> from seqattn_tf.encoder import BidirectionalEncoder, GridEncoder
     >>> question = BidirectionalEncoder(30, units=8, reads="question")
-    >>> network = ImageAnswerNetwork(GridEncoder("cnn", 32, 32), question, outputs=4, looks=2, units=8)
+    >>> network = ImageAnswerNetwork(GridEncoder("cnn", 32, 32), question, outputs=4, units=8)
     >>> network({"image_pixels": tf.zeros([1, 32, 32, 3]), "question_ids": tf.constant([[5, 6]])}).shape.as_list()
     [1, 4]
     """
@@ -47,64 +51,76 @@ class ImageAnswerNetwork(ReadingNetwork):
         encoder: Encoder,
         question: Encoder,
         outputs: int,
-        looks: int = 2,
+        looks: bool = True,
         units: int = 128,
+        cell: str = "gru",
         dropout: float = 0.0,
         **kwargs: Any,
     ) -> None:
         super().__init__(encoder, **kwargs)
-        if looks < 0:
-            raise ValueError(f"looks: expected at least 0. Received: {looks}")
-        self.question, self.outputs_count, self.units = question, check_count("outputs", outputs), units
+        self.question, self.outputs_count = question, check_count("outputs", outputs)
+        self.looks, self.units, self.cell = looks, check_count("units", units), cell
         alike = {"dtype": self.dtype_policy}
-        self.attentions = [Attention("additive", "softmax", units=units, **alike) for _ in range(looks)]
-        self.ask = keras.layers.Dense(units, **alike)
-        self.found = [keras.layers.Dense(units, "relu", **alike) for _ in range(looks)]
-        self.seen, self.sought = (keras.layers.Dense(units, use_bias=bias, **alike) for bias in (True, False))
+        self.norm, self.drop = keras.layers.LayerNormalization(**alike), keras.layers.Dropout(dropout, **alike)
+        if looks:
+            self.attention = Attention("general", "softmax", **alike)
+            self.join = keras.layers.Dense(units, "relu", **alike)
+            self.follow = Bidirectional(cell, units=max(units // 2, 1), return_sequences=True, **alike)
+        self.seen, self.fitted = keras.layers.Dense(units, **alike), keras.layers.Dense(units, "relu", **alike)
+        self.sought, self.wanted = (keras.layers.Dense(units, use_bias=False, **alike) for _ in range(2))
         self.hidden, self.decide = keras.layers.Dense(units, "relu", **alike), keras.layers.Dense(outputs, **alike)
-        self.drop = keras.layers.Dropout(dropout, **alike)
 
     def build(self, input_shape: Any = None) -> None:
         """Build every part."""
         super().build()
         if not self.question.built:
             self.question.build()
-        cells, asked, units = self.encoder.output_size, self.question.summary_size, self.units
-        shapes = [(self.ask, asked), (self.seen, cells), (self.sought, asked), (self.hidden, 2 * units)]
-        shapes += [(layer, units + cells) for layer in self.found]
-        for layer, size in [*shapes, (self.decide, units)]:
+        cells, asked, units = self.encoder.output_size, self.question.output_size, self.units
+        found = self.follow.output_size if self.looks else 0
+        shapes = [(self.norm, asked), (self.seen, cells), (self.sought, asked), (self.wanted, asked)]
+        shapes += [(self.fitted, units), (self.hidden, found + units + asked), (self.decide, units)]
+        if self.looks:
+            shapes.append((self.join, asked + cells))
+        for layer, size in shapes:
             if not layer.built:
-                layer.build((None, size))
-        for attention in self.attentions:
-            if not attention.built:
-                attention.build((None, units), (None, None, cells))
+                layer.build((None, None, size))
+        if self.looks and not self.attention.built:
+            self.attention.build((None, None, asked), (None, None, cells))
+            self.follow.build((None, None, units))
 
     @property
     def pictures(self) -> Any:
         """What reads pictures."""
         return self.encoder
 
-    def _find(self, read: Read, asked: tf.Tensor, training: bool) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        """The logits, and the weights `[batch, places]` of each look."""
-        state, weights = self.ask(asked), []
-        for attention, found in zip(self.attentions, self.found, strict=True):
-            seen, looked, _ = attention.attend(state, attention.prepare(read.values, read.mask), training=training)
-            state = found(tf.concat([state, seen], axis=-1))
-            weights.append(looked)
-        fitting = tf.nn.relu(self.seen(read.values) + self.sought(asked)[:, None])
-        both = tf.concat([state, tf.reduce_mean(fitting, axis=1)], axis=-1)
-        return self.decide(self.drop(self.hidden(both), training=training)), weights
+    def _find(self, tensors: Tensors, training: bool) -> tuple[tf.Tensor, tf.Tensor | None]:
+        """The logits, and the weights `[batch, words, places]` of each look."""
+        read, asked = self.encoder(tensors, training=training), self.question(tensors, training=training)
+        words, weights = self.norm(asked.values), None
+        whole = masked_mean(words, asked.mask)
+        found = [self._fitting(read.values, whole), whole]
+        if self.looks:
+            memory = self.attention.prepare(read.values, read.mask)
+            query = words / tf.sqrt(tf.cast(words.shape[-1], words.dtype))
+            seen, weights, _ = self.attention.attend(query, memory, training=training, query_mask=asked.mask)
+            followed = self.follow(self.join(tf.concat([words, seen], -1)), mask=asked.mask, training=training)
+            found.append(masked_mean(followed, asked.mask))
+        return self.decide(self.drop(self.hidden(tf.concat(found, axis=-1)), training=training)), weights
+
+    def _fitting(self, values: tf.Tensor, asked: tf.Tensor) -> tf.Tensor:
+        """What in the whole picture fits the question, `[batch, units]`: as much more of it, the more there is."""
+        fits = self.seen(values) * (1 + self.wanted(asked)[:, None]) + self.sought(asked)[:, None]
+        found = self.fitted(tf.nn.relu(fits))
+        return tf.reduce_sum(found, axis=1) / tf.sqrt(tf.cast(tf.shape(found)[1], found.dtype))
 
     def call(self, tensors: Tensors, training: bool = False) -> tf.Tensor:
         """The logits."""
-        asked = self.question(tensors, training=training).summary
-        return self._find(self.encoder(tensors, training=training), asked, training)[0]
+        return self._find(tensors, training)[0]
 
     def look(self, tensors: Tensors) -> tuple[tf.Tensor, tf.Tensor | None]:
-        """The logits, and all looks as of the places of the picture."""
-        asked = self.question(tensors, training=False).summary
-        logits, weights = self._find(self.encoder(tensors, training=False), asked, False)
-        return logits, self.encoder.at_places(tf.stack(weights, axis=1), tensors) if weights else None
+        """The logits, and where each word looked, as of the places of the picture."""
+        logits, weights = self._find(tensors, False)
+        return logits, None if weights is None else self.encoder.at_places(weights, tensors)
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -112,8 +128,9 @@ class ImageAnswerNetwork(ReadingNetwork):
         return {
             "question": keras.saving.serialize_keras_object(self.question),
             "outputs": self.outputs_count,
-            "looks": len(self.attentions),
+            "looks": self.looks,
             "units": self.units,
+            "cell": self.cell,
             "dropout": self.drop.rate,
         }
 
@@ -125,19 +142,19 @@ class ImageAnswerNetwork(ReadingNetwork):
 
 
 class ImageAnswerer(Model):
-    """An answer to a question about a picture, and where each look at the picture was.
+    """An answer to a question about a picture, and where each word of the question looked.
 
     >>> from seqattn_tf.encoder import BidirectionalEncoder, GridEncoder
     >>> from seqattn_tf.fields import Image, Text
     >>> from seqattn_tf.text import SymbolRules
     >>> words = SymbolRules(("what", "colour", "is", "it"), "spaces", unknown=True)
     >>> question = BidirectionalEncoder(words.size, units=8, reads="question")
-    >>> network = ImageAnswerNetwork(GridEncoder("cnn", 32, 32), question, outputs=2, looks=2, units=8)
+    >>> network = ImageAnswerNetwork(GridEncoder("cnn", 32, 32), question, outputs=2, units=8)
     >>> image = Image(32, 32)
     >>> model = ImageAnswerer(network, {"image": image, "question": Text(words)}, Label(("blue", "red")))
     >>> [answer] = model.answer([{"image": image.made_up(1)[0], "question": "what colour is it"}])
     >>> answer.looks["image"].rows, answer.looks["image"].weights.shape
-    (('look 1', 'look 2'), (2, 4, 4))
+    (('what', 'colour', 'is', 'it'), (4, 4, 4))
     """
 
     name_in_registry = "image_answerer"
@@ -152,10 +169,9 @@ class ImageAnswerer(Model):
         super().__init__(network, inputs, target)
 
     @property
-    def looks(self) -> Mapping[str, Sequence[str]]:
-        """Each look at the picture."""
-        count = len(self.network.attentions)
-        return {self.network.encoder.reads: [f"look {k + 1}" for k in range(count)]} if count else {}
+    def looks(self) -> Mapping[str, str]:
+        """Every word of the question, at the picture."""
+        return {self.network.encoder.reads: self.network.question.reads} if self.network.looks else {}
 
     def infer(self, tensors: Tensors) -> Tensors:
         """All answers by their probability; a row without a question gets nothing."""

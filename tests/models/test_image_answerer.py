@@ -1,4 +1,4 @@
-"""Questions about pictures: looks one after the other, or none; saved, refused, and learned from maps."""
+"""Questions about pictures: every word looks, or none; saved, refused, and learned from maps."""
 
 import dataclasses
 
@@ -21,23 +21,24 @@ ASKED = ["what colour is it", "how many"]
 ROWS = [{"image": picture, "question": text} for picture, text in zip(IMAGE.made_up(2), ASKED, strict=True)]
 
 
-def made(looks=2, **arguments):
+def made(looks=True, **arguments):
     question = BidirectionalEncoder(WORDS.size, units=6, embedding=4, reads="question")
     encoder = GridEncoder(ConvolutionalBackbone((4, 6)), 16, 24, **arguments)
     network = ImageAnswerNetwork(encoder, question, outputs=3, looks=looks, units=8, dropout=0.2)
     return ImageAnswerer(network, {"image": IMAGE, "question": Text(WORDS, 6)}, Label(("blue", "red", "two")))
 
 
-@pytest.mark.parametrize("looks", [0, 1, 3])
+@pytest.mark.parametrize("looks", [True, False])
 def test_an_answer_comes_with_its_looks_and_from_a_saved_model_too(looks, tmp_path):
     model = made(looks)
     answers = model.answer(ROWS)
-    for answer in answers:
+    for answer, asked in zip(answers, ASKED, strict=True):
         assert answer.text in ("blue", "red", "two")
         assert len(answer.alternatives) == 2
         if looks:
             seen = answer.looks["image"]
-            assert (seen.rows, seen.weights.shape) == (tuple(f"look {k + 1}" for k in range(looks)), (looks, 4, 6))
+            assert seen.rows == tuple(asked.split())
+            assert seen.weights.shape == (len(seen.rows), 4, 6)
             np.testing.assert_allclose(seen.weights.sum((1, 2)), 1, atol=1e-5)
         else:
             assert not answer.looks
@@ -49,24 +50,37 @@ def test_an_answer_comes_with_its_looks_and_from_a_saved_model_too(looks, tmp_pa
 
 def test_both_the_picture_and_the_question_count():
     network = made().network
-    tensors = {"image_pixels": tf.ones([1, 16, 24, 3]) * 90.0, "question_ids": tf.constant([[3, 4]])}
+    pixels = [tf.random.stateless_uniform([1, 16, 24, 3], [0, seed]) * 255 for seed in range(2)]
+    tensors = {"image_pixels": pixels[0], "question_ids": tf.constant([[3, 4]])}
     first = network(tensors)
-    for changed in ({"image_pixels": tf.zeros([1, 16, 24, 3])}, {"question_ids": tf.constant([[5, 6]])}):
+    for changed in ({"image_pixels": pixels[1]}, {"question_ids": tf.constant([[5, 6]])}):
         assert float(tf.reduce_max(abs(network({**tensors, **changed}) - first))) > 1e-4
     padded = {**tensors, "question_ids": tf.constant([[3, 4, 0, 0]])}
     np.testing.assert_allclose(network(padded), first, atol=1e-5)
 
 
-def test_a_look_asks_with_what_the_last_one_found():
-    """The second look moves where the first one's cell changes, though the question stays."""
+def test_a_word_looks_where_its_score_is_high_and_says_what_it_saw():
+    """By hand from the weights of the network, one word after the other."""
     network = made().network
-    tensors = {"image_pixels": tf.random.stateless_uniform([1, 16, 24, 3], [0, 1]) * 255, "question_ids": [[3, 4]]}
-    tensors["question_ids"] = tf.constant(tensors["question_ids"])
-    before = network.look(tensors)[1].numpy()
-    network.found[0].kernel.assign(-network.found[0].kernel)
-    after = network.look(tensors)[1].numpy()
-    np.testing.assert_allclose(after[:, 0], before[:, 0])
-    assert abs(after[:, 1] - before[:, 1]).max() > 1e-6
+    tensors = {"image_pixels": tf.random.stateless_uniform([1, 16, 24, 3], [0, 1]) * 255}
+    tensors["question_ids"] = tf.constant([[3, 4, 5, 0]])
+    found = network.look(tensors)[1].numpy().reshape(4, 24)
+    words = network.norm(network.question(tensors).values)[0].numpy()
+    cells = network.encoder(tensors).values[0].numpy()
+    logits = words @ (cells @ network.attention.score.kernel.numpy()).T / np.sqrt(words.shape[-1])
+    expected = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    np.testing.assert_allclose(found[:3], expected[:3], atol=1e-5)
+    assert not found[3].any()  # no word, no look
+
+
+def test_twice_as_many_that_fit_count_twice():
+    """What the whole picture has of something is a sum, not a mean: a question of how many can be answered."""
+    network = made().network
+    network.build()
+    cells = tf.random.stateless_normal([1, 10, 6], [0, 1])
+    asked = tf.random.stateless_normal([1, 12], [0, 2])
+    once, twice = network._fitting(cells, asked), network._fitting(tf.concat([cells, cells], axis=1), asked)
+    np.testing.assert_allclose(twice, once * np.sqrt(2), rtol=1e-5)
 
 
 def test_every_weight_learns():
@@ -94,13 +108,16 @@ def test_an_empty_question_gets_nothing_and_an_unknown_word_an_answer():
 
 
 def test_bad_arguments_are_refused():
-    with pytest.raises(ValueError, match="looks: expected at least 0"):
-        made(looks=-1)
     model = made()
     with pytest.raises(ValueError, match="inputs: expected image and question"):
         ImageAnswerer(model.network, {"image": IMAGE}, model.target)
     with pytest.raises(ValueError, match="target: expected 3 labels"):
         ImageAnswerer(model.network, model.inputs, Label(("a", "b")))
+
+
+def beside(first, second):
+    dx, dy = first.x - second.x, first.y - second.y
+    return ("right of" if dx > 0 else "left of") if abs(dx) > abs(dy) else ("below" if dy > 0 else "above")
 
 
 def test_questions_have_one_answer_which_the_scene_shows():
@@ -122,8 +139,15 @@ def test_questions_have_one_answer_which_the_scene_shows():
             there = any((shape.colour, shape.kind) == (words[3], words[4]) for shape in shapes)
             assert answer == ("yes" if there else "no")
         else:
-            asked = question.split(shapes[0].kind, 1)[1].split("the")[0].strip()
-            assert answer == ("yes" if asked == scene.relation else "no")
+            named = [
+                [shape for shape in shapes if f"{shape.colour} {shape.kind}" in part] for part in question.split("the")
+            ]
+            [first], [second] = filter(None, named)
+            side = beside(first, second)
+            expected = side.split()[0] if kind == "where" else "yes" if f" {side} the" in question else "no"
+            assert answer == expected
+            combination = scenes.part_of(first.name, side, second.name)
+            assert combination == "train"
     assert counted == set(scenes.KINDS)
     splits = scenes.load_questions(30, 10)
     assert set(splits.notes.values()) <= set(scenes.KINDS)
@@ -142,3 +166,16 @@ def test_the_recipe_learns_with_frozen_maps_and_measures_by_kind(tmp_path):
     assert set(training.model.inputs) == {"image", "question"}
     report = recipe.task.measure(training.model, training.splits.dev, splits.notes)
     assert sum(count for _, count, _ in report.groups["accuracy by kind"]) == 10
+
+
+def test_a_backbone_may_come_from_another_run(tmp_path):
+    recipe, other = recipes.get("answer_image"), made(frozen=False)
+    other.save(tmp_path / "run", {})
+    sizes = {"units": 8, "embedding": 4, "filters": "4 6", "pretrained": str(tmp_path / "run")}
+    encoder = dataclasses.replace(recipe.small, **sizes).make_encoder()
+    for one, given in zip(encoder.backbone.weights, other.network.pictures.backbone.weights, strict=True):
+        np.testing.assert_array_equal(one, given)
+    with pytest.raises(ValueError, match=r"expected the run of a model with a backbone cnn of .*\(4, 8\).*Received"):
+        dataclasses.replace(recipe.small, **{**sizes, "filters": "4 8"}).make_encoder()
+    with pytest.raises(ValueError, match="pretrained: expected the run of a model with a backbone"):
+        dataclasses.replace(recipe.small, **{**sizes, "pretrained": "tag"}).make_encoder()

@@ -56,6 +56,11 @@ class Shape:
     size: float
 
     @property
+    def name(self) -> tuple[str, str]:
+        """Its colour and its kind."""
+        return self.colour, self.kind
+
+    @property
     def said(self) -> str:
         """What it is called."""
         return say(self.colour, self.kind)
@@ -133,26 +138,43 @@ def draw(number: int, part: str = "train") -> Scene:
     while True:
         names = [(generator.choice(list(COLOURS)), generator.choice(SHAPES)) for _ in range(2)]
         relation = generator.choice(list(RELATIONS))
-        low, high = PARTS[part]
-        combined = f"{names[0]} {relation} {names[1]}"
-        if names[0] == names[1] or not low <= share(combined) < high:
+        if names[0] == names[1] or part_of(names[0], relation, names[1]) != part:
             continue
         if (shapes := _placed(names, relation, generator)) is not None:
             return Scene(zlib.crc32(f"{part}/{number}".encode()), relation, tuple(shapes))
+
+
+def relation_of(first: Shape, second: Shape) -> str | None:
+    """How the first stands to the second, where that is clear.
+
+    >>> relation_of(Shape("red", "ring", 10, 40, 5), Shape("blue", "cross", 60, 45, 5))
+    'left of'
+    """
+    dx, dy = first.x - second.x, first.y - second.y
+    for relation, (right, down) in RELATIONS.items():
+        along, aside = (dx * right, abs(dy)) if right else (dy * down, abs(dx))
+        if along > 2 * aside:
+            return relation
+    return None
+
+
+def part_of(first: tuple[str, str], relation: str, second: tuple[str, str]) -> str:
+    """The part in which colours and shapes come together so.
+
+    >>> part_of(("red", "ring"), "above", ("blue", "cross")) in PARTS
+    True
+    """
+    at = share(f"{first} {relation} {second}")
+    return next(part for part, (low, high) in PARTS.items() if low <= at < high)
 
 
 def _placed(names: list[tuple[str, str]], relation: str, generator: random.Random) -> list[Shape] | None:
     """The two that are named, and smaller ones that share something with them; None where they find no room."""
     first = _fitting(names[0], generator.uniform(*LARGE), [], generator)
     assert first is not None
-    right, down = RELATIONS[relation]
-
-    def stands_so(shape: Shape) -> bool:
-        dx, dy = first.x - shape.x, first.y - shape.y
-        along, aside = (dx * right, abs(dy)) if right else (dy * down, abs(dx))
-        return along > 2 * aside
-
-    second = _fitting(names[1], generator.uniform(*MIDDLE), [first], generator, stands_so)
+    second = _fitting(
+        names[1], generator.uniform(*MIDDLE), [first], generator, lambda shape: relation_of(first, shape) == relation
+    )
     if second is None:
         return None
     shapes = [first, second]
@@ -204,22 +226,21 @@ def ask(scene: Scene, generator: random.Random) -> tuple[str, str, str]:
 
 def _ask_colour(scene: Scene, generator: random.Random) -> tuple[str, str] | None:
     """Of the only one of its shape."""
-    kinds = [shape.kind for shape in scene.shapes]
-    only = [shape for shape in scene.shapes if kinds.count(shape.kind) == 1]
-    if not only:
-        return None
-    shape = generator.choice(only)
-    return f"what colour is the {shape.kind} ?", shape.colour
+    shape = _only(scene, "kind", generator)
+    return shape and (f"what colour is the {shape.kind} ?", shape.colour)
 
 
 def _ask_shape(scene: Scene, generator: random.Random) -> tuple[str, str] | None:
     """Of the only one of its colour."""
-    colours = [shape.colour for shape in scene.shapes]
-    only = [shape for shape in scene.shapes if colours.count(shape.colour) == 1]
-    if not only:
-        return None
-    shape = generator.choice(only)
-    return f"what shape is the {shape.colour} one ?", shape.kind
+    shape = _only(scene, "colour", generator)
+    return shape and (f"what shape is the {shape.colour} one ?", shape.kind)
+
+
+def _only(scene: Scene, what: str, generator: random.Random) -> Shape | None:
+    """A shape that shares its colour or its kind with no other."""
+    found = [getattr(shape, what) for shape in scene.shapes]
+    only = [shape for shape in scene.shapes if found.count(getattr(shape, what)) == 1]
+    return generator.choice(only) if only else None
 
 
 def _ask_count(scene: Scene, generator: random.Random) -> tuple[str, str]:
@@ -233,7 +254,7 @@ def _ask_count(scene: Scene, generator: random.Random) -> tuple[str, str]:
 
 def _ask_existence(scene: Scene, generator: random.Random) -> tuple[str, str]:
     """Of one that is there, or of one of which something is."""
-    there = {(shape.colour, shape.kind) for shape in scene.shapes}
+    there = {shape.name for shape in scene.shapes}
     colour, kind = generator.choice(sorted(there))
     if generator.random() < 0.5:
         while (colour, kind) in there:
@@ -244,15 +265,37 @@ def _ask_existence(scene: Scene, generator: random.Random) -> tuple[str, str]:
 
 
 def _ask_relation(scene: Scene, generator: random.Random) -> tuple[str, str] | None:
-    """Of the two that are named, where there are no others of their names."""
-    first, second = scene.shapes[:2]
-    names = [(shape.colour, shape.kind) for shape in scene.shapes]
-    if names.count(names[0]) > 1 or names.count(names[1]) > 1:
+    """Whether one stands so to another."""
+    if (pair := _pair(scene, generator)) is None:
         return None
-    others = [relation for relation in RELATIONS if relation != scene.relation]
-    asked = scene.relation if generator.random() < 0.5 else generator.choice(others)
+    first, relation, second = pair
+    others = [other for other in RELATIONS if other != relation]
+    asked = relation if generator.random() < 0.5 else generator.choice(others)
     question = f"is the {first.colour} {first.kind} {asked} the {second.colour} {second.kind} ?"
-    return question, "yes" if asked == scene.relation else "no"
+    return question, "yes" if asked == relation else "no"
+
+
+def _ask_where(scene: Scene, generator: random.Random) -> tuple[str, str] | None:
+    """How one stands to another."""
+    if (pair := _pair(scene, generator)) is None:
+        return None
+    first, relation, second = pair
+    question = f"where is the {first.colour} {first.kind} , seen from the {second.colour} {second.kind} ?"
+    return question, relation.split()[0]
+
+
+def _pair(scene: Scene, generator: random.Random) -> tuple[Shape, str, Shape] | None:
+    """Two shapes that are the only ones of their names and clearly stand to each other as in the part of the scene."""
+    names = [shape.name for shape in scene.shapes]
+    only = [shape for shape in scene.shapes if names.count(shape.name) == 1]
+    part = part_of(names[0], scene.relation, names[1])
+    pairs = [
+        (first, relation, second)
+        for first in only
+        for second in only
+        if (relation := relation_of(first, second)) and part_of(first.name, relation, second.name) == part
+    ]
+    return generator.choice(pairs) if pairs else None
 
 
 KINDS: dict[str, Callable[[Scene, random.Random], tuple[str, str] | None]] = {
@@ -261,6 +304,7 @@ KINDS: dict[str, Callable[[Scene, random.Random], tuple[str, str] | None]] = {
     "count": _ask_count,
     "existence": _ask_existence,
     "relation": _ask_relation,
+    "where": _ask_where,
 }
 
 

@@ -1,13 +1,12 @@
 """A picture and a question in, an answer out, with what was looked at on the way.
 
     seqattn train answer_image
-    seqattn train answer_image --set looks=0
+    seqattn train answer_image --set looks=false
     seqattn explain runs/answer_image image=@picture.png question="how many red shapes are there ?" -o looks.png
 
-Data: generated scenes of coloured shapes with questions of five kinds. Encoders: a convolutional network for the
-picture, a bidirectional LSTM for the question. Network: several looks at the map, each asking with what the last one
-found; without looks, the mean of the map beside the question. Loss: cross-entropy of the answers. Metric: share of
-right answers, by kind.
+Data: generated scenes of coloured shapes with questions of six kinds. Encoders: a convolutional network for the
+picture, a bidirectional LSTM for the question. Network: every word of the question looks at the map; without looks, the
+whole map beside the question. Loss: cross-entropy of the answers. Metric: share of right answers, by kind.
 """
 
 import dataclasses

@@ -18,7 +18,7 @@ QUESTION = "question"  # the name of the other input
 class AskSettings(SeeingSettings):
     """Settings of what answers questions about pictures."""
 
-    looks: int = setting(2, "at the picture, each asking with what the last one found; 0 for its mean alone")
+    looks: bool = setting(True, "whether every word of the question looks at the picture")
     question_units: int = setting(64, "of each direction of what reads the question")
     max_source: int = setting(40, "words of a question, at most")
     min_count: int = setting(1, "how often a word is seen to be known")
@@ -26,7 +26,6 @@ class AskSettings(SeeingSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._refuse_less(0, "looks")
         self._refuse_less(1, "question_units", "max_source", "min_count")
 
 

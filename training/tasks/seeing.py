@@ -2,11 +2,13 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Generic
 
 from seqattn_tf.column import Column
 from seqattn_tf.encoder import GridEncoder
 from seqattn_tf.fields import Image, Map
+from seqattn_tf.models.presets import open_model, presets
 from seqattn_tf.named import arguments_of
 from seqattn_tf.training.data import Example, Examples, Splits
 from seqattn_tf.training.maps import Mapped, map_splits
@@ -26,7 +28,9 @@ class SeeingSettings(Settings):
     step: int = setting(32, "pixels from cell to cell of an efficientnet_lite0: 16 or 32")
     application: str = setting("VGG19", "the name in keras.applications")
     layer: str = setting("", "of an application, where it is cut; empty for the usual one")
-    pretrained: str = setting("", "weights that the backbone begins with: imagenet, or a file")
+    pretrained: str = setting(
+        "", "weights that the backbone begins with: imagenet, a file, or a run that has one alike"
+    )
     frozen: bool = setting(False, "whether the backbone stays as it is while the rest learns")
     side: int = setting(80, "pixels of a picture across and down, as the network sees it")
     width: int = setting(0, "numbers of a cell of the map after a projection; 0 for as many as it has")
@@ -49,7 +53,7 @@ class SeeingSettings(Settings):
             arguments["filters"] = tuple(map(int, self.filters.split()))
         backbone = kind(**arguments)
         if self.pretrained:
-            backbone.load(self.pretrained)
+            begin(backbone, self.pretrained)
         sizes: dict[str, Any] = {
             "units": self.width,
             "frozen": self.frozen,
@@ -77,6 +81,20 @@ class SeeingTask(Task[AnySettings, AnyModel], Generic[AnySettings, AnyModel]):
     ) -> Report:
         """The figures of the answers to pictures, or to their maps."""
         return super().measure(of_maps(model, examples), examples, notes, quiet)
+
+
+def begin(backbone: Backbone, pretrained: str) -> None:
+    """Give a backbone the weights of a name or a file, or those of the backbone of a preset or a run."""
+    if pretrained not in presets() and not (Path(pretrained) / "config.json").is_file():
+        return backbone.load(pretrained)
+    held = getattr(open_model(pretrained).network, "pictures", None)
+    given = held and (held.backbone.name_in_registry, held.backbone.arguments)
+    if given != (backbone.name_in_registry, backbone.arguments):
+        wanted = f"{backbone.name_in_registry} of {backbone.arguments}"
+        raise ValueError(
+            f"pretrained: expected the run of a model with a backbone {wanted}. Received: {pretrained}, {given}"
+        )
+    backbone.set_weights(held.backbone.get_weights())
 
 
 def mapped(splits: Splits, settings: Any, model: Any) -> Splits:

@@ -134,7 +134,9 @@ def mocked_coco(folder, monkeypatch, count=6):
     where.mkdir(parents=True, exist_ok=True)
     info.write_to_directory(where)
     monkeypatch.setattr(tfds, "builder", functools.partial(tfds.core.load.builder, data_dir=folder))
-    with tfds.testing.mock_data(as_dataset_fn=lambda self, **how: coco_examples(count, self, **how), data_dir=str(folder)):
+    with tfds.testing.mock_data(
+        as_dataset_fn=lambda self, **how: coco_examples(count, self, **how), data_dir=str(folder)
+    ):
         yield
     monkeypatch.undo()
 
@@ -181,9 +183,7 @@ def test_coco_is_read_from_a_tar_that_is_written_once(tmp_path, monkeypatch):
         ("image", "captions", "captions: expected a feature of texts"),
     ],
 )
-def test_a_set_without_such_pictures_or_captions_is_refused_and_leaves_no_tar(
-    tmp_path, monkeypatch, image, caption, message
-):
+def test_a_set_without_such_pictures_is_refused_and_leaves_no_tar(tmp_path, monkeypatch, image, caption, message):
     with mocked_coco(tmp_path, monkeypatch), pytest.raises(ValueError, match=message):
         ours.load_pictures("coco_captions", image, caption)
     assert not list(tmp_path.rglob("*.tar"))
