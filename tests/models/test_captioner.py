@@ -88,11 +88,18 @@ def test_words_are_told_where_to_look():
     tensors = {**TENSORS, "image_regions": tf.constant(regions)}
     made = network(supervise=0.5)
     optimizer = keras.optimizers.Adam(0.05)
-    for _ in range(40):
+    optimizer.build(made.trainable_weights)
+
+    @tf.function
+    def step():
         with tf.GradientTape() as tape:
             made(tensors, training=True)
             [loss] = made.losses
         optimizer.apply(tape.gradient(loss, made.trainable_weights), made.trainable_weights)
+        return loss
+
+    for _ in range(40):
+        loss = step()
     read = made.encoder(tensors)
     _, weights = made.decoder(SHIFTED, read.values, mask=read.mask, summary=read.summary)
     assert float(loss) == pytest.approx(0.5 * float(tf.reduce_mean(alignment_loss(weights, regions))), rel=0.1)

@@ -37,9 +37,7 @@ class GraphImage(GraphField):
             lambda: tf.io.decode_jpeg(data, channels=3, dct_method="INTEGER_ACCURATE"),
             lambda: tf.ensure_shape(tf.io.decode_image(data, channels=3, expand_animations=False), [None, None, 3]),
         )
-        pixels = tf.cast(pixels, tf.float32)
-        down, across = shares(tf.shape(pixels)[0], self.field.height), shares(tf.shape(pixels)[1], self.field.width)
-        return tf.einsum("hxc,wx->hwc", tf.einsum("hy,yxc->hxc", down, pixels), across)
+        return tf.image.resize(pixels, [self.field.height, self.field.width], "bilinear", antialias=True)
 
     @staticmethod
     def _begins(data: tf.Tensor, mark: bytes) -> tf.Tensor:
@@ -67,12 +65,3 @@ class GraphImage(GraphField):
             lambda: tf.where(png, two(16, False), two(18, True))[::-1],
         )
         return size[0], size[1]
-
-
-def shares(given: tf.Tensor, wanted: int) -> tf.Tensor:
-    """The same as `fields.image.shares`, for a size that the graph does not know."""
-    scale = tf.cast(given, tf.float32) / wanted
-    centres = (tf.range(wanted, dtype=tf.float32) + 0.5) * scale - 0.5
-    distances = tf.abs(tf.range(tf.cast(given, tf.float32)) - centres[:, None]) / tf.maximum(scale, 1)
-    weights = tf.maximum(1 - distances, 0)
-    return weights / tf.reduce_sum(weights, axis=1, keepdims=True)

@@ -10,9 +10,9 @@ RIGHT = {
     "b": ["two men sit on a bench", "two people on a bench near water", "men sitting"],
     "c": ["a red ball", "a ball on a table", "the ball is red and small"],
 }
-SAID = {"a": "a dog runs in the water", "b": "two men on a bench", "c": "a red dog on a table"}
+SAID = {"a": "a dog runs in the water", "b": "two men men men on a bench", "c": "a red dog on a table"}
 # What pycocoevalcap 1.2 says of these, its own measure in points.
-COUNTED = {"bleu1": 78.44203811, "bleu2": 70.57707939, "bleu3": 54.40436357, "bleu4": 36.57458751, "cider": 232.2816416}
+COUNTED = {"bleu1": 74.89969578, "bleu2": 66.64249274, "bleu3": 50.61203897, "bleu4": 33.30243384, "cider": 198.6038255}
 
 
 def test_as_the_field_counts():

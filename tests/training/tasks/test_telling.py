@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from support.slow import slow
 
 from seqattn_tf.models import PointerNetwork, RetellNetwork, Seq2Seq, Teller, load
 from seqattn_tf.training import recipes, run
@@ -58,7 +59,7 @@ def test_networks_by_task_and_by_name():
     assert attention.network.supervise == 0.5
 
 
-@pytest.mark.parametrize("supervise", [0.0, 1.0])
+@pytest.mark.parametrize("supervise", [slow(0.0), 1.0])
 def test_attention_that_is_told_looks_at_the_true_places(supervise):
     keras.utils.set_random_seed(1)
     settings = NumberSettings(

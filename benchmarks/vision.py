@@ -1,0 +1,145 @@
+"""Pictures: reading them, learning from them, and from the bytes of a file to a caption.
+
+Reading: photographs of 500 x 375 as JPEG, shrunk to 224 x 224, in the batches that `fit` gets, beside decoding the same
+files alone. Learning: a step of `seqattn train caption` on scenes (batches of 64, plain graph) beside the same model in
+PyTorch, where it is installed. Answering: one picture at a time through the SavedModel and through LiteRT, decoding
+included, beside the Keras model. Memory: the peak of decoding the largest picture that is allowed, and of refusing one
+of a hundred megapixels.
+"""
+
+import dataclasses
+import importlib.util
+import io
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+if importlib.util.find_spec("torch"):
+    import torch  # noqa: F401  before TensorFlow: on aarch64 the other way round ends the process
+
+import numpy as np
+import tensorflow as tf
+
+from benchmarks._turns import in_turns, report
+from seqattn_tf.export.forms import Lite, SavedModel
+from seqattn_tf.export.lite_runtime import LiteModel
+from seqattn_tf.export.package import export
+from seqattn_tf.fields import Image
+from seqattn_tf.models.presets import find, open_model
+from seqattn_tf.training import recipes, run
+from seqattn_tf.training.data import scenes
+
+PHOTOS, SIDE = 64, 224
+
+
+def photo(number: int, width: int = 500, height: int = 375) -> bytes:
+    """The bytes of a JPEG with as much in it as a photograph has."""
+    from PIL import Image as Pillow
+
+    noise = np.random.default_rng(number).integers(0, 256, [24, 32, 3], np.uint8)
+    data = io.BytesIO()
+    Pillow.fromarray(noise).resize((width, height), Pillow.Resampling.BICUBIC).save(data, "JPEG", quality=90)
+    return data.getvalue()
+
+
+def reading() -> None:
+    """Pictures per second of the batches, beside decoding alone."""
+    files = [photo(number) for number in range(PHOTOS)]
+    column = Image(SIDE, SIDE).in_graph("image").column(files)
+    rows = tf.range(PHOTOS, dtype=tf.int64)
+    whole = tf.data.Dataset.from_tensors(rows).map(column.rows)
+    apart = tf.data.Dataset.from_tensor_slices(files)
+    alone = apart.map(lambda data: tf.shape(tf.io.decode_jpeg(data, channels=3)), tf.data.AUTOTUNE)
+    one = apart.map(lambda data: tf.shape(tf.io.decode_jpeg(data, channels=3)))
+    ways: dict[str, Callable[[], object]] = {
+        "batches": lambda: list(whole),
+        "decoding alone": lambda: list(alone),
+        "on one core": lambda: list(one),
+    }
+    times = in_turns(ways)
+    told = "   ".join(f"{name} {1e3 * PHOTOS / spent:,.0f} pictures/s" for name, spent in times.items())
+    print(
+        f"reading: {told}   ({times['batches'] / times['decoding alone']:.2f}x the time of decoding alone)", flush=True
+    )
+
+
+def learning() -> None:
+    """A training step, beside the same in PyTorch."""
+    recipe = recipes.get("caption")
+    settings = dataclasses.replace(recipe.settings, examples=256, dropout=0.0)
+    training = recipe.task.open(settings, scenes.load(256, 8))
+    run.compile_network(training)
+    network, size = training.model.network, settings.batch_size
+    inputs, target = next(iter(training.batches(0)))
+    ways: dict[str, Callable[[], object]] = {"ours": lambda: network.train_on_batch(inputs, target)}
+    if importlib.util.find_spec("torch"):
+        from benchmarks._torch_seeing import TorchCaptioner, TorchTrainer
+
+        pictures = network.pictures
+        model = TorchCaptioner(
+            pictures.backbone.filters,
+            pictures.rows * pictures.columns,
+            training.model.target.rules.size,
+            settings.units,
+            settings.embedding,
+        )
+        trainer = TorchTrainer(model, 1e-3, settings.clip_norm)
+        arrays = (inputs["image_pixels"].numpy(), inputs["shifted"].numpy(), target.numpy())
+        ways["PyTorch"] = lambda: trainer.step(*arrays)
+    times = in_turns(ways, rounds=5)
+    report("a step of 64 scenes:", times)
+    print(f"  {1e3 * size / times['ours']:,.0f} pictures/s", flush=True)
+
+
+def answering() -> None:
+    """From the bytes of a JPEG to a caption."""
+    from PIL import Image as Pillow
+
+    data = io.BytesIO()
+    Pillow.fromarray(scenes.draw(3, "test").pixels()).save(data, "JPEG", quality=95)
+    picture, model = data.getvalue(), open_model("caption_scene")
+    with tempfile.TemporaryDirectory() as folder:
+        done = export(find("caption_scene"), Path(folder) / "models" / "caption_scene")
+        saved, edge = SavedModel().open(done.version), LiteModel(done.version / Lite.place)
+        size = (done.version / Lite.place / "model.tflite").stat().st_size / 1e6
+        times = in_turns(
+            {
+                "LiteRT": lambda: edge.answer([picture]),
+                "SavedModel": lambda: saved([{"image": picture}]),
+                "Keras": lambda: model.answer([picture]),
+            }
+        )
+    report("JPEG to caption:", times)
+    print(f"  the LiteRT file has {size:.2f} MB", flush=True)
+
+
+def memory() -> None:
+    """What the largest picture takes, and one that is refused; where the system tells."""
+    status, clear = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+    if not status.is_file():
+        return print("memory: not told by this system")
+    image = Image(SIDE, SIDE)
+    read = tf.function(image.in_graph("image").encode)
+    read(tf.constant([photo(0)]))
+
+    def peak() -> float:
+        return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) / 1e3
+
+    side = int(image.limit**0.5)
+    for name, data in (("largest", photo(0, side, side)), ("100 megapixels", photo(0, 10_000, 10_000))):
+        clear.write_text("5")
+        before = peak()
+        try:
+            read(tf.constant([data]))
+            said = "read"
+        except tf.errors.InvalidArgumentError:
+            said = "refused"
+        print(f"memory: {name:<15} {said}, {peak() - before:,.0f} MB more at the peak", flush=True)
+
+
+def main() -> None:
+    """All of it."""
+    reading()
+    learning()
+    answering()
+    memory()
