@@ -25,6 +25,7 @@ class Mapped(NamedTuple):
 
     maps: np.ndarray
     number: int
+    picture: Any  # that it is the map of
 
     def read(self) -> bytes:
         """Its bytes."""
@@ -47,8 +48,9 @@ def map_splits(
 
     def mapped(part: Sequence[Example]) -> list[Example]:
         return [
-            example._replace(inputs={**example.inputs, name: Mapped(maps, numbers[example.inputs[name]])})
+            example._replace(inputs={**example.inputs, name: Mapped(maps, numbers[picture], picture)})
             for example in part
+            for picture in [example.inputs[name]]
         ]
 
     train, dev, test = map(mapped, parts)

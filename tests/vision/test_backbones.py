@@ -99,11 +99,15 @@ def test_photographs_have_the_statistics_that_every_norm_was_trained_to(pretrain
     seen = Image(224, 224).in_graph("image").encode(tf.constant([picture.read() for picture in stored]))["pixels"]
     norms = [layer for layer in pretrained.network.layers if isinstance(layer, keras.layers.BatchNormalization)]
     inside = keras.Model(pretrained.network.input, [norm.input for norm in norms])
-    ratios = []
+    ratios, shifts = [], []
     for norm, found in zip(norms, inside(pretrained.scaled(seen)), strict=True):
         variance = tf.math.reduce_variance(found, [0, 1, 2])
         ratios.append(float(np.median(variance / norm.moving_variance)))
+        apart = abs(tf.reduce_mean(found, [0, 1, 2]) - norm.moving_mean) / tf.sqrt(norm.moving_variance)
+        shifts.append(float(np.median(apart)))
     assert 0.6 < min(ratios) < max(ratios) < 1.6, ratios
+    assert shifts[0] < 0.2, shifts  # pixels are scaled as they were
+    assert max(shifts) < 0.5, shifts
 
 
 def test_its_norms_keep_their_statistics_in_training(pretrained):

@@ -14,6 +14,7 @@ from seqattn_tf.models.captioner import REGIONS
 from seqattn_tf.named import arguments_of
 from seqattn_tf.targets import Symbols
 from seqattn_tf.training.data import Example, Examples
+from seqattn_tf.training.maps import Mapped
 from seqattn_tf.training.tasks.base import Report, refuse_few
 from seqattn_tf.training.tasks.seeing import PICTURE, SeeingSettings, SeeingTask
 from seqattn_tf.training.tasks.settings import setting
@@ -106,12 +107,18 @@ def cells(box: Box, rows: int, columns: int, grown: int = 0) -> np.ndarray:
     return near
 
 
+def regions_of(example: Example) -> list[Box | None] | None:
+    """The box of what each word of a caption names, where the picture of an example knows; None where it does not."""
+    picture = example.inputs[PICTURE]
+    return getattr(picture.picture if isinstance(picture, Mapped) else picture, REGIONS, None)
+
+
 def regions_column(model: Captioner, examples: Examples) -> Padded:
     """Where each word of the captions should look, `[steps, cells]` each, and nowhere at their ends."""
     encoder, tables, starts = model.network.pictures, [], [0]
     rows, columns = encoder.rows, encoder.columns
     for example in examples:
-        boxes = getattr(example.inputs[PICTURE], REGIONS, None)
+        boxes = regions_of(example)
         said = model.target.rules.tokens(example.target)
         if boxes is None or len(boxes) != len(said):
             raise ValueError(
@@ -128,7 +135,7 @@ def looked_inside(found: Mapping[str, Answer], examples: Sequence[Example]) -> d
     """How much of attention lies on what is named, or a cell beside it, in right captions; and how much by chance."""
     inside, chance = [], []
     for example in examples:
-        answer, boxes = found[example.key], getattr(example.inputs[PICTURE], REGIONS, None)
+        answer, boxes = found[example.key], regions_of(example)
         look = answer.looks.get(PICTURE)
         if boxes is None or look is None or answer.text != example.target or len(look.weights) < len(boxes):
             continue

@@ -55,22 +55,25 @@ def test_looks_are_measured_where_the_caption_is_right():
     assert looked_inside({"k": Answer("x", 0.0, looks=look)}, [Example("k", {"image": b""}, "x")]) == {}
 
 
-def test_words_are_told_where_their_objects_are(splits):
-    training = RECIPE.task.open(dataclasses.replace(TINY, supervise=1.0), splits)
+@pytest.mark.parametrize("frozen", [False, True])
+def test_words_are_told_where_their_objects_are(splits, frozen, tmp_path):
+    told = dataclasses.replace(TINY, supervise=1.0, frozen=frozen, maps=str(tmp_path))
+    training = RECIPE.task.open(told, splits)
     tensors, right = next(iter(training.batches(0)))
+    assert ("image_map" in tensors) == frozen
     regions = tensors["image_regions"].numpy()
     assert regions.shape == (16, right.shape[1], 100)
     one, _ = training.columns.batch(tf.constant([0]))
     scene = splits.train[0].inputs["image"]
     words = scene.caption.split()
-    told = one["image_regions"].numpy()[0].reshape(-1, 10, 10)
-    assert len(told) == len(words) + 1  # and nowhere at the end
-    for place, region in zip(told, (*scene.regions, None), strict=True):
+    given = one["image_regions"].numpy()[0].reshape(-1, 10, 10)
+    assert len(given) == len(words) + 1  # and nowhere at the end
+    for place, region in zip(given, (*scene.regions, None), strict=True):
         np.testing.assert_allclose(place, np.zeros([10, 10]) if region is None else cells(region, 10, 10), atol=1e-6)
     pictures = [example._replace(inputs={"image": example.inputs["image"].read()}) for example in splits.train]
     bare = dataclasses.replace(splits, train=pictures)
     with pytest.raises(ValueError, match="supervise: expected pictures whose words have regions"):
-        RECIPE.task.open(dataclasses.replace(TINY, supervise=1.0), bare)
+        RECIPE.task.open(told, bare)
 
 
 def test_a_frozen_backbone_learns_from_maps_and_answers_pictures(tmp_path, splits):
