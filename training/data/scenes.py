@@ -227,13 +227,13 @@ def ask(scene: Scene, generator: random.Random) -> tuple[str, str, str]:
 def _ask_colour(scene: Scene, generator: random.Random) -> tuple[str, str] | None:
     """Of the only one of its shape."""
     shape = _only(scene, "kind", generator)
-    return shape and (f"what colour is the {shape.kind} ?", shape.colour)
+    return (f"what colour is the {shape.kind} ?", shape.colour) if shape else None
 
 
 def _ask_shape(scene: Scene, generator: random.Random) -> tuple[str, str] | None:
     """Of the only one of its colour."""
     shape = _only(scene, "colour", generator)
-    return shape and (f"what shape is the {shape.colour} one ?", shape.kind)
+    return (f"what shape is the {shape.colour} one ?", shape.kind) if shape else None
 
 
 def _only(scene: Scene, what: str, generator: random.Random) -> Shape | None:

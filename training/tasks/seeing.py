@@ -87,14 +87,15 @@ def begin(backbone: Backbone, pretrained: str) -> None:
     """Give a backbone the weights of a name or a file, or those of the backbone of a preset or a run."""
     if pretrained not in presets() and not (Path(pretrained) / "config.json").is_file():
         return backbone.load(pretrained)
-    held = getattr(open_model(pretrained).network, "pictures", None)
-    given = held and (held.backbone.name_in_registry, held.backbone.arguments)
-    if given != (backbone.name_in_registry, backbone.arguments):
+    encoder = getattr(open_model(pretrained).network, "pictures", None)
+    held: Backbone | None = encoder and encoder.backbone
+    given = held and (held.name_in_registry, held.arguments)
+    if held is None or given != (backbone.name_in_registry, backbone.arguments):
         wanted = f"{backbone.name_in_registry} of {backbone.arguments}"
         raise ValueError(
             f"pretrained: expected the run of a model with a backbone {wanted}. Received: {pretrained}, {given}"
         )
-    backbone.set_weights(held.backbone.get_weights())
+    backbone.set_weights(held.get_weights())
 
 
 def mapped(splits: Splits, settings: Any, model: Any) -> Splits:
