@@ -32,6 +32,11 @@ class Mapped(NamedTuple):
         return self.maps[self.number].tobytes()
 
 
+def given(value: Any) -> Any:
+    """What an example was given: the picture, where there is a map in its place."""
+    return value.picture if isinstance(value, Mapped) else value
+
+
 def map_splits(
     splits: Splits, name: str, image: Image, encoder: GridEncoder, folder: str | Path = "", quiet: bool = False
 ) -> Splits:

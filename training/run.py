@@ -19,6 +19,7 @@ from seqattn_tf.training import recipes
 from seqattn_tf.training.callbacks import KeepBest, ProgressBar, Score
 from seqattn_tf.training.data import Splits, files
 from seqattn_tf.training.faithfulness import Faithfulness, faithfulness
+from seqattn_tf.training.maps import given
 from seqattn_tf.training.progress import Progress
 from seqattn_tf.training.recipes import Recipe
 from seqattn_tf.training.tasks import Report, Settings, Task, Training
@@ -147,7 +148,7 @@ def _shown(training: Training) -> Iterator[dict[str, Any]]:
     dev, inputs = training.splits.dev, training.model.inputs
     for example in dev[:: max(len(dev) // SHOWN, 1)][:SHOWN]:
         if example.inputs:
-            row = {name: field.shown(example.inputs[name]) for name, field in inputs.items()}
+            row = {name: field.shown(given(example.inputs[name])) for name, field in inputs.items()}
             if max(map(len, row.values())) <= MOST_SHOWN:
                 yield to_json(row)
 

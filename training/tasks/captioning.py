@@ -14,7 +14,7 @@ from seqattn_tf.models.captioner import REGIONS
 from seqattn_tf.named import arguments_of
 from seqattn_tf.targets import Symbols
 from seqattn_tf.training.data import Example, Examples
-from seqattn_tf.training.maps import Mapped
+from seqattn_tf.training.maps import given
 from seqattn_tf.training.tasks.base import Report, refuse_few
 from seqattn_tf.training.tasks.seeing import PICTURE, SeeingSettings, SeeingTask
 from seqattn_tf.training.tasks.settings import setting
@@ -109,8 +109,7 @@ def cells(box: Box, rows: int, columns: int, grown: int = 0) -> np.ndarray:
 
 def regions_of(example: Example) -> list[Box | None] | None:
     """The box of what each word of a caption names, where the picture of an example knows; None where it does not."""
-    picture = example.inputs[PICTURE]
-    return getattr(picture.picture if isinstance(picture, Mapped) else picture, REGIONS, None)
+    return getattr(given(example.inputs[PICTURE]), REGIONS, None)
 
 
 def regions_column(model: Captioner, examples: Examples) -> Padded:

@@ -1,5 +1,6 @@
 """Training of captioners: from scenes, with frozen maps, told where to look; and how looks are measured."""
 
+import base64
 import dataclasses
 
 import numpy as np
@@ -12,7 +13,7 @@ from seqattn_tf.fields import Image, Map
 from seqattn_tf.models import load
 from seqattn_tf.training import recipes
 from seqattn_tf.training.data import Example, scenes
-from seqattn_tf.training.run import train
+from seqattn_tf.training.run import describe, train
 from seqattn_tf.training.tasks.captioning import cells, looked_inside
 from seqattn_tf.training.tasks.seeing import of_maps
 
@@ -90,6 +91,10 @@ def test_a_frozen_backbone_learns_from_maps_and_answers_pictures(tmp_path, split
     assert [answer.text for answer in mapped] == said
     assert of_maps(training.model, splits.dev) is training.model
     assert RECIPE.task.measure(training.model, training.splits.dev).figures["accuracy"] == 0
+    shown = describe(RECIPE, training, {}, 0.0)["examples"]
+    assert (
+        base64.b64decode(shown[0]["image"]["b64"]) == splits.dev[0].inputs["image"].read()
+    )  # no map, which nobody has
 
 
 @pytest.mark.parametrize("conditioning", ["soft", slow("hard")])
