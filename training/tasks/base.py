@@ -245,6 +245,11 @@ class Training(Generic[AnySettings, AnyModel]):
         return self.model.says.loss(self.settings.label_smoothing)
 
 
+def without_beam(model: AnyModel) -> AnyModel:
+    """The same model, whose answers are the best symbol at every step."""
+    return model.with_settings(beam_width=1, alternatives=0, length_penalty=0.0)
+
+
 def answer_all(
     model: Model, examples: Iterable[Example], batch_size: int = 256, quiet: bool = True
 ) -> dict[str, Answer]:

@@ -15,15 +15,15 @@ from seqattn_tf.named import arguments_of
 from seqattn_tf.targets import Symbols
 from seqattn_tf.training.data import Example, Examples
 from seqattn_tf.training.maps import given
-from seqattn_tf.training.tasks.base import Report, refuse_few
+from seqattn_tf.training.tasks.base import Report, parse_fold, refuse_few, without_beam
 from seqattn_tf.training.tasks.seeing import PICTURE, SeeingSettings, SeeingTask
-from seqattn_tf.training.tasks.settings import setting
+from seqattn_tf.training.tasks.settings import SearchSettings, setting
 
 Box = tuple[float, float, float, float]  # left, top, right and bottom, as shares of a picture
 
 
 @dataclasses.dataclass(frozen=True)
-class CaptionSettings(SeeingSettings):
+class CaptionSettings(SearchSettings, SeeingSettings):
     """Settings of a captioner."""
 
     conditioning: str = setting("soft", "what the decoder sees of the picture: state, input, soft, hard")
@@ -34,12 +34,10 @@ class CaptionSettings(SeeingSettings):
     expected: float = setting(0.5, "how often hard attention reads the mean of all cells, in training")
     gate: bool = setting(True, "whether the decoder says how much of what it looked at is read")
     target_split: str = setting("words", "what a symbol of a caption is: words, subwords, characters, spaces")
+    fold: str = setting("", "what to ignore in captions, and say without: case, or all (case and accents)")
     vocabulary: int = setting(0, "symbols, at most; 0 for all")
     min_count: int = setting(1, "how often a symbol is seen to be known")
     max_target: int = setting(40, "symbols; a longer caption is cut, and not learned from")
-    beam_width: int = setting(1, "captions that are kept at every step; 1 for the best symbol alone")
-    alternatives: int = setting(0, "other captions beside the best, fewer than beam_width")
-    length_penalty: float = setting(0.0, "how much a longer caption is preferred among those of a beam")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -53,7 +51,8 @@ class CaptionTask(SeeingTask[CaptionSettings, Captioner]):
     def build(self, settings: CaptionSettings, train: Examples) -> Captioner:
         """The words of the training captions, and a network of their number."""
         limits: dict[str, Any] = {"vocabulary": settings.vocabulary, "min_count": settings.min_count}
-        target = Symbols.learn(train.targets, split=settings.target_split, limit=settings.max_target, **limits)
+        cut: dict[str, Any] = {"split": settings.target_split, "fold": parse_fold(settings.fold)}
+        target = Symbols.learn(train.targets, limit=settings.max_target, **cut, **limits)
         refuse_few(target.rules, "vocabulary of the captions")
         losses = {name: getattr(settings, name) for name in ("penalty", "supervise", "entropy", "reward")}
         sizes = arguments_of(CaptionNetwork.of_pictures, settings)
@@ -70,7 +69,7 @@ class CaptionTask(SeeingTask[CaptionSettings, Captioner]):
 
     def quick(self, model: Captioner) -> Captioner:
         """The same without a beam."""
-        return model.with_settings(beam_width=1, alternatives=0, length_penalty=0.0)
+        return without_beam(model)
 
     def judge(
         self,

@@ -16,15 +16,15 @@ from seqattn_tf.named import arguments_of
 from seqattn_tf.targets import Symbols
 from seqattn_tf.training.data import DataWarning, Example, Examples
 from seqattn_tf.training.metrics import Metric
-from seqattn_tf.training.tasks.base import Report, Task, Training, loss_of, parse_fold, refuse_few
-from seqattn_tf.training.tasks.settings import TableColumns, TextSettings, setting
+from seqattn_tf.training.tasks.base import Report, Task, Training, loss_of, parse_fold, refuse_few, without_beam
+from seqattn_tf.training.tasks.settings import SearchSettings, TableColumns, TextSettings, setting
 from seqattn_tf.training.vectors import read_vectors
 
 MOST_CUT = 0.01  # of the training targets may be longer than an answer, before it is said
 
 
 @dataclasses.dataclass(frozen=True)
-class PairSettings(TextSettings):
+class PairSettings(SearchSettings, TextSettings):
     """Settings of an encoder-decoder."""
 
     encoder: str = setting("bidirectional", "or forward, hierarchical, or one of a plug-in")
@@ -45,9 +45,6 @@ class PairSettings(TextSettings):
     max_length_ratio: int = setting(
         2, "symbols of an answer per symbol read, at most, and a few more; 0 for no such limit"
     )
-    beam_width: int = setting(1, "answers that are kept at every step; 1 for the best symbol alone")
-    alternatives: int = setting(0, "other answers beside the best, fewer than beam_width")
-    length_penalty: float = setting(0.0, "how much a longer answer is preferred among those of a beam")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -119,7 +116,7 @@ class PairTask(Task[PairSettings, Seq2Seq]):
 
     def quick(self, model: Seq2Seq) -> Seq2Seq:
         """The same without a beam."""
-        return model.with_settings(beam_width=1, alternatives=0, length_penalty=0.0)
+        return without_beam(model)
 
     def measure(
         self, model: Seq2Seq, examples: Sequence[Example], notes: Mapping[str, str] | None = None, quiet: bool = True

@@ -104,6 +104,15 @@ class TextSettings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
+class SearchSettings:
+    """Of answers that are said symbol by symbol: how the best one is searched."""
+
+    beam_width: int = setting(1, "answers that are kept at every step; 1 for the best symbol alone")
+    alternatives: int = setting(0, "other answers beside the best, fewer than beam_width")
+    length_penalty: float = setting(0.0, "how much a longer answer is preferred among those of a beam")
+
+
+@dataclasses.dataclass(frozen=True)
 class TableSplit:
     """Of examples of one's own: what is held out."""
 

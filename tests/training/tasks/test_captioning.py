@@ -77,6 +77,17 @@ def test_words_are_told_where_their_objects_are(splits, frozen, tmp_path):
         RECIPE.task.open(told, bare)
 
 
+def test_captions_are_learned_and_said_without_case_where_that_is_asked(splits):
+    loud = [example._replace(target=example.target.upper()) for example in splits.train]
+    mixed = dataclasses.replace(splits, train=[*loud, *splits.train])
+    training = RECIPE.task.open(dataclasses.replace(TINY, fold="case"), mixed)
+    assert training.model.target.rules.symbols == RECIPE.task.open(TINY, splits).model.target.rules.symbols
+    both, _ = training.columns.batch(tf.constant([0, len(loud)]))
+    np.testing.assert_array_equal(*both["shifted"].numpy())
+    with pytest.raises(ValueError, match="fold: expected one of"):
+        RECIPE.task.open(dataclasses.replace(TINY, fold="none"), splits)
+
+
 def test_a_frozen_backbone_learns_from_maps_and_answers_pictures(tmp_path, splits):
     settings = dataclasses.replace(TINY, frozen=True, maps=str(tmp_path / "maps"), conditioning="input")
     training = RECIPE.task.open(settings, splits)
