@@ -25,6 +25,15 @@ def row_lengths(mask: tf.Tensor) -> tf.Tensor:
     return tf.reduce_sum(tf.cast(mask, tf.int32), axis=1)
 
 
+def frames_mask(frames: tf.Tensor) -> tf.Tensor:
+    """Which frames are no padding, of which all numbers are zero: `[batch, time, n] -> bool [batch, time]`.
+
+    >>> frames_mask(tf.constant([[[0.0, 2.0], [0.0, 0.0]]])).numpy().tolist()
+    [[True, False]]
+    """
+    return tf.reduce_any(frames != 0, axis=-1)
+
+
 def widen(values: tf.Tensor) -> tf.Tensor:
     """Half precision is too narrow for sums of exponentials: work in float32 there."""
     return tf.cast(values, tf.float32) if values.dtype in (tf.float16, tf.bfloat16) else values

@@ -3,6 +3,7 @@
 from seqattn_tf.encoder.base import Encoder, Read
 from seqattn_tf.encoder.document import DocumentEncoder
 from seqattn_tf.encoder.facts import FactsEncoder
+from seqattn_tf.encoder.frames import PyramidEncoder
 from seqattn_tf.encoder.grid import GridEncoder
 from seqattn_tf.encoder.heads import HeadsEncoder
 from seqattn_tf.encoder.lines import LineEncoder
@@ -23,6 +24,7 @@ __all__ = [
     "HeadsEncoder",
     "LineEncoder",
     "ParentsEncoder",
+    "PyramidEncoder",
     "Read",
     "SummaryEncoder",
     "SymbolEncoder",

@@ -5,8 +5,9 @@ from seqattn_tf.fields.image import Image
 from seqattn_tf.fields.lines import Lines
 from seqattn_tf.fields.map import Map
 from seqattn_tf.fields.parsed import ParsedWords
+from seqattn_tf.fields.sound import Sound
 from seqattn_tf.fields.text import Text
 from seqattn_tf.fields.tree import TreeText
 from seqattn_tf.fields.words import Words
 
-__all__ = ["Field", "Image", "Lines", "Map", "ParsedWords", "Text", "TreeText", "Words"]
+__all__ = ["Field", "Image", "Lines", "Map", "ParsedWords", "Sound", "Text", "TreeText", "Words"]

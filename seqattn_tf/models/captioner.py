@@ -5,11 +5,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.attention import Attention, HardAlignment
+from seqattn_tf.attention import HardAlignment
 from seqattn_tf.attention.losses import Reinforce, alignment_loss, doubly_stochastic
-from seqattn_tf.cells import Cell
 from seqattn_tf.decoder.symbols import SymbolDecoder
-from seqattn_tf.encoder import CONTEXTS, Encoder, SummaryEncoder
+from seqattn_tf.encoder import Encoder, SummaryEncoder
 from seqattn_tf.models.network import EncoderDecoder
 from seqattn_tf.models.seq2seq import Seq2Seq
 from seqattn_tf.targets.graph.symbols import SHIFTED
@@ -99,20 +98,11 @@ class CaptionNetwork(EncoderDecoder):
         """
         if conditioning not in CONDITIONINGS:
             raise ValueError(f"conditioning: expected one of {sorted(CONDITIONINGS)}. Received: {conditioning!r}")
-        alike = {"dtype": dtype}
         hard = conditioning == "hard"
-        align = HardAlignment("reinforce", expected=expected, **alike) if hard else "softmax"
-        decoder = SymbolDecoder.get(
-            "bahdanau",
-            cell=Cell.get(cell, units=units, **alike),
-            attention=Attention("additive", align, units=units, gate=gate, **alike),
-            vocabulary=vocabulary,
-            embedding=embedding,
-            readout=units,
-            dropout=dropout,
-            **alike,
-        )
-        return cls(CONTEXTS[CONDITIONINGS[conditioning]](encoder, dropout), decoder, **losses, **alike)
+        align = HardAlignment("reinforce", expected=expected, dtype=dtype) if hard else "softmax"
+        sizes: dict[str, Any] = {"units": units, "embedding": embedding, "cell": cell, "dropout": dropout}
+        sees: dict[str, Any] = {"align": align, "gate": gate, "context": CONDITIONINGS[conditioning]}
+        return cls.of_encoder(encoder, vocabulary, **sizes, **sees, dtype=dtype, **losses)
 
     @property
     def pictures(self) -> Any:

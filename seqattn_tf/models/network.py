@@ -1,6 +1,6 @@
 """The encoder-decoder network: what reads, and an attention decoder that says symbols."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 import keras
 import tensorflow as tf
@@ -12,6 +12,7 @@ from seqattn_tf.encoder import CONTEXTS, Encoder
 from seqattn_tf.targets.graph.symbols import SHIFTED
 
 Tensors = dict[str, tf.Tensor]
+AnyNetwork = TypeVar("AnyNetwork", bound="EncoderDecoder")
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
@@ -38,7 +39,7 @@ class EncoderDecoder(keras.Model):
 
     @classmethod
     def of_symbols(
-        cls,
+        cls: type[AnyNetwork],
         vocabulary: int,
         target_vocabulary: int,
         *,
@@ -56,7 +57,7 @@ class EncoderDecoder(keras.Model):
         scheduled_sampling: float = 0.0,
         dtype: Any = None,
         **of_encoder: Any,
-    ) -> "EncoderDecoder":
+    ) -> AnyNetwork:
         """Symbols to symbols, all parts by their names and of one size.
 
         Args:
@@ -76,23 +77,60 @@ class EncoderDecoder(keras.Model):
             dtype: of all parts.
             **of_encoder: further arguments of the encoder.
         """
+        sizes = {"units": units, "embedding": embedding, "cell": cell, "depth": depth, "dropout": dropout}
+        reads = Encoder.get(encoder, vocabulary=vocabulary, **sizes, **of_encoder, dtype=dtype)
+        says: dict[str, Any] = {"units": units, "embedding": embedding, "cell": cell, "dropout": dropout}
+        says |= {"score": score, "align": align, "gate": gate, "scheduled_sampling": scheduled_sampling}
+        return cls.of_encoder(reads, target_vocabulary, decoder=decoder, context=context, dtype=dtype, **says)
+
+    @classmethod
+    def of_encoder(
+        cls: type[AnyNetwork],
+        encoder: Encoder,
+        vocabulary: int,
+        *,
+        units: int = 128,
+        embedding: int = 64,
+        cell: str = "gru",
+        score: str = "additive",
+        align: Any = "softmax",
+        dropout: float = 0.0,
+        decoder: str = "bahdanau",
+        context: str = "attention",
+        gate: bool = False,
+        scheduled_sampling: float = 0.0,
+        dtype: Any = None,
+        **own: Any,
+    ) -> AnyNetwork:
+        """Anything that an encoder reads to symbols, the parts of the decoder by their names and of one size.
+
+        Args:
+            encoder: what reads.
+            vocabulary: number of symbols.
+            units: of the decoder, of the score and of the readout.
+            embedding: size of a symbol's embedding.
+            cell: name of the decoder's recurrent cell.
+            score, align: names of the attention's parts, or the parts themselves.
+            dropout: rate on embeddings and readout, in training.
+            decoder, context, gate, scheduled_sampling: as in `of_symbols`.
+            dtype: of all parts.
+            **own: further arguments of the network itself.
+        """
         if context not in CONTEXTS:
             raise ValueError(f"context: expected one of {sorted(CONTEXTS)}. Received: {context!r}")
         alike = {"dtype": dtype}
-        sizes = {"units": units, "embedding": embedding, "cell": cell, "depth": depth, "dropout": dropout}
-        reads = Encoder.get(encoder, vocabulary=vocabulary, **sizes, **of_encoder, **alike)
         says = SymbolDecoder.get(
             decoder,
             cell=Cell.get(cell, units=units, **alike),
             attention=Attention(score, align, units=units, gate=gate, **alike),
-            vocabulary=target_vocabulary,
+            vocabulary=vocabulary,
             embedding=embedding,
             readout=units,
             dropout=dropout,
             scheduled_sampling=scheduled_sampling,
             **alike,
         )
-        return cls(CONTEXTS[context](reads, dropout), says, **alike)
+        return cls(CONTEXTS[context](encoder, dropout), says, **own, **alike)
 
     def build(self, input_shape: Any = None) -> None:
         """Build both; the shapes follow from their arguments."""

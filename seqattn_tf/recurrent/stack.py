@@ -6,9 +6,11 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from seqattn_tf.masking import zero_masked
 from seqattn_tf.recurrent.base import Network, Reading, check_networks, check_states
 from seqattn_tf.recurrent.bidirectional import Bidirectional
 from seqattn_tf.recurrent.recurrent import Recurrent
+from seqattn_tf.scan import size_of
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
@@ -25,6 +27,8 @@ class Stack(Network):
             width, and then adds nothing; every other one must keep it.
         skip: let every layer see the inputs beside the outputs below, and give out the outputs of all layers side by
             side (Graves 2013).
+        pyramid: let every layer but the first read two steps of the one below as one, so that each has half as many
+            (Chan et al. 2016).
         dropout: rate on what a layer reads from below, in training; what a residual adds is not dropped.
         return_sequences, return_state: as in `Recurrent`.
 
@@ -51,6 +55,7 @@ class Stack(Network):
         bidirectional: bool = False,
         residual: bool = False,
         skip: bool = False,
+        pyramid: bool = False,
         dropout: float = 0.0,
         return_sequences: bool = False,
         return_state: bool = False,
@@ -66,10 +71,13 @@ class Stack(Network):
         widths = [layer.output_size for layer in layers]
         if residual and len(set(widths)) > 1:
             raise ValueError(f"residual: expected layers of one width. Received: {widths}")
+        if pyramid and (residual or skip):
+            raise ValueError("pyramid: expected neither residual nor skip, whose steps are all alike. Received: one")
         self.layers = layers
         self.context = next((layer.context for layer in layers if layer.context is not None), None)
         self.residual = residual
         self.skip = skip
+        self.pyramid = pyramid
         self.dropout = dropout
         self.drop = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
 
@@ -90,10 +98,26 @@ class Stack(Network):
         width = features
         for place, layer in enumerate(self.layers):
             if not layer.built:
-                seen = width + features if self.skip and place else width
+                seen = width + features if self.skip and place else width * (2 if self.pyramid and place else 1)
                 layer.build((*leading, seen), context_shape if layer.context is not None else None)
             width = layer.output_size
         self.built = True
+
+    def steps(self, inputs_shape: Any, **others: Any) -> int | None:
+        """Of a pyramid, those of its last layer."""
+        steps = inputs_shape[1]
+        return -(-steps // self.reduction) if steps is not None else None
+
+    @property
+    def reduction(self) -> int:
+        """How many steps of the inputs stand behind one of the outputs."""
+        return 2 ** (len(self.layers) - 1) if self.pyramid else 1
+
+    def steps_kept(self, mask: Any) -> Any:
+        """Of a pyramid, the steps with something to read."""
+        for _ in self.layers[1:] if self.pyramid else ():
+            mask = halved(mask)
+        return mask
 
     def final_output(self, states: list) -> tf.Tensor:
         """Of the last layer, what residuals add and other layers left out."""
@@ -127,6 +151,8 @@ class Stack(Network):
         firsts = self._first_states(initial_state, inputs)
         below, found = inputs, []
         for place, (layer, first) in enumerate(zip(self.layers, firsts, strict=True)):
+            if self.pyramid and place:
+                below, mask = paired(below, mask)
             seen = self.drop(below, training=training) if place else below
             seen = tf.concat([seen, inputs], axis=-1) if self.skip and place else seen
             own = layer.read(seen, first, mask, None if layer.context is None else context, training)
@@ -142,4 +168,28 @@ class Stack(Network):
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""
-        return {**super().get_config(), "residual": self.residual, "skip": self.skip, "dropout": self.dropout}
+        names = ("residual", "skip", "pyramid", "dropout")
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}
+
+
+def halved(mask: Any) -> Any:
+    """Which pairs of steps have one that is kept: `[batch, time] -> [batch, time / 2]`, the last step alone if need be.
+
+    >>> halved(tf.constant([[True, True, True, False, False]])).numpy().tolist()
+    [[True, True, False]]
+    """
+    kept = keras.ops.expand_dims(keras.ops.cast(mask, "float32"), 2)
+    return keras.ops.max_pool(kept, 2, 2, "same", "channels_last")[..., 0] > 0
+
+
+def paired(steps: tf.Tensor, mask: tf.Tensor | None) -> tuple[tf.Tensor, tf.Tensor | None]:
+    """Two steps each side by side: `[batch, time, n] -> [batch, time / 2, 2 n]`, what is not kept being zero.
+
+    >>> steps, mask = paired(tf.reshape(tf.range(1.0, 6.0), [1, 5, 1]), tf.constant([[True] * 3 + [False] * 2]))
+    >>> steps.numpy().tolist(), mask.numpy().tolist()
+    ([[[1.0, 2.0], [3.0, 0.0], [0.0, 0.0]]], [[True, True, False]])
+    """
+    width, odd = steps.shape[-1], size_of(steps, 1) % 2
+    steps = tf.pad(steps if mask is None else zero_masked(steps, mask), [[0, 0], [0, odd], [0, 0]])
+    steps = tf.reshape(steps, [size_of(steps, 0), -1, 2 * width])
+    return steps, None if mask is None else halved(mask)

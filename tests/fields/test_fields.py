@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from PIL import Image as Pillow
+from support.sounds import wav
 from support.strangers import Date
 
-from seqattn_tf.fields import Field, Image, Lines, Map, ParsedWords, Text, TreeText, Words
+from seqattn_tf.fields import Field, Image, Lines, Map, ParsedWords, Sound, Text, TreeText, Words
 from seqattn_tf.fields.base import load_fields, read_row, save_fields
 from seqattn_tf.fields.image import shares
 from seqattn_tf.text import SymbolRules, Texts
@@ -77,6 +78,21 @@ TREES = [
     "the cat sat on it",
 ]
 DOCUMENTS = ["The cat sat. The cat? sat!\nIt sat.", "Mr. Cat sat. B. Cat", "", "the\r\n\r\ncat."]
+SOUNDS = [
+    wav("<i2"),
+    wav("u1"),
+    wav("i3", channels=2),
+    wav("<i4", rate=16_000),
+    wav("<f4", rate=44_100, channels=2),
+    wav("<f8", rate=11_025),
+    wav("<i2", rate=47_990, extensible=True),
+    wav("<i2", extra=b"LIST" + (5).to_bytes(4, "little") + b"INFO!\0"),
+    wav("<i2", size=0xFFFFFFFF),
+    wav("<i2", samples=0),
+    wav("<i2", samples=1),
+    wav("<i2", loud=0),
+    wav("<i2") + b"tail",
+]
 VALUES = {
     "text": (Text(WORDS, 6), TEXTS),
     "letters": (Text(SymbolRules(tuple("abc"), fold=True), 6), ["aB\u00e1", "", "xyz", "c"]),
@@ -86,6 +102,7 @@ VALUES = {
     "parsed": (ParsedWords(TOKENS, PARSED, LETTERS, 6, word_length=5), SENTENCES),
     "tree": (TreeText(TOKENS, 5), TREES),
     "image": (Image(14, 10), PICTURES),
+    "sound": (Sound(bands=12, per_place=2), SOUNDS),
     "map": (Map(2, 3, 2), [np.arange(12).astype("<f2").tobytes(), np.full(12, -1.5, "<f2").tobytes()]),
     "date": (Date(), ["2024-02-29", "1999-12-31"]),
 }
@@ -182,6 +199,19 @@ REFUSED = [
     ("image", [picture("1", "BMP")], "a BMP picture of 24 bits"),
     ("image", [picture()[:60]], ""),
     ("image", [picture("RGB", "JPEG")[:100]], ""),
+    ("sound", [b""], "a WAV sound"),
+    ("sound", [b"RIFF"], "a WAV sound"),
+    ("sound", [picture()], "a WAV sound"),
+    ("sound", [wav("<i2")[:30]], "a WAV sound of .*breaks off"),
+    ("sound", [wav("<i2")[:-1]], "a WAV sound of .*breaks off"),
+    ("sound", [wav("<i2", extra=b"LIST" + b"\xff" * 4)], "a WAV sound of .*breaks off"),
+    ("sound", [wav("<i2", tag=2)], "a WAV sound of .*format"),
+    ("sound", [wav("<i2", bits=12)], "a WAV sound of .*format"),
+    ("sound", [wav("<i2", rate=3_999)], "1 to 8 channels and 4000 to 192000 hertz"),
+    ("sound", [wav("<i2", channels=9)], "1 to 8 channels"),
+    ("sound", [wav("<i2", channels=0)], "1 to 8 channels"),
+    ("sound", [wav("<f4", loud=np.nan)], "samples that are numbers"),
+    ("sound", [wav("<i2", samples=240_001)], "a sound of at most 30 seconds"),
     ("date", ["2024-13-01"], "YYYY-MM-DD"),
 ]
 

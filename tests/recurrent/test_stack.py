@@ -1,5 +1,6 @@
 """Networks on top of each other."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -13,7 +14,7 @@ CONTEXT = tf.constant(random(BATCH, 2, seed=5, dtype="float64"))
 
 
 class TestStack(TimeNetworkTests):
-    kind, not_stored = Stack, ("units", "depth", "bidirectional")
+    kind, not_stored = Stack, ("units", "depth", "bidirectional", "pyramid")  # a pyramid: below
     arguments = {
         "layers": [Recurrent("gru", units=7), Bidirectional("gru", units=7, merge_mode="sum")],
         "residual": True,
@@ -69,6 +70,49 @@ class TestSkip(TestStack):
         one, _, a = first.read(inputs)
         two, _, b = second.read(tf.concat([one, inputs], -1), context=context)
         return tf.concat([one, one + two], -1), *a, *b
+
+
+def halves(steps):
+    """Two steps each side by side, by hand."""
+    steps = steps.numpy()
+    if steps.shape[1] % 2:
+        steps = np.concatenate([steps, np.zeros_like(steps[:, :1])], axis=1)
+    return tf.constant(np.concatenate([steps[:, ::2], steps[:, 1::2]], axis=-1))
+
+
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 8, 9])
+def test_a_pyramid_reads_pairs_and_a_row_alone_gives_the_same(cell, length):
+    layer = Stack(cell, units=3, depth=3, bidirectional=True, pyramid=True, dtype="float64", **ALL)
+    inputs = random(2, 9, 4, seed=1, dtype="float64")
+    inputs[1, length:] = np.nan
+    mask = np.arange(9) < [[9], [length]]
+    outputs, *states = layer(inputs, mask=mask)
+    assert outputs.shape == (2, 3, 6) == layer.compute_output_shape((2, 9, 4))[0]
+    kept = layer.compute_mask(inputs, tf.constant(mask))[0].numpy()
+    assert kept[1].sum() == -(-length // 4)
+    first, second, third = layer.layers
+    one, _, a = first.read(inputs[1:, :length])
+    two, _, b = second.read(halves(one))
+    three, _, c = third.read(halves(two))
+    near([outputs[1, : len(three[0])], [state[1] for state in states]], [three[0], [s[0] for s in (*a, *b, *c)]], 1e-9)
+    last = Stack(layer.layers, pyramid=True, dtype="float64")(inputs, mask=mask)
+    near(last[1], third.read(halves(two)).last[0], 1e-9)
+
+
+def test_a_pyramid_in_a_model_of_any_length_and_saved(tmp_path):
+    inputs = keras.Input((None, 4))
+    kept = keras.layers.Masking()(inputs)
+    network = Stack("gru", units=3, depth=2, pyramid=True, return_sequences=True)(kept)
+    model = keras.Model(inputs, keras.layers.GRU(5)(network))
+    given = random(2, 7, 4, seed=2)
+    given[0, 3:] = 0
+    alone = model(given[:1, :3])
+    near(model(given)[0], alone[0], 1e-6)  # the mask goes on to Keras's layer
+    model.save(tmp_path / "model.keras")
+    near(keras.models.load_model(tmp_path / "model.keras")(given), model(given), 1e-6)
+    with pytest.raises(ValueError, match="pyramid: expected neither residual nor skip"):
+        Stack("gru", units=3, depth=2, pyramid=True, skip=True)
 
 
 def test_streaming_and_sizes():

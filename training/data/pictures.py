@@ -1,10 +1,10 @@
-"""Pictures of one's own with their captions: a table beside the pictures, or Flickr8k's form of one.
+"""Pictures or sounds of one's own with what is said of them: a table beside the files, or Flickr8k's form of one.
 
     photos/captions.csv   photos/dog.jpg   photos/more/cat.png        image,caption
     photos/train.jsonl    photos/test.jsonl    photos/*.jpg           {"image": "dog.jpg", "caption": "a dog runs"}
     photos/all.token.txt  photos/dog.jpg                              dog.jpg#0<TAB>a dog runs
 
-A picture is named from the folder of the table; one with several captions stands in several rows, and all are right.
+A file is named from the folder of the table; one with several captions stands in several rows, and all are right.
 """
 
 import dataclasses
@@ -18,17 +18,24 @@ from seqattn_tf.training.data.reading import TABLES, read_rows, split_name
 from seqattn_tf.training.data.stored import Stored
 
 TOKENS = ".token.txt"  # what a table in Flickr8k's form ends in
-WANTED = f"a table of pictures and captions ({', '.join(TABLES)} or *{TOKENS})"
+WANTED = f"a table of files and what is said of them ({', '.join(TABLES)} or *{TOKENS})"
 
 
 def load(
-    data: str | Path, image: str = "image", caption: str = "caption", *, test: str = "test", split_column: str = ""
+    data: str | Path,
+    image: str = "image",
+    caption: str = "caption",
+    *,
+    kind: str = "image",
+    test: str = "test",
+    split_column: str = "",
 ) -> Splits:
-    """Pictures with captions; what is not given of `dev` and `test` is held out by a hash of the names of the pictures.
+    """Files with captions; what is not given of `dev` and `test` is held out by a hash of the names of the files.
 
     Args:
         data: a table, or a folder that has one, or one for each part.
         image, caption: the names of the columns.
+        kind: the input that the files are.
         test, split_column: as of `files.load`.
     """
     where = _table(Path(data))
@@ -36,15 +43,15 @@ def load(
     if where.name.endswith(TOKENS):
         rows = read_rows(where, ["0", "1"])
         found = files.split(
-            {"train": [Example(name, {"image": name}, text) for name, text in map(_unnumbered, rows)]},
+            {"train": [Example(name, {kind: name}, text) for name, text in map(_unnumbered, rows)]},
             {"train": where.name},
         )
     else:
-        found = files.load(where, {"image": image}, caption, test=test, split_column=split_column)
-    parts = {part: _stored(folder, getattr(found, part)) for part in ("train", "dev", "test")}
+        found = files.load(where, {kind: image}, caption, test=test, split_column=split_column)
+    parts = {part: _stored(folder, getattr(found, part), kind) for part in ("train", "dev", "test")}
     if not all(parts.values()):
         counts = {part: len(examples) for part, examples in parts.items()}
-        raise ValueError(f"{folder}: expected pictures in each split. Received: {counts}")
+        raise ValueError(f"{folder}: expected {kind} files in each split. Received: {counts}")
     return dataclasses.replace(found, train=parts["train"], dev=parts["dev"], test=parts["test"])
 
 
@@ -68,16 +75,16 @@ def _unnumbered(row: Sequence[str]) -> tuple[str, str]:
     return (name if mark and number.isdecimal() else row[0]), row[1]
 
 
-def _stored(folder: Path, examples: Sequence[Example]) -> list[Example]:
-    """The examples whose pictures are there."""
-    there = {name: Stored(folder / name) for name in {example.inputs["image"] for example in examples}}
+def _stored(folder: Path, examples: Sequence[Example], kind: str) -> list[Example]:
+    """The examples whose files are there."""
+    there = {name: Stored(folder / name) for name in {example.inputs[kind] for example in examples}}
     missing = sorted(name for name, stored in there.items() if not stored.path.is_file())
     if missing:
         shown = ", ".join(missing[:3])
-        message = f"{folder}: {len(missing)} of {len(there)} pictures are not there, and passed over: {shown}"
+        message = f"{folder}: {len(missing)} of {len(there)} {kind} files are not there, and passed over: {shown}"
         warnings.warn(message, DataWarning, stacklevel=4)
     return [
-        example._replace(inputs={"image": there[example.inputs["image"]]})
+        example._replace(inputs={kind: there[example.inputs[kind]]})
         for example in examples
-        if example.inputs["image"] not in set(missing)
+        if example.inputs[kind] not in set(missing)
     ]

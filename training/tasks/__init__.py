@@ -7,6 +7,7 @@ from seqattn_tf.training.tasks.captioning import CaptionSettings, CaptionTask
 from seqattn_tf.training.tasks.classifying import ClassifySettings, ClassifyTask
 from seqattn_tf.training.tasks.inferring import EntailSettings, EntailTask
 from seqattn_tf.training.tasks.language import LanguageSettings, LanguageTask
+from seqattn_tf.training.tasks.listening import ListenSettings, ListenTask
 from seqattn_tf.training.tasks.numbers import NumberSettings, NumberTask
 from seqattn_tf.training.tasks.pairs import PairSettings, PairTask, TableSettings
 from seqattn_tf.training.tasks.parsing import ParseSettings, ParseTask
@@ -27,6 +28,8 @@ __all__ = [
     "EntailTask",
     "LanguageSettings",
     "LanguageTask",
+    "ListenSettings",
+    "ListenTask",
     "NumberSettings",
     "NumberTask",
     "PairSettings",

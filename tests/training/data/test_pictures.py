@@ -70,20 +70,20 @@ def test_parts_may_have_tables_of_their_own_and_folders_inside(folder):
 
 def test_missing_pictures_are_passed_over_and_none_is_an_error(folder):
     write(folder, "csv", [*NAMES, "gone.png"])
-    with pytest.warns(DataWarning, match=r"1 of \d+ pictures are not there, and passed over: gone.png"):
+    with pytest.warns(DataWarning, match=r"1 of \d+ image files are not there, and passed over: gone.png"):
         splits = pictures.load(folder)
     assert sum(map(len, parts(splits))) == 80
     for name in NAMES:
         (folder / name).unlink()
     with (
         pytest.warns(DataWarning, match="are not there"),
-        pytest.raises(ValueError, match="expected pictures in each split"),
+        pytest.raises(ValueError, match="expected image files in each split"),
     ):
         pictures.load(folder)
 
 
 def test_what_is_no_table_is_refused(folder):
-    with pytest.raises(ValueError, match=r"expected a table of pictures and captions .* Received: none"):
+    with pytest.raises(ValueError, match=r"expected a table of files and what is said of them .* Received: none"):
         pictures.load(folder)
     write(folder, "csv", stem="a"), write(folder, "jsonl", stem="b")
     with pytest.raises(ValueError, match=r"Received: \['a.csv', 'b.jsonl'\]"):

@@ -1,0 +1,79 @@
+"""A sound in, what was said out, with when each symbol was heard: Listen, Attend and Spell.
+
+    seqattn train listen                                          # tones of a telephone, which are made here
+    seqattn train listen --data fsdd                              # spoken digits, 3 to 5 after another
+    seqattn train listen --data fsdd --set digits=1               # one each, as they were recorded
+    seqattn train listen --data fsdd --set score=additive --set beyond=8
+    seqattn train listen --data sounds/said.csv --set sound=file --set text=said
+    seqattn explain runs/listen sound=@digits.wav -o heard.png
+
+Data: the Free Spoken Digit Dataset (CC BY-SA 4.0), generated tones, or WAV files beside a table. Encoder: energies of
+mel bands, and a pyramid of bidirectional LSTMs over them. Decoder: LSTM with attention that sees where it looked last,
+or not (Chan et al., 2016; Chorowski et al., 2015). Loss: cross-entropy of the symbols. Metric: error rate by symbol.
+"""
+
+import dataclasses
+from pathlib import Path
+
+from seqattn_tf.training.data import Splits, digits, pictures
+from seqattn_tf.training.metrics import ERRORS
+from seqattn_tf.training.recipes.base import Recipe
+from seqattn_tf.training.tasks import ListenSettings, ListenTask, setting
+from seqattn_tf.training.tasks.settings import TableSplit
+
+
+@dataclasses.dataclass(frozen=True)
+class SoundSettings(TableSplit, ListenSettings):
+    """Settings, how many digits follow each other, and which columns a table of one's own has."""
+
+    digits: str = setting("3-5", "of a string, the fewest and the most; 1 for recordings as they are")
+    beyond: int = setting(0, "digits of more test strings, longer than those to learn from; 0 for none")
+    left_out: str = setting("", "a speaker of whom nothing is learned, and who alone is tested")
+    examples: int = setting(20_000, "strings that are made to learn from")
+    sound: str = setting("sound", "column or key of a sound's file")
+    text: str = setting("text", "column or key of what is said in it")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._refuse_less(1, "examples")
+        self._refuse_less(0, "beyond")
+        self.count_digits()
+
+    def count_digits(self) -> tuple[int, int]:
+        """The fewest and the most of a string."""
+        low, _, high = self.digits.partition("-")
+        if not low.isdecimal() or not (high or low).isdecimal() or not 1 <= int(low) <= int(high or low):
+            raise ValueError(f"digits: expected a number, or two like 3-5. Received: {self.digits!r}")
+        return int(low), int(high or low)
+
+
+FULL = SoundSettings(
+    units=128,
+    embedding=32,
+    dropout=0.2,
+    label_smoothing=0.0,
+    batch_size=64,
+    epochs=12,
+    learning_rate=2e-3,
+    warmup_steps=400,
+    max_target=20,
+)
+
+
+def load(data: str | Path | None, settings: SoundSettings) -> Splits:
+    """Spoken digits, tones, or sounds of one's own."""
+    if data is not None and not digits.is_digits(data):
+        columns = {"test": settings.test, "split_column": settings.split_column}
+        return pictures.load(data, settings.sound, settings.text, kind="sound", **columns)
+    how = {name: getattr(settings, name) for name in ("examples", "beyond", "left_out", "seed")}
+    return digits.load(data, settings.count_digits(), **how)
+
+
+recipe = Recipe(
+    name="listen",
+    summary="sound -> digits, or what else is said (tones, Free Spoken Digit Dataset, own sounds)",
+    load=load,
+    task=ListenTask(metrics=[ERRORS]),
+    settings=FULL,
+    small=dataclasses.replace(FULL, units=48, examples=4_000, epochs=4, warmup_steps=100),
+)
