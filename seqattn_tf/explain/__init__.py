@@ -15,6 +15,7 @@ from seqattn_tf.explain.segments import draw_segments
 from seqattn_tf.explain.surface import draw_surface
 from seqattn_tf.explain.surprise import draw_running, draw_surprise
 from seqattn_tf.explain.tags import draw_tags
+from seqattn_tf.explain.timeline import draw_timeline
 from seqattn_tf.explain.tree import draw_tree
 from seqattn_tf.explain.units import draw_units, units_like, units_varying
 
@@ -37,6 +38,7 @@ __all__ = [
     "draw_surface",
     "draw_surprise",
     "draw_tags",
+    "draw_timeline",
     "draw_tree",
     "draw_units",
     "save_figure",

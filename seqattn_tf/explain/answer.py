@@ -15,6 +15,7 @@ from seqattn_tf.explain.highlight import draw_highlight
 from seqattn_tf.explain.phrases import draw_phrases, nodes_of
 from seqattn_tf.explain.sheet import empty_answer
 from seqattn_tf.explain.tags import UNREAD, draw_tags
+from seqattn_tf.explain.timeline import draw_timeline
 from seqattn_tf.explain.tree import draw_tree
 
 HEAD = re.compile(r"(\d+)(?::(.+))?")
@@ -24,7 +25,7 @@ NEAR = 0.01  # how far from 1 probabilities may add up
 
 
 def draw_answer(question: str, answer: Answer, look: str = "", picture: np.ndarray | None = None) -> Figure:
-    """Draws one look of an answer: tags, a tree, the labels of phrases, words that speak for a label, facts, or a map.
+    """Draws one look of an answer: tags, a tree, labels of phrases, words that speak for a label, facts, or a map.
 
     Maps, over a grid or over symbols, and trees that came with an answer stand under the question and what was said;
     all else shows both itself.
@@ -33,7 +34,7 @@ def draw_answer(question: str, answer: Answer, look: str = "", picture: np.ndarr
         question: what was asked, as one line.
         answer: what came of it.
         look: the name of the look; the first where none is named.
-        picture: what a look over a grid is drawn over, `[y, x, 3]` from 0 to 255.
+        picture: what a look over a grid is drawn over, or one over time above it, `[y, x, 3]` from 0 to 255.
     """
     title = f"{question} \u2192 {answer.text}" if question else answer.text
     if look and look not in answer.looks:
@@ -44,6 +45,8 @@ def draw_answer(question: str, answer: Answer, look: str = "", picture: np.ndarr
     seen = answer.looks[name]
     if seen.weights.ndim == 3:
         return draw_grid(seen.weights, seen.rows, picture=picture, title=title)
+    if picture is not None:
+        return draw_timeline(seen.weights, seen.rows, seen.places, picture, title=title)
     if has_tree(answer, name):
         return draw_tree(seen.places, _numbers(answer.parts[name]), marginals=seen.weights, title=title)
     if has_facts(answer, name):

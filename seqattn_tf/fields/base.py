@@ -39,7 +39,7 @@ class Field(Named, abc.ABC):
         return ()
 
     def picture(self, value: Any) -> np.ndarray | None:
-        """What a look over a grid is drawn over, `[y, x, 3]` from 0 to 255; None where there is nothing to see."""
+        """What a look is drawn over or under, `[y, x, 3]` from 0 to 255; None where there is nothing to see."""
         return None
 
     @abc.abstractmethod

@@ -99,10 +99,10 @@ class Sound(Field):
         return tuple(f"{time // 1000}.{time % 1000 // 10:02d} s" for time in times)
 
     def picture(self, value: Any) -> np.ndarray:
-        """The energies as grey, high bands above, black where there is least: `[bands, frames, 3]`."""
+        """The energies as grey, high bands above, dark where there is most: `[bands, frames, 3]`."""
         frames = self.arrays(value)["frames"].T[::-1]
         low = (np.log(FLOOR) - CENTRE) / SPREAD
-        grey = 255 * (frames - low) / max(frames.max(initial=low) - low, 1e-6)
+        grey = 255 - 255 * (frames - low) / max(frames.max(initial=low) - low, 1e-6)
         return np.repeat(grey[..., None], 3, axis=2).astype(np.uint8)
 
     def made_up(self, count: int, seed: int = 0) -> list[bytes]:

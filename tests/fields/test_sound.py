@@ -90,12 +90,12 @@ def test_places_are_named_by_their_time_and_the_picture_has_low_bands_below():
     assert field.places(data)[-1] == "1.92 s"
     picture = field.picture(data)
     assert picture.shape == (40, 200, 3)
-    assert picture[30:].mean() > picture[:10].mean() + 20
+    assert picture[30:].mean() < picture[:10].mean() - 20
     assert field.picture(wav(loud=0)).shape == (40, 0, 3)
 
 
 def test_bad_arguments_are_refused():
-    with pytest.raises(ValueError, match=r"rate: expected whole samples in a hop, and a multiple of 25\. Received: 8001"):
+    with pytest.raises(ValueError, match="rate: expected whole samples in a hop, and a multiple of 25"):
         Sound(rate=8_001)
     with pytest.raises(ValueError, match="seconds: expected a number above 0"):
         Sound(seconds=0)

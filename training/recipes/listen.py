@@ -13,6 +13,7 @@ or not (Chan et al., 2016; Chorowski et al., 2015). Loss: cross-entropy of the s
 """
 
 import dataclasses
+import re
 from pathlib import Path
 
 from seqattn_tf.training.data import Splits, digits, pictures
@@ -41,10 +42,11 @@ class SoundSettings(TableSplit, ListenSettings):
 
     def count_digits(self) -> tuple[int, int]:
         """The fewest and the most of a string."""
-        low, _, high = self.digits.partition("-")
-        if not low.isdecimal() or not (high or low).isdecimal() or not 1 <= int(low) <= int(high or low):
+        found = re.fullmatch(r"(\d+)(?:-(\d+))?", self.digits)
+        low, high = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
+        if not 1 <= low <= high:
             raise ValueError(f"digits: expected a number, or two like 3-5. Received: {self.digits!r}")
-        return int(low), int(high or low)
+        return low, high
 
 
 FULL = SoundSettings(

@@ -40,8 +40,8 @@ LOOKS = {
 ELSEWHERE = (*LOOK, "parse", "classify", "sentiment", "tag", "transduce")  # trained by other tests, on small tables
 
 
-SEES = ("answer_image", "caption")  # trained in tasks/test_captioning.py, models/test_image_answerer.py
-READS = [name for name in recipes.PACKAGED if name not in SEES]
+SENSES = ("answer_image", "caption", "listen")  # no texts: trained in tasks/test_captioning.py, test_listening.py, ...
+READS = [name for name in recipes.PACKAGED if name not in SENSES]
 
 
 @pytest.mark.parametrize("name", [slow(name) if name in ELSEWHERE else name for name in READS])

@@ -1,0 +1,83 @@
+"""When a model heard or saw what it says: a sound or the frames of a clip, and below them a row for each symbol."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+
+from seqattn_tf.explain.alignment import (
+    BAR_GAP,
+    BAR_LABELS,
+    BAR_WIDTH,
+    GAP,
+    check_weights,
+    colour_bar,
+    largest_of,
+)
+from seqattn_tf.explain.sheet import (
+    BLUES,
+    MARGIN,
+    QUIET,
+    TITLE_LINE,
+    empty_answer,
+    make_legible,
+    page,
+    text_style,
+    title_lines,
+    widest,
+)
+
+# Sizes in inches, fonts in points.
+WIDE, TALL, ROW, BELOW, SIZE = 6.5, 1.3, 0.26, 0.3, 10
+
+
+def draw_timeline(
+    weights: np.ndarray,
+    rows: Sequence[str],
+    places: Sequence[str],
+    picture: np.ndarray,
+    *,
+    title: str | None = None,
+) -> Figure:
+    """Draws attention over time.
+
+    Args:
+        weights: `[rows, places]`, finite, not negative.
+        rows: what looked, in order.
+        places: the name of each, as `"0.04 s"`.
+        picture: of what was heard or seen over time, `[y, x, 3]` from 0 to 255; the places cover it.
+        title: one sentence above.
+
+    >>> figure = draw_timeline(np.eye(2), ["one", "two"], ["0.00 s", "0.04 s"], np.zeros([8, 8, 3]), title="one two")
+    """
+    rows = [make_legible(row) for row in rows]
+    if not rows or not places:
+        return empty_answer(title)
+    weights = check_weights(weights, rows=len(rows), columns=len(places))
+    left = MARGIN + widest(rows, SIZE) + GAP
+    width = left + WIDE + BAR_GAP + BAR_WIDTH + BAR_LABELS + MARGIN
+    lines = title_lines(title, width - 2 * MARGIN)
+    picture = np.asarray(picture)
+    tall, shown = ROW * len(rows), min(TALL, WIDE * picture.shape[0] / max(picture.shape[1], 1))
+    height = 2 * MARGIN + TITLE_LINE * len(lines) + shown + GAP + tall + BELOW
+    figure = page(width, height, lines)
+    low = MARGIN + BELOW
+
+    def part(bottom: float, size: float) -> tuple[float, float, float, float]:
+        return left / width, bottom / height, WIDE / width, size / height
+
+    above = figure.add_axes(part(low + tall + GAP, shown))
+    above.imshow(picture / 255, aspect="auto")
+    above.set_axis_off()
+    axes, largest = figure.add_axes(part(low, tall)), largest_of(weights)
+    axes.pcolormesh(weights, cmap=BLUES, norm=Normalize(0, largest), linewidth=0)
+    axes.invert_yaxis()
+    axes.set_frame_on(False)
+    axes.tick_params(length=0, pad=GAP * 72)
+    axes.set_yticks(np.arange(len(rows)) + 0.5, rows, **text_style(SIZE))
+    step = -(-len(places) // 8)
+    axes.set_xticks(range(0, len(places), step), places[::step], **text_style(8, QUIET))
+    bar = figure.add_axes(((left + WIDE + BAR_GAP) / width, low / height, BAR_WIDTH / width, tall / height))
+    colour_bar(figure, bar, largest, middle=tall > 0.9)
+    return figure

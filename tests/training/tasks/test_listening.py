@@ -1,0 +1,75 @@
+"""Training of what listens: from tones, measured apart on longer strings; and sounds that cannot be read."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from support.sounds import wav
+
+from seqattn_tf.training import recipes, run
+from seqattn_tf.training.data import Splits, digits
+
+RECIPE = recipes.get("listen")
+TINY = dataclasses.replace(
+    RECIPE.small, units=12, embedding=8, bands=16, hop=20, depth=2, examples=64, epochs=1, warmup_steps=5, digits="1-2"
+)
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    monkeypatch.setattr(digits, "STRINGS", {"dev": 4, "test": 6, "beyond": 3})
+
+
+def test_it_trains_saves_reloads_answers_and_is_measured(tmp_path):
+    settings = dataclasses.replace(TINY, beyond=4)
+    model = run.train(RECIPE, settings, tmp_path)
+    sound = wav(samples=4_000)
+    [answer] = model.answer([sound])
+    look = answer.looks["sound"]
+    assert look.rows == answer.tokens
+    assert look.places[:2] == ("0.00 s", "0.04 s")
+    assert look.weights.shape == (len(answer.tokens), 13)
+    figures = run.evaluate(tmp_path).figures
+    assert set(figures) == {"per", "wer", "per_beyond", "wer_beyond"}
+    assert model.explain(sound).axes
+    [silent] = model.answer([wav(loud=0)])
+    assert (silent.text, silent.score) == ("", -np.inf)
+
+
+def test_what_is_longer_is_measured_apart():
+    splits = RECIPE.load(None, dataclasses.replace(TINY, beyond=4)).at_most(0)
+    model = RECIPE.task.build(TINY, splits.train)
+    answers = {e.key: dataclasses.replace(model.answer([wav()])[0], text=e.target) for e in splits.test}
+    for example in splits.test:
+        if splits.notes.get(example.key):
+            answers[example.key] = dataclasses.replace(answers[example.key], text="")
+    figures = RECIPE.task.judge(model, answers, splits.test, splits.notes).figures
+    assert figures == {"per": 0, "wer": 0, "per_beyond": 1, "wer_beyond": 1}
+
+
+def test_a_sound_that_cannot_be_read_is_named(tmp_path):
+    splits = RECIPE.load(None, TINY)
+    bad = splits.train[5]._replace(inputs={"sound": wav()[:-3]})
+    broken = Splits([*splits.train[:5], bad, *splits.train[6:]], splits.dev, splits.test, "broken")
+    recipe = dataclasses.replace(RECIPE, load=lambda data, settings: broken)
+    with pytest.raises(ValueError, match=r"train 5, sound: expected a WAV sound of .* breaks off"):
+        run.train(recipe, TINY, tmp_path)
+
+
+def test_sounds_of_ones_own_stand_beside_a_table(tmp_path):
+    rows = []
+    for number, part in enumerate(("train", "train", "dev", "test")):
+        (tmp_path / f"{number}.wav").write_bytes(wav(samples=900 + number))
+        rows.append(f"{number}.wav,{('yes', 'no')[number % 2]},{part}")
+    (tmp_path / "said.csv").write_text("\n".join(["file,words,part", *rows]))
+    settings = dataclasses.replace(TINY, sound="file", text="words", split_column="part")
+    splits = RECIPE.load(tmp_path / "said.csv", settings)
+    assert [e.target for e in splits.train] == ["yes", "no"]
+    assert splits.train[0].inputs["sound"].read() == wav(samples=900)
+    assert run.train(RECIPE, settings, tmp_path / "run", tmp_path / "said.csv").answer([wav(samples=900)])
+
+
+@pytest.mark.parametrize("digits", ["", "5-3", "0", "a-b", "3-"])
+def test_a_wrong_number_of_digits_is_refused(digits):
+    with pytest.raises(ValueError, match="digits: expected a number, or two like 3-5"):
+        dataclasses.replace(RECIPE.settings, digits=digits)
