@@ -1,6 +1,7 @@
 """Encoders: what reads an input of a model, found by name."""
 
 from seqattn_tf.encoder.base import Encoder, Read
+from seqattn_tf.encoder.clip import ClipEncoder
 from seqattn_tf.encoder.document import DocumentEncoder
 from seqattn_tf.encoder.facts import FactsEncoder
 from seqattn_tf.encoder.frames import PyramidEncoder
@@ -16,6 +17,7 @@ from seqattn_tf.encoder.words import WordEncoder
 __all__ = [
     "CONTEXTS",
     "BidirectionalEncoder",
+    "ClipEncoder",
     "DocumentEncoder",
     "Encoder",
     "FactsEncoder",

@@ -10,7 +10,7 @@ from PIL import Image as Pillow
 from support.sounds import wav
 from support.strangers import Date
 
-from seqattn_tf.fields import Field, Image, Lines, Map, ParsedWords, Sound, Text, TreeText, Words
+from seqattn_tf.fields import Clip, Field, Image, Lines, Map, ParsedWords, Sound, Text, TreeText, Words
 from seqattn_tf.fields.base import load_fields, read_row, save_fields
 from seqattn_tf.fields.image import shares
 from seqattn_tf.text import SymbolRules, Texts
@@ -93,6 +93,31 @@ SOUNDS = [
     wav("<i2", loud=0),
     wav("<i2") + b"tail",
 ]
+
+
+def gif(count, size=(12, 16), moving=False, **how):
+    """Noise, or a square that moves over one ground: what a GIF stores as parts of frames."""
+    generator = np.random.default_rng(count)
+    frames = []
+    for number in range(count):
+        pixels = np.zeros([*size, 3], np.uint8) + 40 if moving else generator.integers(0, 256, [*size, 3], np.uint8)
+        pixels[2:6, number : number + 4] = [200, 30, 90]
+        frames.append(Pillow.fromarray(pixels).quantize(64))
+    data = io.BytesIO()
+    frames[0].save(data, "GIF", save_all=True, append_images=frames[1:], **how)
+    return data.getvalue()
+
+
+CLIPS = [
+    gif(3),
+    gif(1),
+    gif(5, moving=True),
+    gif(5, moving=True, optimize=False, disposal=2),
+    gif(2, (3, 40), comment=b"of two frames", loop=0),
+    picture(size=(12, 16 * 4)),
+    picture("RGB", "JPEG", size=(30, 44)),
+    picture("L", size=(12, 5)),
+]
 VALUES = {
     "text": (Text(WORDS, 6), TEXTS),
     "letters": (Text(SymbolRules(tuple("abc"), fold=True), 6), ["aB\u00e1", "", "xyz", "c"]),
@@ -103,6 +128,7 @@ VALUES = {
     "tree": (TreeText(TOKENS, 5), TREES),
     "image": (Image(14, 10), PICTURES),
     "sound": (Sound(bands=12, per_place=2), SOUNDS),
+    "clip": (Clip(6, 8, limit=6), CLIPS),
     "map": (Map(2, 3, 2), [np.arange(12).astype("<f2").tobytes(), np.full(12, -1.5, "<f2").tobytes()]),
     "date": (Date(), ["2024-02-29", "1999-12-31"]),
 }
@@ -199,6 +225,14 @@ REFUSED = [
     ("image", [picture("1", "BMP")], "a BMP picture of 24 bits"),
     ("image", [picture()[:60]], ""),
     ("image", [picture("RGB", "JPEG")[:100]], ""),
+    ("clip", [b""], "an animated GIF, or a strip"),
+    ("clip", [b"GIF89a"], "an animated GIF, or a strip"),
+    ("clip", [b"BM" + bytes(60)], "an animated GIF, or a strip|a BMP picture"),
+    ("clip", [gif(3)[:-1]], "an animated GIF, or a strip .*broken"),
+    ("clip", [gif(3)[:400]], "an animated GIF, or a strip .*broken"),
+    ("clip", [gif(3)[:13] + b";"], "an animated GIF, or a strip .*broken"),
+    ("clip", [gif(7)], "a clip of at most 6 frames"),
+    ("clip", [picture(size=(12, 16 * 7))], "a clip of at most 6 frames"),
     ("sound", [b""], "a WAV sound"),
     ("sound", [b"RIFF"], "a WAV sound"),
     ("sound", [picture()], "a WAV sound"),

@@ -14,6 +14,12 @@ from seqattn_tf.training.tasks.parsing import ParseSettings, ParseTask
 from seqattn_tf.training.tasks.reading import ReadingSettings
 from seqattn_tf.training.tasks.settings import Settings, TextSettings, setting
 from seqattn_tf.training.tasks.tagging import TagSettings, TagTask
+from seqattn_tf.training.tasks.watching import (
+    CaptionVideoSettings,
+    CaptionVideoTask,
+    ClassifyVideoTask,
+    WatchSettings,
+)
 
 __all__ = [
     "AnswerSettings",
@@ -22,8 +28,11 @@ __all__ = [
     "AskTask",
     "CaptionSettings",
     "CaptionTask",
+    "CaptionVideoSettings",
+    "CaptionVideoTask",
     "ClassifySettings",
     "ClassifyTask",
+    "ClassifyVideoTask",
     "EntailSettings",
     "EntailTask",
     "LanguageSettings",
@@ -45,5 +54,6 @@ __all__ = [
     "Task",
     "TextSettings",
     "Training",
+    "WatchSettings",
     "setting",
 ]

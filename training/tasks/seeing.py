@@ -20,8 +20,8 @@ PICTURE = "image"  # the name of the input
 
 
 @dataclasses.dataclass(frozen=True)
-class SeeingSettings(Settings):
-    """Settings of what reads a picture."""
+class BackboneSettings(Settings):
+    """Settings of what makes a map of a picture, or of each frame of a clip."""
 
     backbone: str = setting("cnn", "or efficientnet_lite0, application, or one of a plug-in")
     filters: str = setting("32 64 96", "of each stage of a cnn")
@@ -32,19 +32,14 @@ class SeeingSettings(Settings):
         "", "weights that the backbone begins with: imagenet, a file, or a run that has one alike"
     )
     frozen: bool = setting(False, "whether the backbone stays as it is while the rest learns")
-    side: int = setting(80, "pixels of a picture across and down, as the network sees it")
-    width: int = setting(0, "numbers of a cell of the map after a projection; 0 for as many as it has")
-    places: bool = setting(True, "whether a cell also learns where it is")
-    map_dropout: float = setting(0.0, "on the map")
-    maps: str = setting("", "folder that the maps of a frozen backbone are kept in; empty for the user's cache")
+    side: int = setting(80, "pixels of a picture or a frame across and down, as the network sees it")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._refuse_less(1, "side")
-        self._refuse_less(0, "width")
 
-    def make_encoder(self) -> GridEncoder:
-        """The encoder of pictures, its backbone with the weights it begins with."""
+    def make_backbone(self) -> Backbone:
+        """The backbone, with the weights it begins with."""
         kind = Backbone.member(self.backbone)
         arguments = arguments_of(kind, self)
         if "filters" in arguments:
@@ -54,13 +49,31 @@ class SeeingSettings(Settings):
         backbone = kind(**arguments)
         if self.pretrained:
             begin(backbone, self.pretrained)
+        return backbone
+
+
+@dataclasses.dataclass(frozen=True)
+class SeeingSettings(BackboneSettings):
+    """Settings of what reads a picture."""
+
+    width: int = setting(0, "numbers of a cell of the map after a projection; 0 for as many as it has")
+    places: bool = setting(True, "whether a cell also learns where it is")
+    map_dropout: float = setting(0.0, "on the map")
+    maps: str = setting("", "folder that the maps of a frozen backbone are kept in; empty for the user's cache")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._refuse_less(0, "width")
+
+    def make_encoder(self) -> GridEncoder:
+        """The encoder of pictures, its backbone with the weights it begins with."""
         sizes: dict[str, Any] = {
             "units": self.width,
             "frozen": self.frozen,
             "places": self.places,
             "dropout": self.map_dropout,
         }
-        return GridEncoder(backbone, self.side, self.side, **sizes)
+        return GridEncoder(self.make_backbone(), self.side, self.side, **sizes)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,12 +9,13 @@ AT_ONCE = 16  # pictures of a batch that are decoded at the same time
 
 
 class GraphImage(GraphField):
-    """The twin of `Image`."""
+    """The twin of `Image`; `expected` is what messages call the files."""
 
     field: Image
 
-    def __init__(self, field: Image, name: str) -> None:
+    def __init__(self, field: Image, name: str, expected: str = FORMATS) -> None:
         super().__init__(field, name)
+        self.expected = expected
         self.tensors = {"pixels": tf.TensorSpec([None, field.height, field.width, 3], tf.float32)}
 
     def read(self, raw: tf.Tensor) -> Reading:
@@ -27,17 +28,20 @@ class GraphImage(GraphField):
         return Reading({"pixels": found}, {})
 
     def _pixels(self, data: tf.Tensor) -> tf.Tensor:
+        return tf.image.resize(self.decode(data), [self.field.height, self.field.width], "bilinear", antialias=True)
+
+    def decode(self, data: tf.Tensor) -> tf.Tensor:
+        """A picture as it is, `[y, x, 3]`; one that is too large is refused by its header."""
         height, width = self._size(data)
         message = f"{self.input_name}: expected a picture of at most {self.field.limit} pixels, received"
         small = tf.cast(height, tf.int64) * tf.cast(width, tf.int64) <= self.field.limit
         with tf.control_dependencies([tf.debugging.Assert(small, [message, width, "x", height])]):
             data = tf.identity(data)
-        pixels = tf.cond(  # the accurate way is that of other readers, Pillow's among them
+        return tf.cond(  # the accurate way is that of other readers, Pillow's among them
             self._begins(data, JPEG),
             lambda: tf.io.decode_jpeg(data, channels=3, dct_method="INTEGER_ACCURATE"),
             lambda: tf.ensure_shape(tf.io.decode_image(data, channels=3, expand_animations=False), [None, None, 3]),
         )
-        return tf.image.resize(pixels, [self.field.height, self.field.width], "bilinear", antialias=True)
 
     @staticmethod
     def _begins(data: tf.Tensor, mark: bytes) -> tf.Tensor:
@@ -51,7 +55,7 @@ class GraphImage(GraphField):
             head = tf.strings.substr(tf.strings.join([data, b"\0" * (start + 8)]), start, 8)
             return tf.abs(tf.io.decode_raw(head, tf.int32, little_endian=little))
 
-        message = f"{self.input_name}: expected {FORMATS}, received other bytes:"
+        message = f"{self.input_name}: expected {self.expected}, received other bytes:"
         with tf.control_dependencies([tf.debugging.Assert(jpeg | png | bmp, [message, tf.strings.length(data)])]):
             data = tf.identity(data)
         head = tf.strings.substr(tf.strings.join([data, b"\0" * 30]), 28, 2)

@@ -11,7 +11,7 @@ export function answer(outputs, asked, milliseconds, rankedBy) {
   const text = outputs.text?.[0];
   const score = outputs.score?.[0];
   const facts = [`${milliseconds < 10 ? milliseconds.toFixed(1) : Math.round(milliseconds)} ms there and back`];
-  const told = tells(outputs, 0); // a view shows it better
+  const told = tells(outputs, 0, asked); // a view shows it better
   const spoken = [];
   if (typeof text === "string") {
     const none = !text && !(score > -Infinity);

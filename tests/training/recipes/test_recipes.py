@@ -40,7 +40,7 @@ LOOKS = {
 ELSEWHERE = (*LOOK, "parse", "classify", "sentiment", "tag", "transduce")  # trained by other tests, on small tables
 
 
-SENSES = ("answer_image", "caption", "listen")  # no texts: trained in tasks/test_captioning.py, test_listening.py, ...
+SENSES = ("answer_image", "caption", "caption_video", "classify_video", "listen")  # trained in tasks/test_*ing.py
 READS = [name for name in recipes.PACKAGED if name not in SENSES]
 
 

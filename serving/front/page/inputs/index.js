@@ -9,9 +9,10 @@
 
 import { image } from "./image.js";
 import { lines } from "./lines.js";
+import { sound } from "./sound.js";
 import { text } from "./text.js";
 
-const KINDS = { text, lines, image };
+const KINDS = { text, lines, image, sound };
 
 /** The kind of an input by its name; one that is not known is asked for as text. */
 export const kindOf = ({ kind }) => (Object.hasOwn(KINDS, kind) ? KINDS[kind] : text);

@@ -1,25 +1,26 @@
-// The ways to look at an answer. A view is `{ shows(outputs, row), draw(outputs, row, asked) }`: the names of the outputs
-// that it shows, none where it does not fit, and a list of elements. Outputs are by name, one value for each row asked;
-// `row` says which; `asked` has the values of the inputs by name. A look is drawn by the first view that shows it. What no
-// view shows is in a table.
+// The ways to look at an answer. A view is `{ shows(outputs, row, asked), draw(outputs, row, asked) }`: the names of the
+// outputs that it shows, none where it does not fit, and a list of elements. Outputs are by name, one value for each row
+// asked; `row` says which; `asked` has the values of the inputs by name. A look is drawn by the first view that shows it.
+// What no view shows is in a table.
 
 import { alignment } from "./alignment.js";
 import { facts } from "./facts.js";
 import { grid } from "./grid.js";
+import { heard } from "./heard.js";
 import { highlighted } from "./highlighted.js";
 import { phrases } from "./phrases.js";
 import { table } from "./table.js";
 import { tags } from "./tags.js";
 import { tree } from "./tree.js";
 
-const VIEWS = [tree, facts, phrases, tags, highlighted, alignment, grid];
+const VIEWS = [heard, tree, facts, phrases, tags, highlighted, alignment, grid];
 
 /** Whether a view shows what was said, symbol by symbol. */
-export const tells = (outputs, row) => shared(outputs, row).some(({ names }) => names.includes("tokens"));
+export const tells = (outputs, row, asked) => shared(outputs, row, asked).some(({ names }) => names.includes("tokens"));
 
 /** Elements for all outputs but those that were `said` already. */
 export function draw(outputs, row, asked, said) {
-  const found = shared(outputs, row);
+  const found = shared(outputs, row, asked);
   const shown = found.flatMap(({ names }) => names);
   const parts = found.flatMap(({ view, free, names }) => (names.length ? view.draw(free, row, asked) : []));
   const shape = (name) => name.endsWith("_shape") && name.slice(0, -"_shape".length) in outputs; // of a part: for programs
@@ -31,11 +32,11 @@ export function draw(outputs, row, asked, said) {
 }
 
 /** Which outputs each view shows, among those that none before it does. */
-function shared(outputs, row) {
+function shared(outputs, row, asked) {
   const shown = [];
   return VIEWS.map((view) => {
     const free = without(outputs, shown.filter((name) => name !== "tokens"));
-    const names = view.shows(free, row);
+    const names = view.shows(free, row, asked);
     shown.push(...names);
     return { view, free, names };
   });

@@ -1,0 +1,127 @@
+"""Encoders of clips: a picture at every step, and a recurrent network over them."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.encoder.base import Encoder, Read, Tensors
+from seqattn_tf.masking import row_lengths, zero_masked
+from seqattn_tf.named import check_count
+from seqattn_tf.recurrent import Bidirectional
+from seqattn_tf.scan import size_of
+from seqattn_tf.vision import Backbone
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class ClipEncoder(Encoder):
+    """Watches frames `[batch, time, height, width, 3]`: a map of each, in one vector, and both directions over time.
+
+        m_t = backbone(frame_t)      m_t += relu(conv3d(m))_t, with `local`      x_t = norm(m_t W)      h = network(x)
+
+    A convolution over `local` frames sees what moves from one to the next (Yao et al., 2015); the network sees the
+    rest.
+
+    Args:
+        backbone: what makes the map of a frame; or its name.
+        height, width: of the frames.
+        units: of `x`, and of each direction of the network.
+        cell: name of the recurrent cell.
+        local: frames that are seen together; 1 for each by itself.
+        frozen: whether the backbone stays as it is while the rest learns.
+        dropout: rate on `x` and on the values, in training.
+
+    >>> encoder = ClipEncoder("cnn", height=32, width=32, units=8, local=3)
+    >>> frames = {"clip_frames": tf.zeros([2, 5, 32, 32, 3]), "clip_there": tf.ones([2, 5], tf.int32)}
+    >>> encoder(frames).values.shape.as_list()
+    [2, 5, 16]
+    """
+
+    name_in_registry = "clip"
+    takes = "clip"
+
+    def __init__(
+        self,
+        backbone: Backbone | str = "cnn",
+        height: int = 48,
+        width: int = 48,
+        units: int = 128,
+        cell: str = "gru",
+        local: int = 1,
+        frozen: bool = False,
+        dropout: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**{"reads": "clip", **kwargs})
+        alike = {"dtype": self.dtype_policy}
+        self.backbone: Backbone = Backbone.get(backbone, **alike)
+        self.height, self.width = check_count("height", height), check_count("width", width)
+        self.units, self.cell = check_count("units", units), cell
+        self.local, self.frozen = check_count("local", local), frozen
+        self.rows, self.columns = self.backbone.grid(height, width)
+        if not self.rows * self.columns:
+            raise ValueError(f"height, width: expected frames of at least a cell. Received: {height} x {width}")
+        if frozen:
+            self.backbone.trainable = False
+        channels = self.backbone.channels
+        self.motion = keras.layers.Conv3D(channels, (local, 3, 3), padding="same", **alike) if local > 1 else None
+        self.project = keras.layers.Dense(units, use_bias=False, **alike)
+        self.norm = keras.layers.LayerNormalization(**alike)
+        self.drop = keras.layers.Dropout(dropout, **alike)
+        self.network = Bidirectional(cell, units=units, **alike)
+
+    def build(self, input_shape: Any = None) -> None:
+        """Build every part; the shapes follow from the arguments."""
+        channels = self.backbone.channels
+        if self.motion is not None:
+            self.motion.build((None, None, self.rows, self.columns, channels))
+        self.project.build((None, self.rows * self.columns * channels))
+        self.norm.build((None, None, self.units))
+        self.network.build((None, None, self.units))
+        self.built = True
+
+    @property
+    def output_size(self) -> int:
+        """Of the network."""
+        return self.network.output_size
+
+    @property
+    def summary_size(self) -> int:
+        """Of the network."""
+        return self.network.output_size
+
+    def look(self, frames: tf.Tensor, there: tf.Tensor, training: bool = False) -> tf.Tensor:
+        """Each frame in one vector, `[batch, time, units]`, from those that are there, `[batch, time]`."""
+        batch, time = size_of(frames, 0), size_of(frames, 1)
+        pictures = tf.reshape(frames, [-1, self.height, self.width, 3])
+        found = self.backbone(pictures, training=training and not self.frozen)
+        found = tf.stop_gradient(found) if self.frozen else found
+        shape = [self.rows, self.columns, self.backbone.channels]
+        if self.motion is not None:
+            maps = tf.reshape(found, [batch, time, *shape])
+            maps = tf.where(there[:, :, None, None, None], maps, tf.zeros_like(maps))  # no frame sees padding
+            found = maps + tf.nn.relu(self.motion(maps))
+        flat = tf.reshape(found, [batch, time, self.rows * self.columns * self.backbone.channels])
+        return self.norm(self.project(flat))
+
+    def call(self, tensors: Tensors, training: bool = False) -> Read:
+        """A value for each frame."""
+        mask = self.part(tensors, "there") != 0
+        seen = self.drop(self.look(self.part(tensors, "frames"), mask, training), training=training)
+        found = self.network.read(zero_masked(seen, mask), mask=mask, training=training)
+        return Read(self.drop(found.outputs, training=training), mask, self.network.final_output(found.states))
+
+    def places_read(self, tensors: Tensors) -> tf.Tensor:
+        """Frames that are no padding."""
+        return row_lengths(self.part(tensors, "there") != 0)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Constructor arguments."""
+        own = {name: getattr(self, name) for name in ("height", "width", "units", "cell", "local", "frozen")}
+        return {"backbone": keras.saving.serialize_keras_object(self.backbone), **own, "dropout": self.drop.rate}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "ClipEncoder":
+        """Rebuild, the backbone included."""
+        return cls(**{**config, "backbone": keras.saving.deserialize_keras_object(config["backbone"])})

@@ -1,0 +1,86 @@
+"""Clips against Pillow: what a GIF says of itself, strips cut into frames, and what is refused before it is decoded."""
+
+import io
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from PIL import Image as Pillow
+
+from seqattn_tf.fields import Clip
+from seqattn_tf.fields.clip import read_gif
+from seqattn_tf.fields.graph.clip import read_gif as read_in_graph
+
+
+def gif(frames):
+    data = io.BytesIO()
+    first, *others = [Pillow.fromarray(frame) for frame in frames]
+    first.save(data, "GIF", save_all=True, append_images=others, optimize=False, disposal=1)
+    return data.getvalue()
+
+
+def shades(count, height, width):
+    """Frames that differ, so that none is left out."""
+    return [np.full([height, width], 40 + number % 200, np.uint8) for number in range(count)]
+
+
+def read(field, data):
+    return tf.function(field.in_graph("it").read)(tf.constant([data]))
+
+
+@pytest.mark.parametrize(("count", "height", "width"), [(1, 5, 7), (3, 20, 10), (12, 9, 300)])
+def test_a_gif_is_as_large_as_pillow_says(count, height, width):
+    data = gif(shades(count, height, width))
+    with Pillow.open(io.BytesIO(data)) as picture:
+        expected = (picture.height, picture.width, picture.n_frames)
+    assert read_gif(data) == expected == (height, width, count)
+    *found, whole = (int(number) for number in tf.function(read_in_graph)(tf.constant(data), 64))
+    assert (tuple(found), whole) == (expected, True)
+
+
+def test_a_strip_is_cut_into_frames_with_the_proportions_that_are_seen():
+    field = Clip(4, 8)
+    strip = np.zeros([10, 61, 3], np.uint8)
+    strip[:, 20:40] = 200
+    data = io.BytesIO()
+    Pillow.fromarray(strip).save(data, "PNG")
+    frames = field.frames(data.getvalue())
+    assert frames.shape == (3, 10, 20, 3)
+    assert [int(frame.mean()) for frame in frames] == [0, 200, 0]
+    found = read(field, data.getvalue())
+    np.testing.assert_allclose(found.tensors["frames"][0, :, 1, 1, 0], [0, 200, 0])
+    assert found.places[""].numpy().tolist() == [[b"1", b"2", b"3"]]
+    assert field.picture(data.getvalue()).shape == (10, 60, 3)
+
+
+@pytest.mark.parametrize(
+    ("frames", "words"),
+    [
+        (shades(30, 1_000, 1_000), "a clip of at most 16777216 pixels"),
+        (shades(200, 1, 1) * 50, "a clip of at most 64 frames"),
+    ],
+    ids=["large", "many"],
+)
+def test_a_bomb_is_refused_before_it_is_decoded(frames, words):
+    data, field = gif(frames), Clip(8, 8)
+    began = time.perf_counter()
+    with pytest.raises(ValueError, match=words):
+        field.arrays(data)
+    assert time.perf_counter() - began < 1
+    graph = tf.function(field.in_graph("it").read)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"it: expected {words}"):
+        graph(tf.constant([data]))
+    began = time.perf_counter()
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"it: expected {words}"):
+        graph(tf.constant([data]))
+    assert time.perf_counter() - began < 3
+
+
+def test_a_frame_beyond_its_canvas_is_refused():
+    data = bytearray(gif(shades(2, 20, 20)))
+    data[6:8] = (10).to_bytes(2, "little")
+    with pytest.raises(ValueError, match=r"expected an animated GIF.*broken"):
+        Clip(8, 8).arrays(bytes(data))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"it: expected an animated GIF.*broken"):
+        read(Clip(8, 8), bytes(data))

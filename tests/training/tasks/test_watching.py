@@ -1,0 +1,68 @@
+"""Training of what watches: captions and labels of clips, in the four forms."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from support.slow import slow
+
+from seqattn_tf.training import recipes, run
+from seqattn_tf.training.data import clips
+from seqattn_tf.training.tasks.watching import FORMS
+
+TINY = {"units": 8, "filters": "6 8", "side": 16, "examples": 24, "epochs": 1, "batch_size": 8, "warmup_steps": 2}
+CLIP = clips.draw(3)
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    load = clips.load
+    monkeypatch.setattr(clips, "load", lambda train, held=8, **how: load(train, held, **how))
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [("caption_video", "both"), ("classify_video", "global"), slow("classify_video", "local")],
+)
+def test_it_trains_saves_reloads_answers_and_is_measured(name, form, tmp_path):
+    recipe = recipes.get(name)
+    settings = dataclasses.replace(recipe.small, form=form, **TINY)
+    model = run.train(recipe, settings, tmp_path)
+    [answer] = model.answer([CLIP.gif()])
+    rows = answer.tokens if name == "caption_video" else 1
+    if settings.attends:
+        look = answer.looks["clip"]
+        assert look.places == tuple(map(str, range(1, 17)))
+        assert look.weights.shape == (len(rows) if name == "caption_video" else 1, 16)
+        np.testing.assert_allclose(look.weights.sum(axis=1), 1, atol=1e-5)
+        assert model.explain(CLIP.gif()).axes
+    assert 0 <= run.evaluate(tmp_path).figures["accuracy"] <= 1
+
+
+@pytest.mark.parametrize("name", ["caption_video", "classify_video"])
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_is_made_of_what_it_is_called(name, form):
+    recipe = recipes.get(name)
+    settings = dataclasses.replace(recipe.small, form=form, **TINY)
+    model = recipe.task.build(settings, recipe.load(None, settings).at_most(8).train)
+    encoder = model.network.encoder
+    watches = getattr(encoder, "encoder", encoder)
+    assert watches.local == (3 if form in ("local", "both") else 1)
+    assert set(model.looks) == ({"clip"} if form in ("global", "both") else set())
+
+
+def test_clips_of_ones_own_stand_beside_a_table(tmp_path):
+    rows = ["clip,label"]
+    for number in range(40):
+        (tmp_path / f"{number}.gif").write_bytes(clips.draw(number % 3).gif() + bytes(number))
+        rows.append(f"{number}.gif,{'ab'[number % 2]}")
+    (tmp_path / "clips.csv").write_text("\n".join(rows))
+    recipe = recipes.get("classify_video")
+    splits = recipe.load(tmp_path / "clips.csv", recipe.small)
+    assert len(splits.train) + len(splits.dev) + len(splits.test) == 40
+    assert {example.target for example in splits.train} == {"a", "b"}
+
+
+def test_a_wrong_form_is_refused():
+    with pytest.raises(ValueError, match=r"form: expected one of \('basic', 'local', 'global', 'both'\)"):
+        dataclasses.replace(recipes.get("caption_video").small, form="most")
