@@ -9,6 +9,7 @@ from seqattn_tf.encoder.grid import GridEncoder
 from seqattn_tf.encoder.heads import HeadsEncoder
 from seqattn_tf.encoder.lines import LineEncoder
 from seqattn_tf.encoder.parents import ParentsEncoder
+from seqattn_tf.encoder.rows import RowEncoder
 from seqattn_tf.encoder.summary import CONTEXTS, SummaryEncoder
 from seqattn_tf.encoder.symbols import BidirectionalEncoder, ForwardEncoder, SymbolEncoder
 from seqattn_tf.encoder.tree import TreeEncoder
@@ -28,6 +29,7 @@ __all__ = [
     "ParentsEncoder",
     "PyramidEncoder",
     "Read",
+    "RowEncoder",
     "SummaryEncoder",
     "SymbolEncoder",
     "TreeEncoder",

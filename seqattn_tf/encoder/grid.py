@@ -83,18 +83,23 @@ class GridEncoder(Encoder):
         if self.project is not None and not self.project.built:
             self.project.build((None, self.backbone.channels))
         if not self.norm.built:
-            self.norm.build((None, None, self.output_size))
+            self.norm.build((None, None, self.map_size))
         if self.places:
-            waves = np.reshape(waves_of(self.rows, self.columns, self.output_size), [-1, self.output_size])
+            waves = np.reshape(waves_of(self.rows, self.columns, self.map_size), [-1, self.map_size])
             self.where = self.add_weight(
                 name="where", shape=waves.shape, initializer=lambda shape, dtype: tf.cast(waves, dtype)
             )
         self.built = True
 
     @property
+    def map_size(self) -> int:
+        """Numbers of a cell."""
+        return self.units or self.backbone.channels
+
+    @property
     def output_size(self) -> int:
         """Of a cell."""
-        return self.units or self.backbone.channels
+        return self.map_size
 
     @property
     def summary_size(self) -> int:

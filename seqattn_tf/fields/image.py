@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 LARGEST = 1 << 25  # pixels: 100 MB when decoded
 JPEG, PNG, BMP = b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"BM"  # how the files begin
 BMP_BITS = 24  # of a pixel, at least: with fewer, TensorFlow takes the places of a palette for colours
+WHITE = 255.0
 FORMATS = "a JPEG, PNG or BMP picture"
 
 
@@ -26,6 +27,8 @@ class Image(Field):
     Args:
         height, width: of what the network sees.
         limit: pictures with more pixels are refused before they are decoded.
+        pad: whether a picture keeps its proportions, and white is added to its right and below; a smaller one then
+            stays as it is.
 
     >>> image = Image(2, 3)
     >>> [picture] = image.made_up(1)
@@ -36,15 +39,20 @@ class Image(Field):
     name_in_registry = "image"
     kind = "image"
 
-    def __init__(self, height: int, width: int, limit: int = LARGEST) -> None:
+    def __init__(self, height: int, width: int, limit: int = LARGEST, pad: bool = False) -> None:
         self.height, self.width = check_count("height", height), check_count("width", width)
-        self.limit = check_count("limit", limit)
+        self.limit, self.pad = check_count("limit", limit), pad
 
     def arrays(self, value: Any) -> dict[str, np.ndarray]:
         """The pixels: `[height, width, 3]`."""
         pixels = self.picture(value)
-        down, across = shares(pixels.shape[0], self.height), shares(pixels.shape[1], self.width)
-        return {"pixels": np.einsum("hy,yxc,wx->hwc", down, pixels.astype(np.float32), across, optimize=True)}
+        height, width = self.height, self.width
+        if self.pad:
+            height, width = inside(*pixels.shape[:2], height, width)
+        down, across = shares(pixels.shape[0], height), shares(pixels.shape[1], width)
+        found = np.einsum("hy,yxc,wx->hwc", down, pixels.astype(np.float32), across, optimize=True)
+        beyond = [(0, self.height - height), (0, self.width - width), (0, 0)]
+        return {"pixels": np.pad(found, beyond, constant_values=WHITE)}
 
     def picture(self, value: Any) -> np.ndarray:
         """The picture as it is: `[y, x, 3]`."""
@@ -75,7 +83,7 @@ class Image(Field):
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""
-        return {"height": self.height, "width": self.width, "limit": self.limit}
+        return {"height": self.height, "width": self.width, "limit": self.limit, "pad": self.pad}
 
     def in_graph(self, name: str) -> "GraphImage":
         """The twin."""
@@ -86,6 +94,19 @@ class Image(Field):
 
 class TooLarge(ValueError):
     """A picture that is not decoded."""
+
+
+def inside(height: int, width: int, most_height: int, most_width: int) -> tuple[int, int]:
+    """The size of a picture that keeps its proportions and is no larger than another.
+
+    >>> inside(100, 50, 20, 20), inside(3, 4, 20, 20), inside(1000, 1, 20, 20)
+    ((20, 10), (3, 4), (20, 1))
+    """
+    if height <= most_height and width <= most_width:
+        return height, width
+    if height * most_width > width * most_height:
+        return most_height, max(width * most_height // height, 1)
+    return max(height * most_width // width, 1), most_width
 
 
 def shares(given: int, wanted: int) -> np.ndarray:

@@ -128,6 +128,7 @@ VALUES = {
     "tree": (TreeText(TOKENS, 5), TREES),
     "image": (Image(14, 10), PICTURES),
     "sound": (Sound(bands=12, per_place=2), SOUNDS),
+    "padded image": (Image(14, 40, pad=True), PICTURES),
     "clip": (Clip(6, 8, limit=6), CLIPS),
     "map": (Map(2, 3, 2), [np.arange(12).astype("<f2").tobytes(), np.full(12, -1.5, "<f2").tobytes()]),
     "date": (Date(), ["2024-02-29", "1999-12-31"]),

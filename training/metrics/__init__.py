@@ -8,6 +8,7 @@ from seqattn_tf.training.metrics.beginning import BEGUN, beginnings, begun_by
 from seqattn_tf.training.metrics.captions import CAPTIONS, captions, cider
 from seqattn_tf.training.metrics.errors import ERRORS, edit_distance, symbol_and_word_errors
 from seqattn_tf.training.metrics.exact import EXACT, accuracy_by, exact_match, nbest_accuracy
+from seqattn_tf.training.metrics.markup import MARKUP, markup
 from seqattn_tf.training.metrics.tags import SEGMENTS, TAGS, segment_f1, segments, tag_accuracy
 from seqattn_tf.training.metrics.translation import (
     BLEU,
@@ -29,6 +30,7 @@ __all__ = [
     "CHRF",
     "ERRORS",
     "EXACT",
+    "MARKUP",
     "ROUGE",
     "SEGMENTS",
     "TAGS",
@@ -45,6 +47,7 @@ __all__ = [
     "cider",
     "edit_distance",
     "exact_match",
+    "markup",
     "nbest_accuracy",
     "rouge",
     "segment_f1",

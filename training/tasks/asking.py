@@ -3,7 +3,7 @@
 import dataclasses
 
 from seqattn_tf.encoder import BidirectionalEncoder
-from seqattn_tf.fields import Image, Text
+from seqattn_tf.fields import Text
 from seqattn_tf.models import ImageAnswerer, ImageAnswerNetwork
 from seqattn_tf.named import arguments_of
 from seqattn_tf.targets import Label
@@ -48,5 +48,5 @@ class AskTask(SeeingTask[AskSettings, ImageAnswerer]):
         )
         sizes = arguments_of(ImageAnswerNetwork, settings)
         network = ImageAnswerNetwork(settings.make_encoder(), question, target.size, **sizes)
-        inputs = {PICTURE: Image(settings.side, settings.side), QUESTION: words}
+        inputs = {PICTURE: settings.make_image(), QUESTION: words}
         return ImageAnswerer(network, inputs, target)

@@ -8,7 +8,6 @@ import numpy as np
 
 from seqattn_tf.answer import Answer
 from seqattn_tf.column import Column, Padded, Together
-from seqattn_tf.fields import Image
 from seqattn_tf.models import Captioner, CaptionNetwork
 from seqattn_tf.models.captioner import REGIONS
 from seqattn_tf.named import arguments_of
@@ -57,7 +56,7 @@ class CaptionTask(SeeingTask[CaptionSettings, Captioner]):
         losses = {name: getattr(settings, name) for name in ("penalty", "supervise", "entropy", "reward")}
         sizes = arguments_of(CaptionNetwork.of_pictures, settings)
         network = CaptionNetwork.of_pictures(settings.make_encoder(), target.rules.size, **sizes, **losses)
-        image = Image(settings.side, settings.side)
+        image = settings.make_image()
         return Captioner(network, {PICTURE: image}, target, max_length_ratio=0, **arguments_of(Captioner, settings))
 
     def inputs(self, model: Captioner, examples: Examples) -> dict[str, Column]:

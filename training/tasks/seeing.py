@@ -65,8 +65,12 @@ class SeeingSettings(BackboneSettings):
         super().__post_init__()
         self._refuse_less(0, "width")
 
+    def make_image(self) -> Image:
+        """What reads a picture."""
+        return Image(self.side, self.side)
+
     def make_encoder(self) -> GridEncoder:
-        """The encoder of pictures, its backbone with the weights it begins with."""
+        """What sees it, its backbone with the weights it begins with."""
         sizes: dict[str, Any] = {
             "units": self.width,
             "frozen": self.frozen,

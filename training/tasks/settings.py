@@ -33,7 +33,8 @@ class Settings:
     max_examples: int = setting(0, "to train on, at most; 0 for all")
     metric: str = setting(
         "",
-        "exact, errors, bleu, captions, chrf, rouge, tags, segments, attachment, or a plug-in's; the recipe's if empty",
+        "exact, errors, bleu, captions, chrf, rouge, markup, tags, segments, attachment, or a plug-in's; "
+        "the recipe's if empty",
     )
 
     def __post_init__(self) -> None:

@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from seqattn_tf.fields.graph.base import GraphField, Reading
-from seqattn_tf.fields.image import BMP, BMP_BITS, FORMATS, JPEG, PNG, Image
+from seqattn_tf.fields.image import BMP, BMP_BITS, FORMATS, JPEG, PNG, WHITE, Image
 
 AT_ONCE = 16  # pictures of a batch that are decoded at the same time
 
@@ -28,7 +28,13 @@ class GraphImage(GraphField):
         return Reading({"pixels": found}, {})
 
     def _pixels(self, data: tf.Tensor) -> tf.Tensor:
-        return tf.image.resize(self.decode(data), [self.field.height, self.field.width], "bilinear", antialias=True)
+        pixels, field = self.decode(data), self.field
+        if not field.pad:
+            return tf.image.resize(pixels, [field.height, field.width], "bilinear", antialias=True)
+        height, width = _inside(tf.shape(pixels, tf.int64), field.height, field.width)
+        found = tf.image.resize(pixels, [height, width], "bilinear", antialias=True)
+        found = tf.pad(found, [[0, field.height - height], [0, field.width - width], [0, 0]], constant_values=WHITE)
+        return tf.ensure_shape(found, [field.height, field.width, 3])
 
     def decode(self, data: tf.Tensor) -> tf.Tensor:
         """A picture as it is, `[y, x, 3]`; one that is too large is refused by its header."""
@@ -69,3 +75,13 @@ class GraphImage(GraphField):
             lambda: tf.where(png, two(16, False), two(18, True))[::-1],
         )
         return size[0], size[1]
+
+
+def _inside(shape: tf.Tensor, most_height: int, most_width: int) -> tuple[tf.Tensor, tf.Tensor]:
+    """The twin of `inside`."""
+    height, width = shape[0], shape[1]
+    fits, tall = (height <= most_height) & (width <= most_width), height * most_width > width * most_height
+    by_height = tf.stack([tf.constant(most_height, tf.int64), tf.maximum(width * most_height // height, 1)])
+    by_width = tf.stack([tf.maximum(height * most_width // width, 1), tf.constant(most_width, tf.int64)])
+    found = tf.cast(tf.where(fits, shape[:2], tf.where(tall, by_height, by_width)), tf.int32)
+    return found[0], found[1]

@@ -94,7 +94,7 @@ function describe() {
   button.disabled = Boolean(version) && !askable(chosen());
   if (button.disabled) {
     const taken = inputs.map((input) => `${input.name} (${input.type})`).join(", ") || "nothing by default";
-    say(`This page asks with texts, pictures and sounds. ${name} takes ${taken}: ask it by REST or gRPC.`);
+    say(`This page asks with texts, pictures, clips and sounds. ${name} takes ${taken}: ask it by REST or gRPC.`);
   } else if (!version) {
     const states = versions.map((one) => `Version ${one.version} is in state ${one.state}.`);
     say(`${name} is not loaded. ${(faults.length ? faults : states).join(" ")}`);

@@ -1,6 +1,7 @@
 // A file, for the kinds that take one: chosen, dropped or pasted, and sent as its bytes.
 
 import { element } from "../dom.js";
+import { typeOf } from "../picture.js";
 
 const LARGEST = 8; // megabytes
 const KEPT = 32; // characters of a file's name on a button
@@ -52,10 +53,10 @@ function small(file, called) {
   throw new Error(`${file.name || "The file"} has ${size.toFixed(1)} MB. ${called} may have at most ${LARGEST} MB.`);
 }
 
-/** A file from what an example holds; null where that is none. */
-export function fileOf(sent, name, type = "") {
+/** A file from what an example holds, a picture unless its type is given; null where that is none. */
+export function fileOf(sent, name, type) {
   const bytes = Uint8Array.from(atob(sent?.b64 ?? ""), (symbol) => symbol.charCodeAt(0));
-  return bytes.length ? new File([bytes], name, { type }) : null;
+  return bytes.length ? new File([bytes], name, { type: type ?? typeOf(bytes) }) : null;
 }
 
 export async function sendFile(file) {

@@ -7,12 +7,13 @@
 //   lacks                         what is asked of the person where there is no value; without it none is needed
 // A value is a string, or a file, which no link carries.
 
+import { clip } from "./clip.js";
 import { image } from "./image.js";
 import { lines } from "./lines.js";
 import { sound } from "./sound.js";
 import { text } from "./text.js";
 
-const KINDS = { text, lines, image, sound };
+const KINDS = { text, lines, image, clip, sound };
 
 /** The kind of an input by its name; one that is not known is asked for as text. */
 export const kindOf = ({ kind }) => (Object.hasOwn(KINDS, kind) ? KINDS[kind] : text);

@@ -5,6 +5,7 @@
 
 import { alignment } from "./alignment.js";
 import { facts } from "./facts.js";
+import { frames } from "./frames.js";
 import { grid } from "./grid.js";
 import { heard } from "./heard.js";
 import { highlighted } from "./highlighted.js";
@@ -13,7 +14,7 @@ import { table } from "./table.js";
 import { tags } from "./tags.js";
 import { tree } from "./tree.js";
 
-const VIEWS = [heard, tree, facts, phrases, tags, highlighted, alignment, grid];
+const VIEWS = [heard, frames, tree, facts, phrases, tags, highlighted, alignment, grid];
 
 /** Whether a view shows what was said, symbol by symbol. */
 export const tells = (outputs, row, asked) => shared(outputs, row, asked).some(({ names }) => names.includes("tokens"));

@@ -180,7 +180,7 @@ def test_models_that_cannot_be_asked_say_why(url, open_page, expect):
     expect(page.get_by_role("alert")).to_have_text(re.compile("^broken is not loaded. Version 1: Can't parse"))
     page.get_by_label("Model").select_option("numbers")
     expect(page.get_by_role("alert")).to_have_text(
-        "This page asks with texts, pictures and sounds. numbers takes text (float): ask it by REST or gRPC."
+        "This page asks with texts, pictures, clips and sounds. numbers takes text (float): ask it by REST or gRPC."
     )
     expect(page.get_by_role("button", name="Ask")).to_be_disabled()
     page.get_by_label("Model").select_option("toy")

@@ -1,0 +1,29 @@
+// A file that shows itself, for the kinds that are seen. `called` begins a sentence about it.
+
+import { element, showFile } from "../dom.js";
+import { typed } from "../picture.js";
+import { fileOf, held, nameOf, sendFile } from "./file.js";
+
+export function seen({ called, ...more }) {
+  return {
+    make({ id, note, say }) {
+      const preview = element("img", { class: "preview", alt: "", hidden: true });
+      const control = held({ id, note, say, show, called, fit: typed, accept: "image/*" }, preview);
+
+      function show(file) {
+        preview.hidden = true;
+        if (file) showFile([preview], file).then((shown) => (preview.hidden = !(shown && control.value)));
+      }
+      return control;
+    },
+    read: (sent) => fileOf(sent, "example"),
+    send: sendFile,
+    brief(file) {
+      if (!file) return "";
+      const thumb = element("img", { class: "thumb", alt: "" });
+      showFile([thumb], file).then((shown) => shown || thumb.remove());
+      return element("span", {}, thumb, nameOf(file));
+    },
+    ...more,
+  };
+}
