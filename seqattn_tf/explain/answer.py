@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from seqattn_tf.answer import Answer, Look
 from seqattn_tf.explain.alignment import draw_alignment
 from seqattn_tf.explain.facts import draw_facts
+from seqattn_tf.explain.formula import formula_of
 from seqattn_tf.explain.grid import draw_grid
 from seqattn_tf.explain.highlight import draw_highlight
 from seqattn_tf.explain.phrases import draw_phrases, nodes_of
@@ -44,7 +45,7 @@ def draw_answer(question: str, answer: Answer, look: str = "", picture: np.ndarr
     name = look or next(iter(answer.looks))
     seen = answer.looks[name]
     if seen.weights.ndim == 3:
-        return draw_grid(seen.weights, seen.rows, picture=picture, title=title)
+        return draw_grid(seen.weights, seen.rows, picture=picture, title=title, said=formula_of(answer.tokens))
     if picture is not None:
         return draw_timeline(seen.weights, seen.rows, seen.places, picture, title=title)
     if has_tree(answer, name):

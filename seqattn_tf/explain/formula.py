@@ -2,6 +2,7 @@
 
 import functools
 import threading
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.font_manager import FontProperties
@@ -38,6 +39,21 @@ def render(formula: str, size: float = 12.0, font: str = FONTS[0]) -> np.ndarray
 def _close(formula: str) -> str:
     """Symbols without spaces between them, which mathtext takes scripts apart by; but after the name of a command."""
     return "".join(token + " " if token[:1] == "\\" else token for token in formula.split())
+
+
+def formula_of(tokens: Sequence[str]) -> np.ndarray | None:
+    r"""The picture of symbols that are a formula, `[y, x, 3]`; None where no command of LaTeX is among them.
+
+    >>> formula_of(["a", "dog"]) is None, formula_of([r"\alpha", "^", "{", "2", "}"]).shape[2]
+    (True, 3)
+    """
+    if not any((token[:1] == "\\" and token[1:].isalpha()) or token in ("^", "_") for token in tokens):
+        return None
+    try:
+        ink = render(" ".join(tokens), 20)
+    except ValueError:
+        return None
+    return np.repeat(255 - ink[..., None], 3, axis=2)
 
 
 def looks_alike(first: str, second: str) -> bool:

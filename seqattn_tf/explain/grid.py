@@ -21,12 +21,18 @@ from seqattn_tf.explain.sheet import (
 # Sizes in inches, fonts in points.
 SIDE, GAP, LABEL, SIZE = 1.35, 0.12, 0.24, 10
 ACROSS = 6  # maps in a row
+HEAD = 0.7  # of an answer as a picture
 SHARP = 500  # pixels of a picture's longer side
 OVER = LinearSegmentedColormap.from_list("over", [(0.0, 0.0, 0.0, 0.65), (1.0, 1.0, 1.0, 0.0)])  # light where looked
 
 
 def draw_grid(
-    weights: np.ndarray, rows: Sequence[str], *, picture: np.ndarray | None = None, title: str | None = None
+    weights: np.ndarray,
+    rows: Sequence[str],
+    *,
+    picture: np.ndarray | None = None,
+    title: str | None = None,
+    said: np.ndarray | None = None,
 ) -> Figure:
     """Draws attention over a grid, a map for each row, over the picture where one is given.
 
@@ -35,6 +41,7 @@ def draw_grid(
         rows: what looked, in order.
         picture: `[y, x, 3]` from 0 to 255, which the grid covers.
         title: one sentence above.
+        said: the answer as a picture, `[y, x, 3]`, which stands above the maps, beside what was asked.
 
     >>> figure = draw_grid(np.ones([2, 3, 3]) / 9, ["a", "dog"], title="a dog")
     """
@@ -52,10 +59,19 @@ def draw_grid(
     tall = SIDE * weights.shape[1] / weights.shape[2] if picture is None else SIDE * picture.shape[0] / picture.shape[1]
     width = 2 * MARGIN + across * (SIDE + GAP) - GAP
     lines = title_lines(title, max(width, 2.4) - 2 * MARGIN)
-    height = 2 * MARGIN + TITLE_LINE * len(lines) + down * (tall + LABEL + GAP) - GAP
+    head = 0.0 if said is None else HEAD + GAP
+    height = 2 * MARGIN + TITLE_LINE * len(lines) + head + down * (tall + LABEL + GAP) - GAP
     width = max(width, 2.4)
     figure = page(width, height, lines)
-    top = height - MARGIN - TITLE_LINE * len(lines)
+    top = height - MARGIN - TITLE_LINE * len(lines) - head
+    shown = [one for one in (picture, said) if one is not None and said is not None]
+    room = (width - 2 * MARGIN) / max(len(shown), 1)
+    for number, one in enumerate(shown):
+        axes = figure.add_axes(
+            ((MARGIN + number * room) / width, (top + GAP) / height, (room - GAP) / width, HEAD / height)
+        )
+        axes.imshow(one / 255, aspect="equal")
+        axes.set_axis_off()
     for number, (label, looked) in enumerate(zip(rows, weights, strict=True)):
         x = MARGIN + number % across * (SIDE + GAP)
         y = top - number // across * (tall + LABEL + GAP) - LABEL

@@ -40,7 +40,14 @@ LOOKS = {
 ELSEWHERE = (*LOOK, "parse", "classify", "sentiment", "tag", "transduce")  # trained by other tests, on small tables
 
 
-SENSES = ("answer_image", "caption", "caption_video", "classify_video", "listen")  # trained in tasks/test_*ing.py
+SENSES = (
+    "answer_image",
+    "caption",
+    "caption_video",
+    "classify_video",
+    "listen",
+    "markup",
+)  # no texts: trained elsewhere
 READS = [name for name in recipes.PACKAGED if name not in SENSES]
 
 

@@ -1,0 +1,80 @@
+"""Formulas are learned from, measured by how they look, and read from pictures of any size."""
+
+import dataclasses
+import io
+
+import numpy as np
+import pytest
+from PIL import Image as Pillow
+
+from seqattn_tf.fields import Image
+from seqattn_tf.training import recipes, run
+from seqattn_tf.training.data import formulas
+from seqattn_tf.training.metrics import markup
+
+RECIPE = recipes.get("markup")
+TINY = dataclasses.replace(
+    RECIPE.small,
+    units=8,
+    embedding=6,
+    read_units=4,
+    filters="4 6 8",
+    examples=24,
+    epochs=1,
+    batch_size=8,
+    max_target=40,
+)
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    load = formulas.load
+    monkeypatch.setattr(formulas, "load", lambda train, held=6, **how: load(train, held, **how))
+
+
+def test_it_trains_saves_reloads_answers_and_is_measured(tmp_path):
+    model = run.train(RECIPE, TINY, tmp_path)
+    picture = formulas.draw(1).read()
+    [answer] = model.answer([picture])
+    assert answer.looks["image"].weights.shape == (len(answer.tokens), 8, 40)
+    report = run.evaluate(tmp_path)
+    assert set(report.figures) == {"accuracy", "rendered", "bleu"}
+    assert sum(count for _, count, _ in report.groups["accuracy by depth"]) == 6
+    assert sum(count for _, count, _ in report.groups["accuracy by length"]) == 6
+    assert model.explain(picture).axes
+    blank = io.BytesIO()
+    Pillow.new("L", (5000, 300), 255).save(blank, "PNG")
+    [nothing] = model.answer([blank.getvalue()])
+    assert isinstance(nothing.text, str)
+
+
+def test_a_formula_that_looks_the_same_is_rendered_right():
+    right = {"a": ["x _ { 1 } ^ { 2 }"], "b": ["y"], "c": [r"\frac { a } { b }"]}
+    found = markup({"a": "x ^ { 2 } _ { 1 }", "b": "y", "c": r"\frac { a } { c }"}, right)
+    assert found["accuracy"] == pytest.approx(1 / 3)
+    assert found["rendered"] == pytest.approx(2 / 3)
+    assert markup({"a": "x ^ {", "b": "", "c": "}"}, right)["rendered"] == 0
+
+
+def test_groups_are_of_ten_lengths_and_of_each_depth():
+    answers = {"a": "x", "b": "y", "c": "z"}
+    references, notes = {"a": ["x"], "b": ["y"], "c": ["-"]}, {"a": "5 0", "b": "10 1", "c": "11 1"}
+    groups = RECIPE.task.groups
+    assert groups["accuracy by length"](answers, references, notes) == [("1-10", 2, 1.0), ("11-20", 1, 0.0)]
+    assert groups["accuracy by depth"](answers, references, notes) == [("0", 1, 1.0), ("1", 2, 0.5)]
+
+
+def test_a_picture_keeps_its_proportions_and_a_small_one_its_size():
+    field = Image(64, 320, pad=True)
+    small = formulas.draw(2).pixels()[:40, :100]
+    data = io.BytesIO()
+    Pillow.fromarray(small).save(data, "PNG")
+    found = field.arrays(data.getvalue())["pixels"]
+    np.testing.assert_allclose(found[:40, :100], small, atol=1e-3)
+    assert (found[40:] == 255).all()
+    assert (found[:, 100:] == 255).all()
+    large = io.BytesIO()
+    Pillow.fromarray(np.zeros([100, 1000, 3], np.uint8)).save(large, "PNG")
+    shrunk = field.arrays(large.getvalue())["pixels"]
+    assert (shrunk[:32] == 0).all()
+    assert (shrunk[32:] == 255).all()
