@@ -10,13 +10,13 @@ from seqattn_tf import cli
 from seqattn_tf.explain import save_figure
 
 PAGE = pages.text_of("lectures.md")
-ALIGNMENTS, UNITS, SURFACE, POWERS = pages.python_of("lectures.md")
+ALIGNMENTS, UNITS, SURFACE, POWERS, SKIPS = pages.python_of("lectures.md")
 TINY = ["--set", "units=8", "--set", "epochs=1", "--set", "max_examples=64", "--set", "sequence_length=16"]
 
 
 def test_every_picture_is_there_and_small():
     shown = re.findall(r"\(images/(.+?)\)", PAGE)
-    assert shown == ["alignments.png", "units.png", "surface.png", "powers.png"]
+    assert shown == ["alignments.png", "units.png", "surface.png", "powers.png", "skips.png"]
     assert all(f'"{name}")' in PAGE for name in shown)
     assert all((pages.DOCS / "images" / name).stat().st_size < 150_000 for name in shown)
 
@@ -26,7 +26,11 @@ def test_the_cliff_and_the_powers(tmp_path, monkeypatch):
     names = {"np": np, "save_figure": save_figure}
     exec(SURFACE, names)
     exec(POWERS, names)
-    assert {path.name for path in tmp_path.iterdir()} == {"surface.png", "powers.png"}
+    exec(SKIPS, names)
+    assert {path.name for path in tmp_path.iterdir()} == {"surface.png", "powers.png", "skips.png"}
+    plain, deep, skipping = (flow.norms[60] for flow in names["flows"].values())
+    assert (round(plain, 4), round(skipping, 2)) == (0.0018, 0.27)
+    assert deep == pytest.approx(0.9**180, rel=0.1)
     leaps, stays = names["paths"].values()
     step = np.linalg.norm(np.diff(leaps[:, :2], axis=0), axis=1).max()
     assert f"the length {step:.0f}" in PAGE

@@ -6,9 +6,11 @@ from seqattn_tf.cells.ladder import AccumulateCell, AccumulateForgetCell, Accumu
 from seqattn_tf.cells.layer_norm import LayerNormGRUCell, LayerNormLSTMCell
 from seqattn_tf.cells.lstm import LSTMCell
 from seqattn_tf.cells.memory import MemoryCell
+from seqattn_tf.cells.multiplicative import MultiplicativeLSTMCell, MultiplicativeRNNCell
+from seqattn_tf.cells.output import OutputCell
 from seqattn_tf.cells.peephole import PeepholeLSTMCell
 from seqattn_tf.cells.rnn import RNNCell
-from seqattn_tf.cells.wrappers import DeepTransitionCell, DropoutCell, ZoneoutCell
+from seqattn_tf.cells.wrappers import DeepTransitionCell, DropoutCell, TimeSkipCell, ZoneoutCell
 
 __all__ = [
     "AccumulateCell",
@@ -22,8 +24,12 @@ __all__ = [
     "LayerNormGRUCell",
     "LayerNormLSTMCell",
     "MemoryCell",
+    "MultiplicativeLSTMCell",
+    "MultiplicativeRNNCell",
+    "OutputCell",
     "PeepholeLSTMCell",
     "RNNCell",
+    "TimeSkipCell",
     "ZoneoutCell",
     "cell_of",
 ]

@@ -6,6 +6,7 @@ from support import cells as harness
 from support.cells import UNITS, CellTests, gru_step, lstm_step, sigmoid
 
 from seqattn_tf import cells
+from seqattn_tf.recurrent import Recurrent
 
 
 def normal(values, epsilon=1e-3):
@@ -158,6 +159,64 @@ class TestLayerNormGRU(TestGRU):
         (x_z, x_r, x_c), (h_z, h_r, h_c) = side(x @ kernel, 0), side(h @ recurrent, 1)
         z, r = sigmoid(x_z + h_z), sigmoid(x_r + h_r)
         return [z * h + (1 - z) * np.tanh(x_c + r * h_c)]
+
+
+class TestMultiplicativeRNN(TestRNN):
+    kind = cells.MultiplicativeRNNCell
+
+    def make(self, **options):
+        return cells.MultiplicativeRNNCell(UNITS, **options)
+
+    def reference(self, weights, x, states):
+        kernel, recurrent, bias, factor, factor_recurrent = weights
+        m = (x @ factor) * (states[0] @ factor_recurrent)
+        return [np.tanh(x @ kernel + m @ recurrent + bias)]
+
+
+class TestMultiplicativeLSTM(TestLSTM):
+    kind = cells.MultiplicativeLSTMCell
+    quick = ("compiled_loop",)
+
+    def make(self, **options):
+        return cells.MultiplicativeLSTMCell(UNITS, **options)
+
+    def reference(self, weights, x, states):
+        *plain, factor, factor_recurrent = weights
+        m = (x @ factor) * (states[0] @ factor_recurrent)
+        return lstm_step(plain, x, [m, states[1]])
+
+
+class TestOutput(CellTests):
+    kind, gates = cells.OutputCell, ("candidate",)
+    arguments = {**harness.KERNEL_ARGUMENTS, "hidden": 5, "output_activation": "softmax"}
+    quick = ("compiled_loop", "fit_and_reload")
+
+    def make(self, **options):
+        return cells.OutputCell(UNITS, **options)
+
+    def reference(self, weights, x, states):
+        kernel, recurrent, bias, output_kernel, output_bias = weights
+        hidden = np.tanh(x @ kernel + states[0] @ recurrent + bias)
+        return [np.tanh(hidden @ output_kernel + output_bias)]
+
+
+def test_a_taught_output_is_that_of_the_loop_where_it_was_right():
+    """Fed with its own outputs, teaching gives them again; with others, each step forgets all but the one before."""
+    layer = Recurrent(cells.OutputCell(UNITS, hidden=7, dtype="float64"), return_sequences=True, dtype="float64")
+    inputs = harness.INPUTS
+    said = layer(inputs)
+    np.testing.assert_allclose(layer.cell.teach(inputs, said), said, atol=1e-12)
+    other = said.numpy().copy()
+    other[:, 1] += 1
+    apart = np.abs(layer.cell.teach(inputs, other) - said).max(axis=(0, 2))
+    assert np.flatnonzero(apart > 1e-9).tolist() == [2]
+    first = np.ones([len(inputs), UNITS])
+    begun = layer.cell.teach(inputs, said, first)
+    np.testing.assert_allclose(begun[:, 0], layer(inputs, initial_state=[first])[:, 0], atol=1e-12)
+    fresh = cells.OutputCell(3, hidden=5, output_activation="softmax")
+    np.testing.assert_allclose(
+        fresh.teach(np.ones([2, 4, 6], "float32"), np.zeros([2, 4, 3])).numpy().sum(-1), 1, atol=1e-6
+    )
 
 
 def test_every_cell_is_found_by_name_and_listed_here():

@@ -3,6 +3,7 @@
 from seqattn_tf.cells.wrappers.base import Drawn, WrapperCell
 from seqattn_tf.cells.wrappers.deep import DeepTransitionCell
 from seqattn_tf.cells.wrappers.dropout import DropoutCell
+from seqattn_tf.cells.wrappers.skip import TimeSkipCell
 from seqattn_tf.cells.wrappers.zoneout import ZoneoutCell
 
-__all__ = ["DeepTransitionCell", "Drawn", "DropoutCell", "WrapperCell", "ZoneoutCell"]
+__all__ = ["DeepTransitionCell", "Drawn", "DropoutCell", "TimeSkipCell", "WrapperCell", "ZoneoutCell"]
