@@ -4,7 +4,7 @@
     seqattn train markup --data formulas/latex.csv --set image=file --set caption=latex
     seqattn explain runs/markup image=@formula.png -o formula.png
 
-Data: generated formulas of 72 symbols, rendered in five fonts; or pictures beside a table. Encoder: a convolutional
+Data: generated formulas of 73 symbols, rendered in five fonts; or pictures beside a table. Encoder: a convolutional
 network, and a bidirectional LSTM along each row of its map (Deng et al., 2017). Decoder: LSTM with attention over the
 map. Loss: cross-entropy of the symbols. Metric: formulas that are exactly right, and that look right when they are
 rendered again; by length and by depth.
