@@ -1,7 +1,10 @@
 // One answer: what was said, how sure the model is, its other ideas, and the views that fit.
 
-import { element } from "./dom.js";
+import { element, showFile } from "./dom.js";
+import { formula } from "./formula.js";
+import { framed } from "./views/frame.js";
 import { draw, tells } from "./views/index.js";
+import { trimmed } from "./views/looks.js";
 import { probability } from "./words.js";
 
 const SAID = ["text", "score", "alternatives", "alternative_scores"];
@@ -12,18 +15,37 @@ export function answer(outputs, asked, milliseconds, rankedBy) {
   const score = outputs.score?.[0];
   const facts = [`${milliseconds < 10 ? milliseconds.toFixed(1) : Math.round(milliseconds)} ms there and back`];
   const told = tells(outputs, 0, asked); // a view shows it better
+  const tokens = outputs.tokens?.[0];
+  const found = Array.isArray(tokens) && typeof text === "string" ? formula(trimmed(tokens)) : null;
   const spoken = [];
   if (typeof text === "string") {
     const none = !text && !(score > -Infinity);
     if (!none && typeof score === "number") facts.unshift(score > 0 ? `score ${score}` : `probability ${probability(score)}`);
     const words = text || (none ? `The model gave no answer: ${reason(asked)}.` : "The answer is an empty text.");
-    spoken.push(element("p", { class: !text ? "said quiet" : told ? "said small" : "said", dir: "auto" }, words));
+    spoken.push(element("p", { class: !text ? "said quiet" : told || found ? "said small" : "said", dir: "auto" }, words));
   }
   spoken.push(element("p", { class: "facts quiet" }, facts.join(" \u00b7 ")));
   const said = typeof text === "string" ? SAID.filter((name) => name in outputs) : [];
   const [others, views] = [best(outputs, rankedBy, told), draw(outputs, 0, asked, said)];
-  return { spoken, details: told ? [...views, ...others] : [...others, ...views] };
+  const set = found ? [beside(found, asked)] : []; // not spoken: its name is the text
+  return { spoken, details: [...set, ...(told ? [...views, ...others] : [...others, ...views])] };
 }
+
+/** The formula beside the picture that it was read from, where there is one. */
+function beside(math, asked) {
+  const box = element("div", { class: "formula", tabindex: 0, role: "region", "aria-label": "The answer as a formula" }, math);
+  const node = element("div", { class: "beside" }, captioned("read as", framed(box)));
+  const picture = Object.values(asked).find((value) => value instanceof Blob && value.type.startsWith("image/"));
+  if (picture) {
+    const image = element("img", { alt: "" });
+    const figure = captioned("asked", image);
+    node.prepend(figure);
+    showFile([image], picture).then((shown) => shown || figure.remove());
+  }
+  return node;
+}
+
+const captioned = (caption, node) => element("figure", {}, element("figcaption", { class: "quiet" }, caption), node);
 
 /** Why a score is minus infinity: nothing was read, or nothing could be said within the limits. */
 function reason(asked) {

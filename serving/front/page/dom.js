@@ -1,9 +1,11 @@
 // Makes elements. Text goes in as text, never as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
+const MATHML = "http://www.w3.org/1998/Math/MathML";
 
 export const element = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
 export const drawn = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+export const mathml = (tag, attributes = {}, ...children) => fill(document.createElementNS(MATHML, tag), attributes, children);
 
 export function set(node, attributes) {
   for (const [name, value] of Object.entries(attributes)) {

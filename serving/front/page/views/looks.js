@@ -48,6 +48,6 @@ export function inputOf(name, asked) {
   return inputs.includes(name) ? name : (inputs.find((input) => name.startsWith(`${input}_`)) ?? name);
 }
 
-function trimmed(symbols) {
+export function trimmed(symbols) {
   return symbols.slice(0, symbols.findLastIndex((symbol) => symbol !== "") + 1);
 }
