@@ -21,7 +21,7 @@ import numpy as np
 import tensorflow as tf
 
 from benchmarks._turns import in_turns, report
-from seqattn_tf.export.forms import Lite, SavedModel
+from seqattn_tf.export.forms import Lite
 from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.package import export
 from seqattn_tf.fields import Image
@@ -100,12 +100,13 @@ def answering() -> None:
     picture, model = data.getvalue(), open_model("caption_scene")
     with tempfile.TemporaryDirectory() as folder:
         done = export(find("caption_scene"), Path(folder) / "models" / "caption_scene")
-        saved, edge = SavedModel().open(done.version), LiteModel(done.version / Lite.place)
+        serve = tf.saved_model.load(str(done.version)).signatures["serving_default"]
+        edge, asked = LiteModel(done.version / Lite.place), tf.constant([picture])
         size = (done.version / Lite.place / "model.tflite").stat().st_size / 1e6
         times = in_turns(
             {
                 "LiteRT": lambda: edge.answer([picture]),
-                "SavedModel": lambda: saved([{"image": picture}]),
+                "SavedModel": lambda: serve(image=asked)["text"].numpy(),
                 "Keras": lambda: model.answer([picture]),
             }
         )

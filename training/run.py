@@ -37,7 +37,8 @@ def compile_network(training: Training) -> None:
         warmup_target=settings.learning_rate,
         warmup_steps=settings.warmup_steps,
     )
-    optimizer = keras.optimizers.Adam(rate, global_clipnorm=settings.clip_norm)
+    mean = {"use_ema": True, "ema_momentum": settings.average} if settings.average else {}
+    optimizer = keras.optimizers.Adam(rate, global_clipnorm=settings.clip_norm, **mean)
     training.model.network.compile(optimizer, training.loss, jit_compile=False)
 
 
@@ -65,7 +66,12 @@ def train(recipe: Recipe, settings: Settings, folder: Path, data: str | Path | N
     quick = task.quick(model)
 
     def save(figures: Mapping[str, float]) -> None:
-        model.save(folder, describe(recipe, training, figures, progress.seconds, data))
+        with averaged(model.network):
+            model.save(folder, describe(recipe, training, figures, progress.seconds, data))
+
+    def score() -> Mapping[str, float]:
+        with averaged(model.network):
+            return task.measure(quick, training.splits.dev).figures
 
     if not progress.finished(settings.epochs, settings.patience):
         bar = ProgressBar(training.steps, settings.epochs, progress.epoch)
@@ -76,7 +82,7 @@ def train(recipe: Recipe, settings: Settings, folder: Path, data: str | Path | N
                 initial_epoch=progress.epoch,
                 steps_per_epoch=training.steps if task.ordered else None,
                 callbacks=[
-                    Score(lambda: task.measure(quick, training.splits.dev).figures),
+                    Score(score),
                     KeepBest(
                         f"dev_{task.monitor}", settings.patience, save, progress, higher_is_better=task.higher_is_better
                     ),
@@ -86,6 +92,24 @@ def train(recipe: Recipe, settings: Settings, folder: Path, data: str | Path | N
                 verbose=0,
             )
     return load(folder)
+
+
+@contextlib.contextmanager
+def averaged(network: keras.Model) -> Iterator[None]:
+    """For a while, the running means of the weights in their place, where the optimiser keeps them."""
+
+    def exchange() -> None:
+        means = network.optimizer._model_variables_moving_average if network.optimizer.use_ema else ()
+        for weight, mean in zip(network.optimizer._trainable_variables, means, strict=False):
+            held = weight.numpy()
+            weight.assign(mean)
+            mean.assign(held)
+
+    exchange()
+    try:
+        yield
+    finally:
+        exchange()
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from seqattn_tf.training.run import compile_network
+from seqattn_tf.training.run import averaged, compile_network
 from seqattn_tf.training.tasks import Settings
 
 
@@ -33,3 +33,27 @@ def test_the_rate_warms_up_and_then_falls_to_nothing_at_the_last_step():
 
 def test_the_network_is_not_compiled_by_xla():
     assert compiled().jit_compile is False
+
+
+def test_a_model_may_have_the_running_mean_of_its_weights():
+    network = compiled(average=0.75)
+    seen = []
+    for _ in range(4):
+        network.train_on_batch(np.ones([2, 1]), np.ones([2, 1]))
+        seen.append(float(network.layers[0].kernel.numpy()[0, 0]))
+    mean = seen[0]
+    for weight in seen[1:]:
+        mean = 0.75 * mean + 0.25 * weight
+    kernel = network.layers[0].kernel
+    with averaged(network):
+        assert kernel.numpy() == pytest.approx(mean, rel=1e-5)
+        assert kernel.numpy() != pytest.approx(seen[-1], rel=1e-3)
+    assert kernel.numpy() == pytest.approx(seen[-1])
+    with pytest.raises(KeyError), averaged(network):
+        raise KeyError
+    assert kernel.numpy() == pytest.approx(seen[-1])
+    plain = compiled()
+    with averaged(plain):
+        assert plain.layers[0].kernel.numpy() == 0
+    with pytest.raises(ValueError, match="average: expected a share from 0 to below 1"):
+        compiled(average=1.0)

@@ -28,6 +28,9 @@ class Settings:
     learning_rate: float = setting(2e-3, "Adam's, at its peak: a linear warm-up before it, a cosine to zero after it")
     warmup_steps: int = setting(800, "steps in which the learning rate rises")
     clip_norm: float = setting(1.0, "the global norm to which a larger gradient is scaled down")
+    average: float = setting(
+        0.0, "share of their running mean that weights keep at each step, such as .999; the model has the mean then"
+    )
     patience: int = setting(10, "epochs without a better figure on the development split before training stops")
     seed: int = setting(0, "of the weights, the order of the examples and dropout")
     max_examples: int = setting(0, "to train on, at most; 0 for all")
@@ -42,7 +45,7 @@ class Settings:
         self._refuse_less(0, "warmup_steps", "max_examples", "learning_rate", "seed")
         if self.clip_norm <= 0:
             raise ValueError(f"clip_norm: expected a number above 0. Received: {self.clip_norm}")
-        for name in ("dropout", "label_smoothing"):
+        for name in ("dropout", "label_smoothing", "average"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected a share from 0 to below 1. Received: {getattr(self, name)}")
 
