@@ -48,7 +48,7 @@ class Image(Field):
         pixels = self.picture(value)
         height, width = self.height, self.width
         if self.pad:
-            height, width = inside(*pixels.shape[:2], height, width)
+            height, width = inside(pixels.shape[0], pixels.shape[1], height, width)
         down, across = shares(pixels.shape[0], height), shares(pixels.shape[1], width)
         found = np.einsum("hy,yxc,wx->hwc", down, pixels.astype(np.float32), across, optimize=True)
         beyond = [(0, self.height - height), (0, self.width - width), (0, 0)]

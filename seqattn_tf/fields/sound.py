@@ -117,9 +117,9 @@ class Sound(Field):
 
     def odd(self) -> list[str | bytes]:
         """Nothing, silence, one sample, and other rates."""
-        time = np.arange(4_000)
-        others = [write_wav(0.3 * np.sin(time / 9), rate) for rate in (11_025, 44_100)]
-        return [write_wav(np.zeros(size), self.rate) for size in (0, 900)] + [write_wav(np.ones(1), 8_000), *others]
+        found: list[str | bytes] = [write_wav(np.zeros(size), self.rate) for size in (0, 900)]
+        tone = 0.3 * np.sin(np.arange(4_000) / 9)
+        return [*found, write_wav(np.ones(1), 8_000), *(write_wav(tone, rate) for rate in (11_025, 44_100))]
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""

@@ -8,7 +8,7 @@ of digits is made of recordings of one speaker in one split, with pauses or over
 
 import re
 import tarfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -82,7 +82,7 @@ def tones() -> list[Take]:
         for number in range(TONES):
             time = np.arange(int(generator.uniform(0.08, 0.3) * RATE)) / RATE
             pitches = (hertz * generator.uniform(0.99, 1.01) for hertz in (DIAL[0][row], DIAL[1][column]))
-            wave = sum(np.sin(2 * np.pi * (hertz * time + generator.random())) for hertz in pitches)
+            wave = np.sum([np.sin(2 * np.pi * (hertz * time + generator.random())) for hertz in pitches], axis=0)
             found.append(Take(digit, "telephone", number, write_wav(0.3 * wave, RATE)))
     return found
 
@@ -99,7 +99,7 @@ def recordings(folder: Path) -> list[Take]:
     for path in sorted(folder.glob("*.tar.xz")):
         try:
             with tarfile.open(path, "r:xz") as tar:
-                found |= {Path(m.name).name: tar.extractfile(m).read() for m in tar if m.isfile()}  # type: ignore
+                found |= {Path(m.name).name: file.read() for m in tar if (file := tar.extractfile(m))}
         except (tarfile.TarError, EOFError, OSError) as error:
             raise ValueError(f"{path}: expected a whole .tar.xz of sounds. Received: {error}") from None
     takes = [_take(name, data) for name, data in found.items() if name.endswith(".wav")]
@@ -165,7 +165,7 @@ def _alone(take: Take) -> Example:
 def _strings(takes: Sequence[Take], part: str, count: int, digits: Sequence[int], seed: int) -> list[Example]:
     """Strings of one speaker's recordings each."""
     generator = np.random.default_rng([seed, *part.encode()])
-    by_speaker: Mapping[str, list[Take]] = {}
+    by_speaker: dict[str, list[Take]] = {}
     for take in takes:
         by_speaker.setdefault(take.speaker, []).append(take)
     speakers = sorted(by_speaker)

@@ -12,6 +12,7 @@ rendered again; by length and by depth.
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 from seqattn_tf.encoder import RowEncoder
 from seqattn_tf.fields import Image
@@ -44,9 +45,9 @@ class FormulaSettings(TableSplit, CaptionSettings):
 
     def make_encoder(self) -> RowEncoder:
         """What sees it and reads its rows."""
-        sizes = {"units": self.width, "frozen": self.frozen, "places": self.places, "dropout": self.map_dropout}
-        reads = {"read_units": self.read_units, "cell": self.cell}
-        return RowEncoder(backbone=self.make_backbone(), height=self.tall, width=self.wide, **sizes, **reads)
+        sizes: dict[str, Any] = {"height": self.tall, "width": self.wide, "units": self.width, "frozen": self.frozen}
+        sizes |= {"places": self.places, "dropout": self.map_dropout}
+        return RowEncoder(self.read_units, self.cell, backbone=self.make_backbone(), **sizes)
 
 
 FULL = FormulaSettings(
