@@ -88,7 +88,7 @@ def by_hand(model, row, looks):
     return np.exp(answer.score), *map(np.array, (without, slopes, weights))
 
 
-@pytest.mark.parametrize("name", [slow(name) if name == "document" else name for name in MODELS])
+@pytest.mark.parametrize("name", [slow(name) if name in ("document", "entailment") else name for name in MODELS])
 def test_one_word_or_line_is_erased_as_by_hand(name):
     make, row, looks = MODELS[name]
     model = make()

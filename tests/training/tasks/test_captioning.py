@@ -109,7 +109,8 @@ def test_a_frozen_backbone_learns_from_maps_and_answers_pictures(tmp_path, split
 
 
 @pytest.mark.parametrize("conditioning", ["soft", slow("hard")])
-def test_a_run_is_trained_measured_and_kept(tmp_path, conditioning):
+def test_a_run_is_trained_measured_and_kept(tmp_path, conditioning, splits, monkeypatch):
+    monkeypatch.setattr(scenes, "load", lambda train, seed: splits)  # a few to measure by
     settings = dataclasses.replace(TINY, conditioning=conditioning, penalty=0.5)
     model = train(RECIPE, settings, tmp_path / "run")
     picture = scenes.draw(0).read()
