@@ -116,6 +116,14 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("values", nargs="+", metavar="VALUE", help=VALUES)
     explain.add_argument("-o", "--output", type=Path, default=Path("alignment.png"), help="png, svg or pdf")
 
+    gallery = command(
+        "gallery", _gallery, "show each system with one input, its answer and its picture on a page", parents=[foreign]
+    )
+    gallery.add_argument(
+        "models", nargs="*", metavar="MODEL", help="folders of runs, or presets; all presets otherwise"
+    )
+    gallery.add_argument("-o", "--output", type=Path, default=Path("gallery.md"), help="Markdown; images/ beside it")
+
     export = command(
         "export", _export, "write SavedModel and LiteRT, verified against the Keras model", parents=[foreign]
     )
@@ -276,6 +284,15 @@ def _explain(options: argparse.Namespace) -> None:
         output = options.output.with_stem(f"{options.output.stem}-{look}") if number else options.output
         save_figure(model.explain(rows[0], look), output)
         print(output)
+
+
+def _gallery(options: argparse.Namespace) -> None:
+    from seqattn_tf.training.gallery import write_gallery
+
+    lacking = write_gallery(options.models, options.output)
+    print(options.output)
+    if lacking:
+        print(f"without a model: {', '.join(lacking)}")
 
 
 def _export(options: argparse.Namespace) -> int:

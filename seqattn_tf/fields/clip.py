@@ -121,8 +121,8 @@ class Clip(Field):
 def fitting(height: Any, width: Any, of_height: int, of_width: int) -> Any:
     """How many frames with these proportions fit best into a strip of a size, numbers or tensors.
 
-    >>> fitting(10, 61, 20, 40)
-    3
+    >>> fitting(10, 59, 20, 40), fitting(10, 61, 20, 40)
+    (3, 3)
     """
     return (2 * width * of_height + height * of_width) // (2 * height * of_width)
 

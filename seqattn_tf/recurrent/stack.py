@@ -6,7 +6,6 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.masking import zero_masked
 from seqattn_tf.recurrent.base import Network, Reading, check_networks, check_states
 from seqattn_tf.recurrent.bidirectional import Bidirectional
 from seqattn_tf.recurrent.recurrent import Recurrent
@@ -152,7 +151,7 @@ class Stack(Network):
         below, found = inputs, []
         for place, (layer, first) in enumerate(zip(self.layers, firsts, strict=True)):
             if self.pyramid and place:
-                below, mask = paired(below, mask)
+                below, mask = paired(below, mask)  # of steps that are not kept, outputs are zero
             seen = self.drop(below, training=training) if place else below
             seen = tf.concat([seen, inputs], axis=-1) if self.skip and place else seen
             own = layer.read(seen, first, mask, None if layer.context is None else context, training)
@@ -183,13 +182,13 @@ def halved(mask: Any) -> Any:
 
 
 def paired(steps: tf.Tensor, mask: tf.Tensor | None) -> tuple[tf.Tensor, tf.Tensor | None]:
-    """Two steps each side by side: `[batch, time, n] -> [batch, time / 2, 2 n]`, what is not kept being zero.
+    """Two steps each side by side, `[batch, time, n] -> [batch, time / 2, 2 n]`, the last beside zeros if need be.
 
     >>> steps, mask = paired(tf.reshape(tf.range(1.0, 6.0), [1, 5, 1]), tf.constant([[True] * 3 + [False] * 2]))
     >>> steps.numpy().tolist(), mask.numpy().tolist()
-    ([[[1.0, 2.0], [3.0, 0.0], [0.0, 0.0]]], [[True, True, False]])
+    ([[[1.0, 2.0], [3.0, 4.0], [5.0, 0.0]]], [[True, True, False]])
     """
     width, odd = steps.shape[-1], size_of(steps, 1) % 2
-    steps = tf.pad(steps if mask is None else zero_masked(steps, mask), [[0, 0], [0, odd], [0, 0]])
+    steps = tf.pad(steps, [[0, 0], [0, odd], [0, 0]])
     steps = tf.reshape(steps, [size_of(steps, 0), -1, 2 * width])
     return steps, None if mask is None else halved(mask)

@@ -41,17 +41,17 @@ def test_a_gif_is_as_large_as_pillow_says(count, height, width):
 
 def test_a_strip_is_cut_into_frames_with_the_proportions_that_are_seen():
     field = Clip(4, 8)
-    strip = np.zeros([10, 61, 3], np.uint8)
-    strip[:, 20:40] = 200
+    strip = np.zeros([10, 59, 3], np.uint8)
+    strip[:, 19:38] = 200
     data = io.BytesIO()
     Pillow.fromarray(strip).save(data, "PNG")
     frames = field.frames(data.getvalue())
-    assert frames.shape == (3, 10, 20, 3)
+    assert frames.shape == (3, 10, 19, 3)
     assert [int(frame.mean()) for frame in frames] == [0, 200, 0]
     found = read(field, data.getvalue())
     np.testing.assert_allclose(found.tensors["frames"][0, :, 1, 1, 0], [0, 200, 0])
     assert found.places[""].numpy().tolist() == [[b"1", b"2", b"3"]]
-    assert field.picture(data.getvalue()).shape == (10, 60, 3)
+    assert field.picture(data.getvalue()).shape == (10, 57, 3)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,39 @@
+"""The gallery: a page with an input, an answer and a picture for each system that has a model."""
+
+import pytest
+
+from seqattn_tf import cli
+from seqattn_tf.models.presets import open_model
+from seqattn_tf.training import recipes
+from seqattn_tf.training.gallery import _quoted, _shown, write_gallery
+
+
+def test_a_page_shows_each_system_with_its_picture(tmp_path, capsys):
+    page = tmp_path / "docs" / "gallery.md"
+    assert cli.main(["gallery", "pronounce", "caption_scene", "-o", str(page)]) == 0
+    said = capsys.readouterr().out
+    assert str(page) in said
+    assert "without a model: answer, answer_image" in said
+    text = page.read_text()
+    assert [line for line in text.splitlines() if line.startswith("## ")] == ["## caption", "## pronounce"]
+    for recipe in ("caption", "pronounce"):
+        assert (page.parent / "images" / f"gallery_{recipe}.png").stat().st_size > 3000
+        assert f"(images/gallery_{recipe}.png)" in text
+        assert recipes.get(recipe).summary in text
+    assert "- image: a image" not in text
+    assert "- image: a picture" in text
+    word = text.split("- text: `")[1].split("`")[0]
+    assert f"`{open_model('pronounce').answer([word])[0].text}`" in text
+
+
+def test_values_are_shown_as_they_are_and_never_as_markup():
+    assert _shown("text", "a\n`b`", "text") == "- text: `a / 'b'`"
+    assert _shown("sound", b"\xff\xfe", "sound") == "- sound: a sound"
+    assert _quoted("") == "nothing"
+    assert len(_quoted("x" * 900)) < 420
+
+
+def test_what_has_no_model_is_said(tmp_path):
+    with pytest.raises(ValueError, match="model: expected one of the presets"):
+        write_gallery([tmp_path], tmp_path / "gallery.md")
+    assert not (tmp_path / "gallery.md").exists()

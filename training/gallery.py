@@ -1,0 +1,70 @@
+"""A gallery: every system with one real input, its answer and its picture, as a page of Markdown."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from seqattn_tf.aside import write_aside
+from seqattn_tf.explain import save_figure
+from seqattn_tf.models import Model
+from seqattn_tf.models.base import read_config
+from seqattn_tf.models.presets import find, open_model, presets
+from seqattn_tf.rows import from_json
+from seqattn_tf.training import recipes
+
+FILES = {"image": "picture"}  # what a kind of input is called
+LONGEST = 400  # characters of a text or an answer that are shown
+
+
+def write_gallery(models: Sequence[str | os.PathLike[str]], path: Path) -> list[str]:
+    """Write the page, its pictures into `images/` beside it, and return the recipes that have none in it.
+
+    Args:
+        models: folders of runs, and names of presets; the presets where there are none. Of two of one recipe, the
+            first is shown.
+        path: of the page, which appears whole.
+    """
+    shown: dict[str, list[str]] = {}
+    for name in models or presets():
+        record = read_config(find(name))["record"]
+        recipe = record.get("recipe", "")
+        if recipe in recipes.names() and recipe not in shown and record.get("examples"):
+            shown[recipe] = _entry(recipe, open_model(name), record, path.parent / "images")
+    if not shown:
+        raise ValueError(f"models: expected a trained one with examples. Received: {list(map(str, models))}")
+    head = "# Gallery\nOne input of each system from data it has not learned from, its answer, and what it looked at.\n"
+    with write_aside(path) as aside:
+        text = "\n".join([head, *("\n".join(shown[recipe]) for recipe in sorted(shown))])
+        aside.write_text(text, encoding="utf-8")
+    return [recipe for recipe in recipes.PACKAGED if recipe not in shown]
+
+
+def _entry(recipe: str, model: Model, record: dict[str, Any], images: Path) -> list[str]:
+    """The lines of one system."""
+    row = from_json(record["examples"][0])
+    [answer] = model.answer([row])
+    asked = [_shown(name, value, model.inputs[name].kind) for name, value in row.items()]
+    lines = [f"## {recipe}", recipes.get(recipe).summary + ".", "", *asked, f"- answer: {_quoted(answer.text)}", ""]
+    if answer.looks:
+        picture = images / f"gallery_{recipe}.png"
+        save_figure(model.explain(row), picture)
+        lines += [f"![What `{recipe}` looked at]({images.name}/{picture.name})", ""]
+    return lines
+
+
+def _shown(name: str, value: str | bytes, kind: str) -> str:
+    """An input as a line: a text itself, of a file what it is."""
+    try:
+        text = value if isinstance(value, str) else value.decode()
+    except UnicodeDecodeError:
+        return f"- {name}: a {FILES.get(kind, kind)}"
+    return f"- {name}: {_quoted(text)}"
+
+
+def _quoted(text: str) -> str:
+    """A text on one line, as it is: never markup."""
+    line = " / ".join(text.split("\n"))
+    line = line if len(line) <= LONGEST else line[:LONGEST] + " \u2026"
+    line = line.replace("`", "'")
+    return f"`{line}`" if line.strip() else "nothing"
