@@ -76,8 +76,8 @@ def draw_timeline(
     axes.set_frame_on(False)
     axes.tick_params(length=0, pad=GAP * 72)
     axes.set_yticks(np.arange(len(rows)) + 0.5, rows, **text_style(SIZE))
-    step = -(-len(places) // 8)
-    axes.set_xticks(range(0, len(places), step), places[::step], **text_style(8, QUIET))
+    step, middle = -(-len(places) // 8), 0.0 if places[0].endswith(" s") else 0.5  # a time is when a place begins
+    axes.set_xticks(np.arange(0, len(places), step) + middle, places[::step], **text_style(8, QUIET))
     bar = figure.add_axes(((left + WIDE + BAR_GAP) / width, low / height, BAR_WIDTH / width, tall / height))
     colour_bar(figure, bar, largest, middle=tall > 0.9)
     return figure

@@ -61,7 +61,7 @@ class Clip(Field):
     def strip(self, data: bytes) -> np.ndarray:
         """A picture `[y, x, 3]`."""
         try:
-            return Image(self.height, self.width, self.pixels).picture(data)
+            return Image(self.height, self.width, self.pixels).decoded(data)
         except TooLarge:
             raise
         except ValueError as error:

@@ -45,7 +45,7 @@ class Image(Field):
 
     def arrays(self, value: Any) -> dict[str, np.ndarray]:
         """The pixels: `[height, width, 3]`."""
-        pixels = self.picture(value)
+        pixels = self.decoded(value)
         height, width = self.height, self.width
         if self.pad:
             height, width = inside(pixels.shape[0], pixels.shape[1], height, width)
@@ -55,6 +55,10 @@ class Image(Field):
         return {"pixels": np.pad(found, beyond, constant_values=WHITE)}
 
     def picture(self, value: Any) -> np.ndarray:
+        """The picture as it is, `[y, x, 3]`; where it is padded, what the network sees of it."""
+        return self.arrays(value)["pixels"].astype(np.uint8) if self.pad else self.decoded(value)
+
+    def decoded(self, value: Any) -> np.ndarray:
         """The picture as it is: `[y, x, 3]`."""
         from PIL import Image as Pillow
 

@@ -99,9 +99,9 @@ class Sound(Field):
         return tuple(f"{time // 1000}.{time % 1000 // 10:02d} s" for time in times)
 
     def picture(self, value: Any) -> np.ndarray:
-        """The energies as grey, high bands above, dark where there is most: `[bands, frames, 3]`."""
-        frames = self.arrays(value)["frames"].T[::-1]
-        low = (np.log(FLOOR) - CENTRE) / SPREAD
+        """The energies as grey, high bands above, dark where there is most: `[bands, frames of all places, 3]`."""
+        frames, low = self.arrays(value)["frames"].T[::-1], (np.log(FLOOR) - CENTRE) / SPREAD
+        frames = np.pad(frames, [(0, 0), (0, -frames.shape[1] % self.per_place)], constant_values=low)
         grey = 255 - 255 * (frames - low) / max(frames.max(initial=low) - low, 1e-6)
         return np.repeat(grey[..., None], 3, axis=2).astype(np.uint8)
 

@@ -23,6 +23,9 @@ def test_a_row_for_each_symbol_under_the_sound():
     assert [label.get_text() for label in rows.get_yticklabels()] == ["one", "two", "$x_1$"]
     assert rows.get_xticklabels()[0].get_text() == "0.00 s"
     assert len(rows.get_xticklabels()) <= 8
+    assert rows.get_xticks()[0] == 0
+    frames = draw_timeline(looks(), ["a", "b", "c"], [str(i) for i in range(1, 21)], PICTURE)
+    assert frames.axes[1].get_xticks()[0] == 0.5  # a frame's number stands below it
     assert sound.get_position().width == pytest.approx(rows.get_position().width)
     assert sound.get_position().y0 > rows.get_position().y1
 

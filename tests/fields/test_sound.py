@@ -92,6 +92,8 @@ def test_places_are_named_by_their_time_and_the_picture_has_low_bands_below():
     assert picture.shape == (40, 200, 3)
     assert picture[30:].mean() < picture[:10].mean() - 20
     assert field.picture(wav(loud=0)).shape == (40, 0, 3)
+    assert field.picture(wav(samples=80 * 9)).shape == (40, 16, 3)  # the last place is whole
+    assert (field.picture(wav(samples=80 * 9))[:, 9:] == 255).all()
 
 
 def test_bad_arguments_are_refused():

@@ -73,6 +73,7 @@ def test_a_picture_keeps_its_proportions_and_a_small_one_its_size():
     np.testing.assert_allclose(found[:40, :100], small, atol=1e-3)
     assert (found[40:] == 255).all()
     assert (found[:, 100:] == 255).all()
+    np.testing.assert_array_equal(field.picture(data.getvalue()), found.astype(np.uint8))  # what looks are drawn over
     large = io.BytesIO()
     Pillow.fromarray(np.zeros([100, 1000, 3], np.uint8)).save(large, "PNG")
     shrunk = field.arrays(large.getvalue())["pixels"]
