@@ -5,7 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.cells.base import KernelCell, recurrent_product, shifted
+from seqattn_tf.cells.base import KernelCell, recurrent_product
 from seqattn_tf.linear import linear
 from seqattn_tf.named import check_count
 
@@ -68,7 +68,7 @@ class OutputCell(KernelCell):
     ) -> tuple[list[tf.Tensor], tuple[tf.Tensor, ...]]:
         said = states[0] if factors is None else states[0] * factors
         hidden = self.activation(projected + recurrent_product(said, self.recurrent_kernel))
-        output = self.output_activation(shifted(linear(hidden, self.output_kernel), self.output_bias))
+        output = self.output_activation(linear(hidden, self.output_kernel, self.output_bias))
         return [output], (hidden,)
 
     def teach(self, inputs: tf.Tensor, targets: tf.Tensor, initial_state: tf.Tensor | None = None) -> tf.Tensor:

@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.encoder.base import Encoder, Read, Tensors
-from seqattn_tf.masking import row_lengths, zero_masked
+from seqattn_tf.masking import row_lengths
 from seqattn_tf.named import check_count
 from seqattn_tf.recurrent import Bidirectional
 from seqattn_tf.scan import size_of
@@ -108,7 +108,7 @@ class ClipEncoder(Encoder):
         """A value for each frame."""
         mask = self.part(tensors, "there") != 0
         seen = self.drop(self.look(self.part(tensors, "frames"), mask, training), training=training)
-        found = self.network.read(zero_masked(seen, mask), mask=mask, training=training)
+        found = self.network.read(seen, mask=mask, training=training)
         return Read(self.drop(found.outputs, training=training), mask, self.network.final_output(found.states))
 
     def places_read(self, tensors: Tensors) -> tf.Tensor:

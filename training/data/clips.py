@@ -86,7 +86,7 @@ class Moving:
         for frame, pixels in enumerate(found):
             for shape, shade in zip(self.at(frame), shades, strict=True):
                 if shape is not None:
-                    _paint(pixels, shape, shade)
+                    shape.paint(pixels, shade)
         found += generator.normal(0, 5, found.shape)
         return np.clip(found, 0, 255).astype(np.uint8)
 
@@ -110,15 +110,6 @@ class Moving:
         data = io.BytesIO()
         first.save(data, "GIF", save_all=True, append_images=others, duration=120, loop=0)
         return data.getvalue()
-
-
-def _paint(pixels: np.ndarray, shape: Shape, shade: np.ndarray) -> None:
-    """Draw a shape into a frame."""
-    edges = (shape.x - shape.size, shape.y - shape.size, shape.x + shape.size, shape.y + shape.size)
-    left, top, right, bottom = (min(max(round(edge), 1), SIDE - 1) for edge in edges)
-    part = np.s_[top - 1 : bottom + 1, left - 1 : right + 1]
-    y, x = np.mgrid[part] + 0.5
-    pixels[part] += (shade - pixels[part]) * shape.covers(x, y)[..., None]
 
 
 def part_of(*doing: tuple[tuple[str, str], str]) -> str:

@@ -95,7 +95,7 @@ def is_digits(data: str | Path) -> bool:
 
 def recordings(folder: Path) -> list[Take]:
     """What a folder or its tars have of spoken digits, by digit, speaker and number."""
-    found: dict[str, Any] = {name: stored for name, stored in in_folder(folder, [".wav"]).items()}
+    found: dict[str, Any] = {**in_folder(folder, [".wav"])}
     for path in sorted(folder.glob("*.tar.xz")):
         try:
             with tarfile.open(path, "r:xz") as tar:

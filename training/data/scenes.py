@@ -86,6 +86,14 @@ class Shape:
         }[self.kind]
         return np.clip(inside + 0.5, 0, 1)
 
+    def paint(self, pixels: np.ndarray, shade: np.ndarray) -> None:
+        """Draw it into a picture `[y, x, 3]`, in this shade."""
+        edges = (self.x - self.size, self.y - self.size, self.x + self.size, self.y + self.size)
+        left, top, right, bottom = (min(max(round(edge), 1), len(pixels) - 1) for edge in edges)
+        part = np.s_[top - 1 : bottom + 1, left - 1 : right + 1]
+        y, x = np.mgrid[part] + 0.5
+        pixels[part] += (shade - pixels[part]) * self.covers(x, y)[..., None]
+
 
 @dataclasses.dataclass(frozen=True)
 class Scene:
@@ -119,11 +127,7 @@ class Scene:
         ground = generator.uniform(200, 245) + generator.uniform(-8, 8, 3)
         found = np.broadcast_to(ground, (SIDE, SIDE, 3)).copy()
         for shape in self.shapes:
-            shade = np.asarray(COLOURS[shape.colour]) + generator.uniform(-14, 14, 3)
-            left, top, right, bottom = (min(max(round(corner * SIDE), 1), SIDE - 1) for corner in shape.box)
-            part = np.s_[top - 1 : bottom + 1, left - 1 : right + 1]
-            y, x = np.mgrid[part] + 0.5
-            found[part] += (shade - found[part]) * shape.covers(x, y)[..., None]
+            shape.paint(found, np.asarray(COLOURS[shape.colour]) + generator.uniform(-14, 14, 3))
         found += generator.normal(0, 5, found.shape)
         return np.clip(found, 0, 255).astype(np.uint8)
 

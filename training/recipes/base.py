@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Generic
 
 from seqattn_tf.named import NamedObject
 from seqattn_tf.plugins import holding, needed_by
-from seqattn_tf.training.data import Splits, files
+from seqattn_tf.training.data import Splits, files, pictures
 from seqattn_tf.training.tasks import Task
 from seqattn_tf.training.tasks.base import AnySettings
 from seqattn_tf.training.tasks.settings import TableColumns, TableSplit
@@ -40,6 +40,11 @@ def load_pairs(data: str | Path | None, settings: TableColumns) -> Splits:
 def load_table(data: str | Path | None, columns: Mapping[str, str], target: str, settings: TableSplit) -> Splits:
     """Examples of one's own, with a column for each input and one for the target, split as the settings say."""
     return files.load(data, columns, target, test=settings.test, split_column=settings.split_column)
+
+
+def load_files(data: str | Path, kind: str, file: str, target: str, settings: TableSplit) -> Splits:
+    """Pictures, clips or sounds of one's own beside a table, with a column for the file and one for the target."""
+    return pictures.load(data, file, target, kind=kind, test=settings.test, split_column=settings.split_column)
 
 
 @dataclasses.dataclass(frozen=True)

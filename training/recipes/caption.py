@@ -18,8 +18,8 @@ is asked of attention. Metric: captions that are exactly right, and how much of 
 import dataclasses
 from pathlib import Path
 
-from seqattn_tf.training.data import Splits, emoji, files, flickr8k, pictures, scenes, tfds
-from seqattn_tf.training.recipes.base import Recipe
+from seqattn_tf.training.data import Splits, emoji, files, flickr8k, scenes, tfds
+from seqattn_tf.training.recipes.base import Recipe, load_files
 from seqattn_tf.training.tasks import CaptionSettings, CaptionTask, setting
 from seqattn_tf.training.tasks.settings import TableSplit
 
@@ -60,8 +60,7 @@ def load(data: str | Path | None, settings: PictureSettings) -> Splits:
         return emoji.load(data, settings.language)
     if name := files.public_name(data):
         return tfds.load_pictures(name, settings.image, settings.caption)
-    columns = {"test": settings.test, "split_column": settings.split_column}
-    return pictures.load(data, settings.image, settings.caption, **columns)
+    return load_files(data, "image", settings.image, settings.caption, settings)
 
 
 recipe = Recipe(

@@ -14,8 +14,8 @@ Metric: captions that are exactly right.
 import dataclasses
 from pathlib import Path
 
-from seqattn_tf.training.data import Splits, clips, pictures
-from seqattn_tf.training.recipes.base import Recipe
+from seqattn_tf.training.data import Splits, clips
+from seqattn_tf.training.recipes.base import Recipe, load_files
 from seqattn_tf.training.tasks import CaptionVideoSettings, CaptionVideoTask, setting
 from seqattn_tf.training.tasks.settings import TableSplit
 
@@ -51,8 +51,7 @@ def load(data: str | Path | None, settings: ClipSettings) -> Splits:
     """Generated clips, or some of one's own."""
     if data is None:
         return clips.load(settings.examples, seed=settings.seed)
-    columns = {"test": settings.test, "split_column": settings.split_column}
-    return pictures.load(data, settings.clip, settings.caption, kind="clip", **columns)
+    return load_files(data, "clip", settings.clip, settings.caption, settings)
 
 
 recipe = Recipe(

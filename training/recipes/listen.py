@@ -16,9 +16,9 @@ import dataclasses
 import re
 from pathlib import Path
 
-from seqattn_tf.training.data import Splits, digits, pictures
+from seqattn_tf.training.data import Splits, digits
 from seqattn_tf.training.metrics import ERRORS
-from seqattn_tf.training.recipes.base import Recipe
+from seqattn_tf.training.recipes.base import Recipe, load_files
 from seqattn_tf.training.tasks import ListenSettings, ListenTask, setting
 from seqattn_tf.training.tasks.settings import TableSplit
 
@@ -65,8 +65,7 @@ FULL = SoundSettings(
 def load(data: str | Path | None, settings: SoundSettings) -> Splits:
     """Spoken digits, tones, or sounds of one's own."""
     if data is not None and not digits.is_digits(data):
-        columns = {"test": settings.test, "split_column": settings.split_column}
-        return pictures.load(data, settings.sound, settings.text, kind="sound", **columns)
+        return load_files(data, "sound", settings.sound, settings.text, settings)
     how = {name: getattr(settings, name) for name in ("examples", "beyond", "left_out", "seed")}
     return digits.load(data, settings.count_digits(), **how)
 

@@ -16,9 +16,9 @@ from typing import Any
 
 from seqattn_tf.encoder import RowEncoder
 from seqattn_tf.fields import Image
-from seqattn_tf.training.data import Splits, formulas, pictures
+from seqattn_tf.training.data import Splits, formulas
 from seqattn_tf.training.metrics import MARKUP, accuracy_by
-from seqattn_tf.training.recipes.base import Recipe
+from seqattn_tf.training.recipes.base import Recipe, load_files
 from seqattn_tf.training.tasks import CaptionSettings, CaptionTask, setting
 from seqattn_tf.training.tasks.settings import TableSplit
 
@@ -70,8 +70,7 @@ def load(data: str | Path | None, settings: FormulaSettings) -> Splits:
     """Generated formulas, or pictures of one's own."""
     if data is None:
         return formulas.load(settings.examples, seed=settings.seed)
-    columns = {"test": settings.test, "split_column": settings.split_column}
-    return pictures.load(data, settings.image, settings.caption, **columns)
+    return load_files(data, "image", settings.image, settings.caption, settings)
 
 
 def by_length(answers: dict, references: dict, notes: dict) -> list[tuple[str, int, float]]:
