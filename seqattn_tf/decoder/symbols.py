@@ -30,6 +30,7 @@ class SymbolDecoder(NamedLayer, Decoder):
         embedding: size of a symbol's embedding.
         readout: width of the hidden layer before the logits.
         dropout: rate on embeddings and readout, in training.
+        embedding_dropout: rate on embeddings, where it is another; None: as `dropout`.
         scheduled_sampling: how often, in training, a step sees the symbol the decoder would have said itself
             and not the given one. The number is kept in the weight `sampling_rate`, which a schedule may assign. Cells
             draw anew at every step then, `DropoutCell` too.
@@ -65,6 +66,7 @@ class SymbolDecoder(NamedLayer, Decoder):
         scheduled_sampling: float = 0.0,
         sampling_from: str = "symbols",
         mask_zero: bool = False,
+        embedding_dropout: float | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(cell, attention, **kwargs)
@@ -78,7 +80,10 @@ class SymbolDecoder(NamedLayer, Decoder):
         self.embedding = keras.layers.Embedding(
             vocabulary, embedding, embeddings_initializer="glorot_uniform", dtype=self.dtype_policy
         )
-        self.drop = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self.drop = self.drop_symbols = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self.embedding_dropout = embedding_dropout
+        if embedding_dropout is not None:
+            self.drop_symbols = keras.layers.Dropout(embedding_dropout, dtype=self.dtype_policy)
         self.coins = keras.random.SeedGenerator()
 
     def build(self, tokens_shape: Any, values_shape: Any, summary_shape: Any = None) -> None:
@@ -159,7 +164,7 @@ class SymbolDecoder(NamedLayer, Decoder):
         if training and self.scheduled_sampling:
             logits, weights, last = self._sampled(tokens, memory, first, keep)
         else:
-            embedded = self.drop(self.embedding(tokens), training=training)
+            embedded = self.drop_symbols(self.embedding(tokens), training=training)
             projected = self.cell.project(to_time_major(embedded), training=training)
             states, weights, last = self._over_time(projected, memory, first, keep, training)
             logits = self._logits(first, states, weights, memory, self._shown(embedded), training)
@@ -231,7 +236,7 @@ class SymbolDecoder(NamedLayer, Decoder):
     def _step(
         self, embedded: tf.Tensor, state: DecoderState, memory: DecoderMemory, training: bool
     ) -> tuple[tf.Tensor, tf.Tensor, DecoderState]:
-        embedded = self.drop(embedded, training=training)
+        embedded = self.drop_symbols(embedded, training=training)
         shown = (self.cell.project(embedded, training=training), self._shown(embedded))
         return self._go_on(shown, state, memory, training)
 
@@ -257,6 +262,7 @@ class SymbolDecoder(NamedLayer, Decoder):
             "embedding": self.embedding.output_dim,
             "readout": self.readout,
             "dropout": self.dropout,
+            "embedding_dropout": self.embedding_dropout,
             "scheduled_sampling": self.scheduled_sampling,
             "sampling_from": self.sampling_from,
             "mask_zero": self.mask_zero,

@@ -77,6 +77,7 @@ class CaptionNetwork(EncoderDecoder):
         gate: bool = True,
         expected: float = 0.5,
         dropout: float = 0.0,
+        embedding_dropout: float | None = None,
         dtype: Any = None,
         **losses: Any,
     ) -> "CaptionNetwork":
@@ -93,6 +94,7 @@ class CaptionNetwork(EncoderDecoder):
             gate: whether the state also says how much of what was looked at is read.
             expected: how often hard attention reads the mean of all places, in training, and not one that is drawn.
             dropout: rate on embeddings and readout, in training.
+            embedding_dropout: rate on embeddings, where it is another; None: as `dropout`.
             dtype: of all parts.
             **losses: `penalty`, `supervise`, `entropy`, `reward`.
         """
@@ -101,6 +103,7 @@ class CaptionNetwork(EncoderDecoder):
         hard = conditioning == "hard"
         align = HardAlignment("reinforce", expected=expected, dtype=dtype) if hard else "softmax"
         sizes: dict[str, Any] = {"units": units, "embedding": embedding, "cell": cell, "dropout": dropout}
+        sizes["embedding_dropout"] = embedding_dropout
         sees: dict[str, Any] = {"align": align, "gate": gate, "context": CONDITIONINGS[conditioning]}
         return cls.of_encoder(encoder, vocabulary, **sizes, **sees, dtype=dtype, **losses)
 

@@ -95,6 +95,7 @@ class EncoderDecoder(keras.Model):
         score: str = "additive",
         align: Any = "softmax",
         dropout: float = 0.0,
+        embedding_dropout: float | None = None,
         decoder: str = "bahdanau",
         context: str = "attention",
         gate: bool = False,
@@ -112,6 +113,7 @@ class EncoderDecoder(keras.Model):
             cell: name of the decoder's recurrent cell.
             score, align: names of the attention's parts, or the parts themselves.
             dropout: rate on embeddings and readout, in training.
+            embedding_dropout: rate on embeddings, where it is another; None: as `dropout`.
             decoder, context, gate, scheduled_sampling: as in `of_symbols`.
             dtype: of all parts.
             **own: further arguments of the network itself.
@@ -127,6 +129,7 @@ class EncoderDecoder(keras.Model):
             embedding=embedding,
             readout=units,
             dropout=dropout,
+            embedding_dropout=embedding_dropout,
             scheduled_sampling=scheduled_sampling,
             **alike,
         )

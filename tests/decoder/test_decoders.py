@@ -20,7 +20,14 @@ ARGUMENTS = {"vocabulary": VOCABULARY, **SIZES, "dropout": 0.0, "scheduled_sampl
 
 class TestBahdanau(DecoderTests):
     given = TOKENS
-    arguments = {**ARGUMENTS, "dropout": 0.5, "scheduled_sampling": 0.25, "sampling_from": "outputs", "mask_zero": True}
+    arguments = {
+        **ARGUMENTS,
+        "dropout": 0.5,
+        "embedding_dropout": 0.25,
+        "scheduled_sampling": 0.25,
+        "sampling_from": "outputs",
+        "mask_zero": True,
+    }
 
     @classmethod
     def make(cls, dtype="float32"):
@@ -28,9 +35,22 @@ class TestBahdanau(DecoderTests):
         return AttentionDecoder(GRUCell(4, dtype=dtype), attention, VOCABULARY, **SIZES, dtype=dtype)
 
     def test_every_argument_survives(self, decoder):
-        rates = {"dropout": 0.5, "scheduled_sampling": 0.25, "sampling_from": "outputs", "jit_compile": False}
+        rates = {"dropout": 0.5, "embedding_dropout": 0.25, "scheduled_sampling": 0.25, "sampling_from": "outputs"}
+        rates["jit_compile"] = False
         decoder = AttentionDecoder(GRUCell(4), Attention(units=5), VOCABULARY, **SIZES, **rates, mask_zero=True)
         super().test_every_argument_survives(decoder)
+
+    @pytest.mark.parametrize(
+        ("rates", "states_change"),
+        [({"dropout": 0.9, "embedding_dropout": 0.0}, False), ({"embedding_dropout": 0.9}, True)],
+    )
+    def test_embeddings_have_a_dropout_of_their_own(self, rates, states_change):
+        tokens, values, summary, mask = self.inputs()
+        decoder = AttentionDecoder(GRUCell(4), Attention(units=5), VOCABULARY, **SIZES, **rates)
+        plain, looks = decoder(tokens, values, summary, mask=mask)
+        learning, others = decoder(tokens, values, summary, mask=mask, training=True)
+        assert not np.allclose(plain, learning, atol=1e-4)
+        assert np.allclose(looks, others, atol=1e-6) != states_change  # which depend on the states before them
 
     def test_functional_model_fits_and_reloads(self, tmp_path):
         super().test_functional_model_fits_and_reloads(tmp_path)  # for one of them, slow or not

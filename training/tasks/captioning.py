@@ -32,6 +32,7 @@ class CaptionSettings(SearchSettings, SeeingSettings):
     reward: float = setting(1.0, "how much hard attention learns from what it drew")
     expected: float = setting(0.5, "how often hard attention reads the mean of all cells, in training")
     gate: bool = setting(True, "whether the decoder says how much of what it looked at is read")
+    embedding_dropout: float = setting(-1.0, "on the embeddings of words; below 0 for as much as dropout")
     target_split: str = setting("words", "what a symbol of a caption is: words, subwords, characters, spaces")
     fold: str = setting("", "what to ignore in captions, and say without: case, or all (case and accents)")
     vocabulary: int = setting(0, "symbols, at most; 0 for all")
@@ -41,6 +42,8 @@ class CaptionSettings(SearchSettings, SeeingSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._refuse_less(1, "max_target", "min_count")
+        if self.embedding_dropout >= 1:
+            raise ValueError(f"embedding_dropout: expected a share below 1. Received: {self.embedding_dropout}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,6 +58,8 @@ class CaptionTask(SeeingTask[CaptionSettings, Captioner]):
         refuse_few(target.rules, "vocabulary of the captions")
         losses = {name: getattr(settings, name) for name in ("penalty", "supervise", "entropy", "reward")}
         sizes = arguments_of(CaptionNetwork.of_pictures, settings)
+        if settings.embedding_dropout < 0:
+            del sizes["embedding_dropout"]
         network = CaptionNetwork.of_pictures(settings.make_encoder(), target.rules.size, **sizes, **losses)
         image = settings.make_image()
         return Captioner(network, {PICTURE: image}, target, max_length_ratio=0, **arguments_of(Captioner, settings))
