@@ -1,10 +1,14 @@
 """docs/watching.md: what it shows runs, and what it says of numbers is so."""
 
+import json
 import re
 
+import pytest
 from support.pages import python_of, text_of
 
-from seqattn_tf.training.data import clips, formulas
+from seqattn_tf.models.presets import FOLDER, open_model
+from seqattn_tf.training import recipes
+from seqattn_tf.training.data import clips, digits, formulas
 from seqattn_tf.training.tasks.watching import FORMS
 
 
@@ -20,3 +24,26 @@ def test_what_the_page_says_is_so():
     assert f"grammar of {len(formulas.SYMBOLS)} symbols" in page
     assert f"have {clips.FRAMES} frames" in page
     assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == ["form", *FORMS]
+
+
+@pytest.mark.parametrize(("name", "data"), [("listen", "Free Spoken Digit Dataset"), ("markup", "generated")])
+def test_a_shipped_model_is_small_and_says_where_it_comes_from(name, data):
+    assert sum(path.stat().st_size for path in (FOLDER / name).rglob("*") if path.is_file()) < 4e6
+    record = json.loads((FOLDER / name / "config.json").read_text())["record"]
+    assert data in record["data"]
+    assert len(record["examples"]) == 6
+    assert f"`{name}` | " in (FOLDER / "NOTICE.md").read_text()
+
+
+def test_the_shipped_model_reads_formulas_that_it_has_never_seen():
+    model = open_model("markup").with_settings(beam_width=1, alternatives=0)
+    figures = recipes.get("markup").task.measure(model, formulas.load(1, 40).test).figures
+    assert figures["accuracy"] >= 0.8
+
+
+def test_the_shipped_model_hears_digits_of_the_test_split(shared_data):
+    model, task = open_model("listen"), recipes.get("listen").task
+    spoken = digits.load(shared_data / "fsdd", (3, 5), examples=1)
+    assert task.measure(model, spoken.test[:60]).figures["per"] <= 0.03
+    alone = digits.load(shared_data / "fsdd").test
+    assert task.measure(model, alone[::5]).figures["per"] <= 0.03

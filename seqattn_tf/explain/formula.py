@@ -1,8 +1,10 @@
 """Formulas as pictures, by matplotlib's mathtext."""
 
+import contextlib
 import functools
+import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from matplotlib.font_manager import FontProperties
@@ -18,6 +20,18 @@ def _parser() -> MathTextParser:
     return MathTextParser("agg")
 
 
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without what mathtext says of lines that do not fill their place."""
+    log = logging.getLogger("matplotlib._mathtext")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+
+
 def render(formula: str, size: float = 12.0, font: str = FONTS[0]) -> np.ndarray:
     r"""A formula of LaTeX as ink from 0 to 255, `[y, x]`.
 
@@ -29,7 +43,7 @@ def render(formula: str, size: float = 12.0, font: str = FONTS[0]) -> np.ndarray
     """
     style = FontProperties(size=size, math_fontfamily=font)
     try:
-        with _ONE:
+        with _ONE, _quiet():
             found = _parser().parse(f"${_close(formula)}$", dpi=DPI, prop=style)
     except (ValueError, RuntimeError) as error:
         raise ValueError(f"formula: expected LaTeX that can be read. Received: {formula!r:.80}") from error

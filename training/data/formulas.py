@@ -17,7 +17,7 @@ from seqattn_tf.explain.formula import FONTS, render
 from seqattn_tf.training.data.examples import Example, Splits, share
 from seqattn_tf.training.data.stored import png_of
 
-TALL, WIDE = 64, 320  # pixels of a page
+TALL, WIDE = 96, 416  # pixels of a page
 SHORTEST, LONGEST, DEEPEST = 5, 40, 3
 LETTERS = tuple("abcdefghijkmnpqrstuvwxyz")
 _NAMES = ("alpha", "beta", "gamma", "delta", "theta", "lambda", "mu", "pi", "sigma", "phi", "omega")
@@ -32,7 +32,7 @@ MARKS = (r"\frac", r"\sqrt", "^", "_", "{", "}", "(", ")")
 SYMBOLS = (*LETTERS, *GREEK, *DIGITS, *RELATIONS, *OPERATORS, *FUNCTIONS, *LARGE, *OTHERS, *MARKS)
 PARTS = {"dev": (0.0, 0.08), "test": (0.08, 0.2), "train": (0.2, 1.0)}  # of the hashes of formulas
 DEPTHS = (0, 1, 1, 1, 2, 2, 2, 3)  # how deep formulas are, by chance
-SIZES = (10.0, 14.0)  # points
+SIZES = (17.0, 22.0)  # points: the smallest script of a script is still five pixels tall
 _NESTS = ("frac", "sqrt", "sup", "sub", "both", "large")
 
 

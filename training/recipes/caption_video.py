@@ -40,10 +40,12 @@ FULL = ClipSettings(
     filters="24 48 64",
     dropout=0.1,
     label_smoothing=0.0,
-    batch_size=64,
-    epochs=12,
+    batch_size=128,
+    epochs=14,
     learning_rate=2e-3,
     warmup_steps=200,
+    average=0.99,
+    examples=60_000,
 )
 
 
@@ -60,5 +62,7 @@ recipe = Recipe(
     load=load,
     task=CaptionVideoTask(),
     settings=FULL,
-    small=dataclasses.replace(FULL, units=64, embedding=32, filters="16 24 32", examples=6_000, epochs=6),
+    small=dataclasses.replace(
+        FULL, units=64, embedding=32, filters="16 24 32", examples=6_000, epochs=6, batch_size=64, average=0.0
+    ),
 )

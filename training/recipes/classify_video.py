@@ -38,10 +38,11 @@ FULL = ClipSettings(
     filters="24 48 64",
     dropout=0.1,
     label_smoothing=0.0,
-    batch_size=64,
+    batch_size=128,
     epochs=8,
     learning_rate=2e-3,
     warmup_steps=200,
+    average=0.99,
 )
 
 
@@ -58,5 +59,5 @@ recipe = Recipe(
     load=load,
     task=ClassifyVideoTask(),
     settings=FULL,
-    small=dataclasses.replace(FULL, units=64, filters="16 24 32", examples=6_000, epochs=5),
+    small=dataclasses.replace(FULL, units=64, filters="16 24 32", examples=6_000, epochs=5, batch_size=64, average=0.0),
 )

@@ -50,14 +50,16 @@ class SoundSettings(TableSplit, ListenSettings):
 
 
 FULL = SoundSettings(
-    units=128,
+    units=96,
     embedding=32,
     dropout=0.2,
     label_smoothing=0.0,
-    batch_size=64,
+    batch_size=128,
     epochs=12,
-    learning_rate=2e-3,
-    warmup_steps=400,
+    learning_rate=3e-3,
+    warmup_steps=200,
+    average=0.99,
+    hop=16,
     max_target=20,
 )
 
@@ -76,5 +78,5 @@ recipe = Recipe(
     load=load,
     task=ListenTask(metrics=[ERRORS]),
     settings=FULL,
-    small=dataclasses.replace(FULL, units=48, examples=4_000, epochs=4, warmup_steps=100),
+    small=dataclasses.replace(FULL, units=48, examples=4_000, epochs=4, batch_size=64, average=0.0, warmup_steps=100),
 )

@@ -56,10 +56,11 @@ FULL = FormulaSettings(
     dropout=0.1,
     label_smoothing=0.0,
     filters="32 64 96",
-    batch_size=64,
-    epochs=20,
+    batch_size=128,
+    epochs=17,
     learning_rate=2e-3,
     warmup_steps=400,
+    average=0.999,
     max_target=60,
     beam_width=3,
     alternatives=2,
@@ -92,5 +93,7 @@ recipe = Recipe(
     load=load,
     task=CaptionTask(metrics=[MARKUP], groups={"accuracy by length": by_length, "accuracy by depth": by_depth}),
     settings=FULL,
-    small=dataclasses.replace(FULL, units=96, read_units=48, filters="16 32 48", examples=8_000, epochs=4),
+    small=dataclasses.replace(
+        FULL, units=96, read_units=48, filters="16 32 48", examples=8_000, epochs=4, batch_size=64, average=0.0
+    ),
 )

@@ -36,7 +36,7 @@ def test_it_trains_saves_reloads_answers_and_is_measured(tmp_path):
     model = run.train(RECIPE, TINY, tmp_path)
     picture = formulas.draw(1).read()
     [answer] = model.answer([picture])
-    assert answer.looks["image"].weights.shape == (len(answer.tokens), 8, 40)
+    assert answer.looks["image"].weights.shape == (len(answer.tokens), 12, 52)
     report = run.evaluate(tmp_path)
     assert set(report.figures) == {"accuracy", "rendered", "bleu"}
     assert sum(count for _, count, _ in report.groups["accuracy by depth"]) == 6
