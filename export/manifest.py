@@ -24,7 +24,7 @@ def describe(model: Model, record: dict[str, Any]) -> dict[str, Any]:
         "settings": model.settings,
         "summary": record.get("summary", ""),
         "inputs": {
-            name: {"field": field.name_in_registry, "kind": field.kind, "limit": field.limit}
+            name: {"field": field.name_in_registry, "kind": field.kind, "limit": field.limit, "page": field.page}
             for name, field in model.inputs.items()
         },
         "target": model.target.name_in_registry,

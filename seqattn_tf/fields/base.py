@@ -20,11 +20,13 @@ class Field(Named, abc.ABC):
 
     Attributes:
         limit: the most places of a value; more is refused.
+        page: rows and columns of pixels to which a picture is padded and that a grid lies over; None where it is not.
     """
 
     registry: ClassVar[dict[str, type]] = {}
     kind: ClassVar[str] = "text"
     limit: int
+    page: tuple[int, int] | None = None
 
     @abc.abstractmethod
     def arrays(self, value: Any) -> dict[str, np.ndarray]:

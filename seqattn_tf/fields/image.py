@@ -42,6 +42,7 @@ class Image(Field):
     def __init__(self, height: int, width: int, limit: int = LARGEST, pad: bool = False) -> None:
         self.height, self.width = check_count("height", height), check_count("width", width)
         self.limit, self.pad = check_count("limit", limit), pad
+        self.page = (height, width) if pad else None
 
     def arrays(self, value: Any) -> dict[str, np.ndarray]:
         """The pixels: `[height, width, 3]`."""

@@ -29,7 +29,7 @@ class About(TypedDict):
 
     summary: str
     ranked_by: str  # what orders the best answers
-    inputs: list[dict[str, Any]]  # name, type, kind and limit of each, in the order in which they are asked for
+    inputs: list[dict[str, Any]]  # name, type, kind, limit and page of each, in the order in which they are asked for
     examples: list[dict[str, Any]]  # values by input: strings or {"b64": ...}
 
 
@@ -72,11 +72,16 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 
 def _input(told: dict[str, Any]) -> dict[str, Any]:
-    kind, limit = told.get("kind"), told.get("limit")
+    kind, limit, page = told.get("kind"), told.get("limit"), told.get("page")
     return {
         "kind": kind if isinstance(kind, str) else PLAIN,
-        "limit": limit if isinstance(limit, int) and limit is not True and limit > 0 else None,
+        "limit": limit if _is_count(limit) else None,
+        "page": page if isinstance(page, list) and len(page) == 2 and all(map(_is_count, page)) else None,
     }
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and value is not True and value > 0
 
 
 def _examples(told: Any, names: Iterable[str]) -> list[dict[str, Any]]:

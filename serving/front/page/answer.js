@@ -9,8 +9,11 @@ import { probability } from "./words.js";
 
 const SAID = ["text", "score", "alternatives", "alternative_scores"];
 
-/** Elements for the outputs of one row: `spoken`, which a screen reader says at once, and `details`. */
-export function answer(outputs, asked, milliseconds, rankedBy) {
+/**
+ * Elements for the outputs of one row: `spoken`, which a screen reader says at once, and `details`. `rankedBy` says what
+ * orders the best; `pages` has the height and width to which the picture of an input is padded, where it is.
+ */
+export function answer(outputs, asked, milliseconds, { rankedBy, pages }) {
   const text = outputs.text?.[0];
   const score = outputs.score?.[0];
   const facts = [`${milliseconds < 10 ? milliseconds.toFixed(1) : Math.round(milliseconds)} ms there and back`];
@@ -26,7 +29,7 @@ export function answer(outputs, asked, milliseconds, rankedBy) {
   }
   spoken.push(element("p", { class: "facts quiet" }, facts.join(" \u00b7 ")));
   const said = typeof text === "string" ? SAID.filter((name) => name in outputs) : [];
-  const [others, views] = [best(outputs, rankedBy, told), draw(outputs, 0, asked, said)];
+  const [others, views] = [best(outputs, rankedBy, told), draw(outputs, 0, asked, { said, pages })];
   const set = found ? [beside(found, asked)] : []; // not spoken: its name is the text
   return { spoken, details: [...set, ...(told ? [...views, ...others] : [...others, ...views])] };
 }

@@ -148,7 +148,8 @@ async function answerTo({ model: name, inputs, values }, signal) {
   const { outputs } = await fetchJson(path, { body, token: token.value, signal });
   const { outputs: names, ranked_by: rankedBy } = chosen();
   const named = names.length === 1 ? { [names[0]]: outputs } : outputs; // a single one comes bare
-  const { spoken, details } = answer(named, values, performance.now() - began, rankedBy);
+  const pages = Object.fromEntries(inputs.map(({ name: input, page }) => [input, page]));
+  const { spoken, details } = answer(named, values, performance.now() - began, { rankedBy, pages });
   show(spoken, details);
 }
 

@@ -10,11 +10,11 @@ const FEW = 2; // looks so few are drawn large
 
 export const grid = {
   shows: (outputs) => named(outputs, true).flatMap(outputsOf),
-  draw: (outputs, row, asked) =>
-    inOrder(named(outputs, true), asked).map((name) => figure(read(outputs, name, row, asked), asked[name])),
+  draw: (outputs, row, asked, pages) =>
+    inOrder(named(outputs, true), asked).map((name) => figure(read(outputs, name, row, asked), asked[name], pages[name])),
 };
 
-function figure(look, picture) {
+function figure(look, picture, page) {
   const weights = look.out.map((_, index) => look.weights[index].map((line) => line.map((weight) => weight ?? 0)));
   const largest = weights.flat(2).reduce((most, weight) => Math.max(most, weight), 0);
   if (!largest) return element("p", { class: "quiet" }, nothing(look));
@@ -28,7 +28,7 @@ function figure(look, picture) {
   const node = element("figure", { class: "alignment" }, element("figcaption", {}, title(look)), box,
     element("div", { class: "below" }, legend(top, images.length ? "ramp heat" : "ramp"), reading), table(look, weights));
   follow(box, tiles, reading, weights.map((each, index) => `${legible(look.out[index])} looked most at ${place(most(each), each)}`));
-  if (images.length) showFile(images, picture).then((shown) => shown || plain(node, images));
+  if (images.length) showFile(images, picture).then((shown) => (shown ? page && images.forEach((image) => cut(image, page)) : plain(node, images)));
   return node;
 }
 
@@ -45,6 +45,14 @@ function tile(symbol, weights, top, image) {
   return element("div", { class: "tile", "aria-hidden": true },
     element("div", { class: image ? "over picture" : "over" }, ...(image ? [image] : []), heat),
     element("div", { class: "token", dir: "auto" }, legible(symbol)));
+}
+
+/** Of the grid over a page, the part that the picture takes: at its top left, as large as it is or as the page allows. */
+function cut(image, [height, width]) {
+  const share = Math.min(1, height / image.naturalHeight, width / image.naturalWidth);
+  const box = image.parentNode.querySelector(".heat").viewBox.baseVal;
+  box.width *= (share * image.naturalWidth) / width;
+  box.height *= (share * image.naturalHeight) / height;
 }
 
 /** A file that the browser cannot show: the heat alone. */

@@ -11,7 +11,7 @@ from seqattn_tf.serving.front.page.about import EXAMPLES, EXAMPLES_SIZE, EXTRA, 
 
 STRING = meta_graph_pb2.TensorInfo(dtype=types_pb2.DT_STRING)
 PAIR = meta_graph_pb2.SignatureDef(inputs={"a": STRING, "b": STRING})
-BARE = [{"name": name, "type": "string", "kind": "text", "limit": None} for name in "ab"]
+BARE = [{"name": name, "type": "string", "kind": "text", "limit": None, "page": None} for name in "ab"]
 NONE = {"summary": "", "ranked_by": "", "inputs": BARE, "examples": []}
 
 
@@ -45,6 +45,7 @@ def test_without_a_manifest_or_a_folder(tmp_path):
         json.dumps({"summary": "x" * LARGEST}),
         {"summary": 3, "inputs": ["a"], "examples": {"a": "x"}},
         {"inputs": {"a": "text", "c": {"kind": "image"}, "b": {"kind": 3, "limit": "4"}}, "examples": [[], None, {}]},
+        *({"inputs": {"a": {"page": page}}} for page in (3, [3], [3, 0], [3, True], [3, "4"], [3, 4, 5], {"3": 4})),
         {"inputs": {"a": {"limit": -1}, "b": {"limit": True}}, "examples": [{"a": "x", "b": 3}, {"a": "x"}]},
         {"examples": [{"a": "x", "b": {"b64": "!"}}, {"a": "x", "b": {"b64": "YQ==", "more": ""}}]},
     ],
@@ -61,9 +62,9 @@ def test_bytes_that_are_no_text(tmp_path):
 
 
 def test_inputs_come_in_the_order_of_the_manifest(told):
-    found = told({"summary": " Does\nthis. ", "inputs": {"b": {"kind": "image", "limit": 5}}})
+    found = told({"summary": " Does\nthis. ", "inputs": {"b": {"kind": "image", "limit": 5, "page": [96, 416]}}})
     assert found["summary"] == "Does this."
-    assert found["inputs"] == [{"name": "b", "type": "string", "kind": "image", "limit": 5}, BARE[0]]
+    assert found["inputs"] == [{"name": "b", "type": "string", "kind": "image", "limit": 5, "page": [96, 416]}, BARE[0]]
     assert [item["name"] for item in told({"inputs": {"b": {}, "a": {}}})["inputs"]] == ["b", "a"]
 
 

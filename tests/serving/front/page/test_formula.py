@@ -80,9 +80,9 @@ def read(latex=LATEX, **more):
 def show(server, open_page):
     """Opens the page with a model whose example is answered so."""
 
-    def show(outputs, sent=None, kind="image", **options):
+    def show(outputs, sent=None, kind="image", padded=None, **options):
         sent = {"b64": base64.b64encode(picture()).decode()} if sent is None else sent
-        inputs = [{"name": "image", "type": "string", "kind": kind, "limit": None}]
+        inputs = [{"name": "image", "type": "string", "kind": kind, "limit": None, "page": padded}]
         model = {"name": "markup", "version": "1", "versions": [], "summary": "", "ranked_by": "", "inputs": inputs}
         models = {"models": [{**model, "outputs": [*outputs], "examples": [{"image": sent}]}]}
         reply = {"outputs": {key: [value] for key, value in outputs.items()}}
@@ -177,6 +177,31 @@ def test_other_answers_are_as_they_were(show, expect, outputs):
     page = show(outputs)
     expect(page.locator("math, .beside")).to_have_count(0)
     expect(page.locator(".said.small")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("size", "padded", "seen"),
+    [
+        ((416, 96), None, "0 0 8 2"),
+        ((104, 24), None, "0 0 8 2"),
+        ((416, 96), [96, 416], "0 0 8 2"),
+        ((208, 24), [96, 416], "0 0 4 0.5"),
+        ((832, 96), [96, 416], "0 0 8 1"),  # it is made half as large
+        ((100, 960), [96, 416], "0 0 0.1923 2"),
+    ],
+)
+def test_looks_at_a_page_lie_over_the_picture_on_it(show, expect, size, padded, seen):
+    data = io.BytesIO()
+    Image.new("RGB", size, "white").save(data, "PNG")
+    page = show(read(), {"b64": base64.b64encode(data.getvalue()).decode()}, padded=padded)
+    expect(page.locator(".over.picture img").first).to_have_js_property("naturalWidth", size[0])
+    page.wait_for_function(
+        """(seen) => {
+          const box = [...document.querySelectorAll("svg.heat")].at(-1).viewBox.baseVal;
+          return [box.x, box.y, box.width, box.height].every((number, index) => Math.abs(number - seen[index]) < 1e-3);
+        }""",
+        arg=[float(number) for number in seen.split()],
+    )
 
 
 # the screen

@@ -73,7 +73,7 @@ def test_models_are_told_with_their_state_and_what_they_take(url):
         "version": "1",
         "summary": "",
         "ranked_by": "",
-        "inputs": [{"name": "text", "type": "string", "kind": "text", "limit": None}],
+        "inputs": [{"name": "text", "type": "string", "kind": "text", "limit": None, "page": None}],
         "examples": [],
         "outputs": ["raw_bytes", "score", "upper", "version"],
         "versions": [{"version": "1", "state": "AVAILABLE", "error": ""}],
@@ -83,8 +83,8 @@ def test_models_are_told_with_their_state_and_what_they_take(url):
     assert models["numbers"]["inputs"][0]["type"] == "float"
     assert models["pair"]["summary"] == MANIFESTS["pair"]["summary"]
     assert models["pair"]["inputs"] == [
-        {"name": "premise", "type": "string", "kind": "text", "limit": 40},
-        {"name": "hypothesis", "type": "string", "kind": "odd", "limit": None},
+        {"name": "premise", "type": "string", "kind": "text", "limit": 40, "page": None},
+        {"name": "hypothesis", "type": "string", "kind": "odd", "limit": None, "page": None},
     ]
     assert [len(models[name]["examples"]) for name in ("pair", "caption")] == [1, 1]
     for name in ("single", "grid"):
