@@ -10,9 +10,7 @@ of a hundred megapixels.
 import dataclasses
 import importlib.util
 import io
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
 if importlib.util.find_spec("torch"):
     import torch  # noqa: F401  before TensorFlow: on aarch64 the other way round ends the process
@@ -20,12 +18,11 @@ if importlib.util.find_spec("torch"):
 import numpy as np
 import tensorflow as tf
 
+from benchmarks._exported import exported
+from benchmarks._memory import peak_of
 from benchmarks._turns import in_turns, report
-from seqattn_tf.export.forms import Lite
-from seqattn_tf.export.lite_runtime import LiteModel
-from seqattn_tf.export.package import export
 from seqattn_tf.fields import Image
-from seqattn_tf.models.presets import find, open_model
+from seqattn_tf.models.presets import find
 from seqattn_tf.training import recipes, run
 from seqattn_tf.training.data import scenes
 
@@ -97,45 +94,20 @@ def answering() -> None:
 
     data = io.BytesIO()
     Pillow.fromarray(scenes.draw(3, "test").pixels()).save(data, "JPEG", quality=95)
-    picture, model = data.getvalue(), open_model("caption_scene")
-    with tempfile.TemporaryDirectory() as folder:
-        done = export(find("caption_scene"), Path(folder) / "models" / "caption_scene")
-        serve = tf.saved_model.load(str(done.version)).signatures["serving_default"]
-        edge, asked = LiteModel(done.version / Lite.place), tf.constant([picture])
-        size = (done.version / Lite.place / "model.tflite").stat().st_size / 1e6
-        times = in_turns(
-            {
-                "LiteRT": lambda: edge.answer([picture]),
-                "SavedModel": lambda: serve(image=asked)["text"].numpy(),
-                "Keras": lambda: model.answer([picture]),
-            }
-        )
-    report("JPEG to caption:", times)
+    with exported(find("caption_scene"), "image", data.getvalue()) as (ways, size):
+        report("JPEG to caption:", in_turns(ways))
     print(f"  the LiteRT file has {size:.2f} MB", flush=True)
 
 
 def memory() -> None:
     """What the largest picture takes, and one that is refused; where the system tells."""
-    status, clear = Path("/proc/self/status"), Path("/proc/self/clear_refs")
-    if not status.is_file():
-        return print("memory: not told by this system")
     image = Image(SIDE, SIDE)
     read = tf.function(image.in_graph("image").encode)
     read(tf.constant([photo(0)]))
 
-    def peak() -> float:
-        return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) / 1e3
-
     side = int(image.limit**0.5)
     for name, data in (("largest", photo(0, side, side)), ("100 megapixels", photo(0, 10_000, 10_000))):
-        clear.write_text("5")
-        before = peak()
-        try:
-            read(tf.constant([data]))
-            said = "read"
-        except tf.errors.InvalidArgumentError:
-            said = "refused"
-        print(f"memory: {name:<15} {said}, {peak() - before:,.0f} MB more at the peak", flush=True)
+        print(f"memory: {name:<15} {peak_of(lambda data=data: read(tf.constant([data])))}", flush=True)
 
 
 def main() -> None:

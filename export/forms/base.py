@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import tensorflow as tf
 
 from seqattn_tf.answer import Answer
 from seqattn_tf.export.verify import batches_by_size, difference, least_agreeing
@@ -13,6 +14,7 @@ from seqattn_tf.named import Named
 
 Row = Mapping[str, str | bytes]
 Answers = Callable[[Sequence[Row]], list[Answer]]
+FORWARD = tf.saved_model.SaveOptions(experimental_custom_gradients=False)  # what is served learns nothing
 
 
 class Form(Named):

@@ -10,7 +10,7 @@ from tensorflow.lite.python.convert_phase import ConverterError
 
 from seqattn_tf.assets import save_assets
 from seqattn_tf.export import manifest
-from seqattn_tf.export.forms.base import Answers, Form
+from seqattn_tf.export.forms.base import FORWARD, Answers, Form
 from seqattn_tf.export.lite_runtime import FILE, LiteModel
 from seqattn_tf.export.lite_version import least_runtime
 from seqattn_tf.export.signatures import TENSORS, edge_signature
@@ -22,7 +22,8 @@ WAY_OUT = "the SavedModel alone is written with --no-lite"
 def convert(model: Model) -> bytes:
     """What `infer` does as a LiteRT file; fails when an op is not built in."""
     with tempfile.TemporaryDirectory() as folder:
-        tf.saved_model.save(tf.Module(), folder, signatures={TENSORS: edge_signature(model)})
+        made = {TENSORS: edge_signature(model)}
+        tf.saved_model.save(tf.Module(), folder, signatures=made, options=FORWARD)
         converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=[TENSORS])
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
         try:

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from seqattn_tf.answer import Answer
 from seqattn_tf.export import cpp_loader, meta_graph, ops
-from seqattn_tf.export.forms.base import Answers, Form, Row
+from seqattn_tf.export.forms.base import FORWARD, Answers, Form, Row
 from seqattn_tf.export.signatures import DEFAULT, TENSORS, concrete, signatures
 from seqattn_tf.export.verify import batches_by_size
 from seqattn_tf.models import Model
@@ -28,7 +28,7 @@ class SavedModel(Form):
     def write(self, model: Model, folder: Path, described: Mapping[str, Any]) -> dict[str, Any]:
         """The graph, its ops checked; says what it takes and gives."""
         made = concrete(model)
-        tf.saved_model.save(_plain(model, made), str(folder), signatures=made)
+        tf.saved_model.save(_plain(model, made), str(folder), signatures=made, options=FORWARD)
         used = ops.check(folder)
         shapes = {
             name: {

@@ -15,7 +15,7 @@ from seqattn_tf.export.forms.lite import convert
 from seqattn_tf.export.lite_version import least_runtime
 
 BOARDS = (2, 14)  # the last release of tflite-runtime
-SLOW = ("a chain", "greedy")  # the one takes longest, and the other has no op that a beam has not
+SLOW = ("a chain", "greedy", "turns", "a memory")  # what takes longest, and what has no op that a beam has not
 
 
 def plain(function, *shape):

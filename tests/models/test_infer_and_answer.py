@@ -223,6 +223,7 @@ def test_a_word_is_read_beside_the_parent_that_the_parser_says():
         assert (pair.looks["premise_heads"].weights == np.eye(len(parents) + 1)[parents][:, 1:]).all()
 
 
+@pytest.mark.slow
 def test_a_parser_stays_as_it_is_while_the_rest_learns(tmp_path):
     reads, model = with_parents()
     network = model.network

@@ -16,7 +16,7 @@ from seqattn_tf.models import ClassifierNetwork, Parser, Tagger, TaggerNetwork, 
 from seqattn_tf.targets import ChainTags, Label, Tree
 from seqattn_tf.text import SymbolRules
 
-QUICK = {"tagger", "tree"}
+QUICK = {"tagger"}
 
 
 ALIKE = {"softmax", "spanning", "two levels"}  # another with one choice changed

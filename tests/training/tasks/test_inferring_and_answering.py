@@ -62,6 +62,7 @@ def examples():
     return Examples([Example(f"{a}\t{b}", {"premise": a, "hypothesis": b}, c) for a, b, c in PAIRS * 2])
 
 
+@pytest.mark.slow
 def test_a_parser_decides_what_words_and_heads_are(tmp_path):
     small_parser().save(tmp_path / "parser")
     settings = dataclasses.replace(ENTAIL.small, parser=str(tmp_path / "parser"), min_count=1)

@@ -42,6 +42,7 @@ def corpus(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_characters_of_a_text_are_learned(plays, tmp_path):
     recipe = recipes.get("char_lm")
     settings = dataclasses.replace(
@@ -85,6 +86,7 @@ def test_a_part_of_the_words_is_smoothed_over_by_nothing():
         LanguageSettings(softmax="sampled", label_smoothing=0.1)
 
 
+@pytest.mark.slow
 def test_sentences_of_words_are_learned(corpus, tmp_path):
     recipe = recipes.get("word_lm")
     settings = dataclasses.replace(recipe.small, batch_size=4, min_count=1, temperature=0.0, **TINY)

@@ -22,7 +22,7 @@ def few(monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "form"),
-    [("caption_video", "both"), ("classify_video", "global"), slow("classify_video", "local")],
+    [slow("caption_video", "both"), ("classify_video", "global"), slow("classify_video", "local")],
 )
 def test_it_trains_saves_reloads_answers_and_is_measured(name, form, tmp_path):
     recipe = recipes.get(name)

@@ -1,0 +1,78 @@
+"""Sounds, clips and formulas: from the bytes of a file to an answer, one at a time, beside decoding alone.
+
+The shipped `listen` and `markup` answer one of their own examples; of clips, which no shipped model watches, a network
+of full size that has not learned says as many words as a caption has. Of a sound the real-time factor is told: seconds
+spent for a second heard. Memory: the peak of the longest sound that is allowed, and of refusing one of ten minutes.
+"""
+
+import dataclasses
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from benchmarks._exported import exported
+from benchmarks._memory import peak_of
+from benchmarks._turns import in_turns, report
+from seqattn_tf.fields.wav import read_header, write_wav
+from seqattn_tf.models import Model, load
+from seqattn_tf.models.base import read_config
+from seqattn_tf.models.presets import find
+from seqattn_tf.rows import from_json
+from seqattn_tf.training import recipes
+from seqattn_tf.training.data import Examples, clips
+
+
+def answering(title: str, folder: Path, value: bytes, seconds: float = 0.0) -> None:
+    """From bytes to an answer; beside it the input alone, prepared for the network."""
+    model = load(folder)
+    [(name, field)] = model.inputs.items()
+    prepare, asked = tf.function(field.in_graph(name).encode), tf.constant([value])
+    with exported(folder, name, value) as (ways, size):
+        times = in_turns({**ways, "decoding alone": lambda: prepare(asked)})
+    report(title, times)
+    print(f"  the LiteRT file has {size:.2f} MB", flush=True)
+    if seconds:
+        factors = "   ".join(f"{name} {spent / 1e3 / seconds:.4f}" for name, spent in times.items())
+        print(f"  real-time factor, {seconds:.1f} s of sound: {factors}", flush=True)
+
+
+def of_preset(name: str) -> tuple[Path, bytes]:
+    """The folder of a shipped model, and one of its examples."""
+    folder = find(name)
+    [value] = from_json(read_config(folder)["record"]["examples"][0]).values()
+    return folder, value
+
+
+def untrained() -> Model:
+    """What watches clips and has not learned; it says so many words because it does not end."""
+    recipe = recipes.get("caption_video")
+    captions = clips.load(500, 1).train
+    longest = max(len(example.target.split()) for example in captions)
+    return recipe.task.build(dataclasses.replace(recipe.settings, max_target=longest), Examples.of(captions))
+
+
+def memory() -> None:
+    """What the longest sound takes, and one that is refused."""
+    folder, short = of_preset("listen")
+    model = load(folder)
+    field = model.inputs["sound"]
+    read = tf.function(field.in_graph("sound").encode)
+    read(tf.constant([short]))
+    noise = np.random.default_rng(0).normal(0, 0.1, [600 * 48_000]).astype(np.float32)
+    for name, seconds in (("longest", field.seconds), ("ten minutes", 600)):
+        data = write_wav(noise[: int(seconds * 48_000)], 48_000)
+        print(f"memory: {name:<12} {peak_of(lambda data=data: read(tf.constant([data])))}", flush=True)
+
+
+def main() -> None:
+    """All of it."""
+    folder, sound = of_preset("listen")
+    header = read_header(sound)
+    answering("sound to digits:", folder, sound, header.samples / header.rate)
+    answering("picture to LaTeX:", *of_preset("markup"))
+    with tempfile.TemporaryDirectory() as place:
+        untrained().save(Path(place) / "clip", {"recipe": "caption_video"})
+        answering("clip to caption:", Path(place) / "clip", clips.draw(3, "test").read())
+    memory()
