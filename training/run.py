@@ -25,7 +25,7 @@ from seqattn_tf.training.recipes import Recipe
 from seqattn_tf.training.tasks import Report, Settings, Task, Training
 from seqattn_tf.training.tasks.base import refuse_unreadable
 
-SHOWN, MOST_SHOWN = 6, 50_000  # examples that a model carries, and the most bytes of a value of theirs
+SHOWN, MOST_SHOWN = 6, 200_000  # examples that a model carries, and the most bytes of all their values
 
 
 def compile_network(training: Training) -> None:
@@ -168,12 +168,15 @@ def plugins_of(recipe: Recipe, settings: Settings) -> dict[str, str]:
 
 
 def _shown(training: Training) -> Iterator[dict[str, Any]]:
-    """Inputs of a few development examples as JSON holds them, each small: to show, and to verify exports with."""
+    """Inputs of a few development examples as JSON holds them, small together: to show, and to verify exports with."""
     dev, inputs = training.splits.dev, training.model.inputs
+    left = MOST_SHOWN
     for example in dev[:: max(len(dev) // SHOWN, 1)][:SHOWN]:
         if example.inputs:
             row = {name: field.shown(given(example.inputs[name])) for name, field in inputs.items()}
-            if max(map(len, row.values())) <= MOST_SHOWN:
+            size = sum(map(len, row.values()))
+            if size <= left:
+                left -= size
                 yield to_json(row)
 
 

@@ -37,6 +37,7 @@ def test_it_trains_saves_reloads_answers_and_is_measured(name, form, tmp_path):
         np.testing.assert_allclose(look.weights.sum(axis=1), 1, atol=1e-5)
         assert model.explain(CLIP.gif()).axes
     assert 0 <= run.evaluate(tmp_path).figures["accuracy"] <= 1
+    assert len(run.read_record(tmp_path)["examples"]) == 2  # of 80 kB each: as many as may be carried
 
 
 @pytest.mark.parametrize("name", ["caption_video", "classify_video"])
