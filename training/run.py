@@ -172,12 +172,12 @@ def _shown(training: Training) -> Iterator[dict[str, Any]]:
     dev, inputs = training.splits.dev, training.model.inputs
     left = MOST_SHOWN
     for example in dev[:: max(len(dev) // SHOWN, 1)][:SHOWN]:
-        if example.inputs:
-            row = {name: field.shown(given(example.inputs[name])) for name, field in inputs.items()}
-            size = sum(map(len, row.values()))
-            if size <= left:
-                left -= size
-                yield to_json(row)
+        asked = training.task.asked(example)
+        row = {name: field.shown(given(asked[name])) for name, field in inputs.items()}
+        size = sum(map(len, row.values()))
+        if size <= left:
+            left -= size
+            yield to_json(row)
 
 
 _RECORD: dict[str, tuple[type, ...]] = {  # what a run remembers of itself, of which types

@@ -3,7 +3,7 @@
 import dataclasses
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import tensorflow as tf
@@ -92,6 +92,10 @@ class Task(Generic[AnySettings, AnyModel]):
     def inputs(self, model: AnyModel, examples: Examples) -> dict[str, Column]:
         """What goes in of the examples, as the network learns from it."""
         return input_columns(model, examples)
+
+    def asked(self, example: Example) -> Mapping[str, Any]:
+        """What a person would ask of an example, by input: what a model carries to be shown with."""
+        return example.inputs
 
     def max_target_length(self, model: AnyModel) -> int | None:
         """How long a target may be to be learned; None for any length."""

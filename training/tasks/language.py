@@ -2,7 +2,9 @@
 
 import dataclasses
 import math
+import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -20,6 +22,9 @@ from seqattn_tf.training.ngrams import KneserNey
 from seqattn_tf.training.tasks.base import Report, Task, Training, parse_fold, refuse_few
 from seqattn_tf.training.tasks.settings import TextSettings, setting
 from seqattn_tf.training.vectors import read_vectors
+
+BEGINNING = re.compile(r"\s*(\S+\s+){0,3}\S*")  # of a text, a few words to go on from
+LONGEST = 60  # characters of them
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,6 +110,11 @@ class LanguageTask(Task[LanguageSettings, LanguageModel]):
     def inputs(self, model: LanguageModel, examples: Examples) -> dict[str, Column]:
         """Nothing: a text is learned from as a target."""
         return {}
+
+    def asked(self, example: Example) -> Mapping[str, Any]:
+        """The beginning of a text, to go on from."""
+        found = BEGINNING.match(example.target[:LONGEST])
+        return {"text": found[0] if found else ""}
 
     def max_target_length(self, model: LanguageModel) -> int | None:
         """A text that can be gone on from can be learned; one in stretches has any length."""

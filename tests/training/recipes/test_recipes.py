@@ -75,6 +75,7 @@ def test_small_preset_trains_saves_reloads_and_answers(name, tmp_path, monkeypat
     report = run.evaluate(tmp_path / "run", data)
     assert recipe.task.monitor in report.figures
     assert all(np.isfinite(value) for value in report.figures.values()), report.figures
+    assert run.read_record(tmp_path / "run")["examples"]  # to be shown with
 
 
 def _few(splits):

@@ -42,6 +42,19 @@ def corpus(tmp_path_factory):
     return folder
 
 
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("First Citizen:\nBefore we proceed", "First Citizen:\nBefore we"),
+        ("a b", "a b"),
+        ("", ""),
+        ("語" * 500, "語" * 60),
+    ],
+)
+def test_a_text_is_shown_by_its_beginning(text, asked):
+    assert LanguageTask().asked(Example("key", {}, text)) == {"text": asked}
+
+
 @pytest.mark.slow
 def test_characters_of_a_text_are_learned(plays, tmp_path):
     recipe = recipes.get("char_lm")
