@@ -44,8 +44,10 @@ class TestBahdanau(DecoderTests):
         ("rates", "states_change"),
         [({"dropout": 0.9, "embedding_dropout": 0.0}, False), ({"embedding_dropout": 0.9}, True)],
     )
-    def test_embeddings_have_a_dropout_of_their_own(self, rates, states_change):
+    @pytest.mark.parametrize("sampling", [0.0, 1e-9])
+    def test_embeddings_have_a_dropout_of_their_own(self, rates, states_change, sampling):
         tokens, values, summary, mask = self.inputs()
+        rates = {**rates, "scheduled_sampling": sampling}
         decoder = AttentionDecoder(GRUCell(4), Attention(units=5), VOCABULARY, **SIZES, **rates)
         plain, looks = decoder(tokens, values, summary, mask=mask)
         learning, others = decoder(tokens, values, summary, mask=mask, training=True)

@@ -3,6 +3,7 @@
 import pytest
 
 from seqattn_tf.export import manifest
+from seqattn_tf.models.presets import open_model
 
 
 def test_the_place_of_the_data_stays_on_its_machine():
@@ -15,6 +16,11 @@ def test_an_export_says_what_ranks_its_answers(preset):
     assert told["ranked_by"] == "log-probability"
     assert preset.with_settings(length_penalty=0.6, beam_width=2).ranked_by.endswith("a length penalty of 0.6")
     assert "/data/of" not in str(told)
+
+
+def test_a_page_that_pictures_are_padded_to_is_told(preset):
+    pages = [manifest.describe(model, {})["inputs"] for model in (open_model("markup"), preset)]
+    assert [told["page"] for inputs in pages for told in inputs.values()] == [(96, 416), None]  # height and width
 
 
 def test_a_folder_without_one_is_told(tmp_path):

@@ -12,7 +12,7 @@ from seqattn_tf.answer import Answer, Look
 from seqattn_tf.fields import Image, Map
 from seqattn_tf.models import load
 from seqattn_tf.training import recipes
-from seqattn_tf.training.data import Example, scenes
+from seqattn_tf.training.data import Example, Examples, scenes
 from seqattn_tf.training.run import describe, train
 from seqattn_tf.training.tasks.captioning import cells, looked_inside
 from seqattn_tf.training.tasks.seeing import of_maps
@@ -115,6 +115,17 @@ def test_a_run_is_trained_measured_and_kept(tmp_path, conditioning, splits, monk
     model = train(RECIPE, settings, tmp_path / "run")
     picture = scenes.draw(0).read()
     assert load(tmp_path / "run").answer([picture])[0].text == model.answer([picture])[0].text
+
+
+def test_words_are_dropped_at_a_rate_of_their_own_where_that_is_asked(splits):
+    rates = []
+    for own in (-1.0, 0.0, 0.25):
+        settings = dataclasses.replace(TINY, dropout=0.5, embedding_dropout=own)
+        decoder = RECIPE.task.build(settings, Examples.of(splits.train)).network.decoder
+        rates.append((decoder.drop.rate, decoder.drop_symbols.rate))
+    assert rates == [(0.5, 0.5), (0.5, 0.0), (0.5, 0.25)]
+    with pytest.raises(ValueError, match="embedding_dropout: expected a share below 1"):
+        dataclasses.replace(TINY, embedding_dropout=1.0)
 
 
 def test_bad_settings_are_refused(splits):
