@@ -28,7 +28,7 @@ function figure(look, picture, page) {
   const node = element("figure", { class: "alignment" }, element("figcaption", {}, title(look)), box,
     element("div", { class: "below" }, legend(top, images.length ? "ramp heat" : "ramp"), reading), table(look, weights));
   follow(box, tiles, reading, weights.map((each, index) => `${legible(look.out[index])} looked most at ${place(most(each), each)}`));
-  if (images.length) showFile(images, picture).then((shown) => (shown ? page && images.forEach((image) => cut(image, page)) : plain(node, images)));
+  if (images.length) showFile(images, picture).then((shown) => (shown ? cut(images, page) : plain(node, images)));
   return node;
 }
 
@@ -48,11 +48,15 @@ function tile(symbol, weights, top, image) {
 }
 
 /** Of the grid over a page, the part that the picture takes: at its top left, as large as it is or as the page allows. */
-function cut(image, [height, width]) {
-  const share = Math.min(1, height / image.naturalHeight, width / image.naturalWidth);
-  const box = image.parentNode.querySelector(".heat").viewBox.baseVal;
-  box.width *= (share * image.naturalWidth) / width;
-  box.height *= (share * image.naturalHeight) / height;
+function cut(images, page) {
+  if (!page) return; // it is stretched over the whole
+  const [height, width] = page;
+  for (const image of images) {
+    const share = Math.min(1, height / image.naturalHeight, width / image.naturalWidth);
+    const box = image.parentNode.querySelector(".heat").viewBox.baseVal;
+    box.width *= (share * image.naturalWidth) / width;
+    box.height *= (share * image.naturalHeight) / height;
+  }
 }
 
 /** A file that the browser cannot show: the heat alone. */
