@@ -33,7 +33,7 @@ def write_gallery(models: Sequence[str | os.PathLike[str]], path: Path) -> list[
             shown[recipe] = _entry(recipe, open_model(name), record, path.parent / "images")
     if not shown:
         raise ValueError(f"models: expected a trained one with examples. Received: {list(map(str, models))}")
-    head = "# Gallery\nOne input of each system from data it has not learned from, its answer, and what it looked at.\n"
+    head = "# Gallery\nOne input of each system from data it has not learned from, its answer, and what it looked at or makes of it.\n"
     with write_aside(path) as aside:
         text = "\n".join([head, *("\n".join(shown[recipe]) for recipe in sorted(shown))])
         aside.write_text(text, encoding="utf-8")
@@ -45,12 +45,11 @@ def _entry(recipe: str, model: Model, record: dict[str, Any], images: Path) -> l
     row = from_json(record["examples"][0])
     [answer] = model.answer([row])
     asked = [_shown(name, value, model.inputs[name].kind) for name, value in row.items()]
-    lines = [f"## {recipe}", recipes.get(recipe).summary + ".", "", *asked, f"- answer: {_quoted(answer.text)}", ""]
-    if answer.looks:
-        picture = images / f"gallery_{recipe}.png"
-        save_figure(model.explain(row), picture)
-        lines += [f"![What `{recipe}` looked at]({images.name}/{picture.name})", ""]
-    return lines
+    picture = images / f"gallery_{recipe}.png"
+    save_figure(model.explain(row), picture)
+    shown = f"![What `{recipe}` {'looked at' if answer.looks else 'makes of it'}]({images.name}/{picture.name})"
+    said = f"- answer: {_quoted(answer.text)}"
+    return [f"## {recipe}", recipes.get(recipe).summary + ".", "", *asked, said, "", shown, ""]
 
 
 def _shown(name: str, value: str | bytes, kind: str) -> str:
