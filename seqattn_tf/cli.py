@@ -8,6 +8,7 @@ import json
 import math
 import os
 import shlex
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ from typing import Any
 
 from seqattn_tf import __version__, plugins
 
+TO_BE_CONTINUED = 75  # the status of a training that SIGTERM ended: the same command goes on (EX_TEMPFAIL)
 VALUES = "a value; NAME=VALUE for one of several inputs; @FILE for what a file holds, @@ for an @"
 
 
@@ -96,6 +98,13 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--preset", choices=("full", "small"), default="full", help="small: minutes on two cores")
     train.add_argument("--metric", help="what answers are measured by; short for --set metric=...")
     train.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting")
+    train.add_argument(
+        "--init-from", metavar="RUN", help="begin with the model of another run, or a preset, and its settings"
+    )
+    train.add_argument("--checkpoint-minutes", type=float, default=5.0, metavar="N", help="keep its state as often")
+    train.add_argument(
+        "--checkpoint-steps", type=int, default=0, metavar="N", help="the same by steps; 0: by time alone"
+    )
     train.set_defaults(print_help=train.print_help)
 
     evaluate = command(
@@ -186,29 +195,41 @@ def _recipes(options: argparse.Namespace) -> None:
     print("seqattn train RECIPE --help lists the settings of one", file=sys.stderr)
 
 
-def _train(options: argparse.Namespace) -> None:
+def _train(options: argparse.Namespace) -> int:
+    from seqattn_tf.models.presets import find
     from seqattn_tf.training import recipes, run
+    from seqattn_tf.training.identity import settings_of
+    from seqattn_tf.training.record import plugins_of, read_record
+    from seqattn_tf.training.stopping import Stopped
 
     if options.recipe is None:
         if not options.help:
             raise ValueError(f"recipe: expected one of {recipes.names()}, or a Python file. Received: none")
-        return options.print_help()
+        options.print_help()
+        return 0
     recipe = (recipes.from_file if options.recipe.endswith(".py") else recipes.get)(options.recipe)
     settings = recipe.small if options.preset == "small" else recipe.settings
+    if options.init_from:
+        settings = settings_of(recipe, read_record(find(options.init_from))["settings"])
     if options.help:
         options.print_help()
-        return _print_settings(recipe.name, settings)
+        _print_settings(recipe.name, settings)
+        return 0
     chosen = [f"metric={options.metric}"] if options.metric else []
     folder = options.folder or Path("runs") / recipe.name
     settings = settings.with_assignments([*options.set, *chosen])
+    keeping = run.Keeping(options.checkpoint_steps, options.checkpoint_minutes)
     try:
-        model = run.train(recipe, settings, folder, options.data)
-    except KeyboardInterrupt:
-        whole = (folder / "progress.npz").is_file()
-        kept = f"the same command goes on after the last whole epoch in {folder}" if whole else "before a whole epoch"
-        raise KeyboardInterrupt(kept) from None
-    needed = plugins.options({**model.plugins, **run.plugins_of(recipe, settings)})
+        model = run.train(recipe, settings, folder, options.data, keeping, options.init_from)
+    except Stopped as stop:
+        kept = f"the same command goes on with the next step, from {folder}"
+        if stop.number == signal.SIGINT:
+            raise KeyboardInterrupt(kept) from None
+        print(f"seqattn train: stopped: {kept}", file=sys.stderr)
+        return TO_BE_CONTINUED
+    needed = plugins.options({**model.plugins, **plugins_of(recipe, settings)})
     print(f"the best model is in {folder}; seqattn evaluate {shlex.quote(str(folder))} {needed}".rstrip())
+    return 0
 
 
 def _print_settings(recipe: str, settings: Any) -> None:

@@ -146,7 +146,8 @@ def _heed_interrupts():
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a process in the background inherits that it is ignored
 
 
-def test_an_interrupt_leaves_a_clean_line_and_a_run_that_goes_on(table, tmp_path):
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 75)])
+def test_a_signal_leaves_a_clean_line_a_status_of_its_own_and_a_run_that_goes_on(number, status, table, tmp_path):
     settings = [*TINY, *COLUMNS, "epochs=400", "patience=400"]
     sets = [part for setting in settings for part in ("--set", setting)]
     command = [sys.executable, "-m", "seqattn_tf.cli", "train", "translate", "--preset", "small", "--data", "own.csv"]
@@ -155,10 +156,10 @@ def test_an_interrupt_leaves_a_clean_line_and_a_run_that_goes_on(table, tmp_path
         command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, preexec_fn=_heed_interrupts
     ) as run:
         deadline = time.time() + 120
-        while not (tmp_path / "run/progress.npz").is_file() and time.time() < deadline:
+        while not list((tmp_path / "run").glob("checkpoints/*.npz")) and time.time() < deadline:
             time.sleep(0.1)
-        run.send_signal(signal.SIGINT)
+        run.send_signal(number)
         said = run.communicate(timeout=60)[1]
-    assert run.returncode == 130
-    assert said.endswith("\nseqattn train: stopped: the same command goes on after the last whole epoch in run\n")
+    assert run.returncode == status
+    assert said.endswith("\nseqattn train: stopped: the same command goes on with the next step, from run\n")
     assert "Traceback" not in said

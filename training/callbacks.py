@@ -9,22 +9,26 @@ import keras
 import numpy as np
 from tqdm import tqdm
 
-from seqattn_tf.training.progress import Progress
+from seqattn_tf.training.checkpoints import Progress
+from seqattn_tf.training.stopping import Stop
+
+EXPLODED = 100.0  # times the least loss of an epoch
 
 
 class ProgressBar(keras.callbacks.Callback):
     """One bar over the whole training, with the loss and the time left; a line per epoch."""
 
-    def __init__(self, steps: int, epochs: int, first_epoch: int = 0) -> None:
+    def __init__(self, steps: int, epochs: int, done: int = 0) -> None:
         super().__init__()
-        self.steps, self.epochs, self.first_epoch = steps, epochs, first_epoch
+        self.steps, self.epochs, self.done = steps, epochs, done
         self.bar = tqdm(disable=True)  # until training begins
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Draw the bar."""
         interval = 0.5 if sys.stderr.isatty() else 20.0  # a log file wants few lines
-        done, total = self.first_epoch * self.steps, self.epochs * self.steps
-        self.bar = tqdm(initial=done, total=total, unit="step", mininterval=interval, dynamic_ncols=True)
+        total = self.epochs * self.steps
+        if self.bar.disable:
+            self.bar = tqdm(initial=self.done, total=total, unit="step", mininterval=interval, dynamic_ncols=True)
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Look at the clock."""
@@ -38,7 +42,8 @@ class ProgressBar(keras.callbacks.Callback):
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Say how the epoch went."""
         figures = "  ".join(f"{name} {value:.4f}" for name, value in (logs or {}).items())
-        self.bar.write(f"epoch {epoch + 1}/{self.epochs}  {time.time() - self.began:.0f} s  {figures}")
+        took = f"{time.time() - self.began:.0f} s  " if hasattr(self, "began") else ""
+        self.bar.write(f"epoch {epoch + 1}/{self.epochs}  {took}{figures}")
 
     def close(self) -> None:
         """Leave the bar as it stands, and the line after it free."""
@@ -61,7 +66,6 @@ class KeepBest(keras.callbacks.Callback):
     """Save the model whenever `monitor` is better, stop when it has not been for `patience` epochs, end with the best.
 
     Less is better, unless it is `higher_is_better`.
-    After every epoch the whole state of training goes into `progress`, so that a killed run resumes.
     """
 
     def __init__(
@@ -80,13 +84,78 @@ class KeepBest(keras.callbacks.Callback):
         """Keep, or count."""
         value = float(logs[self.monitor]) * (-1 if self.higher_is_better else 1)
         value = np.inf if np.isnan(value) else value
-        if not np.isfinite(logs["loss"]):
-            raise FloatingPointError(
-                f"the loss became {logs['loss']} in epoch {epoch + 1}: try a smaller learning_rate"
-            )
         if value < self.progress.best or self.progress.best_epoch < 0:  # a figure that is no number is the worst
-            self.progress.best, self.progress.best_epoch = value, epoch
             self.save({name: float(number) for name, number in logs.items()})
+            self.progress.best, self.progress.best_epoch = value, epoch
         elif epoch - self.progress.best_epoch >= self.patience:
             self.model.stop_training = True
-        self.progress.store(self.model, epoch + 1)
+
+
+class KeepState(keras.callbacks.Callback):
+    """Count the steps, keep the state of the training when that is due, and end it where a signal asks for that.
+
+    Args:
+        progress: counted here.
+        store: writes a checkpoint.
+        stop: heeds signals.
+        every_steps: between two checkpoints, at most; 0 for any number.
+        every_minutes: the same in minutes; each epoch ends with one in any case.
+    """
+
+    def __init__(
+        self, progress: Progress, store: Callable[[], Any], stop: Stop, every_steps: int = 0, every_minutes: float = 0.0
+    ) -> None:
+        super().__init__()
+        self.progress, self.store, self.stop = progress, store, stop
+        self.every_steps, self.every_minutes = every_steps, every_minutes
+        self.sums: list[np.ndarray] = []
+
+    def set_model(self, model: keras.Model) -> None:
+        """Take the sums of an epoch that was broken off: `fit` would begin them anew."""
+        super().set_model(model)
+        self.sums = [np.asarray(variable) for variable in model.metrics_variables]
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """Go on with the sums."""
+        self.kept, self.steps = time.time(), 0
+        if self.progress.step:
+            for variable, value in zip(self.model.metrics_variables, self.sums, strict=True):
+                variable.assign(value)
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """One step further."""
+        self.progress.step += 1
+        self.stop.check()
+        self.steps += 1
+        late = self.every_minutes and time.time() - self.kept > self.every_minutes * 60
+        if late or self.steps == self.every_steps:
+            self.store()
+            self.kept, self.steps = time.time(), 0
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """An epoch further."""
+        self.progress.epoch, self.progress.step = epoch + 1, 0
+        self.progress.history.append({name: float(value) for name, value in logs.items()})
+        self.store()
+        self.stop.check()
+
+
+class Guard(keras.callbacks.Callback):
+    """End a training whose loss or gradient is no number, or far from what the loss has been."""
+
+    def __init__(self, progress: Progress, explain: Callable[[], str]) -> None:
+        super().__init__()
+        self.progress, self.explain = progress, explain
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Look at both."""
+        loss, norm = float(logs["loss"]), float(self.model.optimizer.norm)
+        where = f"in epoch {self.progress.epoch + 1}, step {self.progress.step + 1}"
+        if not np.isfinite(loss) or not np.isfinite(norm):
+            what = f"the loss became {loss}" if not np.isfinite(loss) else f"the gradient became {norm}"
+            raise FloatingPointError(f"{what} {where}: {self.explain()}; try a smaller learning_rate")
+        least = min((logs["loss"] for logs in self.progress.history), default=np.inf)
+        if loss > EXPLODED * max(least, 1.0):
+            raise FloatingPointError(
+                f"the loss rose from {least:.4g} to {loss:.4g} {where}; try a smaller learning_rate"
+            )

@@ -33,7 +33,8 @@ def write_gallery(models: Sequence[str | os.PathLike[str]], path: Path) -> list[
             shown[recipe] = _entry(recipe, open_model(name), record, path.parent / "images")
     if not shown:
         raise ValueError(f"models: expected a trained one with examples. Received: {list(map(str, models))}")
-    head = "# Gallery\nOne input of each system from data it has not learned from, its answer, and what it looked at or makes of it.\n"
+    head = "# Gallery\nOne input of each system from data it has not learned from, its answer, "
+    head += "and what it looked at or makes of it.\n"
     with write_aside(path) as aside:
         text = "\n".join([head, *("\n".join(shown[recipe]) for recipe in sorted(shown))])
         aside.write_text(text, encoding="utf-8")

@@ -2,44 +2,40 @@
 
 import contextlib
 import dataclasses
-import json
-import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import keras
 import tensorflow as tf
 
+from seqattn_tf.aside import write_json
 from seqattn_tf.models import Model, load
-from seqattn_tf.models.base import read_config
-from seqattn_tf.plugins import advice, needed_by
-from seqattn_tf.rows import to_json
+from seqattn_tf.models.presets import find
+from seqattn_tf.plugins import advice
 from seqattn_tf.training import recipes
-from seqattn_tf.training.callbacks import KeepBest, ProgressBar, Score
+from seqattn_tf.training.callbacks import Guard, KeepBest, KeepState, ProgressBar, Score
+from seqattn_tf.training.checkpoints import Checkpoints, Progress, restore
 from seqattn_tf.training.data import Splits, files
+from seqattn_tf.training.diagnosis import diagnose
 from seqattn_tf.training.faithfulness import Faithfulness, faithfulness
-from seqattn_tf.training.maps import given
-from seqattn_tf.training.progress import Progress
+from seqattn_tf.training.identity import begin_from, identity, refuse_another, settings_of, vocabulary_of
+from seqattn_tf.training.optimizer import optimizer_of
 from seqattn_tf.training.recipes import Recipe
+from seqattn_tf.training.record import describe, read_record
+from seqattn_tf.training.stopping import Stop, Stopped
 from seqattn_tf.training.tasks import Report, Settings, Task, Training
 from seqattn_tf.training.tasks.base import refuse_unreadable
 
-SHOWN, MOST_SHOWN = 6, 200_000  # examples that a model carries, and the most bytes of all their values
+HISTORY = "history.json"  # what was measured after each epoch
 
 
 def compile_network(training: Training) -> None:
-    """Adam with warm-up, cosine decay and global-norm clipping; the plain graph, which wins on a CPU."""
-    settings, steps = training.settings, training.steps * training.settings.epochs
-    rate = keras.optimizers.schedules.CosineDecay(
-        0.0,
-        max(steps - settings.warmup_steps, 1),
-        warmup_target=settings.learning_rate,
-        warmup_steps=settings.warmup_steps,
-    )
-    mean = {"use_ema": True, "ema_momentum": settings.average} if settings.average else {}
-    optimizer = keras.optimizers.Adam(rate, global_clipnorm=settings.clip_norm, **mean)
-    training.model.network.compile(optimizer, training.loss, jit_compile=False)
+    """The optimiser and the loss; the plain graph, which wins on a CPU."""
+    network, settings = training.model.network, training.settings
+    optimizer = optimizer_of(settings, training.steps * settings.epochs)
+    network.compile(optimizer, training.loss, jit_compile=False)
+    optimizer.build(network.trainable_variables)
 
 
 def open_splits(recipe: Recipe, settings: Settings, data: str | Path | None) -> Splits:
@@ -47,51 +43,110 @@ def open_splits(recipe: Recipe, settings: Settings, data: str | Path | None) -> 
     return recipe.load(data, settings).at_most(settings.max_examples)
 
 
-def train(recipe: Recipe, settings: Settings, folder: Path, data: str | Path | None = None) -> Model:
+@dataclasses.dataclass(frozen=True)
+class Keeping:
+    """How often a training keeps its state, besides after every epoch."""
+
+    steps: int = 0  # at most between two checkpoints; 0 for any number
+    minutes: float = 5.0  # the same in time; 0 for any
+
+
+KEEPING = Keeping()
+
+
+def train(
+    recipe: Recipe,
+    settings: Settings,
+    folder: Path,
+    data: str | Path | None = None,
+    keeping: Keeping = KEEPING,
+    init_from: str | Path | None = None,
+) -> Model:
     """Train with Keras `fit` and return the best model, which `folder` then holds.
 
-    Run again with the same settings, it goes on after a kill and returns at once when nothing is left to do.
+    Run again with the same settings, it goes on after a kill with the very next step, and returns at once when nothing
+    is left to do. With more epochs, or more patience, it goes on as well.
+
+    Args:
+        recipe: what is trained.
+        settings: of it.
+        folder: of the run.
+        data: where they are; the recipe's own otherwise.
+        keeping: how often the state is kept.
+        init_from: a run or a preset of the same recipe, whose model the training begins with.
+
+    Raises:
+        Stopped: SIGTERM or Ctrl-C ended it; its state is kept.
     """
     folder, task = Path(folder), recipe.task.measured_by(settings.metric)
     splits = open_splits(recipe, settings, data)
     print(splits.summary)
-    _refuse_another_run(folder, recipe, settings, splits)
+    checkpoints = Checkpoints(folder / "checkpoints")
+    held = checkpoints.newest()
+    about = identity(recipe, settings, splits, init_from)
+    refuse_another(folder, held, about, task)
     keras.utils.set_random_seed(settings.seed)
-    training = task.open(settings, splits)
-    model = training.model
+    first = None if init_from is None else begin_from(find(init_from), recipe, settings, splits)
+    training = task.open(settings, splits, first)
+    model, network = training.model, training.model.network
+    about["vocabulary"] = vocabulary_of(model)
     task.check_metrics(model, splits.dev)
     compile_network(training)
-    progress = Progress(folder / "progress.npz")
-    progress.restore(model.network)
+    progress = Progress()
+    if held is not None:
+        if held.about["vocabulary"] != about["vocabulary"]:
+            raise ValueError(f"{folder}: expected the vocabulary that its training began with; choose another --run")
+        restore(held, network, progress)
     quick = task.quick(model)
 
     def save(figures: Mapping[str, float]) -> None:
-        with averaged(model.network):
-            model.save(folder, describe(recipe, training, figures, progress.seconds, data))
+        with averaged(network):
+            record = describe(recipe, training, figures, progress.seconds, data)
+            model.save(folder, {**record, "init_from": about["init_from"]})
 
     def score() -> Mapping[str, float]:
-        with averaged(model.network):
+        with averaged(network), stop.rest():
             return task.measure(quick, training.splits.dev).figures
 
-    if not progress.finished(settings.epochs, settings.patience):
-        bar = ProgressBar(training.steps, settings.epochs, progress.epoch)
-        with _named_faults(training), contextlib.closing(bar):
-            model.network.fit(
-                training.batches(progress.epoch),
-                epochs=settings.epochs,
-                initial_epoch=progress.epoch,
-                steps_per_epoch=training.steps if task.ordered else None,
-                callbacks=[
-                    Score(score),
-                    KeepBest(
-                        f"dev_{task.monitor}", settings.patience, save, progress, higher_is_better=task.higher_is_better
-                    ),
-                    bar,
-                ],
-                shuffle=False,  # the dataset does it
-                verbose=0,
-            )
+    def store() -> None:
+        checkpoints.save(network, progress, about)
+        write_json(folder / HISTORY, progress.history)
+
+    with Stop() as stop:
+        done = progress.epoch * training.steps + progress.step
+        bar = ProgressBar(training.steps, settings.epochs, done)
+        callbacks = [
+            Guard(progress, lambda: diagnose(training, progress.epoch, progress.step)),
+            Score(score),
+            KeepBest(f"dev_{task.monitor}", settings.patience, save, progress, task.higher_is_better),
+            bar,
+            KeepState(progress, store, stop, keeping.steps, keeping.minutes),
+        ]
+        try:
+            with _named_faults(training), contextlib.closing(bar):
+                _fit(training, progress, callbacks)
+        except Stopped:
+            store()
+            raise
     return load(folder)
+
+
+def _fit(training: Training, progress: Progress, callbacks: Sequence[keras.callbacks.Callback]) -> None:
+    """What is left of a training: the rest of an epoch that was broken off, and whole ones."""
+    network, settings, steps = training.model.network, training.settings, training.steps
+    if progress.step == steps:  # only its end was missing
+        logs = {name: float(value) for name, value in network.get_metrics_result().items()}
+        keras.callbacks.CallbackList(callbacks, model=network).on_epoch_end(progress.epoch, logs)
+    while not progress.finished(settings.epochs, settings.patience):
+        network.fit(
+            training.batches(progress.epoch, progress.step),
+            epochs=progress.epoch + 1 if progress.step else settings.epochs,
+            initial_epoch=progress.epoch,
+            steps_per_epoch=steps - progress.step,
+            callbacks=list(callbacks),
+            shuffle=False,  # the dataset does it
+            verbose=0,
+        )
 
 
 @contextlib.contextmanager
@@ -123,95 +178,12 @@ def _named_faults(training: Training) -> Iterator[None]:
         raise ValueError(f"train: expected inputs and targets that fit together. Received: {why}") from error
 
 
-def _refuse_another_run(folder: Path, recipe: Recipe, settings: Settings, splits: Splits) -> None:
-    """A folder holds one training: another recipe, other settings or other data want another folder."""
-    if not (folder / "config.json").is_file():
-        return
-    record = read_record(folder)
-    held = {**record["settings"], "recipe": record["recipe"], "data": record["fingerprint"]}
-    wanted = {**dataclasses.asdict(settings), "recipe": recipe.name, "data": splits.fingerprint}
-    asked = json.loads(json.dumps(wanted))
-    other = {name: (held.get(name), value) for name, value in asked.items() if held.get(name) != value}
-    if other:
-        raise ValueError(f"{folder} holds a run with other settings (held, asked): {other}. Choose another --run")
-
-
-def describe(
-    recipe: Recipe,
-    training: Training,
-    figures: Mapping[str, float],
-    seconds: float,
-    data: str | Path | None = None,
-) -> dict[str, Any]:
-    """The record of a trained model: what it is, from which data, how good, and what it may be asked."""
-    splits = training.splits
-    return {
-        "recipe": recipe.name,
-        "plugins": plugins_of(recipe, training.settings),
-        "summary": recipe.summary,
-        "settings": dataclasses.asdict(training.settings),
-        "data": splits.origin,
-        "given": None if data is None else files.place(data),
-        "fingerprint": splits.fingerprint,
-        "counts": {part: len(getattr(splits, part)) for part in ("train", "dev", "test")},
-        "examples": list(_shown(training)),
-        "figures": {name: round(value, 5) for name, value in figures.items()},
-        "seconds": round(seconds, 1),
-        "made_with": {"tensorflow": tf.__version__, "keras": keras.__version__, "machine": platform.machine()},
-    }
-
-
-def plugins_of(recipe: Recipe, settings: Settings) -> dict[str, str]:
-    """The modules from outside the package that a training is made of, with the names of their files."""
-    metrics = recipe.task.measured_by(settings.metric).metrics
-    return {**recipe.plugins, **needed_by(metric.measure for metric in metrics)}
-
-
-def _shown(training: Training) -> Iterator[dict[str, Any]]:
-    """Inputs of a few development examples as JSON holds them, small together: to show, and to verify exports with."""
-    dev, inputs = training.splits.dev, training.model.inputs
-    left = MOST_SHOWN
-    for example in dev[:: max(len(dev) // SHOWN, 1)][:SHOWN]:
-        asked = training.task.asked(example)
-        row = {name: field.shown(given(asked[name])) for name, field in inputs.items()}
-        size = sum(map(len, row.values()))
-        if size <= left:
-            left -= size
-            yield to_json(row)
-
-
-_RECORD: dict[str, tuple[type, ...]] = {  # what a run remembers of itself, of which types
-    "recipe": (str,),
-    "settings": (dict,),
-    "data": (str,),
-    "fingerprint": (str,),
-    "given": (str, type(None)),
-    "plugins": (dict,),
-}
-
-
-def read_record(folder: Path) -> dict[str, Any]:
-    """The record of a trained run.
-
-    Raises:
-        ValueError: the folder is no model's, or no recipe trained it, or its record is damaged.
-    """
-    record = {"given": None, "plugins": {}, **read_config(folder)["record"]}
-    for name, kinds in _RECORD.items():
-        if not isinstance(record.get(name), kinds):
-            expected = f"{Path(folder) / 'config.json'}: expected the record of a training with {name!r}"
-            raise ValueError(f"{expected}. Received: {record.get(name)!r:.80}")
-    return record
-
-
 def _open(folder: Path, data: str | Path | None) -> tuple[Task[Any, Any], Model, Splits]:
     """A trained run: what it is measured by, the model and its data."""
     record = read_record(folder)
     try:
         recipe = recipes.get(record["recipe"])
-        known = {field.name for field in dataclasses.fields(recipe.settings)}
-        held = {name: value for name, value in record["settings"].items() if name in known}
-        settings = dataclasses.replace(recipe.settings, **held)
+        settings = settings_of(recipe, record["settings"])
         task = recipe.task.measured_by(settings.metric)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{folder}, {error}{advice(record['plugins'])}") from None

@@ -33,6 +33,7 @@ class FactLayer(Composed):
         if not isinstance(temporal, int) or temporal < 0:
             raise ValueError(f"temporal: expected a number of facts, or 0. Received: {temporal!r}")
         self.hops, self.temporal, self.noise = check_count("hops", hops), temporal, noise
+        self.generator = keras.random.SeedGenerator() if noise else None
 
     def add_maps(self, count: int, features: int, units: int) -> None:
         """Create the maps of the facts, and the vectors of their ages."""
@@ -54,7 +55,7 @@ class FactLayer(Composed):
         if self.temporal:
             age = tf.cumsum(tf.cast(mask, tf.int32), axis=1, reverse=True, exclusive=True)
             if training and self.noise:
-                empty = mask & (tf.random.uniform(tf.shape(mask)) < self.noise)
+                empty = mask & (keras.random.uniform(tf.shape(mask), seed=self.generator) < self.noise)
                 age += tf.cumsum(tf.cast(empty, tf.int32), axis=1, reverse=True)
             age = tf.minimum(age, self.temporal - 1)
             found = [x + tf.gather(tf.cast(table, x.dtype), age) for x, table in zip(found, self.ages, strict=True)]

@@ -10,6 +10,7 @@ from seqattn_tf.linear import linear
 from seqattn_tf.models.softmaxes import SOFTMAXES, AdaptiveSoftmax, cutoffs_of, sampled_losses
 from seqattn_tf.named import check_count
 from seqattn_tf.recurrent import Recurrent
+from seqattn_tf.replicas import mean_of_all
 from seqattn_tf.scan import scan, to_time_major
 from seqattn_tf.targets.graph.symbols import SHIFTED
 from seqattn_tf.text.rules import PAD
@@ -66,6 +67,7 @@ class LanguageNetwork(keras.Model):
             raise ValueError(f"softmax: expected one of {SOFTMAXES}. Received: {softmax!r}")
         if softmax == "adaptive" and tie_embeddings:
             raise ValueError("tie_embeddings: expected False for an adaptive softmax, which has no embeddings")
+        self.draws = keras.random.SeedGenerator() if softmax == "sampled" else None
         self.settings = {
             "size": check_count("size", size),
             "units": check_count("units", units),
@@ -145,7 +147,7 @@ class LanguageNetwork(keras.Model):
         kept = tf.where(y != PAD)
         right, outputs = tf.gather_nd(y, kept), tf.gather_nd(y_pred, kept)
         total = tf.reduce_sum(self._each_loss(outputs, right))
-        return tf.math.divide_no_nan(total, tf.cast(tf.size(right), total.dtype))
+        return mean_of_all(total, tf.size(right))
 
     def _each_loss(self, outputs: tf.Tensor, right: tf.Tensor) -> tf.Tensor:
         """The loss of each right symbol, by a part of them: `[rows, units], [rows] -> [rows]`."""
@@ -155,7 +157,7 @@ class LanguageNetwork(keras.Model):
         tied = self.settings["tie_embeddings"]
         words = tf.convert_to_tensor(self.embedding.embeddings) if tied else tf.transpose(self.kernel)
         values, words = tf.cast(values, tf.float32), tf.cast(words, tf.float32)
-        return sampled_losses(values, words, tf.cast(self.bias, tf.float32), right, self.samples)
+        return sampled_losses(values, words, tf.cast(self.bias, tf.float32), right, self.samples, self.draws)
 
     def read(self, tokens: tf.Tensor, mask: tf.Tensor) -> States:
         """The states after the kept symbols of each row, `[batch, time]`."""

@@ -17,13 +17,33 @@ SHARES = (10, 3)  # of the words, those in the head and those up to the first ta
 FACTOR = 4  # by which each tail's projection is narrower than the one before
 
 
-def sampled_losses(outputs: tf.Tensor, words: tf.Tensor, bias: tf.Tensor, right: tf.Tensor, samples: int) -> tf.Tensor:
+def draw_words(samples: int, size: int, seed: Any) -> tuple[tf.Tensor, tf.Tensor]:
+    """Ids `[samples]` of as many words, none twice, and how probable it was that each is among them.
+
+    Each word comes after a time that is exponential with its rate, `log((k + 2) / (k + 1))` for the k-th, and the first
+    ones are taken; one is among them if it comes before the first that is not (Cohen and Kaplan, 2007).
+
+    >>> ids, chances = draw_words(3, 3, seed=1)
+    >>> sorted(ids.numpy().tolist()), chances.numpy().tolist()
+    ([0, 1, 2], [1.0, 1.0, 1.0])
+    """
+    ranks = tf.range(size, dtype=tf.float32)
+    rates = tf.math.log1p(1 / (ranks + 1))
+    times = -tf.math.log(keras.random.uniform([size], 1e-20, 1.0, seed=seed)) / rates
+    if samples >= size:
+        return tf.range(size), tf.ones([size])
+    first, drawn = tf.math.top_k(-times, samples + 1)
+    return drawn[:-1], -tf.math.expm1(tf.gather(rates, drawn[:-1]) * first[-1])
+
+
+def sampled_losses(
+    outputs: tf.Tensor, words: tf.Tensor, bias: tf.Tensor, right: tf.Tensor, samples: int, seed: Any = None
+) -> tf.Tensor:
     """Cross-entropy of each right word among it and a few that are drawn, in place of all (Jean et al., 2015).
 
         loss = -log(e^{s_y} / (e^{s_y} + sum_{k drawn, k != y} e^{s_k} / P(k is drawn)))
 
-    The sum stands, in the mean over what is drawn, for that over all other words. Words are drawn by their rank, the
-    k-th as often as `log((k + 2) / (k + 1))` says, none twice.
+    The sum stands, in the mean over what is drawn, for that over all other words; see `draw_words`.
 
     Args:
         outputs: `[rows, n]`.
@@ -31,6 +51,7 @@ def sampled_losses(outputs: tf.Tensor, words: tf.Tensor, bias: tf.Tensor, right:
         bias: `[size]`.
         right: `[rows]` ids.
         samples: how many words are drawn, the same for all rows.
+        seed: of what is drawn: a number, or a `keras.random.SeedGenerator` for others every time.
 
     Returns `[rows]`.
 
@@ -38,8 +59,8 @@ def sampled_losses(outputs: tf.Tensor, words: tf.Tensor, bias: tf.Tensor, right:
     [3]
     """
     size = words.shape[0]
-    true = tf.cast(right, tf.int64)[:, None]
-    drawn, _, chances = tf.random.log_uniform_candidate_sampler(true, 1, min(samples, size), True, size)
+    true = tf.cast(right, tf.int32)[:, None]
+    drawn, chances = draw_words(samples, size, seed)
     others = tf.matmul(outputs, tf.gather(words, drawn), transpose_b=True) + tf.gather(bias, drawn)
     others = tf.where(drawn == true, others.dtype.min, others - tf.math.log(chances))
     own = tf.reduce_sum(outputs * tf.gather(words, right), axis=1) + tf.gather(bias, right)

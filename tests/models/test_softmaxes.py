@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from seqattn_tf.models import LanguageNetwork
-from seqattn_tf.models.softmaxes import AdaptiveSoftmax, cutoffs_of, sampled_losses
+from seqattn_tf.models.softmaxes import AdaptiveSoftmax, cutoffs_of, draw_words, sampled_losses
 
 WORDS, UNITS = 11, 8
 CUTOFFS = [3, 6, 11]
@@ -80,15 +80,28 @@ def test_the_sampled_loss_approaches_the_full_one():
     full = float(tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(right, logits)))
 
     def mean(samples, times):
-        tf.random.set_seed(3)
+        seed = keras.random.SeedGenerator(3)
         return np.mean(
-            [tf.reduce_mean(sampled_losses(given, words, bias, right, samples)).numpy() for _ in range(times)]
+            [tf.reduce_mean(sampled_losses(given, words, bias, right, samples, seed)).numpy() for _ in range(times)]
         )
 
     far, near, all_of_them = abs(mean(5, 60) - full), abs(mean(100, 60) - full), abs(mean(size, 3) - full)
     assert all_of_them < 0.02
     assert near < 0.1
     assert near < far / 3
+
+
+def test_words_are_drawn_by_rank_none_twice_and_by_the_chances_that_are_said():
+    seed, size, seen, said = keras.random.SeedGenerator(0), 12, np.zeros(12), []
+    draw = tf.function(lambda: draw_words(4, size, seed))
+    for _ in range(2000):
+        ids, chances = (found.numpy() for found in draw())
+        assert len(set(ids.tolist())) == 4
+        seen[ids] += 1
+        said.append((1 / chances).sum())
+    assert np.mean(said) == pytest.approx(size, rel=0.05)  # each stands for the words that were not drawn
+    assert (np.diff(seen) < 0).mean() > 0.7
+    assert seen[0] > 3 * seen[-1]
 
 
 @pytest.mark.parametrize("tied", [False, True])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from seqattn_tf.training.callbacks import KeepBest
-from seqattn_tf.training.progress import Progress
+from seqattn_tf.training.checkpoints import Progress
 
 
 class Network:
@@ -17,10 +17,10 @@ class Network:
         self.variables, self.optimizer, self.stop_training = [], keras.optimizers.SGD(), False
 
 
-def kept(tmp_path, figures, higher_is_better=False, patience=2):
+def kept(figures, higher_is_better=False, patience=2):
     """The figures that were saved, and after how many epochs it stopped."""
     saved, network = [], Network()
-    callback = KeepBest("dev_x", patience, saved.append, Progress(tmp_path / "progress.npz"), higher_is_better)
+    callback = KeepBest("dev_x", patience, saved.append, Progress(), higher_is_better)
     callback.set_model(network)
     for epoch, figure in enumerate(figures):
         callback.on_epoch_end(epoch, {"loss": 1.0, "dev_x": figure})
@@ -29,14 +29,14 @@ def kept(tmp_path, figures, higher_is_better=False, patience=2):
     return [logs["dev_x"] for logs in saved], epoch + 1
 
 
-def test_the_better_one_is_kept_whichever_way_that_is(tmp_path):
-    assert kept(tmp_path, [3.0, 1.0, 2.0, 0.5]) == ([3.0, 1.0, 0.5], 4)
-    assert kept(tmp_path, [3.0, 1.0, 4.0, 4.0], higher_is_better=True) == ([3.0, 4.0], 4)
-    assert kept(tmp_path, [3.0, 4.0, 4.0, 4.0, 9.0]) == ([3.0], 3)
+def test_the_better_one_is_kept_whichever_way_that_is():
+    assert kept([3.0, 1.0, 2.0, 0.5]) == ([3.0, 1.0, 0.5], 4)
+    assert kept([3.0, 1.0, 4.0, 4.0], higher_is_better=True) == ([3.0, 4.0], 4)
+    assert kept([3.0, 4.0, 4.0, 4.0, 9.0]) == ([3.0], 3)
 
 
 @pytest.mark.parametrize("higher_is_better", [False, True])
-def test_a_figure_that_is_no_number_is_the_worst_but_something_is_kept(tmp_path, higher_is_better):
-    saved, epochs = kept(tmp_path, [math.nan, math.nan, 2.0], higher_is_better)
+def test_a_figure_that_is_no_number_is_the_worst_but_something_is_kept(higher_is_better):
+    saved, epochs = kept([math.nan, math.nan, 2.0], higher_is_better)
     assert np.isnan(saved[0])
     assert (saved[1:], epochs) == ([2.0], 3)

@@ -15,7 +15,7 @@ from seqattn_tf.fields.base import read_row
 from seqattn_tf.models import Model
 from seqattn_tf.text import SymbolRules
 from seqattn_tf.training.data import DataWarning, Example, Examples, Splits
-from seqattn_tf.training.data.batches import Columns, batches, input_columns
+from seqattn_tf.training.data.batches import Columns, Order, batches, input_columns
 from seqattn_tf.training.data.examples import group_targets
 from seqattn_tf.training.metrics import EXACT, Metric, nbest_accuracy
 from seqattn_tf.training.tasks.settings import Settings
@@ -85,9 +85,15 @@ class Task(Generic[AnySettings, AnyModel]):
         """An untrained model for these data."""
         raise NotImplementedError
 
-    def open(self, settings: AnySettings, splits: Splits) -> "Training[AnySettings, AnyModel]":
-        """Everything that a training needs."""
-        return Training(self, settings, self.build(settings, Examples.of(splits.train)), splits)
+    def begin(self, settings: AnySettings, splits: Splits) -> AnyModel:
+        """The model that a training begins with, where none is given."""
+        return self.build(settings, Examples.of(splits.train))
+
+    def open(
+        self, settings: AnySettings, splits: Splits, model: AnyModel | None = None
+    ) -> "Training[AnySettings, AnyModel]":
+        """Everything that a training needs; `model` where it begins with one."""
+        return Training(self, settings, model or self.begin(settings, splits), splits)
 
     def inputs(self, model: AnyModel, examples: Examples) -> dict[str, Column]:
         """What goes in of the examples, as the network learns from it."""
@@ -220,28 +226,20 @@ class Training(Generic[AnySettings, AnyModel]):
             )
         return np.flatnonzero(fits & learnable)
 
-    def _part(self, epoch: int) -> np.ndarray:
-        """The examples of an epoch: all, or the next part of those that stand in an order."""
-        if not self.task.ordered:
-            return self.rows
-        size = max(len(self.rows) // self.settings.epochs, 1)
-        return self.rows[epoch * size : (epoch + 1) * size]
+    @property
+    def order(self) -> Order:
+        """Which examples make which batch."""
+        settings, parts = self.settings, self.settings.epochs if self.task.ordered else 1
+        return Order(self.rows, settings.batch_size, settings.seed, self.task.by_length, parts)
 
     @property
     def steps(self) -> int:
         """Steps of an epoch."""
-        return max(len(self._part(0)) // self.settings.batch_size, 1)
+        return self.order.steps
 
-    def batches(self, epoch: int) -> tf.data.Dataset:
-        """What `fit` reads from this epoch on, in an order that a resumed run does not repeat."""
-        size, how = self.settings.batch_size, {"by_length": self.task.by_length}
-        if not self.task.ordered:
-            return batches(self.columns, size, self.settings.seed + epoch, self.rows, **how)
-        parts = [batches(self.columns, size, e, self._part(e), **how) for e in range(epoch, self.settings.epochs)]
-        whole = parts[0]
-        for part in parts[1:]:
-            whole = whole.concatenate(part)
-        return whole
+    def batches(self, epoch: int = 0, step: int = 0) -> tf.data.Dataset:
+        """What `fit` reads from this step of this epoch to the end of the last one."""
+        return self.order.batches(self.columns, range(epoch, self.settings.epochs), step)
 
     @property
     def loss(self) -> Callable[..., tf.Tensor]:

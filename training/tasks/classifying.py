@@ -7,7 +7,7 @@ from seqattn_tf.models import Classifier, ClassifierNetwork
 from seqattn_tf.named import arguments_of
 from seqattn_tf.targets import Label
 from seqattn_tf.training.data import Examples, Splits
-from seqattn_tf.training.tasks.base import Task, Training
+from seqattn_tf.training.tasks.base import Task
 from seqattn_tf.training.tasks.reading import ReadingSettings, Reads
 from seqattn_tf.training.tasks.settings import TableColumns, setting
 
@@ -37,6 +37,6 @@ class ClassifyTask(Task[ClassifySettings, Classifier]):
         network = ClassifierNetwork(reads.encoder, target.size, **arguments)
         return Classifier(reads.begin(network), {"text": reads.field}, target)
 
-    def open(self, settings: ClassifySettings, splits: Splits) -> Training[ClassifySettings, Classifier]:
+    def begin(self, settings: ClassifySettings, splits: Splits) -> Classifier:
         """Labels in the order of the data, where that means something."""
-        return Training(self, settings, self.build(settings, Examples.of(splits.train), splits.labels), splits)
+        return self.build(settings, Examples.of(splits.train), splits.labels)

@@ -18,6 +18,7 @@ from seqattn_tf.targets.graph.symbols import SHIFTED
 from seqattn_tf.text import learn
 from seqattn_tf.text.rules import BEGIN
 from seqattn_tf.training.data import Example, Examples, Splits
+from seqattn_tf.training.data.batches import planned
 from seqattn_tf.training.ngrams import KneserNey
 from seqattn_tf.training.tasks.base import Report, Task, Training, parse_fold, refuse_few
 from seqattn_tf.training.tasks.settings import TextSettings, setting
@@ -99,10 +100,12 @@ class LanguageTask(Task[LanguageSettings, LanguageModel]):
         target = Symbols(rules, settings.max_target)
         return LanguageModel(network, {"text": text}, target, **arguments_of(LanguageModel, settings))
 
-    def open(self, settings: LanguageSettings, splits: Splits) -> Training[LanguageSettings, LanguageModel]:
+    def open(
+        self, settings: LanguageSettings, splits: Splits, model: LanguageModel | None = None
+    ) -> Training[LanguageSettings, LanguageModel]:
         """Sentences as they are, a long text in stretches."""
         kind = Stream if self.window else Training
-        return kind(self, settings, self.build(settings, Examples.of(splits.train)), splits)
+        return kind(self, settings, model or self.begin(settings, splits), splits)
 
     def check_metrics(self, model: LanguageModel, examples: Sequence[Example]) -> None:
         """There are none."""
@@ -164,13 +167,16 @@ class Stream(Training[LanguageSettings, LanguageModel]):
         stretches = len(self.ids) // self.settings.sequence_length
         return max(min(stretches, self.settings.max_examples or stretches) // self.settings.batch_size, 1)
 
-    def batches(self, epoch: int) -> tf.data.Dataset:
-        """Stretches from this epoch on."""
-        settings = self.settings
-        return _stretches(self.ids, settings.sequence_length, settings.batch_size, self.steps, settings.seed + epoch)
+    def batches(self, epoch: int = 0, step: int = 0) -> tf.data.Dataset:
+        """Stretches from this step of this epoch to the end of the last one."""
+        settings, epochs = self.settings, range(epoch, self.settings.epochs)
+        size, steps, length = settings.batch_size, self.steps, settings.sequence_length
+        return _stretches(self.ids, length, size, steps, settings.seed, epochs, step)
 
 
-def _stretches(ids: np.ndarray, length: int, size: int, steps: int, seed: int) -> tf.data.Dataset:
+def _stretches(
+    ids: np.ndarray, length: int, size: int, steps: int, seed: int, epochs: range, step: int
+) -> tf.data.Dataset:
     """`steps` batches an epoch of `size` stretches of a text `[symbols]`, cut anew and in another order every epoch."""
     text = tf.constant(ids, tf.int32)
     count = max(len(ids) // length, 1)
@@ -181,13 +187,12 @@ def _stretches(ids: np.ndarray, length: int, size: int, steps: int, seed: int) -
         shifted = tf.concat([tf.fill([size, 1], BEGIN), targets[:, :-1]], axis=1)
         return {SHIFTED: shifted}, targets
 
-    def plan(seeds: tf.Tensor) -> tf.data.Dataset:
+    def plan(epoch: tf.Tensor) -> tf.Tensor:
+        seeds = tf.stack([seed, epoch])
         spare = len(ids) - (count - 1) * length  # places where the first stretch may begin
         first = tf.random.stateless_uniform([], seeds, 0, tf.minimum(spare - length + 1, length), tf.int32)
         starts = first + length * tf.range(count)
         starts = tf.random.experimental.stateless_shuffle(starts, seeds)
-        return tf.data.Dataset.from_tensor_slices(tf.reshape(starts[: steps * size], [steps, size]))
+        return tf.reshape(starts[: steps * size], [steps, size])
 
-    seeds = tf.data.Dataset.random(seed=seed, rerandomize_each_iteration=True).batch(2).take(1)
-    rows = seeds.flat_map(plan).apply(tf.data.experimental.assert_cardinality(steps))
-    return rows.map(example).prefetch(4)
+    return planned(plan, epochs, step).map(example).prefetch(4)

@@ -84,9 +84,11 @@ class SeeingSettings(BackboneSettings):
 class SeeingTask(Task[AnySettings, AnyModel], Generic[AnySettings, AnyModel]):
     """A training on pictures; a frozen backbone sees each of them once, and its maps are learned from."""
 
-    def open(self, settings: AnySettings, splits: Splits) -> Training[AnySettings, AnyModel]:
+    def open(
+        self, settings: AnySettings, splits: Splits, model: AnyModel | None = None
+    ) -> Training[AnySettings, AnyModel]:
         """Everything that a training needs; in place of pictures, their maps, where the backbone does not learn."""
-        model = self.build(settings, Examples.of(splits.train))
+        model = model or self.begin(settings, splits)
         return Training(self, settings, model, mapped(splits, settings, model))
 
     def inputs(self, model: AnyModel, examples: Examples) -> dict[str, Column]:

@@ -28,6 +28,9 @@ class Settings:
     learning_rate: float = setting(2e-3, "Adam's, at its peak: a linear warm-up before it, a cosine to zero after it")
     warmup_steps: int = setting(800, "steps in which the learning rate rises")
     clip_norm: float = setting(1.0, "the global norm to which a larger gradient is scaled down")
+    beta_2: float = setting(0.999, "Adam's, of the squares of gradients")
+    weight_decay: float = setting(0.0, "AdamW's: what each step takes off a weight, times the learning rate")
+    accumulate: int = setting(1, "batches whose mean gradient makes one update")
     average: float = setting(
         0.0, "share of their running mean that weights keep at each step, such as .999; the model has the mean then"
     )
@@ -41,11 +44,11 @@ class Settings:
     )
 
     def __post_init__(self) -> None:
-        self._refuse_less(1, "units", "embedding", "depth", "batch_size", "epochs", "patience")
-        self._refuse_less(0, "warmup_steps", "max_examples", "learning_rate", "seed")
+        self._refuse_less(1, "units", "embedding", "depth", "batch_size", "epochs", "patience", "accumulate")
+        self._refuse_less(0, "warmup_steps", "max_examples", "learning_rate", "seed", "weight_decay")
         if self.clip_norm <= 0:
             raise ValueError(f"clip_norm: expected a number above 0. Received: {self.clip_norm}")
-        for name in ("dropout", "label_smoothing", "average"):
+        for name in ("dropout", "label_smoothing", "average", "beta_2"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected a share from 0 to below 1. Received: {getattr(self, name)}")
 

@@ -8,9 +8,8 @@ from seqattn_tf.fields import Text
 from seqattn_tf.models import EncoderDecoder, Seq2Seq
 from seqattn_tf.targets import Label, Number, Symbols
 from seqattn_tf.text import SymbolRules
-from seqattn_tf.training.data import Example, Examples, Splits, from_text
-from seqattn_tf.training.data.batches import Columns, batches
-from seqattn_tf.training.tasks import PairSettings, PairTask
+from seqattn_tf.training.data import Example, Examples, from_text
+from seqattn_tf.training.data.batches import Columns, Order, batches
 
 LETTERS = SymbolRules(tuple("abc"))
 WORDS = ["ab", "b", "aabb", "", "abc", "ba", "cab", "bbbb", "a", "cc", "abcabc"]
@@ -36,6 +35,11 @@ def rows_in(data):
         sides = [inputs[name].numpy() for name in sorted(inputs) if name.endswith("_ids")] + [right.numpy()]
         found.append([tuple(spelled(row) for row in rows) for rows in zip(*sides, strict=True)])
     return found
+
+
+def shuffled(columns, size, seed=0, rows=None, epochs=range(1), step=0, **how):
+    rows = np.arange(len(columns.target.lengths)) if rows is None else rows
+    return Order(rows, size, seed, **how).batches(columns, epochs, step)
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +74,7 @@ def test_a_model_has_a_column_for_each_input_and_one_for_its_target():
 def test_a_batch_is_padded_to_its_own_longest(spread):
     _, columns = spread
     widths = set()
-    for inputs, right in batches(columns, 8, seed=1):
+    for inputs, right in shuffled(columns, 8, seed=1):
         assert right.shape == inputs["shifted"].shape
         assert (inputs["shifted"][:, 0].numpy() == BEGIN).all()
         np.testing.assert_array_equal(inputs["shifted"][:, 1:], right[:, :-1])
@@ -94,7 +98,7 @@ def test_without_a_seed_every_example_comes_once_ordered_by_the_lengths_of_all_i
 def test_shuffled_batches_hold_examples_of_like_lengths(spread):
     """A batch is a stretch of the order by lengths: the lengths of two batches overlap at their ends alone."""
     _, columns = spread
-    found = rows_in(batches(columns, 8, seed=7))
+    found = rows_in(shuffled(columns, 8, seed=7))
     keys = [sorted(tuple(map(len, row)) for row in batch) for batch in found]
     assert keys != sorted(keys)
     for before, after in zip(sorted(keys)[:-1], sorted(keys)[1:], strict=True):
@@ -103,23 +107,44 @@ def test_shuffled_batches_hold_examples_of_like_lengths(spread):
 
 def test_shuffled_batches_change_every_epoch_and_repeat_by_seed(spread):
     rows, columns = spread
-    data = batches(columns, 8, seed=7)
-    assert int(data.cardinality()) == 25
-    epochs = [rows_in(data) for _ in range(3)]
+    data = rows_in(shuffled(columns, 8, seed=7, epochs=range(3)))
+    epochs = [data[:25], data[25:50], data[50:]]
     for epoch in epochs:
         assert [len(batch) for batch in epoch] == [8] * 25
         seen = [row for batch in epoch for row in batch]
         assert len(set(seen)) == 200
         assert set(seen) <= set(rows)
     assert epochs[0] != epochs[1] != epochs[2] != epochs[0]
-    assert rows_in(batches(columns, 8, seed=7)) == epochs[0]
-    assert rows_in(batches(columns, 8, seed=8)) != epochs[0]
+    assert rows_in(shuffled(columns, 8, seed=7)) == epochs[0]
+    assert rows_in(shuffled(columns, 8, seed=8)) != epochs[0]
+
+
+@pytest.mark.parametrize("how", [{}, {"by_length": False}, {"parts": 3}])
+def test_any_step_can_be_gone_on_from(spread, how):
+    _, columns = spread
+    steps = 8 if how.get("parts") else 25
+    data = rows_in(shuffled(columns, 8, seed=7, epochs=range(3), **how))
+    assert len(data) == 3 * steps
+    for epoch, step in ((0, 3), (1, 0), (2, steps - 1), (1, steps)):
+        assert (
+            rows_in(shuffled(columns, 8, seed=7, epochs=range(epoch, 3), step=step, **how))
+            == data[epoch * steps + step :]
+        )
+
+
+def test_parts_of_examples_that_stand_in_an_order(spread):
+    rows, columns = spread
+    data = rows_in(shuffled(columns, 8, seed=7, epochs=range(3), parts=3))
+    for part in range(3):
+        seen = [row for batch in data[part * 8 : part * 8 + 8] for row in batch]
+        assert len(set(seen)) == 64
+        assert set(seen) <= set(rows[part * 67 : part * 67 + 67])
 
 
 def test_lengths_together_are_hardly_padded():
     generator = np.random.default_rng(0)
     columns = columns_of([("a" * n, "b" * n) for n in generator.integers(1, 9, 200)])
-    padding = [float((inputs["a_ids"].numpy() == 0).mean()) for inputs, _ in batches(columns, 16, seed=7)]
+    padding = [float((inputs["a_ids"].numpy() == 0).mean()) for inputs, _ in shuffled(columns, 16, seed=7)]
     assert np.mean(padding) < 0.1
 
 
@@ -127,37 +152,30 @@ def test_every_example_gets_its_turn():
     """What fills no batch is left out by chance, whatever its length: over many epochs all are seen about as often."""
     columns = columns_of([("a" * n, "b") for n in range(1, 36)])
     seen = np.zeros(36, int)
-    data, epochs = batches(columns, 8, seed=3), 60
-    for _ in range(epochs):
-        for inputs, _ in data:
-            seen[(inputs["a_ids"].numpy() != 0).sum(axis=1)] += 1
+    epochs = 60
+    for inputs, _ in shuffled(columns, 8, seed=3, epochs=range(epochs)):
+        seen[(inputs["a_ids"].numpy() != 0).sum(axis=1)] += 1
     expected = epochs * 32 / 35
     assert seen[1:].min() > 0.8 * expected
 
 
 def test_all_lengths_in_every_batch(spread):
     rows, columns = spread
-    some = np.arange(200)
-    data = batches(columns, 8, seed=5, rows=some, by_length=False)
-    epochs = [rows_in(data) for _ in range(2)]
+    data = rows_in(shuffled(columns, 8, seed=5, rows=np.arange(200), by_length=False, epochs=range(2)))
+    epochs = [data[:25], data[25:]]
     for epoch in epochs:
         assert sorted(row for batch in epoch for row in batch) == sorted(rows[:200])  # each once
         spreads = [np.ptp([len(row[0]) for row in batch]) for batch in epoch]
         assert np.mean(spreads) > 3  # of 5; ordered by length a batch has one or two
     assert epochs[0] != epochs[1]
-    [whole] = rows_in(batches(columns, 203, by_length=False))
-    assert whole == rows  # without a seed as they stand
 
 
-@pytest.mark.parametrize("how", [{"seed": None}, {"seed": 2}, {"seed": 2, "by_length": False}])
-def test_only_the_rows_that_are_meant(spread, how):
+@pytest.mark.parametrize("by_length", [True, False])
+def test_only_the_rows_that_are_meant(spread, by_length):
     rows, columns = spread
     chosen = np.array([5, 190, 17, 100, 3, 202, 44, 45])
-    found = rows_in(batches(columns, 4, rows=chosen, **how))
-    seen = [row for batch in found for row in batch]
-    assert sorted(seen) == sorted(rows[i] for i in chosen)
-    if how == {"seed": None}:
-        assert seen == sorted((rows[i] for i in chosen), key=lambda row: tuple(map(len, row)))
+    found = rows_in(shuffled(columns, 4, seed=2, rows=chosen, by_length=by_length))
+    assert sorted(row for batch in found for row in batch) == sorted(rows[i] for i in chosen)
 
 
 def test_labels_and_numbers_are_whole_and_teach_nothing():
@@ -171,21 +189,7 @@ def test_labels_and_numbers_are_whole_and_teach_nothing():
 
 def test_fewer_examples_than_a_batch_and_none_at_all(spread):
     rows, columns = spread
-    [only] = rows_in(batches(columns, 1000, seed=1))
+    [only] = rows_in(shuffled(columns, 1000, seed=1))
     assert sorted(only) == sorted(rows)
-    with pytest.raises(ValueError, match=r"examples: expected at least one\. Received: none"):
-        batches(columns, 4, rows=np.array([], int))
-
-
-def test_a_resumed_epoch_has_an_order_of_its_own():
-    words = [a + b + c for a in "abc" for b in "abc" for c in "abc"]
-    examples = [from_text(word, word) for word in words]
-    splits = Splits(examples, examples[:2], examples[:2], "made").at_most(0)
-    training = PairTask().open(PairSettings(units=4, embedding=4, batch_size=3, epochs=4), splits)
-    whole = training.batches(0)
-    epochs = [[inputs["text_ids"].numpy().tolist() for inputs, _ in whole] for _ in range(3)]
-    resumed = [[inputs["text_ids"].numpy().tolist() for inputs, _ in training.batches(epoch)] for epoch in (1, 2)]
-    assert len({str(epoch) for epoch in epochs + resumed}) == 5
-    for epoch in epochs + resumed:
-        assert len(epoch) == training.steps == 9
-        assert len({tuple(row) for batch in epoch for row in batch}) == 27
+    with pytest.raises(ValueError, match=r"examples: expected at least 1\. Received: 0"):
+        shuffled(columns, 4, rows=np.array([], int))

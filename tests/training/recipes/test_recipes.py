@@ -9,6 +9,7 @@ from support.slow import slow
 
 from seqattn_tf.training import recipes, run
 from seqattn_tf.training.data import from_text
+from seqattn_tf.training.record import read_record
 from tests.support import corpora
 
 QUICK = {"units": 8, "embedding": 6, "batch_size": 16, "epochs": 1, "warmup_steps": 5, "max_examples": 64}
@@ -75,7 +76,7 @@ def test_small_preset_trains_saves_reloads_and_answers(name, tmp_path, monkeypat
     report = run.evaluate(tmp_path / "run", data)
     assert recipe.task.monitor in report.figures
     assert all(np.isfinite(value) for value in report.figures.values()), report.figures
-    assert run.read_record(tmp_path / "run")["examples"]  # to be shown with
+    assert read_record(tmp_path / "run")["examples"]  # to be shown with
 
 
 def _few(splits):

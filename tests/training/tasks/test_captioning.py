@@ -13,7 +13,8 @@ from seqattn_tf.fields import Image, Map
 from seqattn_tf.models import load
 from seqattn_tf.training import recipes
 from seqattn_tf.training.data import Example, Examples, scenes
-from seqattn_tf.training.run import describe, train
+from seqattn_tf.training.record import describe
+from seqattn_tf.training.run import train
 from seqattn_tf.training.tasks.captioning import cells, looked_inside
 from seqattn_tf.training.tasks.seeing import of_maps
 

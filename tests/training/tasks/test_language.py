@@ -135,11 +135,10 @@ def test_stretches_are_of_the_text_and_begin_elsewhere_every_epoch():
     rules = training.model.source.rules
     assert training.steps == 2
     assert task.open(dataclasses.replace(settings, max_examples=5), splits).steps == 1
-    data = training.batches(0)
     epochs = []
-    for _ in range(4):
+    for epoch in range(4):
         starts = set()
-        for inputs, targets in data:
+        for inputs, targets in training.batches(epoch).take(training.steps):
             [(name, shifted)] = inputs.items()
             assert (name, shifted.shape, targets.shape) == ("shifted", (4, 10), (4, 10))
             assert (shifted[:, 0].numpy() == 1).all()
@@ -152,6 +151,8 @@ def test_stretches_are_of_the_text_and_begin_elsewhere_every_epoch():
         assert len({start % 10 for start in starts}) == 1
         epochs.append(frozenset(starts))
     assert len(set(epochs)) > 1
+    later = [targets.numpy().tolist() for _, targets in training.batches(1, 1).take(3)]
+    assert later == [targets.numpy().tolist() for _, targets in training.batches(0).skip(3).take(3)]
 
 
 def test_spaces_at_the_ends_are_part_of_a_text(plays):
@@ -195,7 +196,7 @@ def test_a_sentence_is_its_symbols_and_its_end():
     )
     task, settings = LanguageTask(), LanguageSettings(split="spaces", batch_size=2, **TINY)
     training = task.open(settings, splits.at_most(0))
-    [(inputs, targets)] = training.batches(0)
+    [(inputs, targets)] = training.batches(0).take(training.steps)
     a, b = (training.model.source.rules.ids[word] for word in "ab")
     assert list(inputs) == ["shifted"]
     assert np.array_equal(targets, [[b, 2, 0], [a, b, 2]])
@@ -207,4 +208,4 @@ def test_a_long_text_may_be_cut_into_other_symbols(split, plays):
     recipe = recipes.get("char_lm")
     settings = dataclasses.replace(recipe.small, split=split, sequence_length=16, batch_size=4, max_examples=9)
     training = recipe.task.open(settings, run.open_splits(recipe, settings, plays))
-    assert len(list(training.batches(0))) == training.steps == 2
+    assert len(list(training.batches(training.settings.epochs - 1))) == training.steps == 2

@@ -77,7 +77,7 @@ def test_attention_that_is_told_looks_at_the_true_places(supervise):
 
     before = mass()
     run.compile_network(training)
-    network.fit(training.batches(0), epochs=2, verbose=0)
+    network.fit(training.batches(0), epochs=2, steps_per_epoch=training.steps, verbose=0)
     if supervise:
         assert mass() > before + 0.15
     else:

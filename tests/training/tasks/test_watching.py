@@ -8,6 +8,7 @@ from support.slow import slow
 
 from seqattn_tf.training import recipes, run
 from seqattn_tf.training.data import clips
+from seqattn_tf.training.record import read_record
 from seqattn_tf.training.tasks.watching import FORMS
 
 TINY = {"units": 8, "filters": "6 8", "side": 16, "examples": 24, "epochs": 1, "batch_size": 8, "warmup_steps": 2}
@@ -37,7 +38,7 @@ def test_it_trains_saves_reloads_answers_and_is_measured(name, form, tmp_path):
         np.testing.assert_allclose(look.weights.sum(axis=1), 1, atol=1e-5)
         assert model.explain(CLIP.gif()).axes
     assert 0 <= run.evaluate(tmp_path).figures["accuracy"] <= 1
-    assert len(run.read_record(tmp_path)["examples"]) == 2  # of 80 kB each: as many as may be carried
+    assert len(read_record(tmp_path)["examples"]) == 2  # of 80 kB each: as many as may be carried
 
 
 @pytest.mark.parametrize("name", ["caption_video", "classify_video"])

@@ -1,0 +1,225 @@
+"""A training that is killed goes on with the next step, to the very same weights."""
+
+import dataclasses
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.reverse import RECIPE, SHORT, language
+from support.slow import slow
+
+from seqattn_tf.models import load
+from seqattn_tf.training import recipes, run
+from seqattn_tf.training.callbacks import KeepState
+from seqattn_tf.training.checkpoints import Checkpoints
+from seqattn_tf.training.run import Keeping
+from seqattn_tf.training.stopping import Stop, Stopped
+
+
+class Killed(BaseException):
+    """As good as a kill: nothing is done after it."""
+
+
+def state(folder):
+    held = Checkpoints(folder / "checkpoints").newest()
+    figures = [{name: value for name, value in logs.items()} for logs in held.about["progress"]["history"]]
+    return held.arrays, figures
+
+
+def assert_same(folder, other):
+    (arrays, history), (others, other_history) = state(folder), state(other)
+    for a, b in zip(arrays, others, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert history == other_history
+    names = ["model.keras", "config.json"]
+    assert all((folder / name).is_file() for name in names)
+
+
+def train_broken(recipe, settings, folder, moments, monkeypatch, data=None):
+    """Train, with a kill after so many steps of each process."""
+    count = 0
+    usual = KeepState.on_train_batch_end
+
+    def counted(self, batch, logs=None):
+        nonlocal count
+        count += 1
+        if moments and count == moments[0]:
+            moments.pop(0)
+            raise Killed
+        usual(self, batch, logs)
+
+    monkeypatch.setattr(KeepState, "on_train_batch_end", counted)
+    while True:
+        count = 0
+        try:
+            run.train(recipe, settings, folder, data, Keeping(steps=2))
+            break
+        except Killed:
+            pass
+    monkeypatch.setattr(KeepState, "on_train_batch_end", usual)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    run.train(RECIPE, SHORT, folder)
+    return folder
+
+
+def test_the_same_weights_after_kills_in_the_first_epoch_and_later(whole, tmp_path, monkeypatch):
+    train_broken(RECIPE, SHORT, tmp_path, [4, 11], monkeypatch)
+    assert_same(whole, tmp_path)
+
+
+def test_another_seed_gives_other_weights(whole, tmp_path):
+    run.train(RECIPE, dataclasses.replace(SHORT, seed=4), tmp_path)
+    assert any((a != b).any() for a, b in zip(state(whole)[0], state(tmp_path)[0], strict=True))
+
+
+OTHERS = {
+    "char_lm": {"sequence_length": 16, "dropout": 0.2},
+    "word_lm": {"softmax": "sampled", "samples": 4, "min_count": 1},
+    "transduce": {"align": "hard"},
+    "toy": {},
+    "caption": {},
+    "answer": {},
+}
+
+
+@slow
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_systems_go_on_as_exactly(name, tmp_path, monkeypatch):
+    recipe = recipes.get(name)
+    data = None
+    if name.endswith("_lm"):
+        data = tmp_path / "text"
+        data.mkdir()
+        generator = random.Random(0)
+        words = ["the/a", "cat/n", "sat/v", "on/p", "mat/n", "two/c"]
+        sentences = [" ".join(generator.choices(words, k=6)) for _ in range(300)]
+        (data / "text.txt").write_text("\n".join(sentences))
+    sizes = {"units": 8, "embedding": 8, "batch_size": 16, "epochs": 2, "max_examples": 100, "patience": 9}
+    settings = dataclasses.replace(recipe.small, **sizes, **OTHERS[name])
+    run.train(recipe, settings, tmp_path / "whole", data or stories(name, tmp_path))
+    train_broken(recipe, settings, tmp_path / "broken", [3, 3], monkeypatch, data or stories(name, tmp_path))
+    assert_same(tmp_path / "whole", tmp_path / "broken")
+
+
+def stories(name, folder):
+    """A few stories of one place, for `answer`."""
+    if name != "answer":
+        return None
+    rows = [f"{who} is in the {where}.,Where is {who}?,{where}" for who in "abcdefgh" for where in ("hall", "kitchen")]
+    path = folder / "stories.csv"
+    path.write_text("\n".join(["story,question,answer", *rows * 9]))
+    return path
+
+
+CHILD = """
+import pathlib, sys
+sys.path.insert(0, sys.argv[2])
+from support.reverse import RECIPE, SHORT
+from seqattn_tf.training import run
+run.train(RECIPE, SHORT, pathlib.Path(sys.argv[1]), keeping=run.Keeping(steps=3))
+"""
+
+
+def start(folder):
+    tests = str(Path(__file__).parents[1])
+    return subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(folder), tests], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+
+
+def wait_for(folder, beginning, process):
+    deadline = time.time() + 120
+    while not list(folder.glob(f"checkpoints/{beginning}*.npz")) and process.poll() is None:
+        assert time.time() < deadline
+        time.sleep(0.02)
+
+
+def test_killed_processes_go_on_to_the_same_weights(whole, tmp_path):
+    for moment in ("00000-00000003", "00001-"):
+        process = start(tmp_path)
+        wait_for(tmp_path, moment, process)
+        process.kill()
+        process.wait()
+    run.train(RECIPE, SHORT, tmp_path, keeping=Keeping(steps=3))
+    assert_same(whole, tmp_path)
+
+
+def test_a_signal_is_heeded_after_the_step_or_while_it_is_measured_and_no_step_is_lost(whole, tmp_path, monkeypatch):
+    step, measure, told = KeepState.on_train_batch_end, type(RECIPE.task).measure, []
+
+    def tell(moment):
+        if moment not in told:
+            told.append(moment)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    def stepped(self, batch, logs=None):
+        if self.progress.step == 4:
+            tell("step")
+        step(self, batch, logs)
+
+    def measured(self, *given, **more):
+        tell("measure")
+        return measure(self, *given, **more)
+
+    monkeypatch.setattr(KeepState, "on_train_batch_end", stepped)
+    monkeypatch.setattr(type(RECIPE.task), "measure", measured)
+    for done in (5, 10):  # of the ten steps of the first epoch
+        with pytest.raises(Stopped) as stopped:
+            run.train(RECIPE, SHORT, tmp_path)
+        assert stopped.value.number == signal.SIGTERM
+        progress = Checkpoints(tmp_path / "checkpoints").newest().about["progress"]
+        assert (progress["epoch"], progress["step"]) == (0, done)
+    run.train(RECIPE, SHORT, tmp_path)
+    assert told == ["step", "measure"]
+    assert_same(whole, tmp_path)
+
+
+def test_a_second_signal_ends_at_once():
+    with Stop() as stop:
+        signal.raise_signal(signal.SIGINT)
+        assert stop.asked == signal.SIGINT
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_more_epochs_go_on_and_fewer_are_refused(whole, tmp_path):
+    shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
+    run.train(RECIPE, dataclasses.replace(SHORT, epochs=3), tmp_path)
+    assert state(tmp_path)[1][:2] == state(whole)[1]
+    assert len(state(tmp_path)[1]) == 3
+    with pytest.raises(ValueError, match=r"other settings .*'epochs': \(3, 2\)"):
+        run.train(RECIPE, SHORT, tmp_path)
+
+
+def test_another_vocabulary_is_refused_although_the_data_are_the_same(whole, monkeypatch):
+    monkeypatch.setattr("seqattn_tf.training.run.vocabulary_of", lambda _: "another")
+    with pytest.raises(ValueError, match="expected the vocabulary that its training began with"):
+        run.train(RECIPE, SHORT, whole)
+
+
+def test_a_run_begins_with_the_model_of_another(whole, tmp_path):
+    other = dataclasses.replace(RECIPE, load=lambda *_: dataclasses.replace(language(), train=language().train[:64]))
+    settings = dataclasses.replace(SHORT, epochs=1, learning_rate=0.0, average=0.0, weight_decay=0.0)
+    tuned = run.train(other, settings, tmp_path / "tuned", init_from=whole)
+    for a, b in zip(tuned.network.get_weights(), load(whole).network.get_weights(), strict=True):
+        np.testing.assert_array_equal(a, b)  # by a learning rate of 0
+    assert tuned.inputs["text"].rules == load(whole).inputs["text"].rules
+    with pytest.raises(ValueError, match=r"other settings .*'init_from'"):
+        run.train(other, settings, tmp_path / "tuned")
+    with pytest.raises(ValueError, match=r"leave the network as it is \(held, asked\): .*'units': \(24, 8\)"):
+        run.train(other, dataclasses.replace(settings, units=8), tmp_path / "wide", init_from=whole)
+    with pytest.raises(ValueError, match="init_from: expected a run of another"):
+        run.train(dataclasses.replace(other, name="another"), settings, tmp_path / "other", init_from=whole)
+    type(RECIPE).made.pop("another")

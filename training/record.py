@@ -1,0 +1,88 @@
+"""The record of a trained model: what it is, from which data, how good, and what it may be asked."""
+
+import dataclasses
+import platform
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.models.base import read_config
+from seqattn_tf.plugins import needed_by
+from seqattn_tf.rows import to_json
+from seqattn_tf.training.data import files
+from seqattn_tf.training.maps import given
+from seqattn_tf.training.recipes import Recipe
+from seqattn_tf.training.tasks import Settings, Training
+
+SHOWN, MOST_SHOWN = 6, 200_000  # examples that a model carries, and the most bytes of all their values
+
+
+def describe(
+    recipe: Recipe,
+    training: Training,
+    figures: Mapping[str, float],
+    seconds: float,
+    data: str | Path | None = None,
+) -> dict[str, Any]:
+    """The record of a trained model: what it is, from which data, how good, and what it may be asked."""
+    splits = training.splits
+    return {
+        "recipe": recipe.name,
+        "plugins": plugins_of(recipe, training.settings),
+        "summary": recipe.summary,
+        "settings": dataclasses.asdict(training.settings),
+        "data": splits.origin,
+        "given": None if data is None else files.place(data),
+        "fingerprint": splits.fingerprint,
+        "counts": {part: len(getattr(splits, part)) for part in ("train", "dev", "test")},
+        "examples": list(_shown(training)),
+        "figures": {name: round(value, 5) for name, value in figures.items()},
+        "seconds": round(seconds, 1),
+        "made_with": {"tensorflow": tf.__version__, "keras": keras.__version__, "machine": platform.machine()},
+    }
+
+
+def plugins_of(recipe: Recipe, settings: Settings) -> dict[str, str]:
+    """The modules from outside the package that a training is made of, with the names of their files."""
+    metrics = recipe.task.measured_by(settings.metric).metrics
+    return {**recipe.plugins, **needed_by(metric.measure for metric in metrics)}
+
+
+def _shown(training: Training) -> Iterator[dict[str, Any]]:
+    """Inputs of a few development examples as JSON holds them, small together: to show, and to verify exports with."""
+    dev, inputs = training.splits.dev, training.model.inputs
+    left = MOST_SHOWN
+    for example in dev[:: max(len(dev) // SHOWN, 1)][:SHOWN]:
+        asked = training.task.asked(example)
+        row = {name: field.shown(given(asked[name])) for name, field in inputs.items()}
+        size = sum(map(len, row.values()))
+        if size <= left:
+            left -= size
+            yield to_json(row)
+
+
+_RECORD: dict[str, tuple[type, ...]] = {  # what a run remembers of itself, of which types
+    "recipe": (str,),
+    "settings": (dict,),
+    "data": (str,),
+    "fingerprint": (str,),
+    "given": (str, type(None)),
+    "plugins": (dict,),
+}
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    """The record of a trained run.
+
+    Raises:
+        ValueError: the folder is no model's, or no recipe trained it, or its record is damaged.
+    """
+    record = {"given": None, "plugins": {}, **read_config(folder)["record"]}
+    for name, kinds in _RECORD.items():
+        if not isinstance(record.get(name), kinds):
+            expected = f"{Path(folder) / 'config.json'}: expected the record of a training with {name!r}"
+            raise ValueError(f"{expected}. Received: {record.get(name)!r:.80}")
+    return record
