@@ -101,11 +101,16 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument(
         "--init-from", metavar="RUN", help="begin with the model of another run, or a preset, and its settings"
     )
+    train.add_argument("--tensorboard", action="store_true", help="write scalars and pictures into its folder")
     train.add_argument("--checkpoint-minutes", type=float, default=5.0, metavar="N", help="keep its state as often")
     train.add_argument(
         "--checkpoint-steps", type=int, default=0, metavar="N", help="the same by steps; 0: by time alone"
     )
     train.set_defaults(print_help=train.print_help)
+
+    runs = command("runs", _runs, "list runs beside each other, and draw how they went")
+    runs.add_argument("folders", nargs="*", default=["runs"], metavar="FOLDER", help="of runs, or with runs in them")
+    runs.add_argument("-o", "--output", type=Path, help="png, svg or pdf: a picture of each figure over the epochs")
 
     evaluate = command(
         "evaluate", _evaluate, "print how good models are on their data, and draw it by groups", parents=[foreign]
@@ -220,7 +225,15 @@ def _train(options: argparse.Namespace) -> int:
     settings = settings.with_assignments([*options.set, *chosen])
     keeping = run.Keeping(options.checkpoint_steps, options.checkpoint_minutes)
     try:
-        model = run.train(recipe, settings, folder, options.data, keeping, options.init_from)
+        model = run.train(
+            recipe,
+            settings,
+            folder,
+            options.data,
+            keeping=keeping,
+            init_from=options.init_from,
+            tensorboard=options.tensorboard,
+        )
     except Stopped as stop:
         kept = f"the same command goes on with the next step, from {folder}"
         if stop.number == signal.SIGINT:
@@ -240,6 +253,26 @@ def _print_settings(recipe: str, settings: Any) -> None:
     print(f"\nsettings of {recipe}, changed by --set NAME=VALUE:")
     for name, text in shown.items():
         print(f"  {text:<{width}}  {meanings[name]}")
+
+
+def _runs(options: argparse.Namespace) -> None:
+    from seqattn_tf.explain import draw_history, save_figure
+    from seqattn_tf.explain.alignment import check_ending
+    from seqattn_tf.training.runs import find_runs, table
+
+    if options.output:
+        check_ending(options.output)
+    found = find_runs(options.folders)
+    lines = table(found)
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        print("  ".join(f"{text:<{width}}" for text, width in zip(line, widths, strict=True)).rstrip())
+    figures = list(dict.fromkeys(name for run in found for logs in run.history for name in logs))
+    for number, name in enumerate(figures if options.output else []):
+        curves = {run.folder.name: [logs[name] for logs in run.history if name in logs] for run in found}
+        output = options.output.with_stem(f"{options.output.stem}-{name}") if number else options.output
+        save_figure(draw_history(curves, ylabel=name), output)
+        print(output)
 
 
 def _evaluate(options: argparse.Namespace) -> None:

@@ -16,11 +16,18 @@ EXPLODED = 100.0  # times the least loss of an epoch
 
 
 class ProgressBar(keras.callbacks.Callback):
-    """One bar over the whole training, with the loss and the time left; a line per epoch."""
+    """One bar over the whole training, with the loss and the time left; for each epoch a line, and one of a sample.
 
-    def __init__(self, steps: int, epochs: int, done: int = 0) -> None:
+    Args:
+        steps: of an epoch.
+        epochs: of the training.
+        done: steps that are done.
+        sample: an answer to show after an epoch, by its number.
+    """
+
+    def __init__(self, steps: int, epochs: int, done: int = 0, sample: Callable[[int], str] | None = None) -> None:
         super().__init__()
-        self.steps, self.epochs, self.done = steps, epochs, done
+        self.steps, self.epochs, self.done, self.sample = steps, epochs, done, sample
         self.bar = tqdm(disable=True)  # until training begins
 
     def on_train_begin(self, logs: Any = None) -> None:
@@ -41,13 +48,50 @@ class ProgressBar(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Say how the epoch went."""
-        figures = "  ".join(f"{name} {value:.4f}" for name, value in (logs or {}).items())
+        figures = "  ".join(f"{name} {value:.{4 if value < 1000 else 0}f}" for name, value in (logs or {}).items())
         took = f"{time.time() - self.began:.0f} s  " if hasattr(self, "began") else ""
         self.bar.write(f"epoch {epoch + 1}/{self.epochs}  {took}{figures}")
+        if self.sample is not None:
+            self.bar.write(f"  {self.sample(epoch)}")
 
     def close(self) -> None:
         """Leave the bar as it stands, and the line after it free."""
         self.bar.close()
+
+
+class Pace(keras.callbacks.Callback):
+    """Put the mean norm of the gradient and the symbols a second into the logs of every epoch.
+
+    Args:
+        progress: holds the sum of the norms.
+        symbols: of a step, on average.
+    """
+
+    def __init__(self, progress: Progress, symbols: float) -> None:
+        super().__init__()
+        self.progress, self.symbols = progress, symbols
+        self.first, self.began, self.ended = 0, 0.0, 0.0
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """Look at the clock."""
+        self.first, self.began = self.progress.step, time.time()
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Count."""
+        self.progress.norms += float(norm_of(self.model))
+        self.ended = time.time()
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Say both."""
+        logs["gradient"] = self.progress.norms / max(self.progress.step, 1)
+        if self.ended > self.began:
+            steps = self.progress.step - self.first
+            logs["symbols_per_second"] = self.symbols * steps / (self.ended - self.began)
+
+
+def norm_of(network: keras.Model) -> keras.Variable:
+    """The norm of the last gradient, also of an optimiser that scales the loss."""
+    return getattr(network.optimizer, "inner_optimizer", network.optimizer).norm
 
 
 class Score(keras.callbacks.Callback):
@@ -134,7 +178,7 @@ class KeepState(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """An epoch further."""
-        self.progress.epoch, self.progress.step = epoch + 1, 0
+        self.progress.epoch, self.progress.step, self.progress.norms = epoch + 1, 0, 0.0
         self.progress.history.append({name: float(value) for name, value in logs.items()})
         self.store()
         self.stop.check()
@@ -149,7 +193,7 @@ class Guard(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Look at both."""
-        loss, norm = float(logs["loss"]), float(self.model.optimizer.norm)
+        loss, norm = float(logs["loss"]), float(norm_of(self.model))
         where = f"in epoch {self.progress.epoch + 1}, step {self.progress.step + 1}"
         if not np.isfinite(loss) or not np.isfinite(norm):
             what = f"the loss became {loss}" if not np.isfinite(loss) else f"the gradient became {norm}"

@@ -34,6 +34,7 @@ class Progress:
     best_epoch: int = -1
     spent: float = 0.0  # seconds, by the processes before this one
     history: list[dict[str, float]] = dataclasses.field(default_factory=list)  # what was measured after each epoch
+    norms: float = 0.0  # of the gradients of the steps of this epoch, summed
     started: float = dataclasses.field(default_factory=time.time)
 
     @property

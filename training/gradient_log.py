@@ -1,5 +1,6 @@
 """What the gradients and the gates do during `fit`, for TensorBoard."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -99,11 +100,39 @@ class GradientLog(keras.callbacks.Callback):
         self.model.train_function = None
 
 
-def _write(tag: str, value: tf.Tensor) -> None:
+class EpochLog(keras.callbacks.Callback):
+    """Writes what is measured after every epoch to TensorBoard, and a picture of what the model looks at.
+
+    Args:
+        log_dir: folder of the event files.
+        picture: the bytes of a PNG file.
+    """
+
+    def __init__(self, log_dir: str | Path, picture: Callable[[], bytes]) -> None:
+        super().__init__()
+        self.log_dir, self.picture = str(log_dir), picture
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Write both."""
+        with tf.summary.create_file_writer(self.log_dir).as_default(step=epoch + 1):
+            for name, value in logs.items():
+                _write(f"epoch/{name}", value)
+            _write_picture("attention", self.picture())
+
+
+def _write(tag: str, value: Any) -> None:
     """A number as TensorBoard's scalars have it; `tf.summary.scalar` would need TensorBoard to be installed."""
     metadata = tf.compat.v1.SummaryMetadata(data_class="DATA_CLASS_SCALAR")
     metadata.plugin_data.plugin_name = "scalars"
     tf.summary.write(tag, tf.cast(value, tf.float32), metadata=metadata)
+
+
+def _write_picture(tag: str, png: bytes) -> None:
+    """A picture as TensorBoard's images have it: width, height, and the bytes of a PNG file."""
+    metadata = tf.compat.v1.SummaryMetadata(data_class="DATA_CLASS_BLOB_SEQUENCE")
+    metadata.plugin_data.plugin_name = "images"
+    height, width, _ = tf.image.decode_png(png).shape
+    tf.summary.write(tag, tf.constant([str(width), str(height), png]), metadata=metadata)
 
 
 def _saturated(name: str, values: tf.Tensor) -> tf.Tensor:

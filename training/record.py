@@ -2,6 +2,7 @@
 
 import dataclasses
 import platform
+import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -41,8 +42,18 @@ def describe(
         "examples": list(_shown(training)),
         "figures": {name: round(value, 5) for name, value in figures.items()},
         "seconds": round(seconds, 1),
+        "revision": _revision(),
         "made_with": {"tensorflow": tf.__version__, "keras": keras.__version__, "machine": platform.machine()},
     }
+
+
+def _revision() -> str:
+    """That of the Git checkout one works in, with a mark where files differ from it; empty outside of one."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
 
 
 def plugins_of(recipe: Recipe, settings: Settings) -> dict[str, str]:

@@ -14,12 +14,13 @@ from seqattn_tf.models import Model, load
 from seqattn_tf.models.presets import find
 from seqattn_tf.plugins import advice
 from seqattn_tf.training import recipes
-from seqattn_tf.training.callbacks import Guard, KeepBest, KeepState, ProgressBar, Score
+from seqattn_tf.training.callbacks import Guard, KeepBest, KeepState, Pace, ProgressBar, Score
 from seqattn_tf.training.checkpoints import Checkpoints, Progress, restore
 from seqattn_tf.training.data import Splits, files
 from seqattn_tf.training.diagnosis import diagnose
 from seqattn_tf.training.faithfulness import Faithfulness, faithfulness
 from seqattn_tf.training.identity import begin_from, identity, refuse_another, settings_of, vocabulary_of
+from seqattn_tf.training.looking import board, sample_of
 from seqattn_tf.training.optimizer import optimizer_of
 from seqattn_tf.training.recipes import Recipe
 from seqattn_tf.training.record import describe, read_record
@@ -59,8 +60,10 @@ def train(
     settings: Settings,
     folder: Path,
     data: str | Path | None = None,
+    *,
     keeping: Keeping = KEEPING,
     init_from: str | Path | None = None,
+    tensorboard: bool = False,
 ) -> Model:
     """Train with Keras `fit` and return the best model, which `folder` then holds.
 
@@ -74,6 +77,7 @@ def train(
         data: where they are; the recipe's own otherwise.
         keeping: how often the state is kept.
         init_from: a run or a preset of the same recipe, whose model the training begins with.
+        tensorboard: whether `tensorboard/` in the folder gets figures, gradients and pictures.
 
     Raises:
         Stopped: SIGTERM or Ctrl-C ended it; its state is kept.
@@ -108,18 +112,24 @@ def train(
         with averaged(network), stop.rest():
             return task.measure(quick, training.splits.dev).figures
 
+    def sample(epoch: int) -> str:
+        with averaged(network):
+            return sample_of(quick, task, splits.dev, epoch)
+
     def store() -> None:
         checkpoints.save(network, progress, about)
         write_json(folder / HISTORY, progress.history)
 
     with Stop() as stop:
         done = progress.epoch * training.steps + progress.step
-        bar = ProgressBar(training.steps, settings.epochs, done)
+        bar = ProgressBar(training.steps, settings.epochs, done, sample)
         callbacks = [
             Guard(progress, lambda: diagnose(training, progress.epoch, progress.step)),
+            Pace(progress, training.symbols),
             Score(score),
             KeepBest(f"dev_{task.monitor}", settings.patience, save, progress, task.higher_is_better),
             bar,
+            *(board(folder / "tensorboard", training) if tensorboard else ()),
             KeepState(progress, store, stop, keeping.steps, keeping.minutes),
         ]
         try:

@@ -3,7 +3,7 @@
 from seqattn_tf.explain.alignment import draw_alignment, save_figure
 from seqattn_tf.explain.alignments import draw_alignments
 from seqattn_tf.explain.answer import draw_answer
-from seqattn_tf.explain.curves import draw_lengths
+from seqattn_tf.explain.curves import draw_history, draw_lengths
 from seqattn_tf.explain.dynamics import draw_attractors, draw_flows, draw_powers
 from seqattn_tf.explain.facts import draw_facts
 from seqattn_tf.explain.grid import draw_grid
@@ -29,6 +29,7 @@ __all__ = [
     "draw_flows",
     "draw_grid",
     "draw_highlight",
+    "draw_history",
     "draw_lengths",
     "draw_memory",
     "draw_phrases",

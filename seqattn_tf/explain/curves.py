@@ -48,3 +48,28 @@ def draw_lengths(
     axes.set_ylabel(ylabel, color=INK, parse_math=False)
     name_curves(axes, frameon=False)
     return figure
+
+
+def draw_history(curves: Mapping[str, Sequence[float]], ylabel: str = "loss", title: str = "") -> Figure:
+    """Draws a figure over the epochs of trainings, one line for each.
+
+    Args:
+        curves: for each training its values, one an epoch.
+        ylabel: what the values are.
+        title: one sentence above the picture.
+
+    >>> figure = draw_history({"gru": [3.2, 2.1, 1.8], "lstm": [3.4, 2.0]})
+    """
+    if not any(curves.values()):
+        raise ValueError("curves: expected at least one with values. Received: none")
+    figure, axes = curve_page(title)
+    for number, (name, values) in enumerate(curves.items()):
+        style, colour = ("-", "--", ":")[number // len(COLOURS) % 3], COLOURS[number % len(COLOURS)]
+        epochs = range(1, len(values) + 1)
+        axes.plot(epochs, values, style, marker="o", markersize=3, color=colour, linewidth=1.8, label=name)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.grid(axis="y", color=QUIET, alpha=0.25, linewidth=0.6)
+    axes.set_xlabel("epoch", color=INK)
+    axes.set_ylabel(ylabel, color=INK, parse_math=False)
+    name_curves(axes, frameon=False)
+    return figure

@@ -29,7 +29,8 @@ class Killed(BaseException):
 
 def state(folder):
     held = Checkpoints(folder / "checkpoints").newest()
-    figures = [{name: value for name, value in logs.items()} for logs in held.about["progress"]["history"]]
+    history = held.about["progress"]["history"]
+    figures = [{name: value for name, value in logs.items() if name != "symbols_per_second"} for logs in history]
     return held.arrays, figures
 
 
@@ -59,7 +60,7 @@ def train_broken(recipe, settings, folder, moments, monkeypatch, data=None):
     while True:
         count = 0
         try:
-            run.train(recipe, settings, folder, data, Keeping(steps=2))
+            run.train(recipe, settings, folder, data, keeping=Keeping(steps=2))
             break
         except Killed:
             pass

@@ -237,6 +237,13 @@ class Training(Generic[AnySettings, AnyModel]):
         """Steps of an epoch."""
         return self.order.steps
 
+    @property
+    def symbols(self) -> float:
+        """Places that are read and said in a step, on average; at least one of each example."""
+        columns = [*self.columns.inputs.values(), self.columns.target]
+        of_each = sum(np.maximum(column.lengths[self.rows], 1) for column in columns)
+        return float(np.mean(of_each)) * min(self.settings.batch_size, self.order.count)
+
     def batches(self, epoch: int = 0, step: int = 0) -> tf.data.Dataset:
         """What `fit` reads from this step of this epoch to the end of the last one."""
         return self.order.batches(self.columns, range(epoch, self.settings.epochs), step)

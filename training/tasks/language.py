@@ -167,6 +167,11 @@ class Stream(Training[LanguageSettings, LanguageModel]):
         stretches = len(self.ids) // self.settings.sequence_length
         return max(min(stretches, self.settings.max_examples or stretches) // self.settings.batch_size, 1)
 
+    @property
+    def symbols(self) -> float:
+        """Of all stretches of a step."""
+        return float(self.settings.sequence_length * self.settings.batch_size)
+
     def batches(self, epoch: int = 0, step: int = 0) -> tf.data.Dataset:
         """Stretches from this step of this epoch to the end of the last one."""
         settings, epochs = self.settings, range(epoch, self.settings.epochs)

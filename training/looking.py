@@ -1,0 +1,50 @@
+"""What one may look at while a training runs: an answer, and what TensorBoard shows."""
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from seqattn_tf.models import Model
+from seqattn_tf.training.data import Example
+from seqattn_tf.training.gradient_log import EpochLog, GradientLog
+from seqattn_tf.training.tasks import Task, Training
+
+LONGEST = 60  # characters of a question or an answer
+
+
+def asked_of(model: Model, task: Task[Any, Any], example: Example) -> dict[str, Any]:
+    """What a model is asked of an example."""
+    asked = task.asked(example)
+    return {
+        name: asked[name] if isinstance(asked[name], str) else field.raw(asked[name])
+        for name, field in model.inputs.items()
+    }
+
+
+def sample_of(model: Model, task: Task[Any, Any], examples: Sequence[Example], number: int) -> str:
+    """The answer to one of the examples, as a line."""
+    row = asked_of(model, task, examples[number % len(examples)])
+    [answer] = model.answer([row])
+    title = model.title(row) or next(iter(row))
+    return " -> ".join(_cut(text) for text in (title, answer.text))
+
+
+def _cut(text: str) -> str:
+    line = " / ".join(text.split("\n"))
+    return line if len(line) <= LONGEST else line[:LONGEST] + "\u2026"
+
+
+def board(folder: Path, training: Training[Any, Any]) -> list[keras.callbacks.Callback]:
+    """What writes for TensorBoard: the norms of gradients, the gates, the figures and a picture of each epoch."""
+    model, task, dev = training.model, training.task, training.splits.dev
+
+    def picture() -> bytes:
+        data = io.BytesIO()
+        model.explain(asked_of(model, task, dev[0])).savefig(data, format="png")
+        return data.getvalue()
+
+    inputs, _ = next(iter(training.batches(training.settings.epochs - 1)))
+    return [GradientLog(folder, inputs), EpochLog(folder, picture)]
