@@ -110,14 +110,15 @@ class EpochLog(keras.callbacks.Callback):
 
     def __init__(self, log_dir: str | Path, picture: Callable[[], bytes]) -> None:
         super().__init__()
-        self.log_dir, self.picture = str(log_dir), picture
+        self.writer, self.picture = tf.summary.create_file_writer(str(log_dir)), picture
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Write both."""
-        with tf.summary.create_file_writer(self.log_dir).as_default(step=epoch + 1):
+        with self.writer.as_default(step=epoch + 1):
             for name, value in logs.items():
                 _write(f"epoch/{name}", value)
             _write_picture("attention", self.picture())
+        self.writer.flush()
 
 
 def _write(tag: str, value: Any) -> None:
