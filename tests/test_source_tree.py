@@ -20,7 +20,7 @@ HOMES = {
 # Imports go down only: a package sees itself and the layers before its own, never a sibling.
 LAYERS = [
     ["seqattn_tf"],  # the package's own __init__: version and lazy names
-    ["answer", "aside", "masking", "on_host", "plugins", "replay", "rows", "scan", "values"],
+    ["answer", "aside", "masking", "on_host", "plugins", "replay", "replicas", "rows", "scan", "values"],
     ["named"],
     ["layer"],
     ["linear", "recurrence", "vision"],
@@ -108,7 +108,13 @@ def test_imports_go_down_only():
 
 
 def test_rooms_of_the_server_import_down_only():
-    floors = (("errors", "text_protos", "config"), ("models",), ("api",), ("front", "client"), ("warmup", "launcher"))
+    floors = (
+        ("errors", "text_protos", "config"),
+        ("models",),
+        ("api",),
+        ("front", "client"),
+        ("warmup", "launcher", "mapping"),
+    )
     floor = {package: level for level, packages in enumerate(floors) for package in packages} | {"server": len(floors)}
     paths = [path.relative_to(ROOT) for path in sorted((ROOT / "serving").rglob("*.py"))]
     found = []

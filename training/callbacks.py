@@ -78,7 +78,7 @@ class Pace(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Count."""
-        self.progress.norms += float(norm_of(self.model))
+        self.progress.norms += norm_of(self.model)
         self.ended = time.time()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
@@ -89,9 +89,9 @@ class Pace(keras.callbacks.Callback):
             logs["symbols_per_second"] = self.symbols * steps / (self.ended - self.began)
 
 
-def norm_of(network: keras.Model) -> keras.Variable:
+def norm_of(network: keras.Model) -> float:
     """The norm of the last gradient, also of an optimiser that scales the loss."""
-    return getattr(network.optimizer, "inner_optimizer", network.optimizer).norm
+    return float(getattr(network.optimizer, "inner_optimizer", network.optimizer).norm.numpy())
 
 
 class Score(keras.callbacks.Callback):
@@ -142,15 +142,22 @@ class KeepState(keras.callbacks.Callback):
         progress: counted here.
         store: writes a checkpoint.
         stop: heeds signals.
+        anyone: whether a worker of all that train together is asked to stop, from whether this one is.
         every_steps: between two checkpoints, at most; 0 for any number.
         every_minutes: the same in minutes; each epoch ends with one in any case.
     """
 
     def __init__(
-        self, progress: Progress, store: Callable[[], Any], stop: Stop, every_steps: int = 0, every_minutes: float = 0.0
+        self,
+        progress: Progress,
+        store: Callable[[], Any],
+        stop: Stop,
+        anyone: Callable[[object], bool] = bool,
+        every_steps: int = 0,
+        every_minutes: float = 0.0,
     ) -> None:
         super().__init__()
-        self.progress, self.store, self.stop = progress, store, stop
+        self.progress, self.store, self.stop, self.anyone = progress, store, stop, anyone
         self.every_steps, self.every_minutes = every_steps, every_minutes
         self.sums: list[np.ndarray] = []
 
@@ -169,7 +176,8 @@ class KeepState(keras.callbacks.Callback):
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """One step further."""
         self.progress.step += 1
-        self.stop.check()
+        if self.anyone(self.stop.asked):
+            self.stop.end()
         self.steps += 1
         late = self.every_minutes and time.time() - self.kept > self.every_minutes * 60
         if late or self.steps == self.every_steps:
@@ -181,7 +189,6 @@ class KeepState(keras.callbacks.Callback):
         self.progress.epoch, self.progress.step, self.progress.norms = epoch + 1, 0, 0.0
         self.progress.history.append({name: float(value) for name, value in logs.items()})
         self.store()
-        self.stop.check()
 
 
 class Guard(keras.callbacks.Callback):
@@ -193,7 +200,7 @@ class Guard(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Look at both."""
-        loss, norm = float(logs["loss"]), float(norm_of(self.model))
+        loss, norm = float(logs["loss"]), norm_of(self.model)
         where = f"in epoch {self.progress.epoch + 1}, step {self.progress.step + 1}"
         if not np.isfinite(loss) or not np.isfinite(norm):
             what = f"the loss became {loss}" if not np.isfinite(loss) else f"the gradient became {norm}"

@@ -83,7 +83,7 @@ class Checkpoints:
             progress: of the training.
             about: what the training is of, as JSON holds it.
         """
-        values = {f"v{i:04d}": np.asarray(variable) for i, variable in enumerate(_state(network))}
+        values: dict[str, Any] = {f"v{i:04d}": np.asarray(variable) for i, variable in enumerate(state_of(network))}
         text = json.dumps({**about, "progress": progress.as_json()})
         whole = io.BytesIO()
         np.savez(whole, about=np.frombuffer(text.encode(), np.uint8), **values)
@@ -123,7 +123,7 @@ def restore(checkpoint: Checkpoint, network: keras.Model, progress: Progress) ->
         ValueError: it is one of another network.
     """
     network.optimizer.build(network.trainable_variables)
-    variables = _state(network)
+    variables = state_of(network)
     if [a.shape for a in checkpoint.arrays] != [tuple(v.shape) for v in variables]:
         raise ValueError(f"{checkpoint.path}: expected the weights of this network; delete the folder to start anew")
     for variable, array in zip(variables, checkpoint.arrays, strict=True):
@@ -131,7 +131,7 @@ def restore(checkpoint: Checkpoint, network: keras.Model, progress: Progress) ->
     progress.take(checkpoint.about["progress"])
 
 
-def _state(network: keras.Model) -> list[Any]:
+def state_of(network: keras.Model) -> list[Any]:
     """All that the next step depends on, the sums of what an epoch measures among it."""
     return [*network.variables, *network.optimizer.variables, *network.metrics_variables]
 

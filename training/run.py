@@ -15,9 +15,10 @@ from seqattn_tf.models.presets import find
 from seqattn_tf.plugins import advice
 from seqattn_tf.training import recipes
 from seqattn_tf.training.callbacks import Guard, KeepBest, KeepState, Pace, ProgressBar, Score
-from seqattn_tf.training.checkpoints import Checkpoints, Progress, restore
+from seqattn_tf.training.checkpoints import Checkpoints, Progress, restore, state_of
 from seqattn_tf.training.data import Splits, files
 from seqattn_tf.training.diagnosis import diagnose
+from seqattn_tf.training.distribution import Distribution
 from seqattn_tf.training.faithfulness import Faithfulness, faithfulness
 from seqattn_tf.training.identity import begin_from, identity, refuse_another, settings_of, vocabulary_of
 from seqattn_tf.training.looking import board, sample_of
@@ -31,12 +32,16 @@ from seqattn_tf.training.tasks.base import refuse_unreadable
 HISTORY = "history.json"  # what was measured after each epoch
 
 
-def compile_network(training: Training) -> None:
+ALONE = Distribution()
+
+
+def compile_network(training: Training, distribution: Distribution = ALONE) -> None:
     """The optimiser and the loss; the plain graph, which wins on a CPU."""
     network, settings = training.model.network, training.settings
-    optimizer = optimizer_of(settings, training.steps * settings.epochs)
-    network.compile(optimizer, training.loss, jit_compile=False)
-    optimizer.build(network.trainable_variables)
+    with distribution.scope():
+        optimizer = optimizer_of(settings, training.steps * settings.epochs)
+        distribution.compile(network, optimizer, training.loss)
+        optimizer.build(network.trainable_variables)
 
 
 def open_splits(recipe: Recipe, settings: Settings, data: str | Path | None) -> Splits:
@@ -64,6 +69,7 @@ def train(
     keeping: Keeping = KEEPING,
     init_from: str | Path | None = None,
     tensorboard: bool = False,
+    distribution: Distribution = ALONE,
 ) -> Model:
     """Train with Keras `fit` and return the best model, which `folder` then holds.
 
@@ -77,71 +83,88 @@ def train(
         data: where they are; the recipe's own otherwise.
         keeping: how often the state is kept.
         init_from: a run or a preset of the same recipe, whose model the training begins with.
+        distribution: over which devices and machines it is spread (see `open_strategy`).
         tensorboard: whether `tensorboard/` in the folder gets figures, gradients and pictures.
 
     Raises:
         Stopped: SIGTERM or Ctrl-C ended it; its state is kept.
+        WorkerLost: another worker is gone; the run goes on from its last checkpoint.
     """
     folder, task = Path(folder), recipe.task.measured_by(settings.metric)
+    distribution.check(settings.batch_size)
     splits = open_splits(recipe, settings, data)
-    print(splits.summary)
+    chief = distribution.is_chief
     checkpoints = Checkpoints(folder / "checkpoints")
-    held = checkpoints.newest()
+    held = checkpoints.newest() if chief else None
     about = identity(recipe, settings, splits, init_from)
-    refuse_another(folder, held, about, task)
+    if chief:
+        print(splits.summary)
+        refuse_another(folder, held, about, task)
     keras.utils.set_random_seed(settings.seed)
-    first = None if init_from is None else begin_from(find(init_from), recipe, settings, splits)
-    training = task.open(settings, splits, first)
+    with distribution.scope():
+        first = None if init_from is None else begin_from(find(init_from), recipe, settings, splits)
+        training = task.open(settings, splits, first)
     model, network = training.model, training.model.network
     about["vocabulary"] = vocabulary_of(model)
     task.check_metrics(model, splits.dev)
-    compile_network(training)
+    compile_network(training, distribution)
     progress = Progress()
     if held is not None:
         if held.about["vocabulary"] != about["vocabulary"]:
             raise ValueError(f"{folder}: expected the vocabulary that its training began with; choose another --run")
         restore(held, network, progress)
+    distribution.share(state_of(network))
+    progress.take(distribution.from_chief(progress.as_json))
     quick = task.quick(model)
 
     def save(figures: Mapping[str, float]) -> None:
+        if not chief:
+            return
         with averaged(network):
             record = describe(recipe, training, figures, progress.seconds, data)
             model.save(folder, {**record, "init_from": about["init_from"]})
 
-    def score() -> Mapping[str, float]:
-        with averaged(network), stop.rest():
-            return task.measure(quick, training.splits.dev).figures
+    def measure() -> dict[str, float]:
+        with averaged(network), stop.rest() if distribution.workers == 1 else contextlib.nullcontext():
+            return {name: float(value) for name, value in task.measure(quick, training.splits.dev).figures.items()}
 
     def sample(epoch: int) -> str:
         with averaged(network):
             return sample_of(quick, task, splits.dev, epoch)
 
     def store() -> None:
+        if not chief:
+            return
         checkpoints.save(network, progress, about)
         write_json(folder / HISTORY, progress.history)
 
     with Stop() as stop:
         done = progress.epoch * training.steps + progress.step
         bar = ProgressBar(training.steps, settings.epochs, done, sample)
+        boards = board(folder / "tensorboard", training) if tensorboard and chief else ()
         callbacks = [
             Guard(progress, lambda: diagnose(training, progress.epoch, progress.step)),
             Pace(progress, training.symbols),
-            Score(score),
+            Score(lambda: distribution.from_chief(measure)),
             KeepBest(f"dev_{task.monitor}", settings.patience, save, progress, task.higher_is_better),
-            bar,
-            *(board(folder / "tensorboard", training) if tensorboard else ()),
-            KeepState(progress, store, stop, keeping.steps, keeping.minutes),
+            *([bar, *boards] if chief else ()),
+            KeepState(progress, store, stop, distribution.anyone, keeping.steps, keeping.minutes),
         ]
         try:
-            with _named_faults(training), contextlib.closing(bar):
-                _fit(training, progress, callbacks)
+            with distribution.watched(), _named_faults(training), contextlib.closing(bar):
+                _fit(training, distribution, progress, callbacks)
         except Stopped:
             store()
             raise
-    return load(folder)
+    return load(folder) if chief else model
 
 
-def _fit(training: Training, progress: Progress, callbacks: Sequence[keras.callbacks.Callback]) -> None:
+def _fit(
+    training: Training,
+    distribution: Distribution,
+    progress: Progress,
+    callbacks: Sequence[keras.callbacks.Callback],
+) -> None:
     """What is left of a training: the rest of an epoch that was broken off, and whole ones."""
     network, settings, steps = training.model.network, training.settings, training.steps
     if progress.step == steps:  # only its end was missing
@@ -149,7 +172,7 @@ def _fit(training: Training, progress: Progress, callbacks: Sequence[keras.callb
         keras.callbacks.CallbackList(callbacks, model=network).on_epoch_end(progress.epoch, logs)
     while not progress.finished(settings.epochs, settings.patience):
         network.fit(
-            training.batches(progress.epoch, progress.step),
+            distribution.prepare(network, training.batches(progress.epoch, progress.step, distribution.part)),
             epochs=progress.epoch + 1 if progress.step else settings.epochs,
             initial_epoch=progress.epoch,
             steps_per_epoch=steps - progress.step,

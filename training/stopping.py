@@ -16,7 +16,7 @@ class Stopped(Exception):
 
 
 class Stop:
-    """While it is open, SIGTERM and Ctrl-C wait for the next `check`; a second one ends the process as it would.
+    """While it is open, SIGTERM and Ctrl-C wait until the training heeds them; a second one ends the process at once.
 
     >>> with Stop() as stop:
     ...     signal.raise_signal(signal.SIGTERM)
@@ -45,17 +45,17 @@ class Stop:
             signal.raise_signal(number)
         self.asked = number
         if self.resting:
-            self.check()
+            self.end()
 
-    def check(self) -> None:
-        """End the training, where that was asked for."""
-        if self.asked:
-            raise Stopped(self.asked)
+    def end(self) -> None:
+        """End the training."""
+        raise Stopped(self.asked or signal.SIGTERM)
 
     @contextlib.contextmanager
     def rest(self) -> Iterator[None]:
         """A stretch in which the training stands still: here a signal is heeded at once."""
-        self.check()
+        if self.asked:
+            self.end()
         self.resting = True
         try:
             yield

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from seqattn_tf.explain.sheet import COLOURS, INK, QUIET, curve_page, name_curves
 
@@ -67,7 +68,7 @@ def draw_history(curves: Mapping[str, Sequence[float]], ylabel: str = "loss", ti
         style, colour = ("-", "--", ":")[number // len(COLOURS) % 3], COLOURS[number % len(COLOURS)]
         epochs = range(1, len(values) + 1)
         axes.plot(epochs, values, style, marker="o", markersize=3, color=colour, linewidth=1.8, label=name)
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(axis="y", color=QUIET, alpha=0.25, linewidth=0.6)
     axes.set_xlabel("epoch", color=INK)
     axes.set_ylabel(ylabel, color=INK, parse_math=False)

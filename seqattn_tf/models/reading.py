@@ -42,7 +42,7 @@ class ReadingNetwork(keras.Model):
         """What `compile` was given, of all outputs together: Keras would want a loss for each."""
         if sample_weight is not None:
             raise ValueError("sample_weight: expected none, a batch counts by its places. Received: some")
-        return tf.add_n([self.loss(y, y_pred), *self.losses])
+        return tf.add_n([self.loss(y, y_pred), *map(self._aggregate_additional_loss, self.losses)])
 
     @property
     def arguments(self) -> dict[str, Any]:

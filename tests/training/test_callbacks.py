@@ -1,12 +1,13 @@
 """Which epoch is kept, and when a training stops."""
 
 import math
+import types
 
-import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
-from seqattn_tf.training.callbacks import KeepBest
+from seqattn_tf.training.callbacks import Guard, KeepBest
 from seqattn_tf.training.checkpoints import Progress
 
 
@@ -14,7 +15,7 @@ class Network:
     """Of a network, what the callback touches."""
 
     def __init__(self):
-        self.variables, self.optimizer, self.stop_training = [], keras.optimizers.SGD(), False
+        self.variables, self.optimizer, self.stop_training = [], types.SimpleNamespace(), False
 
 
 def kept(figures, higher_is_better=False, patience=2):
@@ -40,3 +41,17 @@ def test_a_figure_that_is_no_number_is_the_worst_but_something_is_kept(higher_is
     saved, epochs = kept([math.nan, math.nan, 2.0], higher_is_better)
     assert np.isnan(saved[0])
     assert (saved[1:], epochs) == ([2.0], 3)
+
+
+def test_a_loss_that_rises_beyond_all_measure_ends_the_training():
+    progress = Progress(epoch=2, step=4, history=[{"loss": 0.5}, {"loss": 2.0}])
+    guard = Guard(progress, lambda: "nothing")
+    network = Network()
+    network.optimizer.norm = tf.constant(1.0)
+    guard.set_model(network)
+    guard.on_train_batch_end(4, {"loss": 99.0})
+    with pytest.raises(FloatingPointError, match=r"the loss rose from 0\.5 to 101 in epoch 3, step 5"):
+        guard.on_train_batch_end(4, {"loss": 101.0})
+    network.optimizer.norm = tf.constant(math.inf)
+    with pytest.raises(FloatingPointError, match=r"the gradient became inf in epoch 3, step 5: nothing; try a smaller"):
+        guard.on_train_batch_end(4, {"loss": 1.0})

@@ -18,6 +18,12 @@ from seqattn_tf.targets.graph import GraphTarget
 from seqattn_tf.training.data.examples import Examples
 
 Tensors = dict[str, tf.Tensor]
+Part = Callable[[tf.data.Dataset], tf.data.Dataset]
+
+
+def whole(rows: tf.data.Dataset) -> tf.data.Dataset:
+    """All of every batch of rows: where one worker reads them all."""
+    return rows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,8 +103,8 @@ class Order:
         """Batches of an epoch."""
         return max(self.count // self.size, 1)
 
-    def batches(self, columns: Columns, epochs: range, step: int = 0) -> tf.data.Dataset:
-        """The batches of these epochs one after another, but for the first `step` ones."""
+    def batches(self, columns: Columns, epochs: range, step: int = 0, part: Part = whole) -> tf.data.Dataset:
+        """The batches of these epochs one after another, but for the first `step` ones; of each `part`."""
         keys = columns.keys(self.rows) if self.by_length else np.zeros(len(self.rows), np.int64)
         size = min(self.size, self.count)
 
@@ -110,7 +116,7 @@ class Order:
             cut = tf.random.experimental.stateless_shuffle(tf.reshape(order, [-1, size]), seed)
             return tf.gather(tf.constant(self.rows, tf.int64), cut)
 
-        return _read(columns, planned(plan, epochs, step))
+        return _read(columns, part(planned(plan, epochs, step)))
 
 
 def planned(plan: Callable[[tf.Tensor], tf.Tensor], epochs: range, step: int = 0) -> tf.data.Dataset:

@@ -15,7 +15,7 @@ from seqattn_tf.fields.base import read_row
 from seqattn_tf.models import Model
 from seqattn_tf.text import SymbolRules
 from seqattn_tf.training.data import DataWarning, Example, Examples, Splits
-from seqattn_tf.training.data.batches import Columns, Order, batches, input_columns
+from seqattn_tf.training.data.batches import Columns, Order, Part, batches, input_columns, whole
 from seqattn_tf.training.data.examples import group_targets
 from seqattn_tf.training.metrics import EXACT, Metric, nbest_accuracy
 from seqattn_tf.training.tasks.settings import Settings
@@ -244,9 +244,9 @@ class Training(Generic[AnySettings, AnyModel]):
         of_each = sum(np.maximum(column.lengths[self.rows], 1) for column in columns)
         return float(np.mean(of_each)) * min(self.settings.batch_size, self.order.count)
 
-    def batches(self, epoch: int = 0, step: int = 0) -> tf.data.Dataset:
-        """What `fit` reads from this step of this epoch to the end of the last one."""
-        return self.order.batches(self.columns, range(epoch, self.settings.epochs), step)
+    def batches(self, epoch: int = 0, step: int = 0, part: Part = whole) -> tf.data.Dataset:
+        """What `fit` reads from this step of this epoch to the end of the last one; of every batch a `part`."""
+        return self.order.batches(self.columns, range(epoch, self.settings.epochs), step, part)
 
     @property
     def loss(self) -> Callable[..., tf.Tensor]:

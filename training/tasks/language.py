@@ -18,7 +18,7 @@ from seqattn_tf.targets.graph.symbols import SHIFTED
 from seqattn_tf.text import learn
 from seqattn_tf.text.rules import BEGIN
 from seqattn_tf.training.data import Example, Examples, Splits
-from seqattn_tf.training.data.batches import planned
+from seqattn_tf.training.data.batches import Part, planned, whole
 from seqattn_tf.training.ngrams import KneserNey
 from seqattn_tf.training.tasks.base import Report, Task, Training, parse_fold, refuse_few
 from seqattn_tf.training.tasks.settings import TextSettings, setting
@@ -172,15 +172,15 @@ class Stream(Training[LanguageSettings, LanguageModel]):
         """Of all stretches of a step."""
         return float(self.settings.sequence_length * self.settings.batch_size)
 
-    def batches(self, epoch: int = 0, step: int = 0) -> tf.data.Dataset:
-        """Stretches from this step of this epoch to the end of the last one."""
+    def batches(self, epoch: int = 0, step: int = 0, part: Part = whole) -> tf.data.Dataset:
+        """Stretches from this step of this epoch to the end of the last one; of every batch a `part`."""
         settings, epochs = self.settings, range(epoch, self.settings.epochs)
         size, steps, length = settings.batch_size, self.steps, settings.sequence_length
-        return _stretches(self.ids, length, size, steps, settings.seed, epochs, step)
+        return _stretches(self.ids, length, size, steps, settings.seed, epochs, step, part)
 
 
 def _stretches(
-    ids: np.ndarray, length: int, size: int, steps: int, seed: int, epochs: range, step: int
+    ids: np.ndarray, length: int, size: int, steps: int, seed: int, epochs: range, step: int, part: Part
 ) -> tf.data.Dataset:
     """`steps` batches an epoch of `size` stretches of a text `[symbols]`, cut anew and in another order every epoch."""
     text = tf.constant(ids, tf.int32)
@@ -188,8 +188,8 @@ def _stretches(
     size = min(size, count)
 
     def example(rows: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
-        targets = tf.reshape(tf.gather(text, rows[:, None] + tf.range(length)), [size, length])
-        shifted = tf.concat([tf.fill([size, 1], BEGIN), targets[:, :-1]], axis=1)
+        targets = tf.gather(text, rows[:, None] + tf.range(length))
+        shifted = tf.concat([tf.fill([tf.shape(rows)[0], 1], BEGIN), targets[:, :-1]], axis=1)
         return {SHIFTED: shifted}, targets
 
     def plan(epoch: tf.Tensor) -> tf.Tensor:
@@ -200,4 +200,4 @@ def _stretches(
         starts = tf.random.experimental.stateless_shuffle(starts, seeds)
         return tf.reshape(starts[: steps * size], [steps, size])
 
-    return planned(plan, epochs, step).map(example).prefetch(4)
+    return part(planned(plan, epochs, step)).map(example).prefetch(4)

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from seqattn_tf.answer import ATTENTION
 from seqattn_tf.masking import length_mask
+from seqattn_tf.replicas import mean_of_all
 from seqattn_tf.structured import LinearChain
 from seqattn_tf.targets.chain_tags import ChainTags
 from seqattn_tf.targets.graph.base import Tensors
@@ -52,4 +53,4 @@ def chain_loss(right: tf.Tensor, outputs: Tensors) -> tf.Tensor:
     """`-log p(tags)` of all rows over the number of their places; `right` counts tags from 1."""
     chain = LinearChain(outputs["unary"], outputs["pairwise"], outputs["lengths"])
     total = tf.reduce_sum(chain.log_prob(tf.maximum(tf.cast(right, tf.int32) - 1, 0)))
-    return tf.math.divide_no_nan(-total, tf.cast(tf.reduce_sum(outputs["lengths"]), total.dtype))
+    return mean_of_all(-total, tf.reduce_sum(outputs["lengths"]))

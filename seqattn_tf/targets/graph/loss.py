@@ -5,6 +5,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from seqattn_tf.replicas import mean_of_all
+
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class MaskedCrossEntropy(keras.losses.Loss):
@@ -34,7 +36,7 @@ class MaskedCrossEntropy(keras.losses.Loss):
         spread = tf.reduce_mean(log_probabilities, axis=-1)
         loss = -((1 - self.label_smoothing) * right + self.label_smoothing * spread)
         keep = tf.cast(numbers != self.padding, loss.dtype)
-        return tf.math.divide_no_nan(tf.reduce_sum(loss * keep), tf.reduce_sum(keep))
+        return mean_of_all(tf.reduce_sum(loss * keep), tf.reduce_sum(keep))
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""

@@ -9,6 +9,7 @@ import tensorflow as tf
 from seqattn_tf.answer import ATTENTION
 from seqattn_tf.column import Column, Padded, Together
 from seqattn_tf.masking import length_mask
+from seqattn_tf.replicas import mean_of_all
 from seqattn_tf.structured import ProjectiveTree, SpanningTree
 from seqattn_tf.targets.graph.base import Tensors
 from seqattn_tf.targets.graph.heads import GraphHeads
@@ -57,7 +58,7 @@ class GraphTree(GraphHeads):
         chosen = tf.gather(of_heads, relations, batch_dims=2)
         there = length_mask(lengths, tf.shape(heads)[1])
         total = of_trees + tf.reduce_sum(tf.where(there, chosen, 0.0))
-        return tf.math.divide_no_nan(-total, tf.cast(tf.reduce_sum(lengths), total.dtype))
+        return mean_of_all(-total, tf.reduce_sum(lengths))
 
     def potentials(self, outputs: Tensors) -> Tensors:
         """What a host decides from: of the relations of each arc the best alone."""

@@ -1,0 +1,68 @@
+"""Trainings that are killed at random moments, and whether they end with the weights of those that are not."""
+
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from seqattn_tf.training.checkpoints import Checkpoint, Checkpoints
+
+KILLS = 10
+WAYS = {
+    "pronounce": ["--preset", "small", "--set", "epochs=3", "--set", "max_examples=6000"],
+    "caption": ["--preset", "small", "--set", "epochs=3", "--set", "max_examples=600"],  # of scenes
+}
+
+
+def start(recipe: str, folder: Path) -> subprocess.Popen:
+    """A training in a process of its own."""
+    command = [sys.executable, "-m", "seqattn_tf.cli", "train", recipe, *WAYS[recipe]]
+    command += ["--run", str(folder), "--checkpoint-steps", "5"]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def finish(recipe: str, folder: Path) -> Checkpoint:
+    """The state at the end of a training that nobody kills."""
+    if start(recipe, folder).wait():
+        raise RuntimeError(f"{recipe}: expected a training that ends well. Received: another status")
+    found = Checkpoints(folder / "checkpoints").newest()
+    assert found is not None
+    return found
+
+
+def position(folder: Path) -> str:
+    """Epoch and step of the last checkpoint."""
+    names = sorted(path.name for path in (folder / "checkpoints").glob("[0-9]*.npz"))
+    return "{}, step {}".format(*map(int, names[-1].split("-")[:2])) if names else "0, before any checkpoint"
+
+
+def main() -> None:
+    """Print where each was killed, and whether all weights are the same."""
+    moments = random.Random(0)
+    for recipe in WAYS:
+        with tempfile.TemporaryDirectory() as base:
+            began = time.time()
+            whole = finish(recipe, Path(base) / "whole")
+            took = time.time() - began
+            for _ in range(KILLS):
+                process = start(recipe, Path(base) / "killed")
+                time.sleep(moments.uniform(0.1, 0.6) * took)
+                ended = process.poll() is not None
+                process.kill()
+                process.wait()
+                print(
+                    f"{recipe}: {'over' if ended else 'killed'}, at epoch {position(Path(base) / 'killed')}", flush=True
+                )
+                if ended:
+                    break
+            killed = finish(recipe, Path(base) / "killed")
+        same = [np.array_equal(a, b) for a, b in zip(whole.arrays, killed.arrays, strict=True)]
+        print(f"{recipe}: {sum(same)} of {len(same)} arrays identical; undisturbed {took:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""The files of an input: a name, a folder or a pattern; plain, gzip or xz."""
+
+import glob
+import gzip
+import lzma
+import shutil
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from seqattn_tf.aside import write_aside
+from seqattn_tf.serving.mapping.readers import READERS, Reader, Source, TextReader
+
+_PACKED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
+
+
+def find_files(source: str) -> list[Path]:
+    """The files that a name, a folder or a pattern stands for, in order.
+
+    Raises:
+        ValueError: there are none.
+    """
+    path = Path(source)
+    if path.is_file():
+        ending(path)
+        return [path]
+    if path.is_dir():
+        found = [inner for inner in sorted(path.iterdir()) if inner.is_file() and _is_read(inner)]
+    else:
+        found = [Path(name) for name in sorted(glob.glob(source, recursive=True)) if Path(name).is_file()]
+        for inner in found:
+            ending(inner)
+    if not found:
+        raise ValueError(f"input: expected files ({', '.join(READERS)}), a folder or a pattern. Received: {source}")
+    return found
+
+
+def ending(path: Path) -> str:
+    """What a file is, packed or not.
+
+    >>> ending(Path("words.TSV.gz"))
+    '.tsv'
+    """
+    bare = path.with_suffix("") if path.suffix.lower() in _PACKED else path
+    if bare.suffix.lower() not in READERS:
+        raise ValueError(f"input: expected {', '.join(READERS)}, or .gz or .xz after it. Received: {path.name}")
+    return bare.suffix.lower()
+
+
+def _is_read(path: Path) -> bool:
+    bare = path.with_suffix("") if path.suffix.lower() in _PACKED else path
+    return bare.suffix.lower() in READERS and not path.name.startswith(".")
+
+
+def unpack(path: Path, folder: Path, number: int = 0) -> Source:
+    """A file that can be read from any place: itself, or what it holds, in a folder."""
+    opened = _PACKED.get(path.suffix.lower())
+    if opened is None:
+        return Source(path, path)
+    plain = folder / f"unpacked-{number}-{path.stem}"
+    if not plain.is_file():
+        try:
+            with write_aside(plain) as aside, opened(path, "rb") as packed, aside.open("wb") as file:
+                shutil.copyfileobj(packed, file, 2**20)
+        except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
+            raise ValueError(f"{path}: expected a whole {path.suffix} file. Received: {error}") from None
+    return Source(path, plain)
+
+
+def open_reader(source: Source, inputs: Sequence[str]) -> Reader:
+    """What reads a file, for a model whose inputs stand in columns of these names.
+
+    Raises:
+        ValueError: the file has no such columns, or is a text though there are several inputs.
+    """
+    kind = READERS[ending(source.path)]
+    if kind is TextReader:
+        if len(inputs) != 1:
+            raise ValueError(
+                f"input: expected a table with the columns {', '.join(inputs)}. Received: {source.path.name}, a text"
+            )
+        return TextReader(source, inputs[0])
+    reader = kind(source)
+    if reader.columns and (missing := [name for name in inputs if name not in reader.columns]):
+        shown = [name[:30] for name in reader.columns]
+        raise ValueError(f"{reader.name}: expected columns named {missing} (--column INPUT=COLUMN). Received: {shown}")
+    return reader

@@ -1,0 +1,3 @@
+"""Texts to answer."""
+
+TEXTS = [" ".join(["the dog", "barks", "a cat", "sleeps", "not bad", "rare"][: 1 + i % 6]) + f" {i}" for i in range(50)]

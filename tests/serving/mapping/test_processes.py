@@ -1,0 +1,168 @@
+"""Real processes: killed and told to go on, one of them killed, interrupted; the command line."""
+
+import json
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from mapping_toys import TEXTS
+
+from seqattn_tf import cli
+from seqattn_tf.serving.mapping import Options, map_file
+
+ROWS = 3000
+COMMAND = [sys.executable, "-m", "seqattn_tf.cli", "map"]
+TELLS_THREADS = """
+import os, pathlib
+import tensorflow as tf
+
+found = tf.config.threading.get_intra_op_parallelism_threads(), tf.config.threading.get_inter_op_parallelism_threads()
+said = " ".join(map(str, (*found, os.environ.get("OMP_NUM_THREADS"))))
+pathlib.Path(__file__).with_name(f"{os.getpid()}.txt").write_text(said)
+"""
+OPTIONS = ["--processes", "2", "--shard-rows", "50", "--batch-size", "8"]
+
+
+@pytest.fixture
+def source(tmp_path):
+    rows = [{"n": n, "text": TEXTS[n % 50] + " x" * (n % 211 == 0) * 20} for n in range(ROWS)]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return tmp_path / "in.jsonl"
+
+
+def begun(toy, source, output, **how):
+    command = [*COMMAND, str(toy), str(source), str(output), *OPTIONS]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True, **how)
+
+
+def parts(output):
+    return len(list(output.with_name(f"{output.name}.parts").glob("part-*")))
+
+
+def until(condition, process, seconds=120):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert process is None or process.poll() is None, process.stderr.read()
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+def of_group(group):
+    """The processes of a group that live."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, its = path.read_text().rpartition(") ")[2].split()[:3]
+        except OSError:
+            continue
+        if int(its) == group and state != "Z":
+            found.append(int(path.parent.name))
+    return found
+
+
+def test_killed_twice_it_goes_on_to_the_same_bytes(toy, source, tmp_path, answers_in_place, capfd):
+    whole = answers_in_place(toy, source, tmp_path / "whole.jsonl", shard_rows=50, batch_size=8)
+    output, done = tmp_path / "out.jsonl", 0
+    for kill in (os.killpg, os.kill):  # all of them; then the one that began the others, which end with it
+        with begun(toy, source, output) as process:
+            until(lambda so_far=done: parts(output) > so_far + 3, process)
+            time.sleep(random.random() / 5)
+            kill(process.pid, signal.SIGKILL)
+        until(lambda of=process.pid: not of_group(of), None, 20)
+        assert not output.exists()
+        assert done < parts(output) < ROWS / 50
+        done = parts(output)
+    capfd.readouterr()
+    assert cli.main(["map", str(toy), str(source), str(output), *OPTIONS]) == 0
+    said = capfd.readouterr()
+    answered, rejected = ROWS - whole.rejected, f"{output}.rejected.jsonl"
+    assert (
+        said.out
+        == f"{answered:,} rows are answered in {output}\n15 were set aside, with their reasons, in {rejected}\n"
+    )
+    assert f" {done * 50}/{ROWS} [" in said.err  # the bar begins where the last one ended
+    assert output.read_bytes() == whole.output.read_bytes()
+    assert Path(rejected).read_bytes() == whole.rejected_output.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir() if "out" in path.name) == [
+        "out.jsonl",
+        "out.jsonl.map.json",
+        "out.jsonl.rejected.jsonl",
+    ]
+
+
+def test_one_process_killed_ends_the_command_which_goes_on(toy, source, tmp_path):
+    output, killed = tmp_path / "out.jsonl", []
+
+    def kill():
+        while not parts(output):
+            time.sleep(0.02)
+        killed.extend(child.pid for child in multiprocessing.active_children())
+        os.kill(killed[0], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    plugin = tmp_path / "tells_threads.py"
+    plugin.write_text(TELLS_THREADS)
+    options = Options(processes=1, threads=3, shard_rows=50, batch_size=1, plugins=[str(plugin)])
+    with pytest.raises(ChildProcessError) as caught:
+        map_file(toy, source, output, options, quiet=True)
+    killer.join()
+    assert (tmp_path / f"{killed[0]}.txt").read_text() == "3 3 3"
+    assert len(killed) == 1
+    said = "a process was killed, perhaps for want of memory (fewer --processes?); the same command goes on after"
+    assert str(caught.value) == f"{said} {50 * parts(output):,} of {ROWS:,} rows"
+    assert not multiprocessing.active_children()
+
+
+def heed_interrupts():
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a process in the background inherits that it is ignored
+
+
+@pytest.mark.slow
+def test_an_interrupt_leaves_a_clean_line(toy, source, tmp_path):
+    output = tmp_path / "out.jsonl"
+    with begun(toy, source, output, preexec_fn=heed_interrupts) as process:
+        until(lambda: parts(output) > 0, process)
+        os.killpg(process.pid, signal.SIGINT)
+        said = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert said.splitlines()[-1].startswith("seqattn map: stopped: the same command goes on after ")
+    assert "Traceback" not in said
+    assert not of_group(process.pid)
+
+
+def test_a_broken_model_says_so(toy, source, tmp_path):
+    (tmp_path / "broken/assets").mkdir(parents=True)
+    for name in ("config.json", "assets/inputs.json", "assets/target.json"):
+        (tmp_path / "broken" / name).write_bytes((toy / name).read_bytes())
+    with pytest.raises(ValueError, match="expected a whole network"):
+        map_file(tmp_path / "broken", source, tmp_path / "out.jsonl", Options(processes=1), quiet=True)
+
+
+def test_the_command_line_in_this_process(toy, tmp_path, capsys, answers_in_place):
+    (tmp_path / "in.csv").write_text("word\ngood\n")
+    asked = ["map", str(toy), str(tmp_path / "in.csv"), str(tmp_path / "out.csv"), "--processes", "0"]
+    for more, message in (
+        (["--column", "text"], "column: expected INPUT=COLUMN. Received: 'text'"),
+        ([], "in.csv: expected columns named ['text'] (--column INPUT=COLUMN). Received: ['word']"),
+        (["--column", "text=word", "--attention"], "attention: expected .jsonl, .parquet or a folder as output"),
+        (["--shard-rows", "0"], "shard_rows: expected at least 1. Received: 0"),
+    ):
+        assert cli.main([*asked, *more]) == 2
+        assert message in capsys.readouterr().err
+    assert cli.main([*asked, "--column", "text=word"]) == 0
+    assert capsys.readouterr().out == f"1 rows are answered in {tmp_path}/out.csv\n"
+
+
+def test_the_status_tells_that_all_rows_are_bad(toy, tmp_path, capsys, answers_in_place):
+    for number, (text, status) in enumerate([("[]\n[]\n", 1), ('[]\n{"text": "good"}\n', 0), ("", 0)]):
+        (tmp_path / f"{number}.jsonl").write_text(text)
+        output = str(tmp_path / f"out-{number}.jsonl")
+        assert cli.main(["map", str(toy), str(tmp_path / f"{number}.jsonl"), output, "--processes", "0"]) == status

@@ -1,0 +1,231 @@
+"""Processes that train together, and what each of them does: `python -m support.workers NAME FOLDER WORKERS INDEX`."""
+
+import dataclasses
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from seqattn_tf.targets.graph import MaskedCrossEntropy
+from seqattn_tf.training.distribution import Distribution, WorkerLost, open_strategy
+from seqattn_tf.training.optimizer import optimizer_of
+from seqattn_tf.training.tasks import Settings
+from support.reverse import RECIPE, SETTINGS, language
+
+STEPS, BATCH, WIDTH = 20, 16, 7
+TESTS = Path(__file__).resolve().parent.parent
+
+
+def start(name, folder, workers, index):
+    """A process that does what the function `name` says, and what it writes."""
+    output = Path(folder) / f"{name}{index}.log"
+    paths = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), str(TESTS)])
+    own = {"PYTHONPATH": paths, "TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": ""}
+    command = [sys.executable, "-m", "support.workers", name, str(folder), workers, str(index)]
+    with output.open("w") as file:
+        return subprocess.Popen(command, env={**os.environ, **own}, stdout=file, stderr=file), output
+
+
+def addresses(count):
+    """Free ports of this machine, as `--workers` takes them."""
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("localhost", 0))
+    found = ",".join(f"localhost:{one.getsockname()[1]}" for one in sockets)
+    for one in sockets:
+        one.close()
+    return found
+
+
+class SGD(keras.optimizers.SGD):
+    """Keras takes the norm of the parts of a sparse gradient, where that of their sum is meant."""
+
+    def _clip_gradients(self, grads):
+        return super()._clip_gradients([tf.convert_to_tensor(grad) for grad in grads])
+
+
+class Penalised(keras.Model):
+    """Symbols after symbols, with a mean over the rows added to the loss."""
+
+    def __init__(self, penalty, dropout):
+        super().__init__()
+        self.penalty = penalty
+        self.embedding, self.out = keras.layers.Embedding(9, 5), keras.layers.Dense(9)
+        self.dropout = keras.layers.Dropout(dropout)
+
+    def call(self, ids, training=False):
+        values = self.dropout(self.embedding(ids), training=training)
+        self.add_loss(self.penalty * tf.reduce_mean(tf.square(tf.reduce_sum(values, axis=1))))
+        return self.out(values)
+
+
+def compiled(distribution, optimizer, penalty=0.1, dropout=0.0):
+    """The network, ready to be prepared."""
+    keras.utils.set_random_seed(3)
+    with distribution.scope():
+        network = Penalised(penalty, dropout)
+        network(np.ones([1, 2], int))
+        distribution.compile(network, optimizer(), MaskedCrossEntropy())
+        network.optimizer.build(network.trainable_variables)
+    return network
+
+
+def sgd():
+    return SGD(1.0, global_clipnorm=0.05)  # less than the norm at every step
+
+
+def adam(**settings):
+    return optimizer_of(Settings(learning_rate=0.05, warmup_steps=2, clip_norm=0.5, **settings), STEPS)
+
+
+def sentences(distribution, skip=0):
+    """Batches of rows of 8 symbols; those in even places are long: one of two replicas has most of the symbols."""
+    count = BATCH * STEPS
+    ids = np.random.default_rng(1).integers(1, 9, [count, WIDTH])
+    ids *= np.arange(WIDTH) < np.where(np.arange(count) % 2, 2, WIDTH)[:, None]
+    rows = tf.data.Dataset.range(count).batch(BATCH, drop_remainder=True).skip(skip)
+    return distribution.part(rows).map(lambda own: (tf.gather(ids, own),) * 2)
+
+
+def fitted(distribution, network, batches, epochs=2, **callbacks):
+    """The losses of all steps and of the epochs, and the weights."""
+    seen = []
+
+    def keep(batch, logs):
+        seen.append(float(logs["loss"]))
+
+    each = keras.callbacks.LambdaCallback(**{"on_train_batch_end": keep, **callbacks})
+    data, how = distribution.prepare(network, batches), {"verbose": 0, "shuffle": False}
+    history = network.fit(data, steps_per_epoch=STEPS // 2, epochs=epochs, callbacks=[each], **how)
+    weights = {f"weight{place}": variable.numpy() for place, variable in enumerate(network.trainable_variables)}
+    return {"steps": np.array(seen), "epochs": np.array(history.history["loss"]), **weights}
+
+
+# What is trained
+
+
+def clipped(distribution):
+    """SGD, clipped."""
+    return fitted(distribution, compiled(distribution, sgd), sentences(distribution))
+
+
+def steady(distribution):
+    """Adam without dropout: means of weights, and decay."""
+    network = compiled(distribution, lambda: adam(average=0.9, weight_decay=0.1))
+    found = fitted(distribution, network, sentences(distribution))
+    return {**found, **{f"optimizer{i}": v.numpy() for i, v in enumerate(network.optimizer.variables)}}
+
+
+def dropped(distribution):
+    """Adam with dropout."""
+    network = compiled(distribution, adam, dropout=0.3)
+    found = fitted(distribution, network, sentences(distribution))
+    return {**found, "seeds": network.dropout.seed_generator.state.numpy()}
+
+
+def resumed(distribution):
+    """The same in two halves, of which the second begins with what the chief remembers."""
+    first, second = (compiled(distribution, adam, dropout=0.3) for _ in range(2))
+    found = fitted(distribution, first, sentences(distribution), epochs=1)
+    if distribution.is_chief:
+        for to, held in zip(state(second), [np.asarray(variable) for variable in state(first)], strict=True):
+            to.assign(held)
+    distribution.share(state(second))
+    after = fitted(distribution, second, sentences(distribution, STEPS // 2), epochs=1)
+    return {**after, "epochs": np.concatenate([found["epochs"], after["epochs"]])}
+
+
+def state(network):
+    """All that a checkpoint holds."""
+    return [*network.variables, *network.optimizer.variables, *network.metrics_variables]
+
+
+def pairs(distribution):
+    """An encoder-decoder on words of one to four letters, in the batches of a training."""
+    settings = dataclasses.replace(SETTINGS, units=6, embedding=4, batch_size=BATCH, epochs=2)
+    keras.utils.set_random_seed(settings.seed)
+    with distribution.scope():
+        training = RECIPE.task.open(settings, language())
+        network = training.model.network
+        distribution.compile(network, SGD(2.0, global_clipnorm=0.3), training.loss)
+    rows = tf.data.Dataset.from_tensor_slices(training.rows).batch(BATCH, drop_remainder=True)
+    return fitted(distribution, network, distribution.part(rows).map(training.columns.batch))
+
+
+def asked(distribution):
+    """The step after which each worker knows that the last one asks for something."""
+    network, heard = compiled(distribution, sgd), []
+
+    def after(batch, logs):
+        if distribution.anyone(batch == 3 and distribution.index == distribution.workers - 1):
+            heard.append(batch)
+            network.stop_training = True
+
+    fitted(distribution, network, sentences(distribution), on_train_batch_end=after)
+    return {"heard": np.array(heard)}
+
+
+def said(distribution):
+    """What the chief makes."""
+    figures = distribution.from_chief(lambda: {"per": 1 / 3, "none": float("nan"), "chief": distribution.index})
+    return {name: np.array(value) for name, value in figures.items()}
+
+
+TRAININGS = (clipped, steady, dropped, resumed, pairs, asked, said)
+
+
+# What a process does
+
+
+def train(folder, distribution, trainings=TRAININGS):
+    for training in trainings:
+        np.savez(Path(folder) / f"{training.__name__}{distribution.index}.npz", **training(distribution))
+
+
+def multiworker(folder, workers, index):
+    """Train with others."""
+    train(folder, open_strategy("multiworker", workers, int(index)))
+
+
+def mirrored(folder, workers, index):
+    """Train on two devices."""
+    [device] = tf.config.list_physical_devices("CPU")
+    tf.config.set_logical_device_configuration(device, [tf.config.LogicalDeviceConfiguration()] * 2)
+    train(folder, open_strategy("mirrored"), (clipped, dropped))
+
+
+def endless(folder, workers, index):
+    """Train until another worker is lost; say when that was known, and leave."""
+    distribution = open_strategy("multiworker", workers, int(index))
+    network, going = compiled(distribution, sgd), Path(folder) / f"going{index}"
+    each = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: going.touch())
+    try:
+        with distribution.watched():
+            data = distribution.prepare(network, sentences(distribution))
+            network.fit(data, steps_per_epoch=10**6, verbose=0, callbacks=[each])
+    except WorkerLost as error:
+        (Path(folder) / f"lost{index}").write_text(json.dumps([time.time(), str(error)]))
+        raise SystemExit(str(error)) from None
+
+
+def late(folder, workers, index):
+    """Open a strategy after something was computed."""
+    tf.constant(1.0) + 1.0
+    open_strategy("multiworker", workers, int(index))
+
+
+def one(folder):
+    """Train alone."""
+    train(folder, Distribution())
+
+
+if __name__ == "__main__":
+    name, folder, workers, index = sys.argv[1:]
+    globals()[name](folder, workers, index)

@@ -1,0 +1,293 @@
+"""Two real processes, or two devices of one, train to what one device alone trains to."""
+
+import json
+import signal
+import socket
+import time
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import workers
+from support.workers import STEPS
+
+from seqattn_tf.training import distribution
+from seqattn_tf.training.distribution import Cluster, Distribution, Spread, open_strategy
+
+PATIENCE = 300  # seconds for what takes ten on an idle machine
+
+
+def finish(processes):
+    """Wait for processes; none is left behind."""
+    try:
+        for process, output in processes:
+            assert process.wait(PATIENCE) == 0, output.read_text()[-3000:]
+    finally:
+        for process, _ in processes:
+            process.kill()
+            process.wait()
+
+
+def read(folder, index=0):
+    """What each training of a process found."""
+    return {path.stem[:-1]: dict(np.load(path)) for path in sorted(folder.glob(f"*{index}.npz"))}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """What one device found, two processes, and two devices of a process."""
+    alone, together, mirrored = (tmp_path_factory.mktemp(name) for name in ("alone", "together", "mirrored"))
+    addresses = workers.addresses(2)
+    processes = [workers.start("multiworker", together, addresses, index) for index in range(2)]
+    try:
+        workers.one(alone)
+    finally:
+        finish(processes)
+    finish([workers.start("mirrored", mirrored, "", 0)])
+    return {"one": read(alone), "first": read(together), "second": read(together, 1), "mirrored": read(mirrored)}
+
+
+def largest(some, others, kinds=("weight", "optimizer", "steps", "epochs")):
+    """How far apart the arrays of these kinds are, at most."""
+    names = [name for name in some if name.startswith(kinds)]
+    assert len(names) > 2
+    return max(np.abs(some[name] - others[name]).max() for name in names)
+
+
+@pytest.mark.parametrize("training", ["clipped", "steady", "pairs"])
+def test_two_workers_are_the_same_and_equal_one(found, training):
+    one, first, second = (found[who][training] for who in ("one", "first", "second"))
+    assert largest(first, second) == 0
+    assert largest(first, one) < 1e-5
+    assert len(one["steps"]) == STEPS
+    assert one["epochs"][1] < one["epochs"][0] - 0.1  # learned
+
+
+def test_two_devices_equal_one(found):
+    assert largest(found["mirrored"]["clipped"], found["one"]["clipped"]) < 1e-5
+
+
+@pytest.mark.parametrize("who", ["first", "mirrored"])
+def test_with_dropout_the_curves_agree_and_no_two_replicas_drop_the_same(found, who):
+    one, several, second = (found[name]["dropped"] for name in ("one", who, "second"))
+    assert largest(several, one, ("weight",)) > 1e-3
+    np.testing.assert_allclose(several["epochs"], one["epochs"], rtol=0.03)
+    assert several["seeds"].tolist() == one["seeds"].tolist()  # what a checkpoint holds is that of one device
+    assert second["seeds"][0] != one["seeds"][0]
+    assert largest(several, second, ("weight", "steps", "epochs")) == 0
+
+
+def test_what_the_chief_remembers_goes_on_as_if_nothing_was(found):
+    whole, first, second = found["first"]["dropped"], found["first"]["resumed"], found["second"]["resumed"]
+    assert largest(first, second, ("weight", "steps", "epochs")) == 0
+    assert largest(first, whole, ("weight", "epochs")) == 0
+
+
+def test_what_one_worker_asks_all_hear_after_the_same_step(found):
+    heard = [found[who]["asked"]["heard"].tolist() for who in ("one", "first", "second")]
+    assert heard == [[3], [4], [4]]
+
+
+def test_all_have_the_figures_of_the_chief(found):
+    for who in ("first", "second"):
+        figures = found[who]["said"]
+        assert (figures["per"], figures["chief"]) == (1 / 3, 0)
+        assert np.isnan(figures["none"])
+
+
+@pytest.mark.parametrize("lost", [1, pytest.param(0, marks=pytest.mark.slow)])
+def test_a_killed_worker_ends_the_other_with_a_clear_error_within_a_minute(tmp_path, lost):
+    addresses = workers.addresses(2)
+    processes = [workers.start("endless", tmp_path, addresses, index) for index in range(2)]
+    (victim, _), (other, output) = processes[lost], processes[1 - lost]
+    try:
+        deadline = time.time() + PATIENCE
+        while not all((tmp_path / f"going{index}").exists() for index in range(2)):
+            assert time.time() < deadline
+            assert other.poll() is None, output.read_text()[-3000:]
+            time.sleep(0.1)
+        killed = time.time()
+        victim.send_signal(signal.SIGKILL)
+        assert other.wait(PATIENCE) == 1
+        left = time.time()
+    finally:
+        for process, _ in processes:
+            process.kill()
+            process.wait()
+    known, message = json.loads((tmp_path / f"lost{1 - lost}").read_text())
+    assert known - killed < 60
+    assert left - known < 30
+    assert message == (
+        f"worker {1 - lost} of 2: expected all to go on. Received: no answer of {lost}. "
+        "Start all of them again with the same commands: the run goes on from its last checkpoint"
+    )
+
+
+def test_a_strategy_that_comes_too_late_says_so(tmp_path):
+    process, output = workers.start("late", tmp_path, workers.addresses(1), 0)
+    assert process.wait(PATIENCE) == 1
+    assert (
+        "RuntimeError: strategy: expected multiworker to come before any computation. Received: " in output.read_text()
+    )
+
+
+# Without other processes
+
+
+@pytest.fixture
+def strategy():
+    """All devices of this machine."""
+    return open_strategy("mirrored")
+
+
+def test_without_a_strategy_nothing_changes():
+    alone = open_strategy()
+    assert (type(alone), alone.replicas, alone.workers, alone.is_chief) == (Distribution, 1, 1, True)
+    data = tf.data.Dataset.range(3)
+    assert alone.part(data) is data
+    assert alone.prepare(keras.Model(), data) is data
+    assert alone.from_chief(lambda: 3) == 3
+    assert (alone.anyone(15), alone.anyone(0)) == (True, False)
+    alone.check(7)
+
+
+def test_one_device_may_be_mirrored(strategy):
+    assert (strategy.replicas, strategy.workers, strategy.is_chief) == (1, 1, True)
+    one, mirrored = (workers.clipped(who) for who in (Distribution(), strategy))
+    assert largest(one, mirrored) < 1e-5
+    assert strategy.from_chief(lambda: {"per": 0.5}) == {"per": 0.5}
+
+
+def test_a_row_that_is_read_often_moves_by_the_sum_of_its_gradients(strategy):
+    with strategy.scope():
+        network = keras.Sequential([keras.layers.Embedding(3, 1, embeddings_initializer="zeros")])
+        network.build([None, 5])
+        strategy.compile(network, keras.optimizers.Adam(0.1), "mse")
+    data = tf.data.Dataset.from_tensors((tf.constant([[1, 1, 1, 1, 2]]), tf.ones([1, 5, 1])))
+    network.fit(strategy.prepare(network, data), steps_per_epoch=1, shuffle=False, verbose=0)
+    np.testing.assert_allclose(network.weights[0].numpy()[:, 0], [0, 0.1, 0.1], rtol=1e-4)
+    network.fit(strategy.prepare(network, data), steps_per_epoch=3, epochs=2, shuffle=False, verbose=0)
+    assert int(network.optimizer.iterations) == 7  # batches have no end
+
+
+def test_every_row_of_a_batch_goes_to_one_replica():
+    rows = tf.data.Dataset.range(24).batch(12)
+    taken = []
+    for index in range(3):  # workers with two replicas each
+        worker = Spread.__new__(Spread)
+        worker.index, worker.workers, worker.replicas = index, 3, 6
+        taken.append([own.tolist() for own in worker.part(rows).as_numpy_iterator()])
+    assert taken[1] == [[2, 8], [3, 9], [14, 20], [15, 21]]
+    assert sorted(row for worker in taken for own in worker for row in own) == list(range(24))
+
+
+def test_a_batch_that_replicas_cannot_share_is_refused():
+    worker = Spread.__new__(Spread)
+    worker.replicas = 3
+    with pytest.raises(ValueError, match=r"batch_size: expected a multiple of the 3 replicas\. Received: 256"):
+        worker.check(256)
+    worker.check(255)
+
+
+def test_an_optimiser_from_outside_or_with_accumulation_is_refused(strategy):
+    with strategy.scope():
+        network = keras.Sequential([keras.layers.Dense(1)])
+    with pytest.raises(ValueError, match="optimizer: expected one made in the scope of the strategy"):
+        strategy.compile(network, keras.optimizers.SGD(), "mse")
+    with strategy.scope(), pytest.raises(ValueError, match=r"accumulate: expected 1 with a strategy.* Received: 4"):
+        strategy.compile(network, keras.optimizers.SGD(gradient_accumulation_steps=4), "mse")
+
+
+def test_other_errors_of_tensorflow_stay_what_they_are(strategy):
+    with pytest.raises(tf.errors.UnavailableError), strategy.watched():
+        raise tf.errors.UnavailableError(None, None, "no other worker to be lost")
+    strategy.workers = 2
+    with pytest.raises(tf.errors.InvalidArgumentError), strategy.watched():
+        raise tf.errors.InvalidArgumentError(None, None, "an example of this worker")
+    with (
+        pytest.raises(ValueError, match=r"worker 0 of 2: expected the same command and data.* Received: Collective .*"),
+        strategy.watched(),
+    ):
+        raise tf.errors.InvalidArgumentError(None, None, "Collective ops is aborted by: Shape mismatch")
+
+
+def test_an_unknown_keras_or_strategy_is_refused(monkeypatch):
+    with pytest.raises(ValueError, match=r"strategy: expected none, mirrored or multiworker. Received: 'tpu'"):
+        open_strategy("tpu")
+    monkeypatch.setattr(keras, "__version__", "3.16.0")
+    for name in ("mirrored", "multiworker"):
+        expected = rf"keras: expected 3\.15\.\* with strategy={name}, which changes its fit\. Received: 3\.16\.0"
+        with pytest.raises(ValueError, match=expected):
+            open_strategy(name)
+    open_strategy("none")
+
+
+@pytest.fixture
+def nobody(monkeypatch):
+    """An environment that says nothing of workers."""
+    for name in ("TF_CONFIG", *distribution.INDEX):
+        monkeypatch.delenv(name, raising=False)
+    return monkeypatch
+
+
+def test_workers_are_named_by_the_user_or_the_environment(nobody):
+    with pytest.raises(
+        ValueError, match=r"expected --workers host:port,host:port,\.\.\. or TF_CONFIG\. Received: neither"
+    ):
+        open_strategy("multiworker")
+    both = ("left:5000", "right:5001")
+    assert Cluster.of("left:5000, right:5001", 1) == Cluster(both, 1)
+    nobody.setenv("JOB_COMPLETION_INDEX", "1")
+    assert Cluster.of("left:5000,right:5001") == Cluster(both, 1)
+    nobody.setenv("SLURM_PROCID", "0")
+    assert Cluster.of("left:5000,right:5001") == Cluster(both, 0)
+    nobody.delenv("SLURM_PROCID")
+    nobody.delenv("JOB_COMPLETION_INDEX")
+    nobody.setattr(socket, "gethostname", lambda: "right.cluster")
+    assert Cluster.of("left:5000,right:5001").index == 1
+    with pytest.raises(
+        ValueError, match=r"expected --worker-index, .* or one host named 'right.cluster'.*: 2 such hosts"
+    ):
+        Cluster.of("right:5000,right:5001")
+    config = {"cluster": {"chief": ["left:5000"], "worker": ["right:5001"]}, "task": {"type": "worker", "index": 0}}
+    assert Cluster.of_environment(json.dumps(config)) == Cluster(both, 1)
+    assert Cluster.of_environment(json.dumps({**config, "task": {"type": "chief", "index": 0}})) == Cluster(both, 0)
+    for wrong in ("", "[]", "{}", json.dumps({**config, "task": {"type": "evaluator", "index": 0}})):
+        with pytest.raises(ValueError, match=r"TF_CONFIG: expected .*Received: "):
+            Cluster.of_environment(wrong)
+    nobody.setenv("TF_CONFIG", "no JSON")
+    with pytest.raises(ValueError, match=r"TF_CONFIG: expected .* Received: no JSON"):
+        open_strategy("multiworker")
+
+
+def test_workers_that_do_not_come_are_named(nobody):
+    addresses = workers.addresses(3).split(",")
+    with socket.socket() as second:
+        second.bind(("", int(addresses[1].rpartition(":")[2])))
+        second.listen()
+        began = time.time()
+        with pytest.raises(
+            distribution.WorkerLost, match=rf"worker 0: .* within 1 s\. Received: no answer of {addresses[2]}$"
+        ):
+            open_strategy("multiworker", ",".join(addresses), 0, patience=1)
+        assert time.time() - began < 20
+
+
+def test_addresses_that_cannot_be_are_refused(nobody):
+    for wrong in ("left", "left:", ":5000", "left:port", "left:70000", ""):
+        with pytest.raises(ValueError, match="workers: expected host:port,host:port"):
+            open_strategy("multiworker", wrong or " ", 0)
+    with pytest.raises(ValueError, match="workers: expected different addresses"):
+        open_strategy("multiworker", "left:5000,left:5000", 0)
+    for index in (2, -1):
+        with pytest.raises(ValueError, match=rf"worker index: expected one from 0 to 1\. Received: {index}"):
+            open_strategy("multiworker", "left:5000,right:5000", index)
+    with socket.socket() as taken:
+        taken.bind(("", 0))
+        taken.listen()
+        own = f"localhost:{taken.getsockname()[1]}"
+        with pytest.raises(
+            ValueError, match=rf"workers: expected a free port of {own}\. Received: Address already in use"
+        ):
+            open_strategy("multiworker", f"{own},localhost:1", 0)
