@@ -10,6 +10,7 @@ import numpy as np
 from tqdm import tqdm
 
 from seqattn_tf.training.checkpoints import Progress
+from seqattn_tf.training.optimizer import adam_of
 from seqattn_tf.training.stopping import Stop
 
 EXPLODED = 100.0  # times the least loss of an epoch
@@ -78,7 +79,7 @@ class Pace(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Count."""
-        self.progress.norms += norm_of(self.model)
+        self.progress.norms += float(adam_of(self.model).norm.numpy())
         self.ended = time.time()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
@@ -87,11 +88,6 @@ class Pace(keras.callbacks.Callback):
         if self.ended > self.began:
             steps = self.progress.step - self.first
             logs["symbols_per_second"] = self.symbols * steps / (self.ended - self.began)
-
-
-def norm_of(network: keras.Model) -> float:
-    """The norm of the last gradient, also of an optimiser that scales the loss."""
-    return float(getattr(network.optimizer, "inner_optimizer", network.optimizer).norm.numpy())
 
 
 class Score(keras.callbacks.Callback):
@@ -200,7 +196,7 @@ class Guard(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Look at both."""
-        loss, norm = float(logs["loss"]), norm_of(self.model)
+        loss, norm = float(logs["loss"]), float(adam_of(self.model).norm.numpy())
         where = f"in epoch {self.progress.epoch + 1}, step {self.progress.step + 1}"
         if not np.isfinite(loss) or not np.isfinite(norm):
             what = f"the loss became {loss}" if not np.isfinite(loss) else f"the gradient became {norm}"

@@ -44,6 +44,11 @@ class Adam(keras.optimizers.Adam):
         """Leave weights as they are: a training may go on."""
 
 
+def adam_of(network: keras.Model) -> Adam:
+    """The optimiser of a compiled network, also where another scales its loss (`mixed_float16`)."""
+    return getattr(network.optimizer, "inner_optimizer", network.optimizer)
+
+
 def optimizer_of(settings: Settings, steps: int) -> Adam:
     """Adam with warm-up and a cosine decay over so many steps, and what the settings say."""
     rate = keras.optimizers.schedules.CosineDecay(

@@ -22,7 +22,8 @@ from seqattn_tf.training.distribution import Distribution
 from seqattn_tf.training.faithfulness import Faithfulness, faithfulness
 from seqattn_tf.training.identity import begin_from, identity, refuse_another, settings_of, vocabulary_of
 from seqattn_tf.training.looking import board, sample_of
-from seqattn_tf.training.optimizer import optimizer_of
+from seqattn_tf.training.optimizer import adam_of, optimizer_of
+from seqattn_tf.training.precision import in_float32, made_in
 from seqattn_tf.training.recipes import Recipe
 from seqattn_tf.training.record import describe, read_record
 from seqattn_tf.training.stopping import Stop, Stopped
@@ -101,7 +102,7 @@ def train(
         print(splits.summary)
         refuse_another(folder, held, about, task)
     keras.utils.set_random_seed(settings.seed)
-    with distribution.scope():
+    with distribution.scope(), made_in(settings.precision):
         first = None if init_from is None else begin_from(find(init_from), recipe, settings, splits)
         training = task.open(settings, splits, first)
     model, network = training.model, training.model.network
@@ -122,7 +123,7 @@ def train(
             return
         with averaged(network):
             record = describe(recipe, training, figures, progress.seconds, data)
-            model.save(folder, {**record, "init_from": about["init_from"]})
+            in_float32(model).save(folder, {**record, "init_from": about["init_from"]})
 
     def measure() -> dict[str, float]:
         with averaged(network), stop.rest() if distribution.workers == 1 else contextlib.nullcontext():
@@ -187,8 +188,9 @@ def averaged(network: keras.Model) -> Iterator[None]:
     """For a while, the running means of the weights in their place, where the optimiser keeps them."""
 
     def exchange() -> None:
-        means = network.optimizer._model_variables_moving_average if network.optimizer.use_ema else ()
-        for weight, mean in zip(network.optimizer._trainable_variables, means, strict=False):
+        optimizer = adam_of(network)
+        means = optimizer._model_variables_moving_average if optimizer.use_ema else ()
+        for weight, mean in zip(optimizer._trainable_variables, means, strict=False):
             held = weight.numpy()
             weight.assign(mean)
             mean.assign(held)

@@ -5,6 +5,7 @@ import typing
 from collections.abc import Sequence
 from typing import Any
 
+PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -31,6 +32,7 @@ class Settings:
     beta_2: float = setting(0.999, "Adam's, of the squares of gradients")
     weight_decay: float = setting(0.0, "AdamW's: what each step takes off a weight, times the learning rate")
     accumulate: int = setting(1, "batches whose mean gradient makes one update")
+    precision: str = setting("float32", "or mixed_bfloat16, mixed_float16: what a step computes in; kept in float32")
     average: float = setting(
         0.0, "share of their running mean that weights keep at each step, such as .999; the model has the mean then"
     )
@@ -46,6 +48,8 @@ class Settings:
     def __post_init__(self) -> None:
         self._refuse_less(1, "units", "embedding", "depth", "batch_size", "epochs", "patience", "accumulate")
         self._refuse_less(0, "warmup_steps", "max_examples", "learning_rate", "seed", "weight_decay")
+        if self.precision not in PRECISIONS:
+            raise ValueError(f"precision: expected one of {PRECISIONS}. Received: {self.precision!r}")
         if self.clip_norm <= 0:
             raise ValueError(f"clip_norm: expected a number above 0. Received: {self.clip_norm}")
         for name in ("dropout", "label_smoothing", "average", "beta_2"):

@@ -1,0 +1,34 @@
+"""Trainings in mixed precision: what is kept computes in float32."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+from support.reverse import RECIPE, SHORT
+
+from seqattn_tf.models import load
+from seqattn_tf.training import run
+from seqattn_tf.training.checkpoints import Checkpoints
+from seqattn_tf.training.tasks import Settings
+
+
+@pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
+def test_steps_in_half_precision_and_a_model_in_float32(precision, tmp_path):
+    settings = dataclasses.replace(SHORT, precision=precision, average=0.5, max_examples=640, epochs=3)
+    run.train(RECIPE, settings, tmp_path)
+    history = Checkpoints(tmp_path / "checkpoints").newest().about["progress"]["history"]
+    assert all(np.isfinite(logs["gradient"]) for logs in history)
+    assert history[-1]["loss"] < 0.95 * history[0]["loss"]
+    model = load(tmp_path)
+    assert {layer.compute_dtype for layer in model.network._flatten_layers()} == {"float32"}
+    assert {weight.dtype for weight in model.network.weights} == {"float32"}
+    assert keras.config.dtype_policy().name == "float32"
+    figures = RECIPE.task.measure(model, RECIPE.load().dev).figures
+    best = min(logs["dev_per"] for logs in history)
+    assert figures["per"] == pytest.approx(best, abs=0.1)
+
+
+def test_other_precisions_are_refused():
+    with pytest.raises(ValueError, match=r"precision: expected one of .*mixed_bfloat16.*\. Received: 'half'"):
+        Settings(precision="half")
