@@ -30,6 +30,8 @@ LONG = (  # files that take a minute or more: begun first, so that no worker wai
     "test_doors.py",
     "serving/test_faults.py",
     "serving/mapping/test_processes.py",
+    "training/test_distribution.py",
+    "training/test_resume.py",
     "test_readme.py",
     "test_from_addons.py",
 )

@@ -277,6 +277,12 @@ class Spread(Distribution):
 
         with self.scope(), keras.src.utils.tracking.DotNotTrackScope():
             network.compile(_clipping_sums(optimizer), loss, jit_compile=False)
+            if (
+                network.optimizer is not optimizer
+            ):  # Keras scales the loss, and would reduce gradients inside a condition
+                raise ValueError(
+                    "precision: expected float32 or mixed_bfloat16 with a strategy. Received: mixed_float16"
+                )
             optimizer.build(network.trainable_variables)
             network._loss_tracker = _SharedMean(self._asks, self._asked, name="loss")
             network._maybe_symbolic_build = lambda *_, **__: None  # Keras would reduce a batch to do it; see prepare

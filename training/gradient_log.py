@@ -76,7 +76,7 @@ class GradientLog(keras.callbacks.Callback):
         steps = float(self._steps)
         if steps < self.every:
             return
-        with self._writer.as_default(step=int(self.model.optimizer.iterations)):
+        with self._writer.as_default(step=int(self.model.optimizer.iterations.numpy())):
             _write("gradient/norm", self._norm)
             _write("gradient/clipped", self._clipped / steps)
         self._clipped.assign(0.0)
@@ -88,7 +88,7 @@ class GradientLog(keras.callbacks.Callback):
             return
         with watch_gates() as seen:
             self.model(self.data, training=False)
-        with self._writer.as_default(step=int(self.model.optimizer.iterations)):
+        with self._writer.as_default(step=int(self.model.optimizer.iterations.numpy())):
             for layer, gates in seen:
                 for name, values in gates.items():
                     _write(f"gates/{layer}/{name}", _saturated(name, values))

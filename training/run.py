@@ -30,7 +30,7 @@ from seqattn_tf.training.stopping import Stop, Stopped
 from seqattn_tf.training.tasks import Report, Settings, Task, Training
 from seqattn_tf.training.tasks.base import refuse_unreadable
 
-HISTORY = "history.json"  # what was measured after each epoch
+HISTORY, CHECKPOINTS = "history.json", "checkpoints"  # what was measured after each epoch, and the state of the run
 
 
 ALONE = Distribution()
@@ -91,73 +91,119 @@ def train(
         Stopped: SIGTERM or Ctrl-C ended it; its state is kept.
         WorkerLost: another worker is gone; the run goes on from its last checkpoint.
     """
-    folder, task = Path(folder), recipe.task.measured_by(settings.metric)
-    distribution.check(settings.batch_size)
-    splits = open_splits(recipe, settings, data)
-    chief = distribution.is_chief
-    checkpoints = Checkpoints(folder / "checkpoints")
-    held = checkpoints.newest() if chief else None
+    folder = Path(folder)
+    with distribution.watched():
+        begun = _begin(recipe, settings, folder, data, init_from, distribution)
+        with Stop() as stop:
+            callbacks = _callbacks(begun, stop, keeping, tensorboard)
+            try:
+                with _named_faults(begun.training):
+                    _fit(begun.training, distribution, begun.progress, callbacks)
+            except Stopped:
+                begun.store()
+                raise
+            finally:
+                for bar in (callback for callback in callbacks if isinstance(callback, ProgressBar)):
+                    bar.close()
+        distribution.from_chief(lambda: None)  # nobody leaves before all are done
+    return load(folder) if distribution.is_chief else begun.training.model
+
+
+@dataclasses.dataclass(frozen=True)
+class _Begun:
+    """A training that can go on: what it is of, and how far it is."""
+
+    recipe: Recipe
+    folder: Path
+    data: str | Path | None
+    training: Training
+    about: dict[str, Any]
+    progress: Progress
+    distribution: Distribution
+
+    @property
+    def network(self) -> keras.Model:
+        """What learns."""
+        return self.training.model.network
+
+    def store(self) -> None:
+        """Write a checkpoint; the chief does."""
+        if self.distribution.is_chief:
+            Checkpoints(self.folder / CHECKPOINTS).save(self.network, self.progress, self.about)
+            write_json(self.folder / HISTORY, self.progress.history)
+
+    def save(self, figures: Mapping[str, float]) -> None:
+        """Write the model; the chief does."""
+        if self.distribution.is_chief:
+            with averaged(self.network):
+                record = describe(self.recipe, self.training, figures, self.progress.seconds, self.data)
+                in_float32(self.training.model).save(self.folder, {**record, "init_from": self.about["init_from"]})
+
+
+def _begin(
+    recipe: Recipe,
+    settings: Settings,
+    folder: Path,
+    data: str | Path | None,
+    init_from: str | Path | None,
+    distribution: Distribution,
+) -> _Begun:
+    """A training as it was left, or a new one."""
+    task, splits = recipe.task.measured_by(settings.metric), open_splits(recipe, settings, data)
+    held = Checkpoints(folder / CHECKPOINTS).newest() if distribution.is_chief else None
     about = identity(recipe, settings, splits, init_from)
-    if chief:
+    if distribution.is_chief:
         print(splits.summary)
         refuse_another(folder, held, about, task)
+    if (other := distribution.from_chief(lambda: about)) != about:
+        differ = [name for name in about if other[name] != about[name]]
+        raise ValueError(f"workers: expected the same commands and data. Received: another {' and '.join(differ)}")
     keras.utils.set_random_seed(settings.seed)
     with distribution.scope(), made_in(settings.precision):
         first = None if init_from is None else begin_from(find(init_from), recipe, settings, splits)
         training = task.open(settings, splits, first)
-    model, network = training.model, training.model.network
-    about["vocabulary"] = vocabulary_of(model)
-    task.check_metrics(model, splits.dev)
+    distribution.check(training.batch_size)
+    about["vocabulary"] = vocabulary_of(training.model)
+    task.check_metrics(training.model, splits.dev)
     compile_network(training, distribution)
-    progress = Progress()
+    network, progress = training.model.network, Progress()
     if held is not None:
         if held.about["vocabulary"] != about["vocabulary"]:
             raise ValueError(f"{folder}: expected the vocabulary that its training began with; choose another --run")
         restore(held, network, progress)
     distribution.share(state_of(network))
     progress.take(distribution.from_chief(progress.as_json))
-    quick = task.quick(model)
+    return _Begun(recipe, folder, data, training, about, progress, distribution)
 
-    def save(figures: Mapping[str, float]) -> None:
-        if not chief:
-            return
-        with averaged(network):
-            record = describe(recipe, training, figures, progress.seconds, data)
-            in_float32(model).save(folder, {**record, "init_from": about["init_from"]})
+
+def _callbacks(begun: _Begun, stop: Stop, keeping: Keeping, tensorboard: bool) -> list[keras.callbacks.Callback]:
+    """What happens besides the steps."""
+    training, progress, distribution = begun.training, begun.progress, begun.distribution
+    task, settings, network = training.task, training.settings, begun.network
+    quick = task.quick(training.model)
 
     def measure() -> dict[str, float]:
-        with averaged(network), stop.rest() if distribution.workers == 1 else contextlib.nullcontext():
+        alone = distribution.workers == 1  # others would wait for this one
+        with averaged(network), stop.rest() if alone else contextlib.nullcontext():
             return {name: float(value) for name, value in task.measure(quick, training.splits.dev).figures.items()}
 
     def sample(epoch: int) -> str:
         with averaged(network):
-            return sample_of(quick, task, splits.dev, epoch)
+            return sample_of(quick, task, training.splits.dev, epoch)
 
-    def store() -> None:
-        if not chief:
-            return
-        checkpoints.save(network, progress, about)
-        write_json(folder / HISTORY, progress.history)
-
-    with Stop() as stop:
-        done = progress.epoch * training.steps + progress.step
-        bar = ProgressBar(training.steps, settings.epochs, done, sample)
-        boards = board(folder / "tensorboard", training) if tensorboard and chief else ()
-        callbacks = [
-            Guard(progress, lambda: diagnose(training, progress.epoch, progress.step)),
-            Pace(progress, training.symbols),
-            Score(lambda: distribution.from_chief(measure)),
-            KeepBest(f"dev_{task.monitor}", settings.patience, save, progress, task.higher_is_better),
-            *([bar, *boards] if chief else ()),
-            KeepState(progress, store, stop, distribution.anyone, keeping.steps, keeping.minutes),
-        ]
-        try:
-            with distribution.watched(), _named_faults(training), contextlib.closing(bar):
-                _fit(training, distribution, progress, callbacks)
-        except Stopped:
-            store()
-            raise
-    return load(folder) if chief else model
+    done = progress.epoch * training.steps + progress.step
+    seen: list[keras.callbacks.Callback] = []
+    if distribution.is_chief:
+        seen.append(ProgressBar(training.steps, settings.epochs, done, sample))
+        seen += board(begun.folder / "tensorboard", training) if tensorboard else []
+    return [
+        Guard(progress, lambda: diagnose(training, progress.epoch, progress.step)),
+        Pace(progress, training.symbols),
+        Score(lambda: distribution.from_chief(measure)),
+        KeepBest(f"dev_{task.monitor}", settings.patience, begun.save, progress, task.higher_is_better),
+        *seen,
+        KeepState(progress, begun.store, stop, distribution.anyone, keeping.steps, keeping.minutes),
+    ]
 
 
 def _fit(

@@ -138,6 +138,7 @@ def resumed(distribution):
         for to, held in zip(state(second), [np.asarray(variable) for variable in state(first)], strict=True):
             to.assign(held)
     distribution.share(state(second))
+    distribution.prepare(second, sentences(distribution))  # a `fit` that comes to nothing changes nothing
     after = fitted(distribution, second, sentences(distribution, STEPS // 2), epochs=1)
     return {**after, "epochs": np.concatenate([found["epochs"], after["epochs"]])}
 

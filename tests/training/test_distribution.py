@@ -168,7 +168,7 @@ def test_a_row_that_is_read_often_moves_by_the_sum_of_its_gradients(strategy):
     network.fit(strategy.prepare(network, data), steps_per_epoch=1, shuffle=False, verbose=0)
     np.testing.assert_allclose(network.weights[0].numpy()[:, 0], [0, 0.1, 0.1], rtol=1e-4)
     network.fit(strategy.prepare(network, data), steps_per_epoch=3, epochs=2, shuffle=False, verbose=0)
-    assert int(network.optimizer.iterations) == 7  # batches have no end
+    assert network.optimizer.iterations.numpy() == 7  # batches have no end
 
 
 def test_every_row_of_a_batch_goes_to_one_replica():
@@ -197,6 +197,19 @@ def test_an_optimiser_from_outside_or_with_accumulation_is_refused(strategy):
         strategy.compile(network, keras.optimizers.SGD(), "mse")
     with strategy.scope(), pytest.raises(ValueError, match=r"accumulate: expected 1 with a strategy.* Received: 4"):
         strategy.compile(network, keras.optimizers.SGD(gradient_accumulation_steps=4), "mse")
+
+
+def test_half_precision_that_scales_the_loss_is_refused(strategy):
+    policy = keras.config.dtype_policy()
+    keras.config.set_dtype_policy("mixed_float16")
+    try:
+        with (
+            strategy.scope(),
+            pytest.raises(ValueError, match="precision: expected float32 or mixed_bfloat16 with a str"),
+        ):
+            strategy.compile(keras.Sequential([keras.layers.Dense(1)]), keras.optimizers.SGD(), "mse")
+    finally:
+        keras.config.set_dtype_policy(policy)
 
 
 def test_other_errors_of_tensorflow_stay_what_they_are(strategy):

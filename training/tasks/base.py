@@ -238,11 +238,16 @@ class Training(Generic[AnySettings, AnyModel]):
         return self.order.steps
 
     @property
+    def batch_size(self) -> int:
+        """Examples of a step: fewer than the settings say where there are no more."""
+        return min(self.settings.batch_size, self.order.count)
+
+    @property
     def symbols(self) -> float:
         """Places that are read and said in a step, on average; at least one of each example."""
         columns = [*self.columns.inputs.values(), self.columns.target]
         of_each = sum(np.maximum(column.lengths[self.rows], 1) for column in columns)
-        return float(np.mean(of_each)) * min(self.settings.batch_size, self.order.count)
+        return float(np.mean(of_each)) * self.batch_size
 
     def batches(self, epoch: int = 0, step: int = 0, part: Part = whole) -> tf.data.Dataset:
         """What `fit` reads from this step of this epoch to the end of the last one; of every batch a `part`."""

@@ -168,9 +168,14 @@ class Stream(Training[LanguageSettings, LanguageModel]):
         return max(min(stretches, self.settings.max_examples or stretches) // self.settings.batch_size, 1)
 
     @property
+    def batch_size(self) -> int:
+        """Stretches of a step."""
+        return min(self.settings.batch_size, max(len(self.ids) // self.settings.sequence_length, 1))
+
+    @property
     def symbols(self) -> float:
         """Of all stretches of a step."""
-        return float(self.settings.sequence_length * self.settings.batch_size)
+        return float(self.settings.sequence_length * self.batch_size)
 
     def batches(self, epoch: int = 0, step: int = 0, part: Part = whole) -> tf.data.Dataset:
         """Stretches from this step of this epoch to the end of the last one; of every batch a `part`."""
