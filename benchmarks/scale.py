@@ -43,7 +43,7 @@ def learn(recipe_name: str, output: str, workers: str, index: int, size: int) ->
         sgd.norm = keras.Variable(0.0, trainable=False)
         distribution.compile(network, sgd, training.loss)
     times: list[float] = []
-    each = keras.callbacks.LambdaCallback(on_train_batch_end=lambda *_: times.append(time.perf_counter()))
+    each = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: times.append(time.perf_counter()))
     batches = distribution.prepare(network, training.batches(0, 0, distribution.part))
     network.fit(batches, steps_per_epoch=STEPS, epochs=1, callbacks=[each], verbose=0, shuffle=False)
     weights = {f"{i}": np.asarray(weight.numpy()) for i, weight in enumerate(network.trainable_variables)}
