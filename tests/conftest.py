@@ -43,6 +43,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _seeded_module() -> None:
+    """What a file's fixtures draw is the same in every run."""
+    _seed()
+
+
+@pytest.fixture(autouse=True)
+def _seeded(_seeded_module: None) -> None:
+    """What a test draws is the same in every run, alone or after others."""
+    _seed()
+
+
+def _seed() -> None:
+    import keras
+
+    keras.utils.set_random_seed(1)
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of real corpora beside the repository; its tests are skipped where it is absent."""

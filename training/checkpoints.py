@@ -88,7 +88,7 @@ class Checkpoints:
         whole = io.BytesIO()
         np.savez(whole, about=np.frombuffer(text.encode(), np.uint8), **values)
         data = whole.getvalue()
-        path = self.folder / f"{progress.epoch:05d}-{progress.step:08d}-{_digest(data)}.npz"
+        path = self.folder / f"{progress.epoch:05d}-{progress.step:08d}-{digest(data)}.npz"
         with write_aside(path) as aside, aside.open("wb") as file:
             file.write(data)
             file.flush()
@@ -122,7 +122,6 @@ def restore(checkpoint: Checkpoint, network: keras.Model, progress: Progress) ->
     Raises:
         ValueError: it is one of another network.
     """
-    network.optimizer.build(network.trainable_variables)
     variables = state_of(network)
     if [a.shape for a in checkpoint.arrays] != [tuple(v.shape) for v in variables]:
         raise ValueError(f"{checkpoint.path}: expected the weights of this network; delete the folder to start anew")
@@ -140,7 +139,7 @@ def _read(path: Path) -> Iterator[Checkpoint]:
     """What is in a file, if it is whole."""
     try:
         data = path.read_bytes()
-        if _digest(data) == path.stem.rpartition("-")[2]:
+        if digest(data) == path.stem.rpartition("-")[2]:
             with np.load(io.BytesIO(data)) as stored:
                 arrays = [stored[name] for name in sorted(stored.files) if name != "about"]
                 yield Checkpoint(path, json.loads(stored["about"].tobytes()), arrays)
@@ -148,5 +147,6 @@ def _read(path: Path) -> Iterator[Checkpoint]:
         return
 
 
-def _digest(data: bytes) -> str:
+def digest(data: bytes) -> str:
+    """The beginning of a hash, by which bytes are known again."""
     return hashlib.sha256(data).hexdigest()[:16]

@@ -154,8 +154,9 @@ class Distribution:
             raise ValueError(f"batch_size: expected a multiple of the {self.replicas} replicas. Received: {batch_size}")
 
     def compile(self, network: keras.Model, optimizer: keras.optimizers.Optimizer, loss: Any) -> None:
-        """Compile a network, to be trained as one."""
+        """Compile a network, to be trained as one; what its state is of is all there then."""
         network.compile(optimizer, loss, jit_compile=False)
+        network.optimizer.build(network.trainable_variables)
 
     def part(self, rows: tf.data.Dataset) -> tf.data.Dataset:
         """Of batches of rows `[batch, ...]`, those that this worker reads: one batch after another for each replica."""
@@ -277,12 +278,9 @@ class Spread(Distribution):
 
         with self.scope(), keras.src.utils.tracking.DotNotTrackScope():
             network.compile(_clipping_sums(optimizer), loss, jit_compile=False)
-            if (
-                network.optimizer is not optimizer
-            ):  # Keras scales the loss, and would reduce gradients inside a condition
-                raise ValueError(
-                    "precision: expected float32 or mixed_bfloat16 with a strategy. Received: mixed_float16"
-                )
+            if network.optimizer is not optimizer:  # one that scales the loss, and reduces gradients in a condition
+                expected = "precision: expected float32 or mixed_bfloat16 with a strategy"
+                raise ValueError(f"{expected}. Received: mixed_float16")
             optimizer.build(network.trainable_variables)
             network._loss_tracker = _SharedMean(self._asks, self._asked, name="loss")
             network._maybe_symbolic_build = lambda *_, **__: None  # Keras would reduce a batch to do it; see prepare

@@ -1,7 +1,6 @@
 """What a training is of: a folder holds one, and goes on with no other."""
 
 import dataclasses
-import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +13,7 @@ from seqattn_tf.models import Model, load
 from seqattn_tf.models.base import COMPACT, WHOLE
 from seqattn_tf.models.presets import find
 from seqattn_tf.targets.base import save_target
-from seqattn_tf.training.checkpoints import Checkpoint
+from seqattn_tf.training.checkpoints import Checkpoint, digest
 from seqattn_tf.training.data import Splits
 from seqattn_tf.training.recipes import Recipe
 from seqattn_tf.training.record import read_record
@@ -23,14 +22,14 @@ from seqattn_tf.training.tasks import Settings, Task
 
 def identity(recipe: Recipe, settings: Settings, splits: Splits, init_from: str | Path | None) -> dict[str, Any]:
     """What a training is of, as JSON holds it."""
-    begins = "" if init_from is None else _digest(_weights(find(init_from)).read_bytes())
+    begins = "" if init_from is None else digest(_weights(find(init_from)).read_bytes())
     about = {"recipe": recipe.name, "settings": dataclasses.asdict(settings), "data": splits.fingerprint}
     return {**json.loads(json.dumps(about)), "init_from": begins}
 
 
 def vocabulary_of(model: Model) -> str:
     """A hash of what goes in and comes out."""
-    return _digest(json.dumps([save_fields(model.inputs), save_target(model.target)]).encode())
+    return digest(json.dumps([save_fields(model.inputs), save_target(model.target)]).encode())
 
 
 def refuse_another(folder: Path, held: Checkpoint | None, about: Mapping[str, Any], task: Task) -> None:
@@ -93,7 +92,3 @@ def _shape(network: keras.Model) -> Any:
 
 def _weights(folder: Path) -> Path:
     return folder / WHOLE if (folder / WHOLE).is_file() else folder / COMPACT
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:16]

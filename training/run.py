@@ -42,7 +42,6 @@ def compile_network(training: Training, distribution: Distribution = ALONE) -> N
     with distribution.scope():
         optimizer = optimizer_of(settings, training.steps * settings.epochs)
         distribution.compile(network, optimizer, training.loss)
-        optimizer.build(network.trainable_variables)
 
 
 def open_splits(recipe: Recipe, settings: Settings, data: str | Path | None) -> Splits:

@@ -18,9 +18,10 @@ import keras
 import numpy as np
 
 from seqattn_tf.fields import Text
+from seqattn_tf.packed import open_file
 from seqattn_tf.text import SymbolRules
 from seqattn_tf.text.pieces import SPACE
-from seqattn_tf.training.data.reading import open_file, split_name
+from seqattn_tf.training.data.reading import split_name
 
 if TYPE_CHECKING:
     from seqattn_tf.training.tasks.settings import TextSettings

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -36,9 +37,7 @@ def draw_lengths(
     for number, (name, group) in enumerate(groups.items()):
         values = {label: value for label, _, value in group}
         heights = [values.get(label, math.nan) for label in counts]
-        style = ("-", "--", ":")[number // len(COLOURS) % 3]
-        colour = COLOURS[number % len(COLOURS)]
-        axes.plot(range(len(counts)), heights, style, marker="o", markersize=4, color=colour, linewidth=1.8, label=name)
+        axes.plot(range(len(counts)), heights, markersize=4, label=name, **_stroke(number))
     ticks = [f"{label}\nn = {count}" for label, count in counts.items()]
     axes.set_xticks(range(len(counts)), ticks, fontsize=9, color=INK, parse_math=False)
     axes.set_xlim(-0.3, len(counts) - 0.7)
@@ -49,6 +48,12 @@ def draw_lengths(
     axes.set_ylabel(ylabel, color=INK, parse_math=False)
     name_curves(axes, frameon=False)
     return figure
+
+
+def _stroke(number: int) -> dict[str, Any]:
+    """How the curve of this number is drawn: all colours first, then again with dashes and with dots."""
+    style, colour = ("-", "--", ":")[number // len(COLOURS) % 3], COLOURS[number % len(COLOURS)]
+    return {"linestyle": style, "color": colour, "linewidth": 1.8, "marker": "o"}
 
 
 def draw_history(curves: Mapping[str, Sequence[float]], ylabel: str = "loss", title: str = "") -> Figure:
@@ -65,9 +70,7 @@ def draw_history(curves: Mapping[str, Sequence[float]], ylabel: str = "loss", ti
         raise ValueError("curves: expected at least one with values. Received: none")
     figure, axes = curve_page(title)
     for number, (name, values) in enumerate(curves.items()):
-        style, colour = ("-", "--", ":")[number // len(COLOURS) % 3], COLOURS[number % len(COLOURS)]
-        epochs = range(1, len(values) + 1)
-        axes.plot(epochs, values, style, marker="o", markersize=3, color=colour, linewidth=1.8, label=name)
+        axes.plot(range(1, len(values) + 1), values, markersize=3, label=name, **_stroke(number))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(axis="y", color=QUIET, alpha=0.25, linewidth=0.6)
     axes.set_xlabel("epoch", color=INK)

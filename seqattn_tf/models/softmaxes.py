@@ -27,11 +27,10 @@ def draw_words(samples: int, size: int, seed: Any) -> tuple[tf.Tensor, tf.Tensor
     >>> sorted(ids.numpy().tolist()), chances.numpy().tolist()
     ([0, 1, 2], [1.0, 1.0, 1.0])
     """
-    ranks = tf.range(size, dtype=tf.float32)
-    rates = tf.math.log1p(1 / (ranks + 1))
-    times = -tf.math.log(keras.random.uniform([size], 1e-20, 1.0, seed=seed)) / rates
     if samples >= size:
         return tf.range(size), tf.ones([size])
+    rates = tf.math.log1p(1 / tf.range(1, size + 1, dtype=tf.float32))
+    times = -tf.math.log(keras.random.uniform([size], 1e-20, 1.0, seed=seed)) / rates
     first, drawn = tf.math.top_k(-times, samples + 1)
     return drawn[:-1], -tf.math.expm1(tf.gather(rates, drawn[:-1]) * first[-1])
 

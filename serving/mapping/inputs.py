@@ -1,18 +1,13 @@
 """The files of an input: a name, a folder or a pattern; plain, gzip or xz."""
 
 import glob
-import gzip
-import lzma
 import shutil
-import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from seqattn_tf.aside import write_aside
+from seqattn_tf.packed import bare, is_packed, open_file
 from seqattn_tf.serving.mapping.readers import READERS, Reader, Source, TextReader
-
-_PACKED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
 
 
 def find_files(source: str) -> list[Path]:
@@ -42,29 +37,24 @@ def ending(path: Path) -> str:
     >>> ending(Path("words.TSV.gz"))
     '.tsv'
     """
-    bare = path.with_suffix("") if path.suffix.lower() in _PACKED else path
-    if bare.suffix.lower() not in READERS:
+    found = bare(path).suffix.lower()
+    if found not in READERS:
         raise ValueError(f"input: expected {', '.join(READERS)}, or .gz or .xz after it. Received: {path.name}")
-    return bare.suffix.lower()
+    return found
 
 
 def _is_read(path: Path) -> bool:
-    bare = path.with_suffix("") if path.suffix.lower() in _PACKED else path
-    return bare.suffix.lower() in READERS and not path.name.startswith(".")
+    return bare(path).suffix.lower() in READERS and not path.name.startswith(".")
 
 
 def unpack(path: Path, folder: Path, number: int = 0) -> Source:
     """A file that can be read from any place: itself, or what it holds, in a folder."""
-    opened = _PACKED.get(path.suffix.lower())
-    if opened is None:
+    if not is_packed(path):
         return Source(path, path)
     plain = folder / f"unpacked-{number}-{path.stem}"
     if not plain.is_file():
-        try:
-            with write_aside(plain) as aside, opened(path, "rb") as packed, aside.open("wb") as file:
-                shutil.copyfileobj(packed, file, 2**20)
-        except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
-            raise ValueError(f"{path}: expected a whole {path.suffix} file. Received: {error}") from None
+        with write_aside(plain) as aside, open_file(path) as packed, aside.open("wb") as file:
+            shutil.copyfileobj(packed, file, 2**20)
     return Source(path, plain)
 
 

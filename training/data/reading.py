@@ -5,42 +5,28 @@ first line has more of them), TSV (no quoting: a quote is a quote) or JSONL (one
 """
 
 import codecs
-import contextlib
 import csv
-import gzip
 import json
-import lzma
 import re
 import warnings
-import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from seqattn_tf.packed import bare, open_file
 from seqattn_tf.training.data.examples import DataWarning
 
 TABLES = (".csv", ".tsv", ".jsonl")
 SPELLED_OUT = 20  # malformed lines of a file; more are counted
 LONGEST_CELL = 2**27  # characters of a cell of a CSV file
-_OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
 _Rows = Iterator[tuple[int, list[Any]]]  # each with the number of its first line
 
 
 def split_name(path: Path) -> tuple[str, str]:
     """`train.tok.de.gz` -> `train.tok`, `de`; the endings of tables keep their dot, being no languages."""
-    bare = Path(path.name).with_suffix("") if path.suffix.lower() in _OPENERS else Path(path.name)
-    last = bare.suffix.lower() if bare.suffix.lower() in TABLES else bare.suffix[1:]
-    return bare.stem, last
-
-
-@contextlib.contextmanager
-def open_file(path: Path) -> Iterator[IO[bytes]]:
-    """The bytes of a plain, gzip or xz file; one that breaks off is a `ValueError`."""
-    try:
-        with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
-            yield file
-    except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"{path}: expected a whole {path.suffix} file. Received: {error}") from None
+    name = bare(Path(path.name))
+    last = name.suffix.lower() if name.suffix.lower() in TABLES else name.suffix[1:]
+    return name.stem, last
 
 
 def read_text(path: str | Path) -> str:
