@@ -1,6 +1,6 @@
 """One input or target of all examples: how long each is, and the rows of a batch when it comes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,18 +10,24 @@ Rows = dict[str, tf.Tensor]
 
 
 class Column:
-    """A column of a table of examples.
+    """A column of a table of examples; a subclass gives `gather`, or where nothing is in memory, `rows`.
 
     Args:
         lengths: by which batches of like examples are planned, `[examples]`.
+        arrays: what is in memory of the examples, by name.
     """
 
-    def __init__(self, lengths: np.ndarray) -> None:
+    def __init__(self, lengths: np.ndarray, arrays: Mapping[str, np.ndarray]) -> None:
         self.lengths = np.asarray(lengths, np.int64)
+        self.arrays = {name: tf.convert_to_tensor(array) for name, array in arrays.items()}
 
     def rows(self, indices: tf.Tensor) -> Rows:
         """The examples `[batch]` as tensors by name, padded to the longest of them; in the graph."""
-        raise NotImplementedError
+        return self.gather(self.arrays, indices)
+
+    def gather(self, arrays: Mapping[str, tf.Tensor], indices: tf.Tensor) -> Rows:
+        """The same of arrays like its own: those of other examples, read from a file."""
+        raise ValueError(f"column: expected one in memory, as of texts and labels. Received: {type(self).__name__}")
 
 
 class Whole(Column):
@@ -32,12 +38,11 @@ class Whole(Column):
     """
 
     def __init__(self, arrays: dict[str, np.ndarray]) -> None:
-        super().__init__(np.zeros(len(next(iter(arrays.values()))), np.int64))
-        self.arrays = {name: tf.constant(array) for name, array in arrays.items()}
+        super().__init__(np.zeros(len(next(iter(arrays.values()))), np.int64), arrays)
 
-    def rows(self, indices: tf.Tensor) -> Rows:
+    def gather(self, arrays: Mapping[str, tf.Tensor], indices: tf.Tensor) -> Rows:
         """One gather."""
-        return {name: tf.gather(array, indices) for name, array in self.arrays.items()}
+        return {name: tf.gather(array, indices) for name, array in arrays.items()}
 
 
 class Padded(Column):
@@ -60,20 +65,20 @@ class Padded(Column):
     ) -> None:
         if end is not None and values.ndim > 1:
             raise ValueError(f"end: expected none after arrays. Received: {end}")
-        lengths = np.diff(starts)
-        super().__init__(lengths)
-        self.name, self.end, self.padding = name, end, padding
         one = np.full((1, *values.shape[1:]), padding, values.dtype)  # to look at in vain
-        self.values = tf.constant(np.concatenate([values, one]))
-        self.starts, self.sizes = tf.constant(starts[:-1], tf.int64), tf.constant(lengths, tf.int64)
+        arrays = {"values": np.concatenate([values, one]), "starts": np.asarray(starts, np.int64)}
+        super().__init__(np.diff(starts), arrays)
+        self.name, self.end = name, end
 
-    def rows(self, indices: tf.Tensor) -> Rows:
+    def gather(self, arrays: Mapping[str, tf.Tensor], indices: tf.Tensor) -> Rows:
         """One gather, and the padding."""
-        starts, sizes = (tf.gather(array, indices)[:, None] for array in (self.starts, self.sizes))
+        values = arrays["values"]
+        starts, ends = (tf.gather(arrays["starts"], indices + more)[:, None] for more in (0, 1))
+        sizes = ends - starts
         longest = tf.reduce_max(sizes) + (self.end is not None)
         places = tf.range(longest)[None]
-        nothing = tf.shape(self.values, tf.int64)[0] - 1
-        found = tf.gather(self.values, tf.where(places < sizes, starts + places, nothing))
+        nothing = tf.shape(values, tf.int64)[0] - 1
+        found = tf.gather(values, tf.where(places < sizes, starts + places, nothing))
         if self.end is not None:
             found = tf.where(places == sizes, tf.constant(self.end, found.dtype), found)
         return {self.name: found}
@@ -88,12 +93,21 @@ class Together(Column):
     """
 
     def __init__(self, columns: Sequence[Column]) -> None:
-        super().__init__(columns[0].lengths)
+        arrays = {f"{n}/{name}": array for n, column in enumerate(columns) for name, array in column.arrays.items()}
+        super().__init__(columns[0].lengths, arrays)
         self.columns = list(columns)
 
     def rows(self, indices: tf.Tensor) -> Rows:
         """Of each."""
         return {name: tensor for column in self.columns for name, tensor in column.rows(indices).items()}
+
+    def gather(self, arrays: Mapping[str, tf.Tensor], indices: tf.Tensor) -> Rows:
+        """Of each."""
+        found: Rows = {}
+        for number, column in enumerate(self.columns):
+            own = {name: arrays[f"{number}/{name}"] for name in column.arrays}
+            found |= column.gather(own, indices)
+        return found
 
 
 class Raw(Column):
@@ -109,7 +123,7 @@ class Raw(Column):
     """
 
     def __init__(self, values: Sequence[Any], encode: Callable[[tf.Tensor], Rows]) -> None:
-        super().__init__(np.zeros(len(values), np.int64))
+        super().__init__(np.zeros(len(values), np.int64), {})
         self.values, self.encode = values, encode
 
     def rows(self, indices: tf.Tensor) -> Rows:
