@@ -8,11 +8,9 @@ from typing import Any
 
 import keras
 
-from seqattn_tf.fields.base import save_fields
 from seqattn_tf.models import Model, load
 from seqattn_tf.models.base import COMPACT, WHOLE
 from seqattn_tf.models.presets import find
-from seqattn_tf.targets.base import save_target
 from seqattn_tf.training.checkpoints import Checkpoint, digest
 from seqattn_tf.training.data import Splits
 from seqattn_tf.training.recipes import Recipe
@@ -25,11 +23,6 @@ def identity(recipe: Recipe, settings: Settings, splits: Splits, init_from: str 
     begins = "" if init_from is None else digest(_weights(find(init_from)).read_bytes())
     about = {"recipe": recipe.name, "settings": dataclasses.asdict(settings), "data": splits.fingerprint}
     return {**json.loads(json.dumps(about)), "init_from": begins}
-
-
-def vocabulary_of(model: Model) -> str:
-    """A hash of what goes in and comes out."""
-    return digest(json.dumps([save_fields(model.inputs), save_target(model.target)]).encode())
 
 
 def refuse_another(folder: Path, held: Checkpoint | None, about: Mapping[str, Any], task: Task) -> None:

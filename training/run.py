@@ -20,7 +20,7 @@ from seqattn_tf.training.data import Splits, files
 from seqattn_tf.training.diagnosis import diagnose
 from seqattn_tf.training.distribution import Distribution
 from seqattn_tf.training.faithfulness import Faithfulness, faithfulness
-from seqattn_tf.training.identity import begin_from, identity, refuse_another, settings_of, vocabulary_of
+from seqattn_tf.training.identity import begin_from, identity, refuse_another, settings_of
 from seqattn_tf.training.looking import board, sample_of
 from seqattn_tf.training.optimizer import adam_of, optimizer_of
 from seqattn_tf.training.precision import in_float32, made_in
@@ -28,7 +28,7 @@ from seqattn_tf.training.recipes import Recipe
 from seqattn_tf.training.record import describe, read_record
 from seqattn_tf.training.stopping import Stop, Stopped
 from seqattn_tf.training.tasks import Report, Settings, Task, Training
-from seqattn_tf.training.tasks.base import refuse_unreadable
+from seqattn_tf.training.tasks.base import refuse_unreadable, vocabulary_of
 
 HISTORY, CHECKPOINTS = "history.json", "checkpoints"  # what was measured after each epoch, and the state of the run
 
@@ -292,6 +292,6 @@ def evaluate_faithfulness(folder: Path, data: str | Path | None = None, split: s
 def _remembered(folder: Path, record: Mapping[str, Any]) -> str | None:
     """The data that a run was given."""
     given = record["given"]
-    if given is not None and not files.public_name(given) and not Path(given).exists():
+    if given is not None and not files.is_there(given):
         raise ValueError(f"data: expected {given}, which {folder} was trained on; --data says where it is now")
     return given

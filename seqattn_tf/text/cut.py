@@ -71,6 +71,18 @@ class Cut:
         return Stretches(known[np.repeat(first[self.flat], sizes[self.flat]) + inside], ends[self.starts])
 
 
+def cutter(
+    split: str, fold: bool | str = False, by_lines: bool = False, sentences: bool = False
+) -> Callable[[str], list[str]]:
+    """What cuts a text as rules of this `split` and `fold` do, subwords into their words.
+
+    >>> cutter("spaces", "case")("A b")
+    ['a', 'b']
+    """
+    rules = SymbolRules((), "words" if split == "subwords" else split, fold)
+    return functools.partial(lines.tokens, rules, sentences=sentences) if by_lines else rules.tokens
+
+
 class Texts(Sequence[str]):
     """A list of texts that remembers how it was cut.
 
@@ -90,13 +102,14 @@ class Texts(Sequence[str]):
 
     def cut(self, split: str, fold: bool | str = False, by_lines: bool = False, sentences: bool = False) -> Cut:
         """The texts cut as rules of this `split` and `fold` do, subwords into their words; once."""
-        split = "words" if split == "subwords" else split
-        key = (split, fold, by_lines, sentences)
+        key = ("words" if split == "subwords" else split, fold, by_lines, sentences)
         if key not in self._cuts:
-            rules = SymbolRules((), split, fold)
-            tokens = functools.partial(lines.tokens, rules, sentences=sentences) if by_lines else rules.tokens
-            self._cuts[key] = Cut(map(tokens, self.texts))
+            self._cuts[key] = Cut(map(cutter(*key), self))
         return self._cuts[key]
+
+    def counts(self, split: str, fold: bool | str = False, by_lines: bool = False, sentences: bool = False) -> Counter:
+        """How often each symbol stands in the texts, cut that way."""
+        return self.cut(split, fold, by_lines, sentences).counts
 
     @overload
     def __getitem__(self, index: int) -> str: ...
@@ -131,7 +144,7 @@ def learn(
     >>> learn(["abab", "b"], vocabulary=1)
     SymbolRules(symbols=('b',), split='characters', fold=False, unknown=True)
     """
-    counts = Texts.of(texts).cut(split, fold, by_lines, sentences).counts
+    counts = Texts.of(texts).counts(split, fold, by_lines, sentences)
     return learn_from(counts, SymbolRules((), split, fold), vocabulary, min_count, by_lines)
 
 

@@ -4,8 +4,10 @@ A space is written `▁` at the head of the word after it, so `A man, asleep` is
 and a piece inside a word begins with `##`: `▁as`, `##leep`.
 """
 
+import functools
 import heapq
 import itertools
+import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -15,12 +17,21 @@ LONGEST_WORD = 100  # bytes; a longer word is cut into no pieces
 _WORDLIKE = frozenset("LMN")  # general categories: letters, marks, numbers
 
 
+@functools.cache
+def _ascii(spaces: str) -> re.Pattern[str]:
+    """Words of texts in ASCII, each after the spaces before it."""
+    blank = re.escape(spaces)
+    return re.compile(f"([{blank}]*)([A-Za-z0-9]+|[^A-Za-z0-9{blank}])")
+
+
 def words(text: str, spaces: str) -> list[str]:
     """Runs of letters and digits, and every other character for itself, each with the space before it.
 
     >>> words("A man, asleep", " ")
     ['\u2581A', '\u2581man', ',', '\u2581asleep']
     """
+    if text.isascii():
+        return [f"{SPACE}{word}" if space else word for space, word in _ascii(spaces).findall(f" {text}")]
     found: list[str] = []
     inside, spaced = False, True
     for character in text:

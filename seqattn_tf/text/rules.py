@@ -26,6 +26,7 @@ JOINS = {
     "subwords": pieces.join,
 }
 SPACES = " \t\n\v\f\r"  # not Unicode's: TensorFlow splits at these alone
+_SPACED = re.compile(f"[^{SPACES}]+")
 FILLERS = frozenset(  # that show nothing and that case folding in the graph drops, besides the category Cf
     map(
         chr,
@@ -121,7 +122,9 @@ class SymbolRules:
     def normalise(self, text: str) -> str:
         """The text as the model reads it."""
         text = text.replace("\0", "\ufffd")
-        if self.fold:
+        if self.fold and text.isascii():
+            text = text.lower()
+        elif self.fold:
             form: Literal["NFKC", "NFKD"] = "NFKC" if self.fold == "case" else "NFKD"
             dropped = ("Cf",) if self.fold == "case" else ("Mn", "Cf")
             folded = "".join(unicodedata.normalize(form, character).casefold() for character in text)
@@ -139,7 +142,7 @@ class SymbolRules:
         if self.split == "letters":
             return [character for character in text if character not in SPACES]
         if self.split == "spaces":
-            return [word for word in re.split(f"[{SPACES}]", text) if word]
+            return _SPACED.findall(text)
         if self.split == "tokens":
             return treebank.tokens(text, SPACES)
         words = pieces.words(text, SPACES)

@@ -127,7 +127,8 @@ def test_a_row_counts_where_something_is_left():
 
 def test_rows_are_drawn_and_the_draw_is_the_same():
     rows = [example({"text": " ".join(["dog", "runs", "not", "a"][: 2 + i % 3])}) for i in range(12)]
-    found = [faithfulness(flat(), rows, counts=[1], limit=7, batch_size=4) for _ in range(2)]
+    model = flat()
+    found = [faithfulness(model, rows, counts=[1], limit=7, batch_size=4) for _ in range(2)]
     assert found[0] == found[1]
     assert found[0].drops["random"][0][1] == 7
 

@@ -84,6 +84,24 @@ def test_another_seed_gives_other_weights(whole, tmp_path):
     assert any((a != b).any() for a, b in zip(state(whole)[0], state(tmp_path)[0], strict=True))
 
 
+def test_data_on_disk_go_on_as_exactly(tmp_path, monkeypatch):
+    """Kills within a window and between two."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("seqattn_tf.training.data.corpus.WINDOW", 1500)
+    words = ["".join(random.Random(n).choices("abcd", k=2 + n % 6)) + str(n % 10) for n in range(800)]
+    (tmp_path / "words.tsv").write_text("".join(f"{word}\t{word[::-1]}\n" for word in words))
+    recipe = recipes.get("translate")
+    sizes = {"units": 8, "embedding": 8, "batch_tokens": 400, "epochs": 2, "warmup_steps": 5, "vocabulary": 0}
+    cut = {"source_split": "characters", "target_split": "characters", "text": "0", "target": "1", "metric": "exact"}
+    settings = dataclasses.replace(recipe.small, **sizes, **cut, stream="always")
+    pattern = str(tmp_path / "w*.tsv")
+    run.train(recipe, settings, tmp_path / "whole", pattern)
+    train_broken(recipe, settings, tmp_path / "broken", [5, 9, 14], monkeypatch, pattern)
+    assert_same(tmp_path / "whole", tmp_path / "broken")
+    assert len(list((tmp_path / "cache" / "seqattn_tf" / "corpora").glob("*/0*.jsonl"))) > 3
+    assert run.evaluate(tmp_path / "whole").figures  # it remembers the pattern
+
+
 OTHERS = {
     "char_lm": {"sequence_length": 16, "dropout": 0.2},
     "word_lm": {"softmax": "sampled", "samples": 4, "min_count": 1},

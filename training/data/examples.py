@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, overload
 from seqattn_tf.text import Texts
 
 DEV_SHARE, TEST_SHARE = 0.02, 0.10  # of the keys, where nobody has split them
+TEST_START = 0.5  # of the hashes: away from the development split, which begins at 0
 DEV_LEAST = 50  # examples, where a fifth of all allows it
 
 
@@ -66,6 +67,12 @@ class Examples(Sequence[Example]):
         """The targets of all."""
         return self._column(None, lambda example: example.target)
 
+    def checksum(self, total: int = 0) -> int:
+        """That of all examples, beginning with another."""
+        for example in self.examples:
+            total = zlib.crc32(example.line.encode(), total)
+        return total
+
     def _column(self, name: str | None, value: Callable[[Example], Any]) -> Sequence[Any]:
         if name not in self._columns:
             values = [value(example) for example in self.examples]
@@ -100,14 +107,13 @@ class Splits:
         """A checksum of all examples and how they are split."""
         total = 0
         for part in (self.train, self.dev, self.test):
-            for example in part:
-                total = zlib.crc32(example.line.encode(), total)
-            total = zlib.crc32(b"\n\n", total)
+            total = zlib.crc32(b"\n\n", Examples.of(part).checksum(total))
         return f"{total:08x}"
 
     def at_most(self, examples: int) -> "Splits":
         """These splits with so many training examples at most, 0 for all; each part as `Examples`."""
-        train, dev, test = (Examples.of(part) for part in (self.train[: examples or None], self.dev, self.test))
+        few = self.train[:examples] if examples else self.train
+        train, dev, test = (Examples.of(part) for part in (few, self.dev, self.test))
         return dataclasses.replace(self, train=train, dev=dev, test=test)
 
     @property

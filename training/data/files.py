@@ -4,69 +4,119 @@
     train.tsv.xz  val.tsv.xz  test.tsv.xz                         load(folder, {"text": "0"}, "1"), or names
     train.jsonl.gz  valid.jsonl.gz  test_2016.jsonl.gz            load(folder, {"text": "german"}, "english"), its keys
     train.ja  train.en  dev.ja  dev.en  test.ja  test.en          load(folder, {"text": "ja"}, "en"), parallel text
+    train-00000-of-00002.tsv  train-00001-of-00002.tsv            shards of one file
+    part-*.tsv.gz                                                 a pattern: all files to train on
 
 Names of files may carry more (`train18k.tsv`, `test_2016_flickr.de.gz`). A malformed line is reported with file and
 number, and passed over.
 """
 
 import dataclasses
+import glob
+import itertools
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from seqattn_tf.training.data.examples import (
-    TEST_SHARE,
-    DataWarning,
-    Example,
-    Splits,
-    from_text,
-    hold_out,
-    hold_out_dev,
-)
-from seqattn_tf.training.data.reading import TABLES, Faults, fault_of, read_lines, read_rows, split_name
+from seqattn_tf.training.data.examples import DataWarning, Example, Splits, from_text
+from seqattn_tf.training.data.reading import TABLES, Faults, fault_of, iter_lines, iter_rows, read_rows, split_name
+from seqattn_tf.training.data.sources import Source, split, split_sources
 
 PARTS = {
     "train": ("train", "training"),
     "dev": ("dev", "val", "valid", "validation", "development"),
     "test": ("test",),
 }
-TEST_START = 0.5  # of the hashes: away from the development split, which begins at 0
+_SHARD = re.compile(r"-(\d+)-of-(\d+)$")
 _FORMS = "train.TEXT with train.TARGET, or train.csv, .tsv or .jsonl, plain, .gz or .xz"
 
 
 def load(
-    data: str | Path | None, columns: Mapping[str, str], target: str, *, test: str = "test", split_column: str = ""
+    data: str | Path | None,
+    columns: Mapping[str, str],
+    target: str,
+    *,
+    test: str = "test",
+    split_column: str = "",
+    stream: str = "never",
 ) -> Splits:
-    """The examples of a table, of a folder, or of TensorFlow Datasets for `tfds:NAME`.
+    """The examples of a table, of a folder, of all files of a pattern, or of TensorFlow Datasets for `tfds:NAME`.
 
     What is not given, of `dev` and `test`, is held out of `train` by a hash of the inputs, and `origin` says so.
 
     Args:
-        data: a file, or a folder whose subfolders are not looked into.
+        data: a file, a pattern such as `part-*.tsv.gz`, or a folder whose subfolders are not looked into.
         columns: for each input, the name or number of its column, its key, or its language (the ending of a file).
         target: the same of what comes out.
         test: what the name of the test files holds, where there are several test sets.
         split_column: of a single file, the column that says `train`, `dev` or `test` of each row.
+        stream: whether training examples stay on disk (see `split_sources`).
     """
+    if split_column and (data is None or not Path(data).is_file()):
+        raise ValueError(f"split_column: expected a single file, which it splits. Received: --data {data}")
     if name := public_name(data):
         from seqattn_tf.training.data import tfds
 
-        found = tfds.load(name, columns, target)
-    elif data is not None and Path(data).is_file():
-        found = _load_file(Path(data), columns, target, split_column)
+        found = tfds.load(name, columns, target, stream=stream)
     elif split_column:
-        raise ValueError(f"split_column: expected a single file, which it splits. Received: --data {data}")
+        if stream == "always":
+            raise ValueError(f"stream: expected auto or never of a file that a column splits. Received: {stream!r}")
+        found = _load_split_file(Path(str(data)), columns, target, split_column)
     else:
-        found = _load_folder(check_folder(data), columns, target, test)
+        found = split_sources(_sources(data, columns, target, test), stream)
     return dataclasses.replace(found, columns={**columns, "target": target})
 
 
-def _load_file(path: Path, columns: Mapping[str, str], target: str, split_column: str) -> Splits:
-    if split_name(path)[1] not in TABLES:
-        raise ValueError(f"data: expected a folder, or a {', '.join(TABLES)} file, plain, .gz or .xz. Received: {path}")
-    if not split_column:
-        return split({"train": read_examples(path, columns, target)}, {"train": path.name})
+def _sources(data: str | Path | None, columns: Mapping[str, str], target: str, test: str) -> dict[str, Source]:
+    """Each part that there is."""
+    if data is not None and Path(data).is_file():
+        return {"train": _source([[Path(data)]], columns, target)}
+    if is_pattern(data):
+        paths = sorted(map(Path, glob.glob(str(data), recursive=True)))
+        if not paths:
+            raise ValueError(f"data: expected files of that pattern. Received: none for {data}")
+        return {"train": _source([[path] for path in paths], columns, target, f"{data} ({len(paths)} files)")}
+    folder = check_folder(data)
+    if not test:
+        raise ValueError("test: expected what the name of the test files holds. Received: ''")
+    groups = {part: _part(folder, part, columns, target, test) for part in ("train", "dev", "test")}
+    if not groups["train"]:
+        raise ValueError(f"{folder}: expected {_FORMS}. Received: {_names(folder) or 'no files'}")
+    if not groups["test"] and test != "test":
+        raise ValueError(f"test: expected what the name of a test file holds, of {_names(folder)}. Received: {test!r}")
+    return {part: _source(found, columns, target) for part, found in groups.items() if found}
+
+
+def is_pattern(data: str | Path | None) -> bool:
+    """Whether it stands for several files.
+
+    >>> is_pattern("corpus/part-*.tsv"), is_pattern("corpus"), is_pattern("tfds:wmt14_translate/de-en")
+    (True, False, False)
+    """
+    return data is not None and glob.has_magic(str(data)) and not Path(data).exists()
+
+
+def _source(groups: Sequence[Sequence[Path]], columns: Mapping[str, str], target: str, name: str = "") -> Source:
+    """The examples of tables, or of pairs of files of parallel text, one after the other."""
+
+    def read() -> Iterator[Example]:
+        for paths in groups:
+            yield from iter_examples(paths[0], columns, target) if len(paths) == 1 else iter_parallel(paths)
+
+    for table in (paths[0] for paths in groups if len(paths) == 1):
+        if split_name(table)[1] not in TABLES:
+            raise ValueError(
+                f"data: expected a folder, or a {', '.join(TABLES)} file, plain, .gz or .xz. Received: {table}"
+            )
+    first = " + ".join(path.name for path in groups[0])
+    name = name or (first if len(groups) == 1 else f"{first} and {len(groups) - 1} more")
+    asked = [*columns, *columns.values(), target]
+    return Source.of_files(name, [path for paths in groups for path in paths], read, asked)
+
+
+def _load_split_file(path: Path, columns: Mapping[str, str], target: str, split_column: str) -> Splits:
+    _source([[path]], columns, target)  # refuses what is no table
     _refuse_unnamed(path, {**columns, "target": target})
     rows = read_rows(path, [*columns.values(), target, split_column])
     parts = _part_by(split_column, path.name, [(said, example_of(columns, cells)) for *cells, said in rows])
@@ -102,47 +152,9 @@ def _refuse_unnamed(path: Path, columns: Mapping[str, str]) -> None:
     """Every input and the target need a column; what there is to choose from is said."""
     for name, column in columns.items():
         if not column:
-            first = (read_lines(path, Faults(path.name))[0] or "")[:200]
+            first = (next(iter_lines(path, Faults(path.name))) or "")[:200]
             expected = f"expected a column of {path.name} (--set {name}=COLUMN), which begins with {first!r}"
             raise ValueError(f"{name}: {expected}. Received: none")
-
-
-def _load_folder(folder: Path, columns: Mapping[str, str], target: str, test: str) -> Splits:
-    if not test:
-        raise ValueError("test: expected what the name of the test files holds. Received: ''")
-    files = {part: _part(folder, part, columns, target, test) for part in ("train", "dev", "test")}
-    if not files["train"]:
-        raise ValueError(f"{folder}: expected {_FORMS}. Received: {_names(folder) or 'no files'}")
-    if not files["test"] and test != "test":
-        raise ValueError(f"test: expected what the name of a test file holds, of {_names(folder)}. Received: {test!r}")
-    examples = {
-        part: read_examples(paths[0], columns, target) if len(paths) == 1 else read_parallel(paths)
-        for part, paths in files.items()
-        if paths
-    }
-    return split(examples, {part: " + ".join(path.name for path in paths) for part, paths in files.items()})
-
-
-def split(examples: Mapping[str, list[Example]], names: Mapping[str, str]) -> Splits:
-    """Splits of what there is: `train`, and `dev` and `test` held out of it where they are not given.
-
-    Args:
-        examples: of `train` at least.
-        names: where each part comes from; said in `origin`.
-    """
-    held = [part for part in ("test", "dev") if part not in examples]
-    parts = {"train": [], **examples}
-    if "test" in held:
-        parts["train"], parts["test"] = hold_out(parts["train"], TEST_SHARE, start=TEST_START)
-    if "dev" in held:
-        parts["train"], parts["dev"] = hold_out_dev(parts["train"])
-    if not (parts["train"] and parts["dev"] and parts["test"]):
-        counts = f"{len(parts['train'])} to train, {len(parts['dev'])} for development, {len(parts['test'])} to test"
-        raise ValueError(f"{names['train']}: expected pairs for each split. Received: {counts}")
-    origin = ", ".join(dict.fromkeys(names[part] for part in ("train", "dev", "test") if part not in held))
-    if held:
-        origin += f" ({' and '.join(reversed(held))} held out of train by hash of the source)"
-    return Splits(parts["train"], parts["dev"], parts["test"], origin)
 
 
 def example_of(columns: Mapping[str, str], cells: Sequence[str]) -> Example:
@@ -151,37 +163,42 @@ def example_of(columns: Mapping[str, str], cells: Sequence[str]) -> Example:
     return Example("\t".join(given), dict(zip(columns, given, strict=True)), target)
 
 
-def read_examples(path: Path, columns: Mapping[str, str], target: str) -> list[Example]:
+def iter_examples(path: Path, columns: Mapping[str, str], target: str) -> Iterator[Example]:
     """The examples of a table."""
     _refuse_unnamed(path, {**columns, "target": target})
     try:
-        return [example_of(columns, cells) for cells in read_rows(path, [*columns.values(), target])]
+        for cells in iter_rows(path, [*columns.values(), target]):
+            yield example_of(columns, cells)
     except ValueError as error:
         asked = " ".join(f"--set {name}={column}" for name, column in {**columns, "target": target}.items())
         raise ValueError(f"{error} ({asked})") from None
 
 
-def read_parallel(paths: Sequence[Path]) -> list[Example]:
+def iter_parallel(paths: Sequence[Path]) -> Iterator[Example]:
     """The pairs of two files whose lines belong together."""
     faults = [Faults(path.name) for path in paths]
-    sides = [read_lines(path, fault) for path, fault in zip(paths, faults, strict=True)]
-    if len(sides[0]) != len(sides[1]):
-        counts = " and ".join(f"{path.name} with {len(side)}" for path, side in zip(paths, sides, strict=True))
-        raise ValueError(f"{paths[0].parent}: expected the same number of lines. Received: {counts}")
-    pairs = []
-    for number, cells in enumerate(zip(*sides, strict=True), 1):
+    sides = [iter_lines(path, fault) for path, fault in zip(paths, faults, strict=True)]
+    ended, good, number = object(), 0, 0
+    for number, cells in enumerate(itertools.zip_longest(*sides, fillvalue=ended), 1):
+        if ended in cells:
+            more = [
+                number - 1 if cell is ended else number + sum(1 for _ in side)
+                for cell, side in zip(cells, sides, strict=True)
+            ]
+            counts = " and ".join(f"{path.name} with {count}" for path, count in zip(paths, more, strict=True))
+            raise ValueError(f"{paths[0].parent}: expected the same number of lines. Received: {counts}")
         bad = [fault_of(cell) if cell is not None else None for cell in cells]
         for fault, expected, cell in zip(faults, bad, cells, strict=True):
             if expected:
                 fault.add(number, expected, cell)
-        whole = [cell.strip() for cell in cells if cell is not None]
+        whole = [cell.strip() for cell in cells if isinstance(cell, str)]
         if len(whole) == len(cells) and not any(bad):
-            pairs.append(from_text(*whole))
+            good += 1
+            yield from_text(*whole)
     for fault in faults:
         fault.close()
-    if not pairs:
-        raise ValueError(f"{paths[0]}: expected at least one good line. Received: {len(sides[0])} malformed ones")
-    return pairs
+    if not good:
+        raise ValueError(f"{paths[0]}: expected at least one good line. Received: {number} malformed ones")
 
 
 def place(data: str | Path) -> str:
@@ -196,6 +213,13 @@ def public_name(data: str | Path | None) -> str | None:
     ('wmt14_translate/de-en', None)
     """
     return str(data).removeprefix("tfds:") if str(data).startswith("tfds:") else None
+
+
+def is_there(data: str) -> bool:
+    """Whether there are data, as far as can be told without fetching them."""
+    return (
+        bool(public_name(data)) or Path(data).exists() or (is_pattern(data) and bool(glob.glob(data, recursive=True)))
+    )
 
 
 def check_folder(folder: str | Path | None, wanted: str = "train, dev and test files") -> Path:
@@ -255,16 +279,16 @@ def find_one(folder: Path, part: str, suffixes: Sequence[str], test: str = "test
     return _only(folder, part, [[path] for path in found])[0] if found else None
 
 
-def _part(folder: Path, part: str, columns: Mapping[str, str], target: str, test: str) -> list[Path]:
-    """One table, or the two files of parallel text; none where the part is not there."""
+def _part(folder: Path, part: str, columns: Mapping[str, str], target: str, test: str) -> list[list[Path]]:
+    """One table, or the two files of parallel text, or all shards of one; none where the part is not there."""
     tables = [[path] for suffix in TABLES for path in find(folder, part, suffix, test).values()]
     if len(columns) != 1:  # parallel text has one input
-        return _only(folder, part, tables) if tables else []
+        return _one_set(folder, part, tables) if tables else []
     [(given, source)] = columns.items()
     sides = [find(folder, part, language, test) for language in (source, target)]
     found = [*tables, *([side[stem] for side in sides] for stem in sides[0] if stem in sides[1])]
     if found:
-        return _only(folder, part, found)
+        return _one_set(folder, part, found)
     there = sorted({split_name(path)[1] for path in _belonging(folder, part, test)} - {""})
     for name, language, side in zip((given, "target"), (source, target), sides, strict=True):
         if there and not side and (part == "train" or any(sides)):
@@ -281,6 +305,23 @@ def _only(folder: Path, part: str, found: list[list[Path]]) -> list[Path]:
         hint = "; `test` picks one by its name" if part == "test" else ""
         raise ValueError(f"{folder}: expected one {part} set{hint}. Received: {names}")
     return found[0]
+
+
+def _one_set(folder: Path, part: str, found: list[list[Path]]) -> list[list[Path]]:
+    """The files of a part: one group, or all shards of one, in their order."""
+    numbers = [_SHARD.search(split_name(paths[0])[0]) for paths in found]
+    sets = {
+        (match and _SHARD.sub("", match.string), split_name(paths[0])[1])
+        for match, paths in zip(numbers, found, strict=True)
+    }
+    if len(sets) > 1 or not all(numbers):
+        return [_only(folder, part, found)]
+    shards = {int(match[1]): paths for match, paths in zip(numbers, found, strict=True) if match}
+    total = {int(match[2]) for match in numbers if match}
+    if len(total) > 1 or sorted(shards) != list(range(max(total))):
+        names = [paths[0].name for _, paths in sorted(shards.items())]
+        raise ValueError(f"{folder}: expected all of {max(total)} {part} shards. Received: {len(names)}, {names[:5]}")
+    return [paths for _, paths in sorted(shards.items())]
 
 
 def _names(folder: Path) -> list[str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from seqattn_tf.training.data import files
 from seqattn_tf.training.data.examples import DataWarning, Example, Splits
 from seqattn_tf.training.data.reading import TABLES, read_rows, split_name
+from seqattn_tf.training.data.sources import split
 from seqattn_tf.training.data.stored import Stored
 
 TOKENS = ".token.txt"  # what a table in Flickr8k's form ends in
@@ -42,7 +43,7 @@ def load(
     folder = where if where.is_dir() else where.parent
     if where.name.endswith(TOKENS):
         rows = read_rows(where, ["0", "1"])
-        found = files.split(
+        found = split(
             {"train": [Example(name, {kind: name}, text) for name, text in map(_unnumbered, rows)]},
             {"train": where.name},
         )

@@ -5,7 +5,9 @@ first line has more of them), TSV (no quoting: a quote is a quote) or JSONL (one
 """
 
 import codecs
+import collections
 import csv
+import itertools
 import json
 import re
 import warnings
@@ -19,6 +21,7 @@ from seqattn_tf.training.data.examples import DataWarning
 TABLES = (".csv", ".tsv", ".jsonl")
 SPELLED_OUT = 20  # malformed lines of a file; more are counted
 LONGEST_CELL = 2**27  # characters of a cell of a CSV file
+_Lines = Iterator[str | None]
 _Rows = Iterator[tuple[int, list[Any]]]  # each with the number of its first line
 
 
@@ -62,21 +65,25 @@ class Faults:
         warnings.warn(message, DataWarning, stacklevel=4)
 
 
-def read_lines(path: Path, faults: Faults) -> list[str | None]:
-    """The lines of a file without their ends; None for one that is not UTF-8."""
-    lines: list[str | None] = []
+def iter_lines(path: Path, faults: Faults) -> _Lines:
+    """The lines of a file without their ends, one after the other; None for one that is not UTF-8."""
+    number = 0
     with open_file(path) as file:
         for number, data in enumerate(file, 1):
             if number == 1 and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
                 raise ValueError(f"{path}: expected UTF-8. Received: UTF-16; save it as UTF-8")
             try:
-                lines.append(data.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n"))
+                yield data.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
             except UnicodeDecodeError as error:
                 faults.add(number, "UTF-8", error.reason)
-                lines.append(None)
-    if not lines:
+                yield None
+    if not number:
         raise ValueError(f"{path}: expected lines. Received: an empty file")
-    return lines
+
+
+def read_lines(path: Path, faults: Faults) -> list[str | None]:
+    """The same, all at once."""
+    return list(iter_lines(path, faults))
 
 
 def fault_of(cell: object) -> str | None:
@@ -93,29 +100,32 @@ def fault_of(cell: object) -> str | None:
 
 
 def read_rows(path: str | Path, columns: Sequence[str]) -> list[tuple[str, ...]]:
-    """Some columns of a table, blanks at their ends dropped; malformed lines are reported.
+    """All rows of `iter_rows`."""
+    return list(iter_rows(path, columns))
+
+
+def iter_rows(path: str | Path, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Some columns of a table, row by row, blanks at their ends dropped; malformed lines are reported.
 
     Args:
         path: a `.csv` or `.jsonl` file, or anything else as TSV; `.gz` and `.xz` are opened.
         columns: keys, or column numbers from 0, or names, which the first line then has to give.
     """
-    path = Path(path)
+    path, good = Path(path), 0
     faults = Faults(path.name)
-    lines = read_lines(path, faults)
-    kind = split_name(path)[1]
+    lines, kind = iter_lines(path, faults), split_name(path)[1]
     found = _objects(lines, columns, faults) if kind == ".jsonl" else _cells(kind, lines, columns, faults)
-    rows = []
     for number, cells in found:
         cells = [_as_text(cell) for cell in cells]
         bad = next((i for i, cell in enumerate(cells) if fault_of(cell)), None)
         if bad is None:
-            rows.append(tuple(cell.strip() for cell in cells))
+            good += 1
+            yield tuple(cell.strip() for cell in cells)
         else:
             faults.add(number, f"{fault_of(cells[bad])} in {columns[bad]!r}", cells[bad])
     faults.close()
-    if not rows:
+    if not good:
         raise ValueError(f"{path}: expected at least one good row. Received: {faults.count or 'no'} malformed ones")
-    return rows
 
 
 def _as_text(cell: Any) -> Any:
@@ -123,7 +133,7 @@ def _as_text(cell: Any) -> Any:
     return json.dumps(cell) if isinstance(cell, bool | int | float) else cell
 
 
-def _objects(lines: list[str | None], keys: Sequence[str], faults: Faults) -> _Rows:
+def _objects(lines: _Lines, keys: Sequence[str], faults: Faults) -> _Rows:
     for number, line in enumerate(lines, 1):
         if line is None:
             continue
@@ -138,7 +148,7 @@ def _objects(lines: list[str | None], keys: Sequence[str], faults: Faults) -> _R
             faults.add(number, f"an object with {list(keys)}", line)
 
 
-def _cells(kind: str, lines: list[str | None], columns: Sequence[str], faults: Faults) -> _Rows:
+def _cells(kind: str, lines: _Lines, columns: Sequence[str], faults: Faults) -> _Rows:
     """Some cells of each row of a CSV or TSV file.
 
     The first line of a CSV file always has the names, and says how many cells each row has: one more is a comma without
@@ -170,46 +180,71 @@ def _with_first(number: int, first: list[str], rows: _Rows) -> _Rows:
     yield from rows
 
 
-def _tabbed(lines: list[str | None]) -> _Rows:
+def _tabbed(lines: _Lines) -> _Rows:
     for number, line in enumerate(lines, 1):
         if line is not None:
             yield number, line.split("\t")
 
 
-def _quoted(lines: list[str | None], faults: Faults) -> _Rows:
+def _quoted(lines: _Lines, faults: Faults) -> _Rows:
     """Rows of one line or more; where the quotes of one do not close, its first line is lost, and no other."""
-    names = re.sub('"[^"]*"', "", next((line for line in lines if line), ""))
+    text = _Ahead(lines)
+    names = re.sub('"[^"]*"', "", text.peek())
     delimiter = ";" if names.count(";") > names.count(",") else ","
     limit = csv.field_size_limit(LONGEST_CELL)
     try:
-        done = 0  # lines
-        while done < len(lines):
-            text = _Lines(lines, done)
+        while text.begin():
             try:
                 cells = next(csv.reader(text, delimiter=delimiter, strict=True), [])
             except csv.Error as error:
-                faults.add(done + 1, "cells with whole quotes", f"{error}: {lines[done]}")
-                text.taken = done + 1
+                faults.add(text.number, "cells with whole quotes", f"{error}: {text.taken[0]}")
+                text.give_back()
             else:
                 if cells:
-                    yield done + 1, cells
-            done = text.taken
+                    yield text.number, cells
     finally:
         csv.field_size_limit(limit)
 
 
-class _Lines:
-    """The lines from a place on, for a reader that takes as many as a row needs."""
+class _Ahead:
+    """Lines for a reader that takes as many as a row needs, all but the first of which it may give back.
 
-    def __init__(self, lines: list[str | None], taken: int) -> None:
-        self.lines, self.taken = lines, taken
+    Attributes:
+        number: of the first line of the row.
+        taken: the lines of the row.
+    """
 
-    def __iter__(self) -> "_Lines":
+    def __init__(self, lines: _Lines) -> None:
+        self.lines, self.number = lines, 1
+        self.taken: list[str | None] = []
+        self.waiting: collections.deque[str | None] = collections.deque()
+
+    def peek(self) -> str:
+        """The first line with something in it."""
+        for line in self.lines:
+            self.waiting.append(line)
+            if line:
+                return line
+        return ""
+
+    def begin(self) -> bool:
+        """Whether there is another row; it begins with the next line."""
+        self.number, self.taken = self.number + len(self.taken), []
+        if not self.waiting:
+            self.waiting.extend(itertools.islice(self.lines, 1))
+        return bool(self.waiting)
+
+    def give_back(self) -> None:
+        """The lines after the first are those of other rows."""
+        self.waiting.extendleft(reversed(self.taken[1:]))
+        self.taken = self.taken[:1]
+
+    def __iter__(self) -> "_Ahead":
         return self
 
     def __next__(self) -> str:
-        while self.taken < len(self.lines):
-            self.taken += 1
-            if (line := self.lines[self.taken - 1]) is not None:
+        while True:
+            line = self.waiting.popleft() if self.waiting else next(self.lines)
+            self.taken.append(line)
+            if line is not None:
                 return line + "\n"
-        raise StopIteration

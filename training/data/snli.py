@@ -4,8 +4,9 @@ from pathlib import Path
 
 from seqattn_tf.packed import open_file
 from seqattn_tf.training.data.examples import Example, Splits, from_text
-from seqattn_tf.training.data.files import check_folder, find_one, public_name, split
+from seqattn_tf.training.data.files import check_folder, find_one, public_name
 from seqattn_tf.training.data.reading import read_rows, split_name
+from seqattn_tf.training.data.sources import split
 
 LABELS = ("entailment", "neutral", "contradiction")
 UNSURE = "-"  # the label of a pair on which the annotators did not agree

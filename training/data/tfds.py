@@ -14,13 +14,16 @@ from tqdm import tqdm
 
 from seqattn_tf.aside import write_aside
 from seqattn_tf.training.data.examples import Example, Splits
-from seqattn_tf.training.data.files import PARTS, example_of, split
+from seqattn_tf.training.data.files import PARTS, example_of
+from seqattn_tf.training.data.sources import Source, split, split_sources
 from seqattn_tf.training.data.stored import in_tar
 
 TOLD = "captions.json"  # of a tar of pictures: what is said of each
 
 
-def load(name: str, columns: Mapping[str, str], target: str, data_dir: str | None = None) -> Splits:
+def load(
+    name: str, columns: Mapping[str, str], target: str, data_dir: str | None = None, stream: str = "never"
+) -> Splits:
     """The examples of a public set; a part that it lacks is held out of `train` by a hash of the source.
 
     Args:
@@ -28,10 +31,21 @@ def load(name: str, columns: Mapping[str, str], target: str, data_dir: str | Non
         columns: for each input, the feature that goes in: a language of a set of translations.
         target: the feature that comes out.
         data_dir: where sets are kept; None for the usual place.
+        stream: whether training examples stay on disk (see `split_sources`).
     """
-    parts = rows(name, [*columns.values(), target], data_dir)
-    examples = {part: [example_of(columns, [*map(str.strip, row)]) for row in found] for part, found in parts.items()}
-    return split(examples, {part: f"{name} {part}" for part in parts})
+    asked = [*columns.values(), target]
+    builder = _prepared(name, asked, data_dir)
+
+    def source(part: str, word: str) -> Source:
+        def read() -> Iterator[Example]:
+            for row in _texts(builder.as_dataset(split=word), builder.info.features, asked):
+                yield example_of(columns, [*map(str.strip, row)])
+
+        about = builder.info.splits[word]
+        state = [str(builder.data_dir), word, about.num_examples, about.num_bytes, list(columns), asked]
+        return Source(f"{name} {part}", read, about.num_bytes, state)
+
+    return split_sources({part: source(part, word) for part, word in _parts(builder)}, stream)
 
 
 def rows(name: str, columns: Sequence[str], data_dir: str | None = None) -> dict[str, list[tuple[str, ...]]]:

@@ -10,7 +10,7 @@ from seqattn_tf.plugins import holding, needed_by
 from seqattn_tf.training.data import Splits, files, pictures
 from seqattn_tf.training.tasks import Task
 from seqattn_tf.training.tasks.base import AnySettings
-from seqattn_tf.training.tasks.settings import TableColumns, TableSplit
+from seqattn_tf.training.tasks.settings import TableColumns, TableSplit, TextTable
 
 WORDS: dict[str, Any] = {  # settings of an encoder-decoder over the words of raw text, where there are not many
     "source_split": "words",
@@ -37,9 +37,10 @@ def load_pairs(data: str | Path | None, settings: TableColumns) -> Splits:
     return load_table(data, {"text": settings.text}, settings.target, settings)
 
 
-def load_table(data: str | Path | None, columns: Mapping[str, str], target: str, settings: TableSplit) -> Splits:
+def load_table(data: str | Path | None, columns: Mapping[str, str], target: str, settings: TextTable) -> Splits:
     """Examples of one's own, with a column for each input and one for the target, split as the settings say."""
-    return files.load(data, columns, target, test=settings.test, split_column=settings.split_column)
+    split = {"test": settings.test, "split_column": settings.split_column}
+    return files.load(data, columns, target, **split, stream=settings.stream)
 
 
 def load_files(data: str | Path, kind: str, file: str, target: str, settings: TableSplit) -> Splits:

@@ -12,11 +12,11 @@ from seqattn_tf.targets import Label
 from seqattn_tf.training.data import Example, Examples
 from seqattn_tf.training.tasks.base import Report, Task, Training
 from seqattn_tf.training.tasks.reading import Reads, learn_field
-from seqattn_tf.training.tasks.settings import TableSplit, TextSettings, setting
+from seqattn_tf.training.tasks.settings import TextSettings, TextTable, setting
 
 
 @dataclasses.dataclass(frozen=True)
-class AnswerSettings(TableSplit, TextSettings):
+class AnswerSettings(TextTable, TextSettings):
     """Settings of a memory network, and of a table of one's own that it learns from."""
 
     fold: str = "case"

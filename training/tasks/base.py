@@ -1,7 +1,7 @@
 """What all kinds of trainings share: their settings, and the contract of a task."""
 
 import dataclasses
-import warnings
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -11,12 +11,17 @@ from tqdm import tqdm
 
 from seqattn_tf.answer import Answer
 from seqattn_tf.column import Column
-from seqattn_tf.fields.base import read_row
+from seqattn_tf.fields.base import read_row, save_fields
 from seqattn_tf.models import Model
+from seqattn_tf.targets.base import save_target
 from seqattn_tf.text import SymbolRules
-from seqattn_tf.training.data import DataWarning, Example, Examples, Splits
-from seqattn_tf.training.data.batches import Columns, Order, Part, batches, input_columns, whole
+from seqattn_tf.training.checkpoints import digest
+from seqattn_tf.training.data import Example, Examples, Splits
+from seqattn_tf.training.data.batches import Batching, Columns, Order, Part, batches, input_columns, whole
+from seqattn_tf.training.data.corpus import Corpus
 from seqattn_tf.training.data.examples import group_targets
+from seqattn_tf.training.data.left_out import LeftOut
+from seqattn_tf.training.data.stream import Encoded, Stream
 from seqattn_tf.training.metrics import EXACT, Metric, nbest_accuracy
 from seqattn_tf.training.tasks.settings import Settings
 
@@ -29,6 +34,11 @@ def parse_fold(choice: str) -> bool | str:
     if choice not in choices:
         raise ValueError(f"fold: expected one of {sorted(choices)}. Received: {choice!r}")
     return choices[choice]
+
+
+def vocabulary_of(model: Model) -> str:
+    """A hash of what goes in and comes out."""
+    return digest(json.dumps([save_fields(model.inputs), save_target(model.target)]).encode())
 
 
 def refuse_few(rules: SymbolRules, name: str) -> None:
@@ -158,6 +168,8 @@ class Task(Generic[AnySettings, AnyModel]):
 class Training(Generic[AnySettings, AnyModel]):
     """A task opened on data: the model, the examples that it can learn from, and their batches.
 
+    Of a corpus on disk, `columns` and `rows` are those of its first window: a sample of it.
+
     Args:
         task: the kind of training.
         settings: of it.
@@ -171,17 +183,24 @@ class Training(Generic[AnySettings, AnyModel]):
         self.task, self.settings, self.model, self.splits = task, settings, model, splits
         for name, part in (("development", splits.dev), ("test", splits.test)):
             self._refuse_long(name, Examples.of(part))
-        train = Examples.of(splits.train)
-        self.columns = Columns(task.inputs(model, train), model.says.column(train.targets), model.says)
-        self.rows = self.usable_examples()
+        stored = self._encode(splits.train) if isinstance(splits.train, Corpus) else None
+        self.columns, self.rows, left = stored.sample if stored else self.read(Examples.of(splits.train))
+        left.warn()
         if not len(self.rows):
             raise ValueError(
                 f"train: expected at least one example that the model can take. Received: none of {splits.origin}"
             )
-        if task.ordered and len(self.rows) < settings.epochs:
-            epochs = settings.epochs
-            raise ValueError(f"train: expected an example for each of {epochs} epochs. Received: {len(self.rows)}")
+        parts = settings.epochs if task.ordered else 1
+        if len(self.rows) < parts:
+            raise ValueError(f"train: expected an example for each of {parts} epochs. Received: {len(self.rows)}")
+        batching = Batching(settings.batch_size, settings.seed, task.by_length, settings.batch_tokens)
+        self.order = Stream(stored, batching) if stored else Order(self.columns, self.rows, batching, parts)
         task.check(self)
+
+    def _encode(self, corpus: Corpus) -> Encoded:
+        if self.task.ordered:
+            raise ValueError("stream: expected never where examples stand in an order. Received: data on disk")
+        return Encoded(corpus, vocabulary_of(self.model), self.read)
 
     def _refuse_long(self, name: str, part: Examples) -> None:
         for given, column in self.task.inputs(self.model, part).items():
@@ -193,44 +212,22 @@ class Training(Generic[AnySettings, AnyModel]):
                     f"Received: {longest}, {value!r:.80}"
                 )
 
-    def usable_examples(self) -> np.ndarray:
-        """The training examples that are not too long; others are left out, and that is said."""
-        lengths = {
-            name: (column.lengths, self.model.inputs[name].limit) for name, column in self.columns.inputs.items()
-        }
-        most = self.task.max_target_length(self.model)
+    def read(self, train: Examples) -> tuple[Columns, np.ndarray, LeftOut]:
+        """Examples as columns, those that can be learned from, and what is said of the others."""
+        model = self.model
+        columns = Columns(self.task.inputs(model, train), model.says.column(train.targets), model.says)
+        lengths = {name: (column.lengths, model.inputs[name].limit) for name, column in columns.inputs.items()}
+        most = self.task.max_target_length(model)
         if most is not None:
-            lengths["target"] = self.columns.target.lengths, most
-        learnable = self.task.learnable(self.model, Examples.of(self.splits.train))
-        if not learnable.all():
-            warnings.warn(
-                f"{(~learnable).sum()} of {len(learnable)} training examples are none that the model can say, "
-                "and not learned from",
-                DataWarning,
-                stacklevel=2,
-            )
-        fits = np.ones(len(self.splits.train), bool)
+            lengths["target"] = columns.target.lengths, most
+        learnable = self.task.learnable(model, train)
+        fits = np.ones(len(train), bool)
         for found, limit in lengths.values():
             fits &= found <= limit
-        if not fits.all():
-            long = [
-                f"{name} of up to {found.max()} places where {limit} are allowed"
-                for name, (found, limit) in lengths.items()
-                if found.max() > limit
-            ]
-            warnings.warn(
-                f"{(~fits).sum()} of {len(fits)} training examples are too long and not learned from: "
-                f"{', '.join(long)} (max_source, max_target)",
-                DataWarning,
-                stacklevel=2,
-            )
-        return np.flatnonzero(fits & learnable)
-
-    @property
-    def order(self) -> Order:
-        """Which examples make which batch."""
-        settings, parts = self.settings, self.settings.epochs if self.task.ordered else 1
-        return Order(self.rows, settings.batch_size, settings.seed, self.task.by_length, parts)
+        longest = {name: (int(found.max(initial=0)), limit) for name, (found, limit) in lengths.items()}
+        long = {name: both for name, both in longest.items() if both[0] > both[1]}
+        left = LeftOut(len(train), int((~learnable).sum()), int((~fits).sum()), long)
+        return columns, np.flatnonzero(fits & learnable), left
 
     @property
     def steps(self) -> int:
@@ -239,19 +236,17 @@ class Training(Generic[AnySettings, AnyModel]):
 
     @property
     def batch_size(self) -> int:
-        """Examples of a step: fewer than the settings say where there are no more."""
-        return min(self.settings.batch_size, self.order.count)
+        """Examples of a step; where steps differ, what all of them have a multiple of."""
+        return self.order.batch_size
 
     @property
     def symbols(self) -> float:
         """Places that are read and said in a step, on average; at least one of each example."""
-        columns = [*self.columns.inputs.values(), self.columns.target]
-        of_each = sum(np.maximum(column.lengths[self.rows], 1) for column in columns)
-        return float(np.mean(of_each)) * self.batch_size
+        return self.order.symbols
 
     def batches(self, epoch: int = 0, step: int = 0, part: Part = whole) -> tf.data.Dataset:
         """What `fit` reads from this step of this epoch to the end of the last one; of every batch a `part`."""
-        return self.order.batches(self.columns, range(epoch, self.settings.epochs), step, part)
+        return self.order.batches(range(epoch, self.settings.epochs), step, part)
 
     @property
     def loss(self) -> Callable[..., tf.Tensor]:

@@ -12,11 +12,11 @@ from seqattn_tf.targets import Label
 from seqattn_tf.training.data import Examples
 from seqattn_tf.training.tasks.base import Task
 from seqattn_tf.training.tasks.reading import ReadingSettings, Reads, learn_field
-from seqattn_tf.training.tasks.settings import TableSplit, setting
+from seqattn_tf.training.tasks.settings import TextTable, setting
 
 
 @dataclasses.dataclass(frozen=True)
-class EntailSettings(TableSplit, ReadingSettings):
+class EntailSettings(TextTable, ReadingSettings):
     """Settings of a network that compares two texts, and of a table of one's own that it learns from."""
 
     encoder: str = setting("heads", "words joined with their soft heads; or bidirectional, forward, ...")

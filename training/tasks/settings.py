@@ -25,6 +25,9 @@ class Settings:
     dropout: float = setting(0.3, "on embeddings, outputs and readout")
     label_smoothing: float = setting(0.1, "share of the probability that goes to all symbols alike")
     batch_size: int = setting(256, "examples in a step")
+    batch_tokens: int = setting(
+        0, "symbols in a step instead, read and said, padding counted; 0 for batch_size examples"
+    )
     epochs: int = setting(60, "at most; see patience")
     learning_rate: float = setting(2e-3, "Adam's, at its peak: a linear warm-up before it, a cosine to zero after it")
     warmup_steps: int = setting(800, "steps in which the learning rate rises")
@@ -47,7 +50,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         self._refuse_less(1, "units", "embedding", "depth", "batch_size", "epochs", "patience", "accumulate")
-        self._refuse_less(0, "warmup_steps", "max_examples", "learning_rate", "seed", "weight_decay")
+        self._refuse_less(0, "warmup_steps", "max_examples", "batch_tokens", "learning_rate", "seed", "weight_decay")
         if self.precision not in PRECISIONS:
             raise ValueError(f"precision: expected one of {PRECISIONS}. Received: {self.precision!r}")
         if self.clip_norm <= 0:
@@ -132,7 +135,14 @@ class TableSplit:
 
 
 @dataclasses.dataclass(frozen=True)
-class TableColumns(TableSplit):
+class TextTable(TableSplit):
+    """The same of texts, of which there may be many."""
+
+    stream: str = setting("auto", "whether training data stay on disk: always, never, or auto, above 64 MB")
+
+
+@dataclasses.dataclass(frozen=True)
+class TableColumns(TextTable):
     """The same, and which column is what, where one text goes in."""
 
     text: str = setting("", "column, key or language of what goes in")

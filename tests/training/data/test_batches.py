@@ -9,7 +9,7 @@ from seqattn_tf.models import EncoderDecoder, Seq2Seq
 from seqattn_tf.targets import Label, Number, Symbols
 from seqattn_tf.text import SymbolRules
 from seqattn_tf.training.data import Example, Examples, from_text
-from seqattn_tf.training.data.batches import Columns, Order, batches
+from seqattn_tf.training.data.batches import Batching, Columns, Order, batches
 
 LETTERS = SymbolRules(tuple("abc"))
 WORDS = ["ab", "b", "aabb", "", "abc", "ba", "cab", "bbbb", "a", "cc", "abcabc"]
@@ -39,7 +39,8 @@ def rows_in(data):
 
 def shuffled(columns, size, seed=0, rows=None, epochs=range(1), step=0, **how):
     rows = np.arange(len(columns.target.lengths)) if rows is None else rows
-    return Order(rows, size, seed, **how).batches(columns, epochs, step)
+    parts = how.pop("parts", 1)
+    return Order(columns, rows, Batching(size, seed, **how), parts).batches(epochs, step)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from seqattn_tf.column import Raw
 from seqattn_tf.targets import Label
-from seqattn_tf.training.data.batches import Columns, Order
+from seqattn_tf.training.data.batches import Batching, Columns, Order
 from seqattn_tf.training.data.stored import Stored, in_folder, in_tar
 
 CONTENTS = {f"{i:02d}.bin": bytes([i]) * (i * 37) for i in range(20)}  # of no, less than and more than a block
@@ -64,7 +64,7 @@ def test_nothing_is_read_before_its_batch_comes(tmp_path, found_in, reads):
     places = [(one.path.name, one.start) for one in found.values()]
     target = Label(("a",)).in_graph()
     columns = Columns({"file": column(found)}, target.column(["a"] * len(found)), target)
-    data = Order(np.arange(len(found)), 4).batches(columns, range(1))
+    data = Order(columns, np.arange(len(found)), Batching(4)).batches(range(1))
     assert reads == []
     tensors, _ = columns.batch(tf.constant([7, 2], tf.int64))
     assert tensors["file_size"].numpy().tolist() == [7 * 37, 2 * 37]

@@ -31,7 +31,8 @@ def test_a_changed_default_keeps_its_meaning():
     assert Own.meanings()["units"] == Settings.meanings()["units"] != ""
     assert Own.meanings()["loud"] == "or quiet"
     assert Own.meanings()["alpha"] == ""
-    assert set(TableSettings.meanings()) - set(PairSettings.meanings()) == {"text", "target", "split_column", "test"}
+    own = {"text", "target", "split_column", "test", "stream"}
+    assert set(TableSettings.meanings()) - set(PairSettings.meanings()) == own
 
 
 @pytest.mark.parametrize(
