@@ -13,7 +13,7 @@ import tensorflow as tf
 from seqattn_tf.models.base import read_config
 from seqattn_tf.plugins import needed_by
 from seqattn_tf.rows import to_json
-from seqattn_tf.training.data import files
+from seqattn_tf.training.data.finding import place
 from seqattn_tf.training.maps import given
 from seqattn_tf.training.recipes import Recipe
 from seqattn_tf.training.tasks import Settings, Training
@@ -36,7 +36,7 @@ def describe(
         "summary": recipe.summary,
         "settings": dataclasses.asdict(training.settings),
         "data": splits.origin,
-        "given": None if data is None else files.place(data),
+        "given": None if data is None else place(data),
         "fingerprint": splits.fingerprint,
         "counts": {part: len(getattr(splits, part)) for part in ("train", "dev", "test")},
         "examples": list(_shown(training)),

@@ -16,7 +16,7 @@ from seqattn_tf.plugins import advice
 from seqattn_tf.training import recipes
 from seqattn_tf.training.callbacks import Guard, KeepBest, KeepState, Pace, ProgressBar, Score
 from seqattn_tf.training.checkpoints import Checkpoints, Progress, restore, state_of
-from seqattn_tf.training.data import Splits, files
+from seqattn_tf.training.data import Splits, finding
 from seqattn_tf.training.diagnosis import diagnose
 from seqattn_tf.training.distribution import Distribution
 from seqattn_tf.training.faithfulness import Faithfulness, faithfulness
@@ -292,6 +292,6 @@ def evaluate_faithfulness(folder: Path, data: str | Path | None = None, split: s
 def _remembered(folder: Path, record: Mapping[str, Any]) -> str | None:
     """The data that a run was given."""
     given = record["given"]
-    if given is not None and not files.is_there(given):
+    if given is not None and not finding.is_there(given):
         raise ValueError(f"data: expected {given}, which {folder} was trained on; --data says where it is now")
     return given

@@ -87,7 +87,7 @@ def test_another_seed_gives_other_weights(whole, tmp_path):
 def test_data_on_disk_go_on_as_exactly(tmp_path, monkeypatch):
     """Kills within a window and between two."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("seqattn_tf.training.data.corpus.WINDOW", 1500)
+    monkeypatch.setattr("seqattn_tf.training.data.dealing.WINDOW", 1500)
     words = ["".join(random.Random(n).choices("abcd", k=2 + n % 6)) + str(n % 10) for n in range(800)]
     (tmp_path / "words.tsv").write_text("".join(f"{word}\t{word[::-1]}\n" for word in words))
     recipe = recipes.get("translate")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from seqattn_tf.training.data.examples import Example, Splits, hold_out
-from seqattn_tf.training.data.files import check_folder
+from seqattn_tf.training.data.finding import check_folder
 from seqattn_tf.training.data.reading import Faults, read_text
 
 WANTED = "bAbI: the archive tasks_1-20_v1-2, or its files qa1_single-supporting-fact_train.txt and so on,"

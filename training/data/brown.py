@@ -9,7 +9,7 @@ import warnings
 from pathlib import Path
 
 from seqattn_tf.training.data.examples import DataWarning, Example, Splits
-from seqattn_tf.training.data.files import find_text
+from seqattn_tf.training.data.finding import find_text
 from seqattn_tf.training.data.reading import read_text
 
 WANTED = "the Brown corpus in one text, a sentence of word/tag a line,"

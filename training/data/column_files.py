@@ -14,7 +14,7 @@ from pathlib import Path
 
 from seqattn_tf.fields import Words
 from seqattn_tf.training.data.examples import Example, Splits
-from seqattn_tf.training.data.files import check_folder, find_files
+from seqattn_tf.training.data.finding import check_folder, find_files
 from seqattn_tf.training.data.reading import Faults, read_lines
 from seqattn_tf.training.data.sources import split
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from seqattn_tf.fields.wav import read_header, read_samples, resample, write_wav
 from seqattn_tf.training.data.examples import Example, Splits
-from seqattn_tf.training.data.files import check_folder
+from seqattn_tf.training.data.finding import check_folder
 from seqattn_tf.training.data.stored import in_folder
 
 TEST, DEV = range(5), range(5, 8)  # numbers of a speaker's recordings of a digit

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from seqattn_tf.training.data.examples import Example, Splits, share
-from seqattn_tf.training.data.files import check_folder
+from seqattn_tf.training.data.finding import check_folder
 from seqattn_tf.training.data.reading import read_text
 from seqattn_tf.training.data.stored import Pixels
 

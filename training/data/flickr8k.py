@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from seqattn_tf.training.data.examples import DataWarning, Example, Splits, from_text
-from seqattn_tf.training.data.files import check_folder
+from seqattn_tf.training.data.finding import check_folder
 from seqattn_tf.training.data.reading import read_rows, read_text
 from seqattn_tf.training.data.stored import Stored, in_folder, in_tar
 

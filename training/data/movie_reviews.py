@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from seqattn_tf.training.data.examples import Example, Splits
-from seqattn_tf.training.data.files import check_folder
+from seqattn_tf.training.data.finding import check_folder
 from seqattn_tf.training.data.reading import read_rows
 
 FOLDS = 10

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from seqattn_tf.training.data import files
 from seqattn_tf.training.data.examples import DataWarning, Example, Splits
+from seqattn_tf.training.data.finding import check_folder
 from seqattn_tf.training.data.reading import TABLES, read_rows, split_name
 from seqattn_tf.training.data.sources import split
 from seqattn_tf.training.data.stored import Stored
@@ -60,7 +61,7 @@ def _table(data: Path) -> Path:
     """The table that is meant: the file itself, the only one of a folder, or the folder with one for each part."""
     if data.is_file():
         return data
-    folder = files.check_folder(data, WANTED)
+    folder = check_folder(data, WANTED)
     tables = [path for path in sorted(folder.iterdir()) if split_name(path)[1] in TABLES or path.name.endswith(TOKENS)]
     if len(tables) == 1:
         return tables[0]

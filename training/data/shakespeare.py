@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seqattn_tf.training.data.examples import Example, Splits, from_text
-from seqattn_tf.training.data.files import find_text, public_name
+from seqattn_tf.training.data.finding import find_text, public_name
 from seqattn_tf.training.data.reading import read_text
 
 WANTED = "one text of plays, such as tiny Shakespeare's input.txt (or --data tfds:tiny_shakespeare),"

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from seqattn_tf.training.data.examples import Splits
-from seqattn_tf.training.data.files import check_folder
+from seqattn_tf.training.data.finding import check_folder
 from seqattn_tf.training.data.reading import read_rows
 from seqattn_tf.training.data.snli import LABELS, labelled
 from seqattn_tf.training.data.sources import split

@@ -10,7 +10,8 @@ from typing import Any
 from seqattn_tf.aside import user_cache
 from seqattn_tf.packed import is_packed
 from seqattn_tf.training.checkpoints import digest
-from seqattn_tf.training.data import corpus
+from seqattn_tf.training.data import dealing
+from seqattn_tf.training.data.corpus import Corpus
 from seqattn_tf.training.data.examples import TEST_SHARE, TEST_START, Example, Splits, hold_out, hold_out_dev
 
 STREAMS = ("auto", "always", "never")
@@ -66,19 +67,19 @@ def split_sources(sources: Mapping[str, Source], stream: str = "auto") -> Splits
     return _splits({"train": stored, **examples}, names, held)
 
 
-def _stored(train: Source, held: Sequence[str]) -> corpus.Corpus:
+def _stored(train: Source, held: Sequence[str]) -> Corpus:
     """The corpus of these examples in the user's cache; written where it is not there, or not whole."""
     folder = user_cache() / "corpora" / digest(json.dumps([FORMAT, train.state, sorted(held)]).encode())
     try:
-        return corpus.Corpus(folder)
+        return Corpus(folder)
     except ValueError:
         shutil.rmtree(folder, ignore_errors=True)
     try:
-        corpus.write(folder, train.read(), train.size, held)
+        dealing.write(folder, train.read(), train.size, held)
     except OSError:
         if not folder.is_dir():  # else another process was faster
             raise
-    return corpus.Corpus(folder)
+    return Corpus(folder)
 
 
 def split(examples: Mapping[str, list[Example]], names: Mapping[str, str]) -> Splits:

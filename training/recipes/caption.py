@@ -18,7 +18,8 @@ is asked of attention. Metric: captions that are exactly right, and how much of 
 import dataclasses
 from pathlib import Path
 
-from seqattn_tf.training.data import Splits, emoji, files, flickr8k, scenes, tfds
+from seqattn_tf.training.data import Splits, emoji, flickr8k, scenes, tfds
+from seqattn_tf.training.data.finding import public_name
 from seqattn_tf.training.recipes.base import Recipe, load_files
 from seqattn_tf.training.tasks import CaptionSettings, CaptionTask, setting
 from seqattn_tf.training.tasks.settings import TableSplit
@@ -58,7 +59,7 @@ def load(data: str | Path | None, settings: PictureSettings) -> Splits:
         return flickr8k.load_pictures(data)
     if emoji.is_emoji(data):
         return emoji.load(data, settings.language)
-    if name := files.public_name(data):
+    if name := public_name(data):
         return tfds.load_pictures(name, settings.image, settings.caption)
     return load_files(data, "image", settings.image, settings.caption, settings)
 

@@ -14,7 +14,7 @@ import dataclasses
 from pathlib import Path
 
 from seqattn_tf.training.data import Splits, sick, snli
-from seqattn_tf.training.data.files import place
+from seqattn_tf.training.data.finding import place
 from seqattn_tf.training.recipes.base import Recipe, load_table
 from seqattn_tf.training.tasks import EntailSettings, EntailTask, setting
 

@@ -8,7 +8,7 @@ import pytest
 
 from seqattn_tf.training.data import DataWarning, Example, column_files
 from seqattn_tf.training.data.column_files import load
-from seqattn_tf.training.data.files import find_files
+from seqattn_tf.training.data.finding import find_files
 from seqattn_tf.training.recipes.parse import tree_of
 
 CHUNKS = "He PRP B-NP\nreckons VBZ B-VP\n\nin IN B-PP\nSeptember NNP B-NP\n. . O\n"

@@ -8,8 +8,9 @@ import zlib
 import pytest
 
 from seqattn_tf.text import Texts
-from seqattn_tf.training.data import DataWarning, Example, Splits, corpus, from_text, sources
-from seqattn_tf.training.data.corpus import Corpus, write
+from seqattn_tf.training.data import DataWarning, Example, Splits, corpus, dealing, from_text, sources
+from seqattn_tf.training.data.corpus import Corpus
+from seqattn_tf.training.data.dealing import write
 from seqattn_tf.training.data.examples import share
 from seqattn_tf.training.data.sources import Source, split_sources
 
@@ -23,7 +24,7 @@ def made(count, words=1):
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch, tmp_path):
-    monkeypatch.setattr(corpus, "WINDOW", 1000)
+    monkeypatch.setattr(dealing, "WINDOW", 1000)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
@@ -80,7 +81,7 @@ def test_several_inputs(tmp_path):
 @pytest.mark.parametrize("most", [7, 10_000])
 def test_held_out_are_those_of_the_smallest_hashes_with_all_of_their_key(tmp_path, monkeypatch, most):
     examples = [from_text(f"key {n % 300}", str(n)) for n in range(900)]
-    monkeypatch.setattr(corpus, "HELD_OUT", {"dev": (0.0, 0.1, most), "test": (0.5, 0.2, most)})
+    monkeypatch.setattr(dealing, "HELD_OUT", {"dev": (0.0, 0.1, most), "test": (0.5, 0.2, most)})
     found = stored(tmp_path / "c", examples, held=["dev", "test"])
     parts = {"train": list(found), **{part: found.held_out(part) for part in ("dev", "test")}}
     assert sorted(row for rows in parts.values() for row in rows) == sorted(examples)

@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from seqattn_tf.training.data import DataWarning, corpus, files, sources
+from seqattn_tf.training.data import DataWarning, dealing, files, finding, sources
 from seqattn_tf.training.data.corpus import Corpus
 
 
@@ -89,8 +89,8 @@ def test_a_pattern_is_all_its_files(tmp_path, stream):
     found = load(f"{tmp_path}/**/[bc].tsv", stream=stream)
     assert everything(found) == sorted(rows(0, 200) + rows(400, 600))
     assert found.origin.startswith(f"{tmp_path}/**/[bc].tsv (2 files) (dev and test held out")
-    assert files.is_there(f"{tmp_path}/*.tsv")
-    assert not files.is_there(f"{tmp_path}/*.csv")
+    assert finding.is_there(f"{tmp_path}/*.tsv")
+    assert not finding.is_there(f"{tmp_path}/*.csv")
     with pytest.raises(ValueError, match=r"data: expected files of that pattern\. Received: none for"):
         load(f"{tmp_path}/*.csv")
 
@@ -137,7 +137,7 @@ def test_packed_files_are_taken_for_larger(tmp_path, monkeypatch):
 
 
 def test_a_break_half_way_leaves_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(corpus, "WINDOW", 500)
+    monkeypatch.setattr(dealing, "WINDOW", 500)
     data = gzip.compress("".join(f"{a}\t{b}\n" for a, b in rows(0, 3000)).encode())
     (tmp_path / "a.tsv.gz").write_bytes(data[: len(data) // 2])
     with pytest.raises(ValueError, match=r"a\.tsv\.gz: expected a whole \.gz file"):

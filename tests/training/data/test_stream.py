@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from seqattn_tf.training import recipes
-from seqattn_tf.training.data import DataWarning, corpus, from_text, stream
+from seqattn_tf.training.data import DataWarning, dealing, from_text, stream
 from seqattn_tf.training.data.batches import Batching
 from seqattn_tf.training.data.left_out import LeftOut
 from seqattn_tf.training.data.sources import Source, split_sources
@@ -39,7 +39,7 @@ def examples():
 def splits(examples, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        patch.setattr(corpus, "WINDOW", 1500)
+        patch.setattr(dealing, "WINDOW", 1500)
         yield split_sources({"train": Source("made", lambda: iter(examples), 9000, "")}, "always")
 
 
@@ -116,6 +116,8 @@ def test_it_is_taken_up_at_any_step(splits, budget):
     assert spelled(training, training.batches(2, 3)) == whole[2 * training.steps + 3 :]
     epochs = [whole[n * training.steps : (n + 1) * training.steps] for n in range(3)]
     assert epochs[0] != epochs[1] != epochs[2] != epochs[0]
+    together = [{frozenset(batch) for batch in epoch} for epoch in epochs]
+    assert together[0] != together[1] != together[2] != together[0]  # not the same batches in another order
 
 
 def test_the_order_follows_from_the_seed(splits, training):
