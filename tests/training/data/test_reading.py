@@ -125,3 +125,10 @@ def test_a_column_that_is_not_there_is_named_with_those_that_are(tmp_path):
     path = write(tmp_path / "t.csv", "review,label\na,b\n")
     with pytest.raises(ValueError, match=r"expected columns named \['text'\].*Received: \['review', 'label'\]"):
         read_rows(path, ["text", "label"])
+
+
+def test_lines_after_a_quote_that_never_closes_keep_their_order(tmp_path):
+    text = "in,out\n" + 'a,"b\n' + "".join(f"{n},{n}\n" for n in range(6))
+    with pytest.warns(DataWarning, match=r"t\.csv, line 2: expected cells with whole quotes"):
+        found = read_rows(write(tmp_path / "t.csv", text), ["in", "out"])
+    assert found == [(str(n), str(n)) for n in range(6)]

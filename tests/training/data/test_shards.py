@@ -50,6 +50,14 @@ def test_shards_are_one_set(tmp_path, stream, ending):
         assert pairs_of(found.train) == rows(0, 300)
 
 
+def test_shards_come_in_the_order_of_their_numbers(tmp_path):
+    for number in range(11):
+        write(tmp_path / f"train-{number}-of-11.tsv", rows(10 * number, 10 * number + 10))
+    for part in ("dev", "test"):
+        write(tmp_path / f"{part}.tsv", rows(1000, 1010))
+    assert pairs_of(load(tmp_path).train) == rows(0, 110)
+
+
 def test_shards_of_parallel_text(tmp_path):
     for number in range(2):
         for language, side in (("en", 0), ("de", 1)):
@@ -98,6 +106,10 @@ def test_a_pattern_is_all_its_files(tmp_path, stream):
 def test_a_name_with_brackets_is_a_name(tmp_path):
     write(tmp_path / "words[1].tsv", rows(0, 300))
     assert everything(load(tmp_path / "words[1].tsv")) == sorted(rows(0, 300))
+    (tmp_path / "set [1]").mkdir()
+    for part in ("train", "dev", "test"):
+        write(tmp_path / "set [1]" / f"{part}.tsv", rows(0, 30))
+    assert pairs_of(load(tmp_path / "set [1]").train) == rows(0, 30)
 
 
 def test_files_that_are_no_tables_and_columns_that_are_not_there_are_refused(tmp_path):
