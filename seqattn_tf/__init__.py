@@ -68,6 +68,7 @@ _NAMES = {  # name: the package it lives in
     "MemoryHops": "attention",
     "AttentionDecoder": "decoder",
     "LuongDecoder": "decoder",
+    "StackedDecoder": "decoder",
     "PointerDecoder": "decoder",
     "gradient_flow": "flow",
     "Classifier": "models",

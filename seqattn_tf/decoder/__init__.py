@@ -4,6 +4,7 @@ from seqattn_tf.decoder.bahdanau import AttentionDecoder
 from seqattn_tf.decoder.base import Decoder, DecoderMemory, DecoderState
 from seqattn_tf.decoder.luong import LuongDecoder
 from seqattn_tf.decoder.pointer import PointerDecoder
+from seqattn_tf.decoder.stacked import StackedDecoder
 from seqattn_tf.decoder.symbols import Stepper, SymbolDecoder
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "DecoderState",
     "LuongDecoder",
     "PointerDecoder",
+    "StackedDecoder",
     "Stepper",
     "SymbolDecoder",
 ]

@@ -26,6 +26,7 @@ class DecoderMemory(NamedTuple):
 
     look: Memory  # what attention reads in the loop: its values may be projected already
     values: tf.Tensor  # [batch, source, units], as what is said reads them: as they were given, or projected
+    again: Memory | tuple = ()  # the same as `look` of a second attention, where there is one
 
     @property
     def beams(self) -> int:
@@ -83,6 +84,16 @@ class Decoder(Composed):
                 raise ValueError(f"{name}: expected an object of {said}. Received: {part!r}")
         self.cell, self.attention, self.jit_compile = cell, attention, jit_compile
 
+    @property
+    def cells(self) -> list[Cell]:
+        """All of its recurrences, the first layer first."""
+        return [self.cell]
+
+    @property
+    def state_size(self) -> list[int]:
+        """The widths of their states, one after the other."""
+        return [size for cell in self.cells for size in cell.state_size]
+
     def _build_parts(self, inputs: int, values_shape: Any) -> None:
         """Build the attention, and the cell for inputs of this width."""
         if not self.attention.built:  # parts that come out of a saved configuration are built already
@@ -94,7 +105,7 @@ class Decoder(Composed):
         """Create the maps from the summary to the first states, where there is one."""
         if summary_shape is None:
             return
-        sizes = list(enumerate(self.cell.state_size))
+        sizes = list(enumerate(self.state_size))
         width = summary_shape[-1]
         self.first_kernels = [self.add_weight(name=f"first_kernel_{i}", shape=(width, size)) for i, size in sizes]
         self.first_biases = [
@@ -122,12 +133,13 @@ class Decoder(Composed):
         if isinstance(summary, (list, tuple)):
             raise ValueError(f"summary: expected [batch, units]; states are initial_state=. Received: {summary!r}")
         if initial_state is not None:
-            return check_states(initial_state, self.cell.state_size, values)
+            return check_states(initial_state, self.state_size, values)
         if (summary is not None) != hasattr(self, "first_kernels"):
             built, given = ("with", "without") if summary is None else ("without", "with")
             raise ValueError(f"summary: expected a call {built} one, as when it was built. Received: one {given}")
         if summary is None:
-            return [tf.cast(state, values.dtype) for state in self.cell.get_initial_state(size_of(values, 0))]
+            own = [state for cell in self.cells for state in cell.get_initial_state(size_of(values, 0))]
+            return [tf.cast(state, values.dtype) for state in own]
         pairs = zip(self.first_kernels, self.first_biases, strict=True)
         return [tf.tanh(linear(tf.cast(summary, values.dtype), kernel, bias)) for kernel, bias in pairs]
 
@@ -161,33 +173,48 @@ class Decoder(Composed):
         self, query: tf.Tensor, memory: DecoderMemory, state: Any, training: bool
     ) -> tuple[tf.Tensor, tf.Tensor, Any]:
         """One look, or one of every beam: as `Attention.attend`, the beams one after the other on the leading axis."""
-        if memory.beams == 1:
-            return self.attention.attend(query, memory.look, state, training)
-        query = _apart(query, memory.beams)
-        read, weights, state = self.attention.attend(query, memory.look, state, training)
-        return _together(read), _together(weights), state
+        return look(self.attention, query, memory.look, memory.beams, state, training)
 
     def _read(self, weights: tf.Tensor, values: tf.Tensor, query: tf.Tensor, beams: int) -> tf.Tensor:
         """What `[rows, queries, source]` weights read, as `Attention.read`, of a memory that beams may share."""
-        if beams == 1:
-            return self.attention.read(weights, values, query)
-        read = self.attention.read(_apart(tf.squeeze(weights, 1), beams), values, _apart(tf.squeeze(query, 1), beams))
-        return _together(read)[:, None]
+        return read(self.attention, weights, values, query, beams)
 
     def _cell_over_time(
-        self, projected: Any, states: list[tf.Tensor], keep: tf.Tensor | None, training: bool
+        self,
+        projected: Any,
+        states: list[tf.Tensor],
+        keep: tf.Tensor | None,
+        training: bool,
+        cell: Cell | None = None,
     ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
-        """The cell alone, where nothing read goes into a step: states `[batch, target, units]`, and the last."""
+        """A cell alone, where nothing read goes into a step: states `[batch, target, units]`, and the last."""
+        cell = cell or self.cell
         compiled = compiles(self.jit_compile, projected, training)
-        weights = self.cell.weights if compiled else ()
-        stacked, last = recur(
-            lambda x, s, _: self.cell.step(x, s), projected, states, (), weights, keep, compiled=compiled
-        )
+        weights = cell.weights if compiled else ()
+        stacked, last = recur(lambda x, s, _: cell.step(x, s), projected, states, (), weights, keep, compiled=compiled)
         return [to_time_major(state) for state in stacked], last
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""
         return {**super().get_config(), "jit_compile": self.jit_compile}
+
+
+def look(
+    attention: Looking, query: tf.Tensor, memory: Memory, beams: int, state: Any, training: bool
+) -> tuple[tf.Tensor, tf.Tensor, Any]:
+    """As `Attention.attend`; where so many beams share a row of the memory, they are one after the other."""
+    if beams == 1:
+        return attention.attend(query, memory, state, training)
+    found, weights, state = attention.attend(_apart(query, beams), memory, state, training)
+    return _together(found), _together(weights), state
+
+
+def read(attention: Looking, weights: tf.Tensor, values: tf.Tensor, query: tf.Tensor, beams: int) -> tf.Tensor:
+    """What `[rows, queries, source]` weights read, as `Attention.read`, of values that beams may share."""
+    if beams == 1:
+        return attention.read(weights, values, query)
+    found = attention.read(_apart(tf.squeeze(weights, 1), beams), values, _apart(tf.squeeze(query, 1), beams))
+    return _together(found)[:, None]
 
 
 def time_mask(mask: tf.Tensor | None, steps: tf.Tensor) -> tf.Tensor | None:

@@ -96,7 +96,7 @@ class DecoderTests:
             decoder(given, values)
         other = self.make()
         other(given, values)
-        zeros = [tf.zeros([BATCH, size]) for size in other.cell.state_size]
+        zeros = [tf.zeros([BATCH, size]) for size in other.state_size]
         for one, same in zip(other(given, values), other(given, values, initial_state=zeros), strict=True):
             np.testing.assert_array_equal(one, same)
         with pytest.raises(ValueError, match="summary: expected a call without one, as when it was built"):

@@ -29,7 +29,7 @@ class PairSettings(SearchSettings, TextSettings):
 
     encoder: str = setting("bidirectional", "or forward, hierarchical, or one of a plug-in")
     field: str = setting("", "what reads the source, of a plug-in; empty for what the encoder takes")
-    decoder: str = setting("bahdanau", "or luong, or one of a plug-in")
+    decoder: str = setting("bahdanau", "or luong, stacked, or one of a plug-in")
     context: str = setting("attention", "what the decoder sees of the source: attention, input, state")
     score: str = setting(
         "additive", "or general, dot, scaled_dot, cosine, location, coverage, ..., or one of a plug-in"
