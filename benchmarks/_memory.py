@@ -5,23 +5,33 @@ from pathlib import Path
 
 import tensorflow as tf
 
+STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+def _peak() -> float:
+    return next(int(line.split()[1]) for line in STATUS.read_text().splitlines() if line.startswith("VmHWM")) / 1e3
+
+
+def more_at_peak(asked: Callable[[], object]) -> int | None:
+    """How many megabytes more than before something takes at its peak; None where the system does not tell."""
+    told = STATUS.is_file() and CLEAR.is_file()
+    if told:
+        CLEAR.write_text("5")
+    before = _peak() if told else 0.0
+    asked()
+    return round(_peak() - before) if told else None
+
 
 def peak_of(asked: Callable[[], object]) -> str:
     """Whether something is answered or refused, and how much more memory its peak takes, where the system tells."""
-    status, clear = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+    said = "read"
 
-    def peak() -> float:
-        return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) / 1e3
+    def ask() -> None:
+        nonlocal said
+        try:
+            asked()
+        except (ValueError, tf.errors.InvalidArgumentError):
+            said = "refused"
 
-    told = status.is_file() and clear.is_file()
-    if told:
-        clear.write_text("5")
-    before = peak() if told else 0.0
-    try:
-        asked()
-        said = "read"
-    except (ValueError, tf.errors.InvalidArgumentError):
-        said = "refused"
-    return (
-        f"{said}, {peak() - before:,.0f} MB more at the peak" if told else f"{said}, memory is not told by this system"
-    )
+    more = more_at_peak(ask)
+    return f"{said}, memory is not told by this system" if more is None else f"{said}, {more:,} MB more at the peak"

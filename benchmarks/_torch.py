@@ -1,4 +1,4 @@
-"""The same model written in PyTorch, eager: packed bidirectional GRU, a loop of `GRUCell`."""
+"""The same model written in PyTorch: packed bidirectional GRU, a loop of `GRUCell`."""
 
 import torch
 from torch import nn
@@ -11,9 +11,17 @@ class TorchSeq2Seq(nn.Module):
     hand, the keys are projected once and the output head waits until after the loop.
     """
 
-    def __init__(self, source_size: int, target_size: int, units: int, embedding: int, hoisted: bool = True) -> None:
+    def __init__(
+        self,
+        source_size: int,
+        target_size: int,
+        units: int,
+        embedding: int,
+        hoisted: bool = True,
+        dropout: float = 0.0,
+    ) -> None:
         super().__init__()
-        self.hoisted = hoisted
+        self.hoisted, self.drop = hoisted, nn.Dropout(dropout)
         self.source = nn.Embedding(source_size, embedding, padding_idx=0)
         self.target = nn.Embedding(target_size, embedding)
         self.encoder = nn.GRU(embedding, units, batch_first=True, bidirectional=True)
@@ -28,11 +36,11 @@ class TorchSeq2Seq(nn.Module):
         """Teacher-forced logits."""
         mask = source != 0
         packed = nn.utils.rnn.pack_padded_sequence(
-            self.source(source), mask.sum(1), batch_first=True, enforce_sorted=False
+            self.drop(self.source(source)), mask.sum(1), batch_first=True, enforce_sorted=False
         )
         packed, last = self.encoder(packed)
-        values, _ = nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
-        keys, embedded = self.key(values) if self.hoisted else None, self.target(shifted)
+        values = self.drop(nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)[0])
+        keys, embedded = self.key(values) if self.hoisted else None, self.drop(self.target(shifted))
         state = torch.tanh(self.first(torch.cat([last[0], last[1]], -1)))
         mixed = []
         for token in embedded.unbind(1):
@@ -48,21 +56,23 @@ class TorchSeq2Seq(nn.Module):
         return self._said(together) if self.hoisted else together
 
     def _said(self, mixed: torch.Tensor) -> torch.Tensor:
-        return self.logits(torch.tanh(self.readout(mixed)))
+        return self.logits(self.drop(torch.tanh(self.readout(mixed))))
 
 
 class TorchTrainer:
     """One training step at a time: cross-entropy, clipping, Adam."""
 
-    def __init__(self, model: nn.Module, rate: float, clip: float) -> None:
-        self.model, self.clip = model, clip
+    def __init__(self, model: nn.Module, rate: float, clip: float, smoothing: float = 0.0) -> None:
+        self.model, self.clip, self.smoothing = model, clip, smoothing
         self.optimizer = torch.optim.Adam(model.parameters(), rate)
 
     def step(self, source: object, shifted: object, target: object) -> None:
         """Learn from one batch of arrays."""
         source, shifted, target = (torch.tensor(array, dtype=torch.long) for array in (source, shifted, target))
         logits = self.model(source, shifted)
-        loss = nn.functional.cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=0)
+        loss = nn.functional.cross_entropy(
+            logits.flatten(0, 1), target.flatten(), ignore_index=0, label_smoothing=self.smoothing
+        )
         self.optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)

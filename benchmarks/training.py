@@ -1,30 +1,50 @@
-"""`seqattn train pronounce` against a plain version of the same model, 128 units, one epoch of the dictionary.
+"""`seqattn train translate` with 256 units against the same model in Keras's layers and in PyTorch.
 
-The plain version is what one writes first: every word padded to 17, Keras's own layers, the attention's and the
-cell's projections inside the loop, batches in any order. Both run Keras `fit` with batches of 128 words in this
-process. PyTorch, where it is installed, runs the same model on our batches. All take turns of 20 steps, so that what
-else the machine does hits all alike; the ratio is the median over the turns. Compilation is left out.
+All learn from the batches of `seqattn train` (128 sentences of about the same length, 6 000 subwords a side; without
+the corpus, generated pairs), with the same cells, sizes, dropout, label smoothing, clipping and Adam; their parameters
+are counted. Keras is what one writes first, the attention, all projections and the output inside the loop; PyTorch has
+a packed encoder, its keys projected once and the output after the loop, eager and by `torch.compile`. All have two
+threads and take turns of a few steps in this process, so that what else the machine does hits all alike; a ratio is the
+median over the turns. Compilation is left out. Then: how long a batch takes to be drawn, and what a step of 64 pairs of
+50 and 50 symbols takes of memory, in a process of its own.
 """
 
 import dataclasses
+import importlib
 import importlib.util
+import random
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from seqattn_tf.training import recipes, run
-from seqattn_tf.training.tasks import Settings, Training
+from benchmarks._memory import more_at_peak
+from benchmarks._turns import PAUSE
+from seqattn_tf.models.network import EncoderDecoder
+from seqattn_tf.targets.graph.loss import MaskedCrossEntropy
+from seqattn_tf.training import recipes, run, xla
+from seqattn_tf.training.data import Splits, from_text
+from seqattn_tf.training.distribution import Distribution
+from seqattn_tf.training.optimizer import optimizer_of
+from seqattn_tf.training.tasks import Training
 
-LONGEST, WARM_STEPS, STRETCH, ROUNDS = 17, 3, 20, 12
+MULTI30K = Path(__file__).parents[2] / "shared/data/multi30k"
+OURS = "seqattn train translate"
+WARM_STEPS, STRETCH, ROUNDS, CHOOSING, DRAWN = 2, 8, 7, 2, 100
+PAIRS, LENGTH, SYMBOLS, STEPS = 64, 50, 6004, 3  # of a step whose memory is measured, and how many of them
+SETTINGS = dataclasses.replace(recipes.get("translate").settings, units=256, test="test_2016")
 
 
 class Plain(keras.Model):
     """BiGRU encoder, additive attention and GRU decoder, nothing hoisted."""
 
-    def __init__(self, source_size: int, target_size: int, units: int, embedding: int) -> None:
+    def __init__(self, source_size: int, target_size: int, units: int, embedding: int, dropout: float = 0.0) -> None:
         super().__init__()
         self.source = keras.layers.Embedding(source_size, embedding, mask_zero=True)
         self.target = keras.layers.Embedding(target_size, embedding)
@@ -34,13 +54,15 @@ class Plain(keras.Model):
         self.cell = keras.layers.GRUCell(units)
         self.readout = keras.layers.Dense(units, activation="tanh")
         self.logits = keras.layers.Dense(target_size)
+        self.drop = keras.layers.Dropout(dropout)
 
     def call(self, inputs: dict[str, tf.Tensor], training: bool = False) -> tf.Tensor:
         """Teacher-forced logits."""
         source, shifted = inputs["text_ids"], inputs["shifted"]
         mask = source != 0
-        values, ahead, back = self.encoder(self.source(source), mask=mask)
-        embedded = self.target(shifted)
+        values, ahead, back = self.encoder(self.drop(self.source(source), training=training), mask=mask)
+        values = self.drop(values, training=training)
+        embedded = self.drop(self.target(shifted), training=training)
 
         def step(carry: tuple[tf.Tensor, tf.Tensor], token: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             state, _ = carry
@@ -48,7 +70,8 @@ class Plain(keras.Model):
             weights = tf.nn.softmax(tf.where(mask, logits, -1e9))
             context = tf.reduce_sum(weights[..., None] * values, axis=1)
             output, (state,) = self.cell(tf.concat([token, context], -1), [state])
-            return state, self.logits(self.readout(tf.concat([output, context, token], -1)))
+            readout = self.drop(self.readout(tf.concat([output, context, token], -1)), training=training)
+            return state, self.logits(readout)
 
         state = self.first(tf.concat([ahead, back], -1))
         nothing = tf.zeros([tf.shape(source)[0], self.logits.units])
@@ -77,68 +100,176 @@ class StepTimes(keras.callbacks.Callback):
         self.last = now
 
 
-def keras_stretch(network: keras.Model, dataset: tf.data.Dataset) -> Callable[[], list[float]]:
-    """Step times of a stretch of `fit`."""
+def keras_stretch(network: keras.Model, batches: tf.data.Dataset) -> Callable[[], float]:
+    """Milliseconds of a step, in a stretch of `fit`."""
 
-    def stretch() -> list[float]:
+    def stretch() -> float:
         clock = StepTimes()
-        network.fit(dataset.take(WARM_STEPS + STRETCH), callbacks=[clock], shuffle=False, verbose=0)
-        return clock.times
+        steps = WARM_STEPS + STRETCH
+        network.fit(batches, steps_per_epoch=steps, callbacks=[clock], shuffle=False, verbose=0)
+        return float(np.mean(clock.times))
 
     return stretch
 
 
-def torch_stretch(sizes: tuple[int, int], settings: Settings, dataset: tf.data.Dataset) -> Callable[[], list[float]]:
-    """Step times of the same model in PyTorch, on the same kind of batches."""
+def torch_trainer(sizes: tuple[int, int], compiled: bool = False) -> Any:
+    """What trains the model in PyTorch."""
+    import torch
+
     from benchmarks._torch import TorchSeq2Seq, TorchTrainer
 
-    trainer = TorchTrainer(TorchSeq2Seq(*sizes, settings.units, settings.embedding), 1e-3, settings.clip_norm)
+    torch.set_num_threads(2)
+    torch._dynamo.config.recompile_limit = 64  # the loop is compiled for each of its lengths
+    model = TorchSeq2Seq(*sizes, SETTINGS.units, SETTINGS.embedding, dropout=SETTINGS.dropout)
+    trained = torch.compile(model, dynamic=True) if compiled else model
+    return TorchTrainer(trained, 1e-3, SETTINGS.clip_norm, SETTINGS.label_smoothing)
 
-    def stretch() -> list[float]:
+
+def torch_stretch(trainer: Any, batches: tf.data.Dataset) -> Callable[[], float]:
+    """Milliseconds of a step of PyTorch."""
+
+    def stretch() -> float:
         times = []
-        for inputs, target in dataset.take(WARM_STEPS + STRETCH).as_numpy_iterator():
+        for inputs, target in batches.as_numpy_iterator():
             began = time.perf_counter()
             trainer.step(inputs["text_ids"], inputs["shifted"], target)
             times.append(1e3 * (time.perf_counter() - began))
-        return times[WARM_STEPS:]
+        return float(np.mean(times[WARM_STEPS:]))
 
     return stretch
 
 
-def padded(training: Training) -> tf.data.Dataset:
-    """The batches that one writes first: every word that is not too long, in any order, all padded alike."""
-    columns, size = training.columns, training.settings.batch_size
-    [source] = columns.inputs.values()
-    short = training.rows[(np.maximum(source.lengths, columns.target.lengths + 1) <= LONGEST)[training.rows]]
-    whole = tf.nest.map_structure(
-        lambda tensor: tf.pad(tensor, [[0, 0], [0, LONGEST - tensor.shape[1]]]), columns.batch(tf.constant(short))
-    )
-    everything = tf.data.Dataset.from_tensor_slices(whole).shuffle(len(short), seed=0)
-    return everything.batch(size, drop_remainder=True).prefetch(4)
+def open_splits() -> Splits:
+    """The corpus, or pairs of as many symbols."""
+    if MULTI30K.is_dir():
+        return run.open_splits(recipes.get("translate"), SETTINGS, MULTI30K)
+    print(f"{MULTI30K.name} is not there: generated pairs")
+    generator = random.Random(0)
+    words = ["".join(generator.choices("abcdefghij", k=generator.randint(2, 9))) for _ in range(9000)]
+    texts = [" ".join(generator.choices(words, k=generator.randint(4, 14))) for _ in range(6000)]
+    rows = [from_text(text, " ".join(reversed(text.split()))) for text in texts]
+    return Splits(rows[200:], rows[:100], rows[100:200], "generated")
+
+
+def open_training(splits: Splits, compiled: bool = False) -> Training:
+    """What `seqattn train` makes of them before its first step."""
+    recipe = recipes.get("translate")
+    training = recipe.task.open(SETTINGS, splits)
+    run.compile_network(training)
+    xla.use(training, compiled)
+    return training
+
+
+def size_of(model: keras.Model) -> int:
+    """Its parameters, those that are learned."""
+    return sum(int(np.prod(weight.shape)) for weight in model.trainable_variables)
+
+
+def in_stretches(ways: dict[str, Callable[[], float]], rounds: int) -> dict[str, np.ndarray]:
+    """Milliseconds of a step of each way, in every round; the first round compiles, and does not count."""
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for number in range(rounds + 1):
+        for name, stretch in ways.items():
+            time.sleep(PAUSE)
+            times[name].append(stretch())
+        if number:
+            print(
+                f"round {number}: " + ", ".join(f"{name} {found[-1]:.0f}" for name, found in times.items()), flush=True
+            )
+    return {name: np.array(found[1:]) for name, found in times.items()}
+
+
+def our_best(splits: Splits) -> tuple[str, Training, Callable[[], float]]:
+    """The faster one of our two ways, by its name."""
+    trainings = {OURS: open_training(splits), f"{OURS} --xla on": open_training(splits, compiled=True)}
+    ways = {name: keras_stretch(one.model.network, first_batches(one)) for name, one in trainings.items()}
+    times = in_stretches(ways, CHOOSING)
+    best = min(ways, key=lambda name: np.median(times[name]))
+    return best, trainings[best], ways[best]
+
+
+def first_batches(training: Training) -> tf.data.Dataset:
+    """Those of a stretch."""
+    return training.batches(0).take(WARM_STEPS + STRETCH)
+
+
+def speed() -> None:
+    """Tokens a second of all, and what the input takes of it."""
+    splits = open_splits()
+    best, training, ours = our_best(splits)
+    network, batches = training.model.network, first_batches(training)
+    sizes = training.model.inputs["text"].rules.size, training.model.target.rules.size
+    plain = Plain(*sizes, SETTINGS.units, SETTINGS.embedding, SETTINGS.dropout)
+    plain.compile(keras.optimizers.Adam(1e-3, global_clipnorm=SETTINGS.clip_norm), training.loss, jit_compile=False)
+    plain(next(iter(batches))[0])
+    ways = {best: ours, "Keras, plain loop": keras_stretch(plain, batches)}
+    counts = {size_of(network), size_of(plain)}
+    if importlib.util.find_spec("torch"):
+        for name in ("eager", "torch.compile"):
+            trainer = torch_trainer(sizes, name != "eager")
+            counts.add(sum(parameter.numel() for parameter in trainer.model.parameters()))
+            ways[f"PyTorch, {name}"] = torch_stretch(trainer, batches)
+    if len(counts) > 1:
+        raise RuntimeError(f"parameters: expected as many in all. Received: {sorted(counts)}")
+    print(f"{splits.origin}, symbols {sizes}, {counts.pop():,} parameters in each")
+    tokens = np.mean([np.count_nonzero(x["text_ids"]) + np.count_nonzero(y) for x, y in batches.skip(WARM_STEPS)])
+    times = in_stretches(ways, ROUNDS)
+    for name, found in times.items():
+        spent, ratios = np.median(found), found / times[best]
+        print(
+            f"{name:<26}{spent:6.0f} ms a step, {1e3 * tokens / spent:6,.0f} tokens a second, "
+            f"{np.median(ratios):.2f} times ours ({ratios.min():.2f} to {ratios.max():.2f})"
+        )
+    drawn = milliseconds_to_draw(training.batches(0))
+    share = 100 * drawn / np.median(times[best])
+    print(f"a batch is drawn in {drawn:.2f} ms, {share:.2f} % of a step", flush=True)
+
+
+def milliseconds_to_draw(batches: Iterable[object]) -> float:
+    """Of a batch, with nothing else going on; the first few fill the pipeline."""
+    waiting = iter(batches)
+    for _ in range(10):
+        next(waiting)
+    began = time.perf_counter()
+    for _ in range(DRAWN):
+        next(waiting)
+    return 1e3 * (time.perf_counter() - began) / DRAWN
+
+
+def memory(who: str) -> None:
+    """Print what making the model and a few steps take, beyond what is imported: megabytes at the peak."""
+    source, shifted, right = np.random.default_rng(0).integers(4, SYMBOLS, (3, PAIRS, LENGTH)).astype("int32")
+    if who == "ours":
+
+        def learn() -> None:
+            sizes = {"units": SETTINGS.units, "embedding": SETTINGS.embedding, "cell": SETTINGS.cell}
+            network = EncoderDecoder.of_symbols(SYMBOLS, SYMBOLS, **sizes, dropout=SETTINGS.dropout)
+            network.build()
+            loss = MaskedCrossEntropy(SETTINGS.label_smoothing)
+            Distribution().compile(network, optimizer_of(SETTINGS, STEPS), loss)
+            batch = {"text_ids": source, "shifted": shifted}, right
+            network.fit(tf.data.Dataset.from_tensors(batch).repeat(), steps_per_epoch=STEPS, verbose=0)
+    else:
+        importlib.import_module("torch")  # before the peak begins
+
+        def learn() -> None:
+            trainer = torch_trainer((SYMBOLS, SYMBOLS))
+            for _ in range(STEPS):
+                trainer.step(source, shifted, right)
+
+    print(more_at_peak(learn))
 
 
 def main() -> None:
-    """Print all and the ratios."""
-    recipe = recipes.get("pronounce")
-    settings = dataclasses.replace(
-        recipe.settings, units=128, cell="gru", batch_size=128, dropout=0.0, label_smoothing=0.0
-    )
-    training = recipe.task.open(settings, run.open_splits(recipe, settings, None))
-    network = training.model.network
-    sizes = training.model.inputs["text"].rules.size, training.model.target.rules.size
-    plain = Plain(*sizes, settings.units, settings.embedding)
-    plain.compile(keras.optimizers.Adam(1e-3, global_clipnorm=1.0), training.loss, jit_compile=False)
-    run.compile_network(training)
+    """Print all."""
+    tf.config.threading.set_intra_op_parallelism_threads(2)
+    tf.config.threading.set_inter_op_parallelism_threads(2)
+    speed()
+    for who in ("ours", "PyTorch") if importlib.util.find_spec("torch") else ("ours",):
+        command = [sys.executable, "-m", "benchmarks.training", who]
+        told = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+        print(f"memory of a step of {PAIRS} pairs of {LENGTH} and {LENGTH} symbols, {who}: {told[-1]} MB", flush=True)
 
-    ways = {
-        "plain, padded to 17": keras_stretch(plain, padded(training)),
-        "seqattn train pronounce": keras_stretch(network, training.batches(0)),
-    }
-    if importlib.util.find_spec("torch"):
-        ways["PyTorch eager, our batches"] = torch_stretch(sizes, settings, training.batches(0))
-    rounds = [{name: np.mean(stretch()) for name, stretch in ways.items()} for _ in range(ROUNDS + 1)][1:]
-    for name in ways:
-        mean = np.mean([times[name] for times in rounds])
-        ratio = np.median([times[name] / times["seqattn train pronounce"] for times in rounds])
-        seconds = training.steps * mean / 1e3
-        print(f"{name:<27}{mean:6.1f} ms a step, {seconds:.0f} s an epoch, {ratio:.2f} times ours")
+
+if __name__ == "__main__":
+    memory(sys.argv[1])

@@ -106,6 +106,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     train.add_argument("--workers", default="", metavar="HOST:PORT,...", help="of all machines; TF_CONFIG otherwise")
     train.add_argument("--worker-index", type=int, metavar="N", help="which of them this one is, from 0")
+    train.add_argument(
+        "--xla",
+        choices=("auto", "on", "off"),
+        default="off",
+        help="whether XLA compiles the steps; auto: whatever is faster here, measured when the run begins",
+    )
     train.add_argument("--tensorboard", action="store_true", help="write scalars and pictures into its folder")
     train.add_argument("--checkpoint-minutes", type=float, default=5.0, metavar="N", help="keep its state as often")
     train.add_argument(
@@ -257,6 +263,7 @@ def _train(options: argparse.Namespace) -> int:
             init_from=options.init_from,
             tensorboard=options.tensorboard,
             distribution=distribution,
+            xla=options.xla,
         )
     except WorkerLost as lost:
         print(f"seqattn train: {lost}", file=sys.stderr)

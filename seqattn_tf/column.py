@@ -15,7 +15,12 @@ class Column:
     Args:
         lengths: by which batches of like examples are planned, `[examples]`.
         arrays: what is in memory of the examples, by name.
+
+    Attributes:
+        multiple: rows of a batch are padded on to a multiple of this: fewer shapes, each of which XLA compiles anew.
     """
+
+    multiple = 1
 
     def __init__(self, lengths: np.ndarray, arrays: Mapping[str, np.ndarray]) -> None:
         self.lengths = np.asarray(lengths, np.int64)
@@ -24,6 +29,10 @@ class Column:
     def rows(self, indices: tf.Tensor) -> Rows:
         """The examples `[batch]` as tensors by name, padded to the longest of them; in the graph."""
         return self.gather(self.arrays, indices)
+
+    def round_up(self, multiple: int) -> None:
+        """From now on, pad what has a length to a multiple of this; 1 for no more than is needed."""
+        self.multiple = multiple
 
     def gather(self, arrays: Mapping[str, tf.Tensor], indices: tf.Tensor) -> Rows:
         """The same of arrays like its own: those of other examples, read from a file."""
@@ -58,6 +67,9 @@ class Padded(Column):
     >>> column = Padded("ids", np.array([5, 6, 7]), np.array([0, 1, 3]), end=2)
     >>> column.rows(tf.constant([0, 1]))["ids"].numpy().tolist()
     [[5, 2, 0], [6, 7, 2]]
+    >>> column.round_up(4)
+    >>> column.rows(tf.constant([0]))["ids"].numpy().tolist()
+    [[5, 2, 0, 0]]
     """
 
     def __init__(
@@ -76,7 +88,7 @@ class Padded(Column):
         starts, ends = (tf.gather(arrays["starts"], indices + more)[:, None] for more in (0, 1))
         sizes = ends - starts
         longest = tf.reduce_max(sizes) + (self.end is not None)
-        places = tf.range(longest)[None]
+        places = tf.range(-(-longest // self.multiple) * self.multiple)[None]
         nothing = tf.shape(values, tf.int64)[0] - 1
         found = tf.gather(values, tf.where(places < sizes, starts + places, nothing))
         if self.end is not None:
@@ -96,6 +108,11 @@ class Together(Column):
         arrays = {f"{n}/{name}": array for n, column in enumerate(columns) for name, array in column.arrays.items()}
         super().__init__(columns[0].lengths, arrays)
         self.columns = list(columns)
+
+    def round_up(self, multiple: int) -> None:
+        """Each."""
+        for column in self.columns:
+            column.round_up(multiple)
 
     def rows(self, indices: tf.Tensor) -> Rows:
         """Of each."""

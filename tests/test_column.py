@@ -61,3 +61,19 @@ def test_several_columns_are_as_long_as_the_first():
         "letters": [[[10, 11], [0, 0]], [[0, 1], [2, 3]]],
         "size": [1, 1],
     }
+
+
+@pytest.mark.parametrize("multiple", [1, 2, 3, 4, 8])
+def test_rows_are_padded_on_to_a_multiple(multiple):
+    ids = Padded("ids", np.arange(1, 7), STARTS, padding=-1)
+    tokens = Padded("tokens", np.arange(1, 7), STARTS, end=9)
+    raw = Raw([b"a", "bc", b"", b"d"], lambda texts: {"size": tf.strings.length(texts)})
+    together = Together([ids, Whole({"label": np.array([3, 1, 2, 0])}), Together([tokens]), raw])
+    together.round_up(multiple)
+    found = tf.function(together.rows)(tf.constant([2, 3]))
+    for name, needed, padding in (("ids", [[3, 4, 5], [6]], -1), ("tokens", [[3, 4, 5, 9], [6, 9]], 0)):
+        longest = -(-len(needed[0]) // multiple) * multiple
+        assert found[name].numpy().tolist() == [row + [padding] * (longest - len(row)) for row in needed]
+    assert found["label"].numpy().tolist() == [2, 0]
+    assert found["size"].numpy().tolist() == [0, 1]
+    assert together.rows(tf.constant([1]))["ids"].shape == (1, 0)

@@ -138,6 +138,7 @@ class Distribution:
 
     replicas = 1
     index, workers = 0, 1
+    compiles = True  # whether XLA may compile its steps
 
     @property
     def is_chief(self) -> bool:
@@ -254,6 +255,8 @@ class Spread(Distribution):
         index: which worker this is.
         workers: how many there are.
     """
+
+    compiles = False
 
     def __init__(self, strategy: tf.distribute.Strategy, index: int = 0, workers: int = 1) -> None:
         self.strategy, self.index, self.workers = strategy, index, workers

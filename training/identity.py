@@ -16,13 +16,16 @@ from seqattn_tf.training.data import Splits
 from seqattn_tf.training.recipes import Recipe
 from seqattn_tf.training.record import read_record
 from seqattn_tf.training.tasks import Settings, Task
+from seqattn_tf.training.xla import remembered
 
 
-def identity(recipe: Recipe, settings: Settings, splits: Splits, init_from: str | Path | None) -> dict[str, Any]:
-    """What a training is of, as JSON holds it."""
+def identity(
+    recipe: Recipe, settings: Settings, splits: Splits, init_from: str | Path | None, xla: str = "off"
+) -> dict[str, Any]:
+    """What a training is of, as JSON holds it, and how its steps are made."""
     begins = "" if init_from is None else digest(_weights(find(init_from)).read_bytes())
     about = {"recipe": recipe.name, "settings": dataclasses.asdict(settings), "data": splits.fingerprint}
-    return {**json.loads(json.dumps(about)), "init_from": begins}
+    return {**json.loads(json.dumps(about)), "init_from": begins, "xla": xla}
 
 
 def refuse_another(folder: Path, held: Checkpoint | None, about: Mapping[str, Any], task: Task) -> None:
@@ -34,11 +37,12 @@ def refuse_another(folder: Path, held: Checkpoint | None, about: Mapping[str, An
     if held is None and not (folder / "config.json").is_file():
         return
     if held is not None:
-        was = held.about
+        was = {**held.about, "xla": remembered(held.about)}
     else:
         record = read_record(folder)
-        was = {**record, "data": record["fingerprint"], "init_from": record.get("init_from", "")}
-    pairs = {name: (was.get(name), about[name]) for name in ("recipe", "data", "init_from")}
+        own = {"init_from": record.get("init_from", ""), "xla": remembered(record)}
+        was = {**record, **own, "data": record["fingerprint"]}
+    pairs = {name: (was.get(name), about[name]) for name in ("recipe", "data", "init_from", "xla")}
     pairs |= {name: (was["settings"].get(name), value) for name, value in about["settings"].items()}
     other = {name: (before, now) for name, (before, now) in pairs.items() if before != now}
     for name in () if task.ordered else ("epochs", "patience"):

@@ -29,6 +29,7 @@ from seqattn_tf.training.record import describe, read_record
 from seqattn_tf.training.stopping import Stop, Stopped
 from seqattn_tf.training.tasks import Report, Settings, Task, Training
 from seqattn_tf.training.tasks.base import refuse_unreadable, vocabulary_of
+from seqattn_tf.training.xla import ask, settle
 
 HISTORY, CHECKPOINTS = "history.json", "checkpoints"  # what was measured after each epoch, and the state of the run
 
@@ -37,7 +38,7 @@ ALONE = Distribution()
 
 
 def compile_network(training: Training, distribution: Distribution = ALONE) -> None:
-    """The optimiser and the loss; the plain graph, which wins on a CPU."""
+    """The optimiser and the loss; the plain graph, unless `xla.use` says otherwise."""
     network, settings = training.model.network, training.settings
     with distribution.scope():
         optimizer = optimizer_of(settings, training.steps * settings.epochs)
@@ -70,6 +71,7 @@ def train(
     init_from: str | Path | None = None,
     tensorboard: bool = False,
     distribution: Distribution = ALONE,
+    xla: str = "off",
 ) -> Model:
     """Train with Keras `fit` and return the best model, which `folder` then holds.
 
@@ -85,6 +87,7 @@ def train(
         init_from: a run or a preset of the same recipe, whose model the training begins with.
         distribution: over which devices and machines it is spread (see `open_strategy`).
         tensorboard: whether `tensorboard/` in the folder gets figures, gradients and pictures.
+        xla: whether XLA compiles the steps: `on`, `off`, or `auto`, which is what is faster; a run keeps to its choice.
 
     Raises:
         Stopped: SIGTERM or Ctrl-C ended it; its state is kept.
@@ -92,7 +95,7 @@ def train(
     """
     folder = Path(folder)
     with distribution.watched():
-        begun = _begin(recipe, settings, folder, data, init_from, distribution)
+        begun = _begin(recipe, settings, folder, data, init_from, distribution, xla)
         with Stop() as stop:
             callbacks = _callbacks(begun, stop, keeping, tensorboard)
             try:
@@ -136,7 +139,8 @@ class _Begun:
         if self.distribution.is_chief:
             with averaged(self.network):
                 record = describe(self.recipe, self.training, figures, self.progress.seconds, self.data)
-                in_float32(self.training.model).save(self.folder, {**record, "init_from": self.about["init_from"]})
+                record |= {name: self.about[name] for name in ("init_from", "xla")}
+                in_float32(self.training.model).save(self.folder, record)
 
 
 def _begin(
@@ -146,11 +150,12 @@ def _begin(
     data: str | Path | None,
     init_from: str | Path | None,
     distribution: Distribution,
+    xla: str,
 ) -> _Begun:
     """A training as it was left, or a new one."""
     task, splits = recipe.task.measured_by(settings.metric), open_splits(recipe, settings, data)
     held = Checkpoints(folder / CHECKPOINTS).newest() if distribution.is_chief else None
-    about = identity(recipe, settings, splits, init_from)
+    about = identity(recipe, settings, splits, init_from, ask(xla, folder, held, distribution))
     if distribution.is_chief:
         print(splits.summary)
         refuse_another(folder, held, about, task)
@@ -172,6 +177,8 @@ def _begin(
         restore(held, network, progress)
     distribution.share(state_of(network))
     progress.take(distribution.from_chief(progress.as_json))
+    with _named_faults(training):
+        about["xla"] = settle(training, about["xla"], progress)
     return _Begun(recipe, folder, data, training, about, progress, distribution)
 
 

@@ -70,14 +70,17 @@ class GRUCell(GatedCell):
     ) -> tuple[list[tf.Tensor], tuple[tf.Tensor, ...]]:
         (hidden,) = states
         gates = 2 * self.units
+        given, given_candidate = tf.split(projected, [gates, self.units], axis=-1)  # whose gradient is one concat
         own = self._recurrence(hidden, factors)
-        update, reset = tf.split(self._opened(projected[:, :gates] + own[:, :gates]), 2, axis=-1)
         if self.reset_after:
-            own_candidate = reset * own[:, gates:]
+            own, own_candidate = tf.split(own, [gates, self.units], axis=-1)
+        update, reset = tf.split(self._opened(given + own), 2, axis=-1)
+        if self.reset_after:
+            own_candidate = reset * own_candidate
         else:
             read = hidden if factors is None else hidden * factors[:, gates:]
             own_candidate = linear(reset * read, self.recurrent_kernel[:, gates:])
-        candidate = self.activation(projected[:, gates:] + own_candidate)
+        candidate = self.activation(given_candidate + own_candidate)
         return [candidate + update * (hidden - candidate)], (update, reset, candidate)
 
     def get_config(self) -> dict[str, Any]:

@@ -26,7 +26,7 @@ class DecoderMemory(NamedTuple):
 
     look: Memory  # what attention reads in the loop: its values may be projected already
     values: tf.Tensor  # [batch, source, units], as what is said reads them: as they were given, or projected
-    again: Memory | tuple = ()  # the same as `look` of a second attention, where there is one
+    again: Any = ()  # the same as `look` of a second attention, where there is one
 
     @property
     def beams(self) -> int:

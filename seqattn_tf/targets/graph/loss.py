@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.replicas import mean_of_all
+from seqattn_tf.scan import size_of
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
@@ -29,14 +30,19 @@ class MaskedCrossEntropy(keras.losses.Loss):
 
     def call(self, y_true: tf.Tensor, y_pred: tf.Tensor) -> tf.Tensor:
         """`[batch, ...], [batch, ..., classes] -> []`."""
-        log_probabilities = tf.nn.log_softmax(tf.cast(y_pred, tf.float32))
-        numbers = tf.cast(y_true, tf.int32)
-        places = tf.maximum(numbers - self.first, 0)
-        right = tf.gather(log_probabilities, places, batch_dims=places.shape.rank)
-        spread = tf.reduce_mean(log_probabilities, axis=-1)
-        loss = -((1 - self.label_smoothing) * right + self.label_smoothing * spread)
+        logits, numbers = tf.cast(y_pred, tf.float32), tf.cast(y_true, tf.int32)
+        loss = self._of_places(tf.maximum(numbers - self.first, 0), logits)
         keep = tf.cast(numbers != self.padding, loss.dtype)
         return mean_of_all(tf.reduce_sum(loss * keep), tf.reduce_sum(keep))
+
+    def _of_places(self, right: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+        """The loss of each place, by one kernel that finds the gradient with it: `[...], [..., classes] -> [...]`."""
+        if not self.label_smoothing:
+            return tf.nn.sparse_softmax_cross_entropy_with_logits(right, logits)
+        classes = size_of(logits, -1)
+        spread = self.label_smoothing / tf.cast(classes, tf.float32)
+        wanted = tf.one_hot(right, classes, 1 - self.label_smoothing + spread, spread)
+        return tf.nn.softmax_cross_entropy_with_logits(wanted, logits)
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""

@@ -1,0 +1,267 @@
+"""Steps compiled by XLA: the same training, on padded batches, by a choice that a run keeps."""
+
+import dataclasses
+import random
+import re
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from support.reverse import RECIPE, SETTINGS, language
+
+from seqattn_tf.cli import main
+from seqattn_tf.encoder.heads import HeadsEncoder
+from seqattn_tf.models.base import read_config
+from seqattn_tf.training import recipes, run, xla
+from seqattn_tf.training.callbacks import KeepState
+from seqattn_tf.training.checkpoints import Checkpoints, Progress, state_of
+from seqattn_tf.training.data import Splits, from_text
+from seqattn_tf.training.distribution import open_strategy
+from seqattn_tf.training.recipes import Recipe
+from seqattn_tf.training.run import Keeping
+from seqattn_tf.training.tasks.classifying import ClassifySettings, ClassifyTask
+
+
+@dataclasses.dataclass(frozen=True)
+class WordsAlone(ClassifySettings):
+    """Settings of a classifier without a loop, which XLA compiles in a second or two."""
+
+    heads: str = "none"
+
+
+SMALL = WordsAlone(
+    encoder="heads",
+    split="spaces",
+    min_count=1,
+    units=6,
+    embedding=5,
+    dropout=0.2,
+    batch_size=8,
+    epochs=2,
+    learning_rate=1e-2,
+    warmup_steps=2,
+    patience=9,
+)
+
+
+def sentences(_folder=None, _settings=None):
+    """Up to seven words; whether `a` is among them."""
+    generator = random.Random(0)
+    drawn = {" ".join(generator.choices("abcdefg", k=generator.randint(1, 7))) for _ in range(60)}
+    rows = [from_text(text, "yes" if "a" in text else "no") for text in sorted(drawn)]
+    generator.shuffle(rows)
+    return Splits(rows[16:], rows[:8], rows[8:16], "made up")
+
+
+SEES = Recipe("classify", "sees a letter", sentences, ClassifyTask(), SMALL, SMALL)
+
+
+def opened(settings=SMALL, recipe=SEES):
+    """A training that is ready to begin, and how far it is."""
+    keras.utils.set_random_seed(settings.seed)
+    training = recipe.task.open(settings, recipe.load(None, settings))
+    run.compile_network(training)
+    return training, Progress()
+
+
+def held(folder):
+    """The newest checkpoint."""
+    return Checkpoints(folder / "checkpoints").newest()
+
+
+def figures(folder):
+    """What was measured after each epoch, but for the time."""
+    history = held(folder).about["progress"]["history"]
+    return [{name: value for name, value in logs.items() if name != "symbols_per_second"} for logs in history]
+
+
+def assert_same(folder, other):
+    for a, b in zip(held(folder).arrays, held(other).arrays, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert figures(folder) == figures(other)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """The same training without XLA and with it; with dropout, both draw the same."""
+    folders = {xla: tmp_path_factory.mktemp("runs") / xla for xla in ("off", "on")}
+    for choice, folder in folders.items():
+        run.train(SEES, SMALL, folder, xla=choice)
+    return folders
+
+
+def steps_of(training, compiled, count=4):
+    """The losses of a few steps, and the widths of their batches."""
+    xla.use(training, compiled)
+    network = training.model.network
+    network.make_train_function()
+    batches = training.batches(0).take(count)
+    steps, losses = iter(batches), []
+    for _ in range(count):
+        network.reset_metrics()
+        losses.append(float(network.train_function(steps)["loss"]))
+    return losses, [inputs["text_ids"].shape[1] for inputs, _ in batches]
+
+
+def test_steps_are_compiled_and_learn_the_same():
+    settings = dataclasses.replace(SMALL, dropout=0.0)
+    plain, widths = steps_of(opened(settings)[0], compiled=False)
+    compiled, padded = steps_of(opened(settings)[0], compiled=True)
+    np.testing.assert_allclose(compiled, plain, rtol=1e-5)
+    assert len(set(widths)) > 1
+    assert set(padded) == {8}
+
+
+@pytest.mark.parametrize("multiple", [8, 5])
+def test_padding_is_harmless(multiple):
+    """Sources and targets of a decoder: the same loss and gradients of longer rows."""
+    training, _ = opened(dataclasses.replace(SETTINGS, label_smoothing=0.1), RECIPE)
+    network, found = training.model.network, []
+    for chosen in (1, multiple):
+        for column in training.columns.all:
+            column.round_up(chosen)
+        inputs, right = next(iter(training.batches(0)))
+        with tf.GradientTape() as tape:
+            loss = training.loss(right, network(inputs, training=True))
+        gradients = tape.gradient(loss, network.trainable_variables)
+        found.append((loss, [tf.convert_to_tensor(gradient) for gradient in gradients]))
+        assert all(tensor.shape[1] % chosen == 0 for tensor in (*inputs.values(), right))
+    tf.nest.map_structure(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6), *found)
+
+
+def test_a_run_remembers_that_it_is_compiled(runs):
+    for choice, folder in runs.items():
+        assert held(folder).about["xla"] == choice
+        assert read_config(folder)["record"]["xla"] == choice
+    assert figures(runs["on"])[-1]["loss"] == pytest.approx(figures(runs["off"])[-1]["loss"], abs=0.2)
+
+
+def test_a_compiled_run_goes_on_after_a_kill_to_the_same_weights(runs, tmp_path, monkeypatch):
+    class Killed(BaseException):
+        pass
+
+    usual, count = KeepState.on_train_batch_end, 0
+
+    def counted(self, batch, logs=None):
+        nonlocal count
+        count += 1
+        if count == 4:
+            raise Killed
+        usual(self, batch, logs)
+
+    monkeypatch.setattr(KeepState, "on_train_batch_end", counted)
+    with pytest.raises(Killed):
+        run.train(SEES, SMALL, tmp_path, xla="on", keeping=Keeping(steps=2))
+    monkeypatch.setattr(xla, "_faster", None)  # auto has nothing to measure: the run is compiled
+    run.train(SEES, SMALL, tmp_path, xla="auto")
+    assert_same(tmp_path, runs["on"])
+
+
+def test_auto_takes_what_is_faster_and_touches_nothing(monkeypatch, capsys):
+    training, progress = opened()
+    before = [variable.numpy() for variable in state_of(training.model.network)]
+    assert xla.settle(training, "auto", progress) in ("on", "off")
+    after = [variable.numpy() for variable in state_of(training.model.network)]
+    for a, b in zip(before, after, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert re.fullmatch(r"xla: (on|off), \d+ ms a step compiled, \d+ ms not\n", capsys.readouterr().out)
+    for seconds, chosen, width in (({True: 1, False: 2}, "on", 8), ({True: 2, False: 1}, "off", 1)):
+        monkeypatch.setattr(xla, "_seconds", lambda t, *_, s=seconds: s[t.model.network._jit_compile])
+        assert xla.settle(training, "auto", progress) == chosen
+        assert training.model.network._jit_compile == (chosen == "on")
+        assert {column.multiple for column in training.columns.inputs.values()} == {width}
+
+
+@pytest.mark.parametrize("choice", ["on", "off"])
+def test_what_auto_chose_is_stored_and_trains_as_if_it_was_told(choice, runs, tmp_path, monkeypatch):
+    def measured(training, progress):
+        for compiled in (False, True) if choice == "on" else (False,):
+            xla.use(training, compiled)
+            xla._seconds(training, progress, rounds=1, most=1)
+        return choice
+
+    monkeypatch.setattr(xla, "_faster", measured)
+    run.train(SEES, SMALL, tmp_path, xla="auto")
+    assert held(tmp_path).about["xla"] == read_config(tmp_path)["record"]["xla"] == choice
+    assert_same(tmp_path, runs[choice])
+
+
+def test_another_choice_than_that_of_the_run_is_refused(runs):
+    with pytest.raises(ValueError, match=r"other settings .*'xla': \('on', 'off'\)"):
+        run.train(SEES, SMALL, runs["on"], xla="off")
+    with pytest.raises(ValueError, match=r"other settings .*'xla': \('off', 'on'\)"):
+        run.train(SEES, SMALL, runs["off"], xla="on")
+    assert xla.remembered({}) == "off"  # of a run of before
+    assert xla.ask("auto", runs["on"], None, run.ALONE) == "on"  # by its record, where checkpoints are gone
+
+
+@pytest.fixture
+def uncompilable(monkeypatch):
+    """A network in which Python computes."""
+    usual = HeadsEncoder.embed
+
+    def embed(self, tensors, training=False):
+        ids = tf.numpy_function(lambda ids: ids, [tensors["text_ids"]], tf.int32)
+        return usual(self, {"text_ids": tf.ensure_shape(ids, tensors["text_ids"].shape)}, training)
+
+    monkeypatch.setattr(HeadsEncoder, "embed", embed)
+
+
+def test_a_network_that_does_not_compile(uncompilable, tmp_path, capsys):
+    training, progress = opened()
+    before = [variable.numpy() for variable in state_of(training.model.network)]
+    expected = r"xla: expected a network that XLA compiles\. Received: .*unsupported operations.*PyFunc.*; --xla off"
+    with pytest.raises(xla.NotCompiled, match=expected):
+        xla.settle(training, "on", progress)
+    assert xla.settle(training, "auto", progress) == "off"
+    assert re.fullmatch(r"xla: off\. " + expected + ".*\n", capsys.readouterr().out)
+    for a, b in zip(before, state_of(training.model.network), strict=True):
+        np.testing.assert_array_equal(a, b.numpy())
+    run.train(SEES, dataclasses.replace(SMALL, epochs=1), tmp_path, xla="auto")
+    assert held(tmp_path).about["xla"] == "off"
+
+
+@pytest.mark.slow
+def test_lines_are_folded_in_shapes_that_xla_does_not_know():
+    def lines(_folder=None, _settings=None):
+        rows = {part: getattr(language(), part) for part in ("train", "dev", "test")}
+        doubled = [[from_text(f"{row.key}\n{row.key}", row.target) for row in part] for part in rows.values()]
+        return Splits(*doubled, "made up")
+
+    recipe = dataclasses.replace(RECIPE, load=lines)
+    training, progress = opened(dataclasses.replace(SETTINGS, encoder="hierarchical"), recipe)
+    with pytest.raises(ValueError, match=r"line_encoder.*/ScatterNd\S* with op ScatterNd"):
+        xla.settle(training, "on", progress)
+
+
+def test_what_cannot_be_asked(tmp_path, capsys):
+    with pytest.raises(ValueError, match=r"xla: expected one of \('auto', 'on', 'off'\)\. Received: 'yes'"):
+        run.train(SEES, SMALL, tmp_path, xla="yes")
+    spread = open_strategy("mirrored")
+    with pytest.raises(ValueError, match=r"xla: expected off or auto with a strategy\. Received: on"):
+        run.train(SEES, SMALL, tmp_path, xla="on", distribution=spread)
+    assert xla.ask("auto", tmp_path, None, spread) == "off"
+    assert capsys.readouterr().out.endswith("xla: off, as steps of a strategy are not compiled\n")
+    assert xla.ask("off", tmp_path, None, spread) == "off"
+
+
+def test_a_finished_run_compiles_nothing(runs, monkeypatch):
+    monkeypatch.setattr(xla, "_seconds", None)
+    for choice, folder in runs.items():
+        run.train(SEES, SMALL, folder, xla=choice)
+        run.train(SEES, SMALL, folder, xla="auto")
+
+
+def test_the_command_line_says_it(monkeypatch, tmp_path):
+    asked = []
+
+    def train(*_, xla, **__):
+        asked.append(xla)
+        raise ValueError("enough")
+
+    monkeypatch.setattr(run, "train", train)
+    monkeypatch.setattr(recipes, "get", lambda _: SEES)
+    for more in ([], ["--xla", "auto"], ["--xla", "on"]):
+        assert main(["train", "classify", "--run", str(tmp_path), *more]) == 2
+    assert asked == ["off", "auto", "on"]
