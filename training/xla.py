@@ -127,8 +127,8 @@ def _step(network: keras.Model, steps: Iterator) -> None:
 def _reason(message: str) -> str:
     """The line of what TensorFlow says that names the operation.
 
-    >>> _reason("Graph execution error:\\n\\nInput 2 to node `a/ScatterNd` with op ScatterNd must be ...\\nand so on")
-    'Input 2 to node `a/ScatterNd` with op ScatterNd must be ...'
+    >>> _reason("Graph execution error:\\n\\nInput 2 to node `a/ScatterNd` with op ScatterNd must be known.\\nAnd more")
+    'Input 2 to node `a/ScatterNd` with op ScatterNd must be known'
     """
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     naming = [line for line in lines if " with op " in line or "unsupported operations" in line]

@@ -12,9 +12,8 @@ from seqattn_tf.training.data.batches import Batching
 from seqattn_tf.training.data.left_out import LeftOut
 from seqattn_tf.training.data.sources import Source, split_sources
 
-RECIPE = recipes.get("translate")
 SETTINGS = dataclasses.replace(
-    RECIPE.small,
+    recipes.get("translate").small,
     source_split="characters",
     target_split="characters",
     units=4,
@@ -44,7 +43,7 @@ def splits(examples, tmp_path_factory):
 
 
 def opened(splits, **changed):
-    return RECIPE.task.open(dataclasses.replace(SETTINGS, **changed), splits)
+    return recipes.get("translate").task.open(dataclasses.replace(SETTINGS, **changed), splits)
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +194,7 @@ def test_labels_are_streamed_and_pictures_refused(examples, splits):
         assert [labels[label] for label in right.numpy()] == ["long" if length > 4 else "short" for length in lengths]
         seen += 16
     assert seen == 16 * training.steps
-    columns, rows, left = RECIPE.task.open(SETTINGS, splits).read(splits.train.window(0))
+    columns, rows, left = recipes.get("translate").task.open(SETTINGS, splits).read(splits.train.window(0))
     raw = dataclasses.replace(columns, inputs={"image": _raw(len(rows))})
     with pytest.raises(ValueError, match=r"stream: expected texts and labels alone\. Received: Raw"):
         stream._write(splits.train.folder / "x.npz", raw, rows, left)
@@ -208,7 +207,7 @@ def _raw(count):
 
 
 def test_examples_in_an_order_are_not_streamed(splits):
-    task = dataclasses.replace(RECIPE.task, ordered=True)
+    task = dataclasses.replace(recipes.get("translate").task, ordered=True)
     with pytest.raises(ValueError, match=r"stream: expected never where examples stand in an order"):
         task.open(SETTINGS, splits)
 

@@ -282,6 +282,7 @@ def test_the_microphone_is_let_go(show, expect):
     live = "window.tracks.map(({ readyState }) => readyState)"
     listening(page, expect)
     assert page.evaluate(live) == ["live"]
+    expect(page.locator(".record .quiet")).to_have_text("1 of 30 s")  # so that there is something to hear
     page.get_by_role("button", name="Stop").click()
     expect(page.locator("audio")).to_be_visible()
     assert page.evaluate(live) == ["ended"]
