@@ -14,7 +14,7 @@ from seqattn_tf.training.checkpoints import Checkpoint, Checkpoints
 KILLS = 10
 WAYS = {
     "pronounce": ["--preset", "small", "--set", "epochs=3", "--set", "max_examples=6000"],
-    "caption": ["--preset", "small", "--set", "epochs=3", "--set", "max_examples=600"],  # of scenes
+    "caption": ["--preset", "small", "--set", "epochs=3", "--set", "max_examples=1600"],  # of scenes
 }
 
 
@@ -34,10 +34,26 @@ def finish(recipe: str, folder: Path) -> Checkpoint:
     return found
 
 
+def kept(folder: Path) -> list[str]:
+    """The names of the checkpoints there are."""
+    return sorted(path.name for path in (folder / "checkpoints").glob("[0-9]*.npz"))
+
+
 def position(folder: Path) -> str:
     """Epoch and step of the last checkpoint."""
-    names = sorted(path.name for path in (folder / "checkpoints").glob("[0-9]*.npz"))
+    names = kept(folder)
     return "{}, step {}".format(*map(int, names[-1].split("-")[:2])) if names else "0, before any checkpoint"
+
+
+def wait(process: subprocess.Popen, folder: Path, moments: random.Random) -> None:
+    """Until a random moment: of the start, once in five times; else after a checkpoint of this process."""
+    known = kept(folder)
+    if moments.random() < 0.2:
+        time.sleep(moments.uniform(0, 8))
+        return
+    while process.poll() is None and kept(folder) == known:
+        time.sleep(0.02)
+    time.sleep(moments.uniform(0, 2))
 
 
 def main() -> None:
@@ -50,7 +66,7 @@ def main() -> None:
             took = time.time() - began
             for _ in range(KILLS):
                 process = start(recipe, Path(base) / "killed")
-                time.sleep(moments.uniform(0.1, 0.6) * took)
+                wait(process, Path(base) / "killed", moments)
                 ended = process.poll() is not None
                 process.kill()
                 process.wait()
