@@ -24,10 +24,15 @@ from tqdm import tqdm
 from seqattn_tf.aside import write_json
 from seqattn_tf.text import Texts
 from seqattn_tf.text.cut import cutter
-from seqattn_tf.training.data.examples import DataWarning, Example, Examples
+from seqattn_tf.training.data.examples import DataWarning, Example, Examples, example_of
 
 MOST_SYMBOLS = 2_000_000  # that are counted; beyond them, those seen least are forgotten
 ABOUT = "about.json"
+
+
+def window_path(folder: Path, window: int) -> Path:
+    """The file of the rows of a window."""
+    return folder / f"{window:05d}.jsonl"
 
 
 class Corpus(Examples):
@@ -43,14 +48,11 @@ class Corpus(Examples):
             about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
             self.names, self.rows, sizes = about["inputs"], about["rows"], about["bytes"]
             self._checksum = about["checksum"]
-            found = [self._path(window).stat().st_size for window in range(len(self.rows))]
+            found = [window_path(folder, window).stat().st_size for window in range(len(self.rows))]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ValueError(f"{folder}: expected a whole corpus. Received: {error}") from None
         if found != sizes:
             raise ValueError(f"{folder}: expected windows of {sizes} bytes. Received: {found}")
-
-    def _path(self, window: int) -> Path:
-        return self.folder / f"{window:05d}.jsonl"
 
     @property
     def windows(self) -> int:
@@ -63,15 +65,14 @@ class Corpus(Examples):
 
     def cells(self, window: int) -> Iterator[list[str]]:
         """The inputs and the target of each row of a window."""
-        return _rows(self._path(window))
+        return _rows(window_path(self.folder, window))
 
     def held_out(self, part: str) -> list[Example]:
         """Those that were held out for `dev` or `test`."""
         return list(map(self._example, _rows(self.folder / f"{part}.jsonl")))
 
     def _example(self, cells: Sequence[str]) -> Example:
-        *given, target = cells
-        return Example("\t".join(given), dict(zip(self.names, given, strict=True)), target)
+        return example_of(self.names, cells)
 
     def inputs(self, name: str) -> "CorpusTexts":
         """One input of all."""

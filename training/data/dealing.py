@@ -13,7 +13,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from seqattn_tf.aside import write_aside, write_json
-from seqattn_tf.training.data.corpus import ABOUT
+from seqattn_tf.training.data.corpus import ABOUT, window_path
 from seqattn_tf.training.data.examples import DEV_SHARE, TEST_SHARE, TEST_START, Example, share
 
 WINDOW = 16 * 2**20  # bytes of text, about
@@ -125,16 +125,16 @@ class _Spool:
             if count:
                 parts = max(round(path.stat().st_size / WINDOW), 1)
                 rows += self._deal(path, parts, len(rows)) if parts > 1 else self._rename(path, count, len(rows))
-        sizes = [(self.folder / f"{window:05d}.jsonl").stat().st_size for window in range(len(rows))]
+        sizes = [window_path(self.folder, window).stat().st_size for window in range(len(rows))]
         return rows, sizes
 
     def _rename(self, path: Path, count: int, first: int) -> list[int]:
-        path.rename(self.folder / f"{first:05d}.jsonl")
+        path.rename(window_path(self.folder, first))
         return [count]
 
     def _deal(self, path: Path, parts: int, first: int) -> list[int]:
         counts = [0] * parts
-        files = [(self.folder / f"{first + part:05d}.jsonl").open("w", encoding="utf-8") for part in range(parts)]
+        files = [window_path(self.folder, first + part).open("w", encoding="utf-8") for part in range(parts)]
         with path.open(encoding="utf-8") as lines:
             for line in lines:
                 part = self.random.randrange(parts)

@@ -44,6 +44,12 @@ def from_text(text: str, target: Any) -> Example:
     return Example(text, {"text": text}, target)
 
 
+def example_of(inputs: Iterable[str], cells: Sequence[str]) -> Example:
+    """The example of a row, whose last cell is the target; the others, named in order, together are its key."""
+    *given, target = cells
+    return Example("\t".join(given), dict(zip(inputs, given, strict=True)), target)
+
+
 class Examples(Sequence[Example]):
     """Examples that also give a column of theirs, whose texts remember how they were cut."""
 

@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from seqattn_tf.training.data.examples import DataWarning, Example, Splits, from_text
+from seqattn_tf.training.data.examples import DataWarning, Example, Splits, example_of, from_text
 from seqattn_tf.training.data.finding import PARTS, check_folder, find_part, is_pattern, names_in, public_name
 from seqattn_tf.training.data.reading import TABLES, Faults, fault_of, iter_lines, iter_rows, read_rows, split_name
 from seqattn_tf.training.data.sources import Source, split, split_sources
@@ -142,12 +142,6 @@ def _refuse_unnamed(path: Path, columns: Mapping[str, str]) -> None:
             first = (next(iter_lines(path, Faults(path.name))) or "")[:200]
             expected = f"expected a column of {path.name} (--set {name}=COLUMN), which begins with {first!r}"
             raise ValueError(f"{name}: {expected}. Received: none")
-
-
-def example_of(columns: Mapping[str, str], cells: Sequence[str]) -> Example:
-    """The example of a row, whose last cell is the target; the others together are its key."""
-    *given, target = cells
-    return Example("\t".join(given), dict(zip(columns, given, strict=True)), target)
 
 
 def iter_examples(path: Path, columns: Mapping[str, str], target: str) -> Iterator[Example]:

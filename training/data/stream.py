@@ -40,11 +40,11 @@ class Encoded:
 
     def __init__(self, corpus: Corpus, vocabulary: str, read: Read) -> None:
         self.folder, self.windows = corpus.folder / f"encoded-{vocabulary}", corpus.windows
-        self.columns, rows, _ = read(corpus.window(0))
+        first = self.columns, rows, _ = read(corpus.window(0))
         left = LeftOut()
         for window in tqdm(range(corpus.windows), unit="window", desc="cutting texts"):
             if not self._is_whole(window):
-                _write(self._path(window), *read(corpus.window(window)))
+                _write(self._path(window), *(read(corpus.window(window)) if window else first))
             with np.load(self._path(window)) as stored:
                 left += LeftOut(**json.loads(stored["left"].tobytes()))
         self.sample = self.columns, rows, left
@@ -66,7 +66,7 @@ class Encoded:
             return [stored[f"lengths/{number}"] for number in range(len(self.columns.all))]
 
     def arrays(self, window: int) -> Iterator[np.ndarray]:
-        """The rows that can be learned from, and the arrays of every column, as `names` has them."""
+        """The rows that can be learned from, and the arrays of every column, in their order."""
         with np.load(self._path(window)) as stored:
             yield stored["rows"].astype(np.int64)
             for number, column in enumerate(self.columns.all):

@@ -13,8 +13,7 @@ from typing import Any
 from tqdm import tqdm
 
 from seqattn_tf.aside import write_aside
-from seqattn_tf.training.data.examples import Example, Splits
-from seqattn_tf.training.data.files import example_of
+from seqattn_tf.training.data.examples import Example, Splits, example_of
 from seqattn_tf.training.data.finding import PARTS
 from seqattn_tf.training.data.sources import Source, split, split_sources
 from seqattn_tf.training.data.stored import in_tar
