@@ -72,6 +72,7 @@ _NAMES = {  # name: the package it lives in
     "PointerDecoder": "decoder",
     "gradient_flow": "flow",
     "Classifier": "models",
+    "Ensemble": "models",
     "Parser": "models",
     "Seq2Seq": "models",
     "Tagger": "models",

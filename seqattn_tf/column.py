@@ -36,7 +36,14 @@ class Column:
 
     def gather(self, arrays: Mapping[str, tf.Tensor], indices: tf.Tensor) -> Rows:
         """The same of arrays like its own: those of other examples, read from a file."""
-        raise ValueError(f"column: expected one in memory, as of texts and labels. Received: {type(self).__name__}")
+        raise self._elsewhere()
+
+    def followed_by(self, other: "Column") -> "Column":
+        """A column of its examples, and then those of another one like it."""
+        raise self._elsewhere()
+
+    def _elsewhere(self) -> ValueError:
+        return ValueError(f"column: expected one in memory, as of texts and labels. Received: {type(self).__name__}")
 
 
 class Whole(Column):
@@ -52,6 +59,10 @@ class Whole(Column):
     def gather(self, arrays: Mapping[str, tf.Tensor], indices: tf.Tensor) -> Rows:
         """One gather."""
         return {name: tf.gather(array, indices) for name, array in arrays.items()}
+
+    def followed_by(self, other: Column) -> "Whole":
+        """All rows in a row."""
+        return Whole({name: np.concatenate([array, other.arrays[name]]) for name, array in self.arrays.items()})
 
 
 class Padded(Column):
@@ -94,6 +105,13 @@ class Padded(Column):
         if self.end is not None:
             found = tf.where(places == sizes, tf.constant(self.end, found.dtype), found)
         return {self.name: found}
+
+    def followed_by(self, other: Column) -> "Padded":
+        """All sequences in a row."""
+        (values, starts), (more, later) = ((one.arrays["values"], one.arrays["starts"]) for one in (self, other))
+        joined = np.concatenate([starts, later[1:] + starts[-1]])
+        padding = values[-1].numpy().ravel()[0]
+        return Padded(self.name, np.concatenate([values[:-1], more[:-1]]), joined, self.end, padding)
 
 
 class Together(Column):

@@ -20,12 +20,17 @@ from seqattn_tf.training.xla import remembered
 
 
 def identity(
-    recipe: Recipe, settings: Settings, splits: Splits, init_from: str | Path | None, xla: str = "off"
+    recipe: Recipe,
+    settings: Settings,
+    splits: Splits,
+    init_from: str | Path | None,
+    xla: str = "off",
+    lessons: str = "",
 ) -> dict[str, Any]:
     """What a training is of, as JSON holds it, and how its steps are made."""
-    begins = "" if init_from is None else digest(_weights(find(init_from)).read_bytes())
+    begins = "" if init_from is None else digest(weights_file(find(init_from)).read_bytes())
     about = {"recipe": recipe.name, "settings": dataclasses.asdict(settings), "data": splits.fingerprint}
-    return {**json.loads(json.dumps(about)), "init_from": begins, "xla": xla}
+    return {**json.loads(json.dumps(about)), "init_from": begins, "xla": xla, "lessons": lessons}
 
 
 def refuse_another(folder: Path, held: Checkpoint | None, about: Mapping[str, Any], task: Task) -> None:
@@ -42,7 +47,8 @@ def refuse_another(folder: Path, held: Checkpoint | None, about: Mapping[str, An
         record = read_record(folder)
         own = {"init_from": record.get("init_from", ""), "xla": remembered(record)}
         was = {**record, **own, "data": record["fingerprint"]}
-    pairs = {name: (was.get(name), about[name]) for name in ("recipe", "data", "init_from", "xla")}
+    was = {"lessons": "", **was}
+    pairs = {name: (was.get(name), about[name]) for name in ("recipe", "data", "init_from", "xla", "lessons")}
     pairs |= {name: (was["settings"].get(name), value) for name, value in about["settings"].items()}
     other = {name: (before, now) for name, (before, now) in pairs.items() if before != now}
     for name in () if task.ordered else ("epochs", "patience"):
@@ -87,5 +93,6 @@ def _shape(network: keras.Model) -> Any:
     return plain(keras.saving.serialize_keras_object(network))
 
 
-def _weights(folder: Path) -> Path:
+def weights_file(folder: Path) -> Path:
+    """Where a model's weights are."""
     return folder / WHOLE if (folder / WHOLE).is_file() else folder / COMPACT

@@ -21,6 +21,7 @@ from seqattn_tf.training.diagnosis import diagnose
 from seqattn_tf.training.distribution import Distribution
 from seqattn_tf.training.faithfulness import Faithfulness, faithfulness
 from seqattn_tf.training.identity import begin_from, identity, refuse_another, settings_of
+from seqattn_tf.training.lessons import Lessons
 from seqattn_tf.training.looking import board, sample_of
 from seqattn_tf.training.optimizer import adam_of, optimizer_of
 from seqattn_tf.training.precision import in_float32, made_in
@@ -72,6 +73,7 @@ def train(
     tensorboard: bool = False,
     distribution: Distribution = ALONE,
     xla: str = "off",
+    lessons: Lessons | None = None,
 ) -> Model:
     """Train with Keras `fit` and return the best model, which `folder` then holds.
 
@@ -88,6 +90,7 @@ def train(
         distribution: over which devices and machines it is spread (see `open_strategy`).
         tensorboard: whether `tensorboard/` in the folder gets figures, gradients and pictures.
         xla: whether XLA compiles the steps: `on`, `off`, or `auto`, which is what is faster; a run keeps to its choice.
+        lessons: what a teacher says, to be learned from besides (see `distill`).
 
     Raises:
         Stopped: SIGTERM or Ctrl-C ended it; its state is kept.
@@ -95,7 +98,7 @@ def train(
     """
     folder = Path(folder)
     with distribution.watched():
-        begun = _begin(recipe, settings, folder, data, init_from, distribution, xla)
+        begun = _begin(recipe, settings, folder, data, init_from, distribution, xla, lessons)
         with Stop() as stop:
             callbacks = _callbacks(begun, stop, keeping, tensorboard)
             try:
@@ -139,7 +142,7 @@ class _Begun:
         if self.distribution.is_chief:
             with averaged(self.network):
                 record = describe(self.recipe, self.training, figures, self.progress.seconds, self.data)
-                record |= {name: self.about[name] for name in ("init_from", "xla")}
+                record |= {name: self.about[name] for name in ("init_from", "xla", "lessons")}
                 in_float32(self.training.model).save(self.folder, record)
 
 
@@ -151,11 +154,13 @@ def _begin(
     init_from: str | Path | None,
     distribution: Distribution,
     xla: str,
+    lessons: Lessons | None,
 ) -> _Begun:
     """A training as it was left, or a new one."""
     task, splits = recipe.task.measured_by(settings.metric), open_splits(recipe, settings, data)
     held = Checkpoints(folder / CHECKPOINTS).newest() if distribution.is_chief else None
-    about = identity(recipe, settings, splits, init_from, ask(xla, folder, held, distribution))
+    taught = lessons.fingerprint if lessons else ""
+    about = identity(recipe, settings, splits, init_from, ask(xla, folder, held, distribution), taught)
     if distribution.is_chief:
         print(splits.summary)
         refuse_another(folder, held, about, task)
@@ -165,7 +170,7 @@ def _begin(
     keras.utils.set_random_seed(settings.seed)
     with distribution.scope(), made_in(settings.precision):
         first = None if init_from is None else begin_from(find(init_from), recipe, settings, splits)
-        training = task.open(settings, splits, first)
+        training = task.open(settings, splits, first, lessons)
     distribution.check(training.batch_size)
     about["vocabulary"] = vocabulary_of(training.model)
     task.check_metrics(training.model, splits.dev)

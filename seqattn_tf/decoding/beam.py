@@ -102,7 +102,7 @@ def beam(
     ([[2, 0, 0], [1, 0, 0]], ['0.36', '0.24'])
     """
     _check(width, answers, length_penalty, coverage_penalty)
-    ranking = _Ranking(length_penalty, coverage_penalty, max_length)
+    ranking = Ranking(length_penalty, coverage_penalty, max_length)
     search = _Search(step, memory, Rules(begin, end, max_length, **rules), width, answers, ranking)
     return search.run(state)
 
@@ -117,7 +117,7 @@ def _check(width: int, answers: int, length_penalty: float, coverage_penalty: fl
             raise ValueError(f"{name}: expected a number of at least 0. Received: {value!r}")
 
 
-class _Ranking:
+class Ranking:
     """What answers are ordered by."""
 
     def __init__(self, alpha: float, beta: float, max_length: int) -> None:
@@ -139,7 +139,7 @@ class _Ranking:
 class _Search:
     """One search: what its steps share."""
 
-    def __init__(self, step: Step, memory: Any, rules: Rules, width: int, answers: int, ranking: _Ranking) -> None:
+    def __init__(self, step: Step, memory: Any, rules: Rules, width: int, answers: int, ranking: Ranking) -> None:
         self.rules, self.width, self.answers, self.ranking = rules, width, answers, ranking
         self.batch = tf.shape(memory.mask)[0]
         self.limits = rules.limits(self.batch)  # [batch]

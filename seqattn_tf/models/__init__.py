@@ -5,8 +5,10 @@ from seqattn_tf.models.answerer import MemoryAnswerer, MemoryNetwork
 from seqattn_tf.models.base import Model, load
 from seqattn_tf.models.captioner import Captioner, CaptionNetwork
 from seqattn_tf.models.classifier import Classifier, ClassifierNetwork
+from seqattn_tf.models.ensemble import Ensemble, EnsembleNetwork
 from seqattn_tf.models.entailment import Entailment, EntailmentNetwork
 from seqattn_tf.models.image_answerer import ImageAnswerer, ImageAnswerNetwork
+from seqattn_tf.models.label_ensemble import LabelEnsemble
 from seqattn_tf.models.language import LanguageModel
 from seqattn_tf.models.language_network import LanguageNetwork
 from seqattn_tf.models.network import EncoderDecoder
@@ -25,10 +27,13 @@ __all__ = [
     "Classifier",
     "ClassifierNetwork",
     "EncoderDecoder",
+    "Ensemble",
+    "EnsembleNetwork",
     "Entailment",
     "EntailmentNetwork",
     "ImageAnswerNetwork",
     "ImageAnswerer",
+    "LabelEnsemble",
     "LanguageModel",
     "LanguageNetwork",
     "MemoryAnswerer",

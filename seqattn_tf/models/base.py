@@ -19,6 +19,7 @@ from seqattn_tf.assets import load_assets, save_assets
 from seqattn_tf.encoder import Encoder
 from seqattn_tf.explain import draw_answer
 from seqattn_tf.fields.base import Field, read_row
+from seqattn_tf.models.weights import pack, unpack
 from seqattn_tf.named import Named
 from seqattn_tf.plugins import advice, load_installed, needed_by
 from seqattn_tf.rows import columns
@@ -223,12 +224,16 @@ class Model(Named, tf.Module):
         """The modules from outside the package that it is made of, with the names of their files."""
         return needed_by([self, *self.inputs.values(), self.target, *self.network._flatten_layers()])
 
-    def save(self, folder: str | os.PathLike[str], record: dict[str, Any] | None = None, compact: bool = False) -> None:
+    def save(
+        self, folder: str | os.PathLike[str], record: dict[str, Any] | None = None, compact: bool | str = False
+    ) -> None:
         """Write the model, with a `record` of where it comes from.
 
         Each file is replaced whole, and `config.json`, without which a folder is no model, is the last. A `compact`
-        model is for shipping: its weights are stored in half precision.
+        model is for shipping: its weights are stored in half precision (`float16`, or True), or in a quarter (`int8`).
         """
+        compact = "float16" if compact is True else compact
+        packed: dict[str, Any] = pack(self.network.weights, compact) if compact else {}  # before anything is written
         folder = Path(folder)
         (folder / "assets").mkdir(parents=True, exist_ok=True)
         save_assets(folder / "assets", self.inputs, self.target)
@@ -241,8 +246,7 @@ class Model(Named, tf.Module):
         if compact:
             config["network"] = keras.saving.serialize_keras_object(self.network)
             with write_aside(folder / COMPACT) as aside:
-                weights = {f"{i:04d}": v.numpy().astype("float16") for i, v in enumerate(self.network.weights)}
-                np.savez_compressed(aside, **weights)
+                np.savez_compressed(aside, **packed)
         else:
             with write_aside(folder / WHOLE) as aside:
                 self.network.save(aside)
@@ -345,5 +349,5 @@ def _unpack(folder: Path, network_config: dict[str, Any]) -> keras.Model:
     if not network.built:
         network.build()
     with np.load(folder / COMPACT) as stored:
-        network.set_weights([stored[name].astype("float32") for name in sorted(stored.files)])
+        network.set_weights(unpack(network.weights, stored))
     return network

@@ -79,6 +79,7 @@ class LanguageModel(Model):
             seed,
             beam_width,
         )
+        target.refuse_backwards("a language model")
         super().__init__(network, inputs, target)
         [(self.input_name, self.source)] = inputs.items()
         self.rules = target.rules

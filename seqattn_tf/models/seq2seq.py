@@ -23,6 +23,7 @@ from seqattn_tf.models.base import (
 )
 from seqattn_tf.models.network import EncoderDecoder
 from seqattn_tf.targets import Symbols
+from seqattn_tf.targets.graph.symbols import ended
 from seqattn_tf.text.rules import BEGIN, END
 
 MARGIN = 8  # an answer has at most `max_length_ratio` symbols for each place read, and so many more
@@ -104,6 +105,15 @@ class Seq2Seq(Model):
         """How many symbols an answer may have at most for so many places that were read, one number or a tensor."""
         return self.max_length_ratio * read + MARGIN if self.max_length_ratio else self.target.limit + 0 * read
 
+    @property
+    def candidates(self) -> int:
+        """How many answers of a beam are looked for."""
+        return self.alternatives + 1
+
+    def judged(self, found: Beams, tensors: Tensors) -> Beams:
+        """The answers that are given, best first, of those that were found."""
+        return found
+
     def infer(self, tensors: Tensors) -> Tensors:
         """The best answers; a row with nothing to read gets none."""
         encoder = self.network.encoder
@@ -127,15 +137,19 @@ class Seq2Seq(Model):
                 state,
                 memory,
                 width=self.beam_width,
-                answers=self.alternatives + 1,
+                answers=self.candidates,
                 length_penalty=self.length_penalty,
                 **limits,
             )
+        found = self.judged(found, tensors)
         looked = {f"{encoder.reads}_{level}{ATTENTION}": read.looks[level] for level in encoder.looks_within}
         looked |= dict.fromkeys(self.parts, read.trees)
         if encoder.looked_at:
-            looked[encoder.reads + ATTENTION] = encoder.at_places(found.attention[:, 0], tensors)
-        return only_where(places > 0, {"tokens": found.tokens, "scores": found.scores, **looked})
+            looked[encoder.reads + ATTENTION] = encoder.at_places(
+                self.says.in_order(found.attention[:, 0], found.lengths[:, 0]), tensors
+            )
+        tokens = self.says.in_order(found.tokens, found.lengths)
+        return only_where(places > 0, {"tokens": tokens, "scores": found.scores, **looked})
 
     def log_likelihood(self, answer: tf.Tensor, **raw: tf.Tensor) -> tf.Tensor:
         """Log-probability of each given answer: `[batch] -> [batch]`.
@@ -154,11 +168,12 @@ def likelihood(model: Model, target: Symbols, tensors: Tensors, read: tf.Tensor,
     """
     symbols = model.says.tokenizer
     tokens = at_most(target.limit, symbols.cut(one_each(answer, tf.size(read))), "answer")
-    ids, length = symbols.lookup(tokens), row_lengths(tokens != "")
-    step = tf.range(tf.shape(ids)[1] + 1)
-    right = tf.where(step == length[:, None], END, tf.pad(ids, [[0, 0], [0, 1]]))
+    length = row_lengths(tokens != "")
+    tokens = model.says.in_order(tokens, length)
+    ids = symbols.lookup(tokens)
+    right = ended(ids, length)
     logits = tf.cast(model.network({**tensors, **model.says.teach({"tokens": right})}, training=False), tf.float32)
     gained = -tf.nn.sparse_softmax_cross_entropy_with_logits(right, logits)
-    total = tf.reduce_sum(tf.where(step <= length[:, None], gained, 0.0), axis=1)
+    total = tf.reduce_sum(tf.where(tf.range(tf.shape(right)[1]) <= length[:, None], gained, 0.0), axis=1)
     known = tf.reduce_all((tokens == "") | (ids >= len(target.rules.special)), axis=1)
     return tf.where(known & (read > 0), total, -float("inf"))

@@ -47,6 +47,7 @@ class Teller(Model):
         if inputs["text"].rules != target.rules or network.settings["vocabulary"] != target.rules.size:
             sizes = (inputs["text"].rules.size, target.rules.size, network.settings["vocabulary"])
             raise ValueError(f"target: expected the symbols of the text and of the network. Received: sizes {sizes}")
+        target.refuse_backwards("a teller")
         super().__init__(network, inputs, target)
 
     @property

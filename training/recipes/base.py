@@ -12,6 +12,7 @@ from seqattn_tf.training.tasks import Task
 from seqattn_tf.training.tasks.base import AnySettings
 from seqattn_tf.training.tasks.settings import TableColumns, TableSplit, TextTable
 
+MakeUp = Callable[[Splits, int, int], list[Mapping[str, Any]]]  # how many, and a seed, to rows of inputs by name
 WORDS: dict[str, Any] = {  # settings of an encoder-decoder over the words of raw text, where there are not many
     "source_split": "words",
     "target_split": "words",
@@ -59,6 +60,7 @@ class Recipe(NamedObject, Generic[AnySettings]):
     task: Task[Any, Any]
     settings: AnySettings  # full size
     small: AnySettings  # minutes on two cores, with a useful result
+    make_up: MakeUp | None = None  # inputs that look like the real ones, where there is a way to make them up
 
     def __post_init__(self) -> None:
         self.remember()
@@ -67,4 +69,5 @@ class Recipe(NamedObject, Generic[AnySettings]):
     def plugins(self) -> dict[str, str]:
         """The modules from outside the package that it is made of, with the names of their files."""
         parts = [self.load, self.task, self.settings, *(metric.measure for metric in self.task.metrics)]
+        parts += [self.make_up] if self.make_up else []
         return {**needed_by(parts), **holding(self)}

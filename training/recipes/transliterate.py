@@ -12,6 +12,7 @@ import dataclasses
 from pathlib import Path
 
 from seqattn_tf.training.data import Splits
+from seqattn_tf.training.made_up import make_up_words
 from seqattn_tf.training.metrics import EXACT
 from seqattn_tf.training.recipes.base import Recipe, load_pairs
 from seqattn_tf.training.tasks import PairTask, TableSettings
@@ -49,6 +50,7 @@ recipe = Recipe(
     load=load,
     task=PairTask(metrics=[EXACT], nbest=(1, 2, 3)),
     settings=FULL,
+    make_up=make_up_words,
     small=dataclasses.replace(
         FULL,
         units=96,

@@ -22,6 +22,7 @@ from seqattn_tf.training.data.corpus import Corpus
 from seqattn_tf.training.data.examples import group_targets
 from seqattn_tf.training.data.left_out import LeftOut
 from seqattn_tf.training.data.stream import Encoded, Stream
+from seqattn_tf.training.lessons import Lessons
 from seqattn_tf.training.metrics import EXACT, Metric, nbest_accuracy
 from seqattn_tf.training.tasks.settings import Settings
 
@@ -100,10 +101,14 @@ class Task(Generic[AnySettings, AnyModel]):
         return self.build(settings, Examples.of(splits.train))
 
     def open(
-        self, settings: AnySettings, splits: Splits, model: AnyModel | None = None
+        self,
+        settings: AnySettings,
+        splits: Splits,
+        model: AnyModel | None = None,
+        lessons: Lessons | None = None,
     ) -> "Training[AnySettings, AnyModel]":
-        """Everything that a training needs; `model` where it begins with one."""
-        return Training(self, settings, model or self.begin(settings, splits), splits)
+        """Everything that a training needs; `model` where it begins with one, `lessons` where it has a teacher."""
+        return Training(self, settings, model or self.begin(settings, splits), splits, lessons)
 
     def inputs(self, model: AnyModel, examples: Examples) -> dict[str, Column]:
         """What goes in of the examples, as the network learns from it."""
@@ -175,10 +180,16 @@ class Training(Generic[AnySettings, AnyModel]):
         settings: of it.
         model: untrained.
         splits: the data; what the model could not be measured on is refused.
+        lessons: what a teacher says, to be learned from besides.
     """
 
     def __init__(
-        self, task: Task[AnySettings, AnyModel], settings: AnySettings, model: AnyModel, splits: Splits
+        self,
+        task: Task[AnySettings, AnyModel],
+        settings: AnySettings,
+        model: AnyModel,
+        splits: Splits,
+        lessons: Lessons | None = None,
     ) -> None:
         self.task, self.settings, self.model, self.splits = task, settings, model, splits
         for name, part in (("development", splits.dev), ("test", splits.test)):
@@ -190,12 +201,22 @@ class Training(Generic[AnySettings, AnyModel]):
             raise ValueError(
                 f"train: expected at least one example that the model can take. Received: none of {splits.origin}"
             )
+        if lessons is not None:
+            self._add(lessons, stored)
         parts = settings.epochs if task.ordered else 1
         if len(self.rows) < parts:
             raise ValueError(f"train: expected an example for each of {parts} epochs. Received: {len(self.rows)}")
         batching = Batching(settings.batch_size, settings.seed, task.by_length, settings.batch_tokens)
         self.order = Stream(stored, batching) if stored else Order(self.columns, self.rows, batching, parts)
         task.check(self)
+
+    def _add(self, lessons: Lessons, stored: Encoded | None) -> None:
+        if stored or self.task.ordered:
+            raise ValueError("lessons: expected data in memory, in no order (stream=never). Received: others")
+        train, smoothing = Examples.of(self.splits.train), self.settings.label_smoothing
+        self.columns, self.rows = lessons.follow(
+            self.columns, self.rows, train, self.task.inputs, self.model, smoothing
+        )
 
     def _encode(self, corpus: Corpus) -> Encoded:
         if self.task.ordered:
@@ -251,7 +272,7 @@ class Training(Generic[AnySettings, AnyModel]):
     @property
     def loss(self) -> Callable[..., tf.Tensor]:
         """What is minimised."""
-        return self.model.says.loss(self.settings.label_smoothing)
+        return self.columns.says.loss(self.settings.label_smoothing)
 
 
 def without_beam(model: AnyModel) -> AnyModel:

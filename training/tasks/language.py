@@ -19,6 +19,7 @@ from seqattn_tf.text import learn
 from seqattn_tf.text.rules import BEGIN
 from seqattn_tf.training.data import Example, Examples, Splits
 from seqattn_tf.training.data.batches import Part, planned, whole
+from seqattn_tf.training.lessons import Lessons
 from seqattn_tf.training.ngrams import KneserNey
 from seqattn_tf.training.tasks.base import Report, Task, Training, parse_fold, refuse_few
 from seqattn_tf.training.tasks.settings import TextSettings, setting
@@ -101,9 +102,15 @@ class LanguageTask(Task[LanguageSettings, LanguageModel]):
         return LanguageModel(network, {"text": text}, target, **arguments_of(LanguageModel, settings))
 
     def open(
-        self, settings: LanguageSettings, splits: Splits, model: LanguageModel | None = None
+        self,
+        settings: LanguageSettings,
+        splits: Splits,
+        model: LanguageModel | None = None,
+        lessons: Lessons | None = None,
     ) -> Training[LanguageSettings, LanguageModel]:
-        """Sentences as they are, a long text in stretches."""
+        """Sentences as they are, a long text in stretches; nobody teaches what comes next in a text."""
+        if lessons is not None:
+            raise ValueError("lessons: expected none of a language model. Received: some")
         kind = Stream if self.window else Training
         return kind(self, settings, model or self.begin(settings, splits), splits)
 

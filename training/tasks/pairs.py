@@ -42,6 +42,7 @@ class PairSettings(SearchSettings, TextSettings):
     source_split: str = setting("characters", "what a symbol is: characters, letters, spaces, words, subwords")
     target_split: str = setting("characters", "the same of what comes out; spaces for tokens of one's own")
     max_target: int = setting(64, "symbols; a longer answer is cut, and not learned from")
+    direction: str = setting("left_to_right", "or right_to_left: the last symbol of an answer is said first")
     max_length_ratio: int = setting(
         2, "symbols of an answer per symbol read, at most, and a few more; 0 for no such limit"
     )
@@ -83,9 +84,10 @@ class PairTask(Task[PairSettings, Seq2Seq]):
             )
         cut = {"split": settings.source_split, "fold": parse_fold(settings.fold), "limit": settings.max_source}
         source = kind.learn(train.inputs("text"), **cut, **limits)
-        target = Symbols.learn(train.targets, split=settings.target_split, limit=settings.max_target, **limits)
+        limits |= {"limit": settings.max_target, "direction": settings.direction}
+        target = Symbols.learn(train.targets, split=settings.target_split, **limits)
         if not self.metrics:  # what the model has no word for is counted as unknown, not left out
-            target = Symbols(dataclasses.replace(target.rules, unknown=True), target.limit)
+            target = Symbols(dataclasses.replace(target.rules, unknown=True), target.limit, target.direction)
         vectors = read_vectors(settings)
         if vectors is not None:
             source, settings = vectors.widen(source, settings)

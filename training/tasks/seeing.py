@@ -11,6 +11,7 @@ from seqattn_tf.fields import Image, Map
 from seqattn_tf.models.presets import open_model, presets
 from seqattn_tf.named import arguments_of
 from seqattn_tf.training.data import Example, Examples, Splits
+from seqattn_tf.training.lessons import Lessons
 from seqattn_tf.training.maps import Mapped, map_splits
 from seqattn_tf.training.tasks.base import AnyModel, AnySettings, Report, Task, Training
 from seqattn_tf.training.tasks.settings import Settings, setting
@@ -85,11 +86,15 @@ class SeeingTask(Task[AnySettings, AnyModel], Generic[AnySettings, AnyModel]):
     """A training on pictures; a frozen backbone sees each of them once, and its maps are learned from."""
 
     def open(
-        self, settings: AnySettings, splits: Splits, model: AnyModel | None = None
+        self,
+        settings: AnySettings,
+        splits: Splits,
+        model: AnyModel | None = None,
+        lessons: Lessons | None = None,
     ) -> Training[AnySettings, AnyModel]:
         """Everything that a training needs; in place of pictures, their maps, where the backbone does not learn."""
         model = model or self.begin(settings, splits)
-        return Training(self, settings, model, mapped(splits, settings, model))
+        return Training(self, settings, model, mapped(splits, settings, model), lessons)
 
     def inputs(self, model: AnyModel, examples: Examples) -> dict[str, Column]:
         """The pictures or their maps, and what else goes in."""

@@ -48,3 +48,35 @@ class MaskedCrossEntropy(keras.losses.Loss):
         """Constructor arguments."""
         own = {"label_smoothing": self.label_smoothing, "first": self.first, "padding": self.padding}
         return {**super().get_config(), **own}
+
+
+@keras.saving.register_keras_serializable("seqattn_tf")
+class TaughtCrossEntropy(keras.losses.Loss):
+    """Cross-entropy per symbol in nats with shares of probability that are wanted, as a teacher gives them.
+
+        wanted(k) = sum_{j: i_j = k} p_j + (1 - sum_j p_j) / classes
+        loss = sum_t -sum_k wanted_t(k) log p_t(k) / #{t: sum_j p_tj > 0}
+
+    What is wanted of a place, `[..., 2 n]`, are the numbers `i` of `n` logits, and then their shares `p`; what they
+    leave goes to all classes alike, and a place of which nothing is wanted does not count.
+
+    >>> loss = TaughtCrossEntropy()(tf.constant([[1.0, 0.0, 0.5, 0.5]]), tf.constant([[0.0, 0.0]]))
+    >>> float(loss) == tf.math.log(2.0)
+    <tf.Tensor: shape=(), dtype=bool, numpy=True>
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**{**kwargs, "reduction": "none"})
+
+    def call(self, y_true: tf.Tensor, y_pred: tf.Tensor) -> tf.Tensor:
+        """`[batch, ..., 2 n], [batch, ..., classes] -> []`."""
+        logits = tf.cast(y_pred, tf.float32)
+        classes = size_of(logits, -1)
+        numbers, shares = tf.split(tf.cast(y_true, tf.float32), 2, axis=-1)
+        each = zip(tf.unstack(tf.cast(numbers, tf.int32), axis=-1), tf.unstack(shares, axis=-1), strict=True)
+        total = tf.reduce_sum(shares, axis=-1)
+        wanted = tf.add_n([tf.one_hot(number, classes) * share[..., None] for number, share in each])
+        wanted += ((1 - total) / tf.cast(classes, tf.float32))[..., None]
+        keep = tf.cast(total > 0, tf.float32)
+        loss = tf.nn.softmax_cross_entropy_with_logits(wanted, logits)
+        return mean_of_all(tf.reduce_sum(loss * keep), tf.reduce_sum(keep))

@@ -14,6 +14,29 @@ from seqattn_tf.text.symbols import SymbolTokenizer
 SHIFTED = "shifted"  # the right symbols as a decoder is shown them: the beginning first, the end not
 
 
+def turned(rows: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
+    """The first `lengths [...]` of each row `[..., time]` from their end, the others where they are.
+
+    What stands in a row may itself have axes, one for each place: `[..., time, n]`.
+
+    >>> turned(tf.constant([[3, 4, 5, 0], [6, 0, 0, 0]]), tf.constant([3, 1])).numpy().tolist()
+    [[5, 4, 3, 0], [6, 0, 0, 0]]
+    """
+    lengths, place = lengths[..., None], tf.range(tf.shape(rows)[lengths.shape.rank])
+    places = tf.where(place < lengths, lengths - 1 - place, place)
+    return tf.gather(rows, places, batch_dims=places.shape.rank - 1)
+
+
+def ended(ids: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
+    """Ids with the end after the last of each row: `[..., time], [...] -> [..., time + 1]`.
+
+    >>> ended(tf.constant([[3, 4], [5, 0]]), tf.constant([2, 1])).numpy().tolist()
+    [[3, 4, 2], [5, 2, 0]]
+    """
+    room = tf.pad(ids, [[0, 0]] * (ids.shape.rank - 1) + [[0, 1]])
+    return tf.where(tf.range(tf.shape(room)[-1]) == lengths[..., None], END, room)
+
+
 class GraphSymbols(GraphTarget):
     """The twin of `Symbols`; a right answer ends with the id of the end."""
 
@@ -33,6 +56,13 @@ class GraphSymbols(GraphTarget):
         """The symbols before each."""
         tokens = rows["tokens"]
         return {SHIFTED: tf.concat([tf.fill([tf.shape(tokens)[0], 1], BEGIN), tokens[:, :-1]], axis=1)}
+
+    def in_order(self, rows: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
+        """What a network has for each symbol of an answer, in the order of reading; and the other way round.
+
+        Rows and how many symbols each has: as `turned`, where the target is said from its end.
+        """
+        return turned(rows, lengths) if self.target.backwards else rows
 
     def texts(self, found: Tensors) -> tf.Tensor:
         """The symbols of each answer, joined."""

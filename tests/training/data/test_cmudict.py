@@ -27,6 +27,29 @@ def test_malformed_lines_are_reported_with_their_number_and_passed_over():
     ]
 
 
+def test_stress_is_kept_where_it_is_asked_for():
+    lines = ["b  AH0 B  OW1 # a comment", "b(2) AH1 B OW0"]
+    assert list(cmudict.parse(lines, "list", stress=True)) == [from_text("b", "AH0 B OW1"), from_text("b", "AH1 B OW0")]
+
+
+def test_pronunciations_that_stress_alone_tells_apart(tmp_path):
+    (tmp_path / "my.train").write_text("permit P ER0 M IH1 T\npermit(2) P ER1 M IH2 T\n")
+    assert cmudict.read(tmp_path / "my.train") == [from_text("permit", "P ER M IH T")]
+    kept = cmudict.read(tmp_path / "my.train", stress=True)
+    assert [example.target for example in kept] == ["P ER0 M IH1 T", "P ER1 M IH2 T"]
+
+
+@pytest.mark.parametrize("bare", ["train", "test"])
+def test_files_without_marks_of_stress_are_refused_where_they_are_asked_for(tmp_path, bare):
+    for part in ("train", "test"):
+        mark = "" if part == bare else "1"
+        (tmp_path / f"my.{part}").write_text("".join(f"{part}{letter} AH{mark}\n" for letter in "abcdefghijk"))
+    assert len(cmudict.load(tmp_path).test) == 11
+    expected = r"data: expected marks of stress on the vowels \(AH0, AA1\)\. Received: none in "
+    with pytest.raises(ValueError, match=f"{expected}.*my.{bare}"):
+        cmudict.load(tmp_path, stress=True)
+
+
 @pytest.mark.parametrize(("suffix", "opener"), [("", open), (".gz", gzip.open), (".xz", lzma.open)])
 def test_files_plain_gzip_and_xz(tmp_path, suffix, opener):
     words = {"train": ["a", "b", "c", "d", "e", "f", "g", "h", "i"] * 2, "test": ["test"]}
@@ -57,6 +80,9 @@ def test_installed_dictionary_without_its_code_and_no_word_in_two_splits():
     assert 0.08 < len(words[2]) / sum(map(len, words)) < 0.12
     assert not any(c.isdigit() for example in splits.test for c in example.target)
     assert "cmudict" not in sys.modules
+    stressed = cmudict.load(stress=True)
+    assert all(any(c.isdigit() for c in example.target) for example in stressed.test[:500])
+    assert {example.key for example in stressed.test} == words[2]
 
 
 def test_benchmark_split(shared_data):

@@ -14,6 +14,17 @@ def test_small_preset_pronounces_words_it_has_never_seen(tmp_path):
     assert figures["wer"] <= 0.60
 
 
+def test_stress_is_a_setting(tmp_path):
+    for part in ("train", "test"):
+        (tmp_path / f"my.{part}").write_text("".join(f"{part}{letter} B AH0 B AH1\n" for letter in "abcdefghijk"))
+    recipe = recipes.get("pronounce")
+    assert {example.target for example in recipe.load(tmp_path, recipe.small).test} == {"B AH B AH"}
+    for settings in (recipe.small, recipe.settings):
+        stressed = settings.with_assignments(["stress=true"])
+        assert {example.target for example in recipe.load(tmp_path, stressed).test} == {"B AH0 B AH1"}
+    assert "AH0" in recipe.settings.meanings()["stress"]
+
+
 def test_shipped_model_keeps_its_record(preset, shared_data):
     """On every tenth test word; the whole split is in docs/results.md."""
     recipe = recipes.get("pronounce")

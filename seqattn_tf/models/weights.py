@@ -1,0 +1,99 @@
+"""The weights of a network in less space: in half precision, or as whole numbers of eight bits with scales.
+
+    w ~ scale[channel] * q,   q in -127 ... 127,   scale[channel] = max |w[..., channel]| / 127
+
+A channel is a place of the last axis that has several: a column of a matrix, a number of an embedding, a filter.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import keras
+import numpy as np
+
+FORMS = ("float16", "int8")
+SCALE = "_scale"  # after the name of a weight, that of its scales
+_MOST = 127
+
+
+def check_form(form: str) -> None:
+    """Refuse another form than those that weights can be stored in."""
+    if form not in FORMS:
+        raise ValueError(f"compact: expected False, True or one of {list(FORMS)}. Received: {form!r}")
+
+
+def pack(weights: Sequence[keras.Variable], form: str) -> dict[str, np.ndarray]:
+    """The arrays of a file by name: each weight by its number, with its scales where it has any.
+
+    In `int8` the vectors stay in half precision; weights that are no fractions are stored as they are in any form.
+
+    Raises:
+        ValueError: an unknown form, or a weight that is no finite number in it.
+    """
+    check_form(form)
+    stored: dict[str, np.ndarray] = {}
+    for name, weight in _named(weights).items():
+        values = weight.numpy()
+        if _is_exact(weight):
+            stored[name] = values
+            continue
+        values = values.astype("float32")
+        shape = _scales_shape(values.shape)
+        if form == "int8" and shape:
+            _refuse_infinite(weight, values)
+            stored[name], stored[name + SCALE] = _quantize(values, shape)
+        else:
+            with np.errstate(over="ignore"):  # which is refused
+                stored[name] = values.astype("float16")
+            _refuse_infinite(weight, stored[name])
+    return stored
+
+
+def unpack(weights: Sequence[keras.Variable], stored: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    """The values of the weights that such arrays hold.
+
+    Raises:
+        KeyError: an array is missing.
+        ValueError: there are others, or the scales of a weight are not those of its channels.
+    """
+    named = _named(weights)
+    if others := {name.removesuffix(SCALE) for name in stored} - set(named):
+        raise ValueError(f"expected {len(named)} weights. Received: also {sorted(others)}")
+    return [_restored(name, weight, stored) for name, weight in named.items()]
+
+
+def _named(weights: Sequence[keras.Variable]) -> dict[str, keras.Variable]:
+    return {f"{number:04d}": weight for number, weight in enumerate(weights)}
+
+
+def _restored(name: str, weight: keras.Variable, stored: Mapping[str, np.ndarray]) -> np.ndarray:
+    values = stored[name]
+    if _is_exact(weight):
+        return values.astype(weight.dtype)
+    if values.dtype != np.int8:
+        return values.astype("float32")
+    scales = stored[name + SCALE]
+    if scales.shape != _scales_shape(values.shape):
+        raise ValueError(f"expected a scale for each channel of {list(values.shape)}. Received: {list(scales.shape)}")
+    return values * scales
+
+
+def _is_exact(weight: keras.Variable) -> bool:
+    return not keras.backend.is_float_dtype(weight.dtype)
+
+
+def _scales_shape(shape: Sequence[int]) -> tuple[int, ...]:
+    """That of the scales, which spread over the weight: `[1, channels]` of a matrix; none of what is but a vector."""
+    wide = [axis for axis, size in enumerate(shape) if size > 1]
+    return tuple(size if axis == wide[-1] else 1 for axis, size in enumerate(shape)) if len(wide) > 1 else ()
+
+
+def _quantize(values: np.ndarray, shape: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    others = tuple(axis for axis, size in enumerate(shape) if size == 1)
+    scales = np.abs(values).max(axis=others, keepdims=True) / np.float32(_MOST)
+    scales[scales == 0] = 1
+    return np.clip(np.rint(values / scales), -_MOST, _MOST).astype("int8"), scales
+
+
+def _refuse_infinite(weight: keras.Variable, values: np.ndarray) -> None:
+    if (wrong := values[~np.isfinite(values)]).size:
+        raise ValueError(f"weights: expected finite numbers. Received: {wrong[0]} as {values.dtype} in {weight.path}")

@@ -1,0 +1,19 @@
+"""Networks of random weights whose answers differ: in symbols, in lengths, and between seeds."""
+
+import numpy as np
+
+from seqattn_tf.models import EncoderDecoder
+from seqattn_tf.text import SymbolRules
+
+LETTERS, SOUNDS = SymbolRules(tuple("abc")), SymbolRules(tuple("ABCD"), split="spaces")
+TEXTS = ["", "a", "ab", "cab", "c?a", "abcabcabcabc"]
+
+
+def varied(seed=5, **settings):
+    """An encoder-decoder from letters to sounds."""
+    rng = np.random.default_rng(seed)
+    network = EncoderDecoder.of_symbols(LETTERS.size, SOUNDS.size, **{"units": 6, "embedding": 4, **settings})
+    network.build()
+    for weight in network.trainable_weights:
+        weight.assign(1.2 * rng.normal(size=weight.shape))
+    return network

@@ -1,0 +1,225 @@
+"""Students that learn from teachers, and what is kept of the lessons."""
+
+import dataclasses
+import json
+
+import keras
+import numpy as np
+import pytest
+from support import corpora
+from support.reverse import RECIPE, SETTINGS, language
+from support.systems import language_model, reader
+
+from seqattn_tf import cli
+from seqattn_tf.models import LanguageNetwork, ReaderNetwork, load
+from seqattn_tf.models.base import read_config
+from seqattn_tf.targets.base import save_target
+from seqattn_tf.text import SymbolRules
+from seqattn_tf.training import lessons as lessons_module
+from seqattn_tf.training import run
+from seqattn_tf.training.data import Example, from_text
+from seqattn_tf.training.lessons import Teacher, read_lessons, write_lessons
+
+TINY = ["units=8", "embedding=6", "epochs=1", "batch_size=32", "warmup_steps=2"]
+
+
+def settings(*more):
+    return [part for one in (*TINY, *more) for part in ("--set", one)]
+
+
+@pytest.fixture(scope="module")
+def reverse(tmp_path_factory):
+    """What says words of the made-up language in reverse."""
+    return run.train(RECIPE, SETTINGS, tmp_path_factory.mktemp("reverse") / "run")
+
+
+def teach(folder, model, train, made_up=(), **about):
+    teacher = Teacher(model, RECIPE.task.inputs, top=2)
+    write_lessons(folder, teacher, train, lambda: made_up, {"target": save_target(model.target), **about}, quiet=True)
+    return read_lessons(folder, train)
+
+
+def words(*texts):
+    return [Example(text, {"text": text}, None) for text in texts]
+
+
+def test_lessons_are_the_answers_and_the_greatest_probabilities(reverse, tmp_path):
+    texts = ["abcd", "b", "dca", "ab"]  # not in the order of their lengths
+    found = teach(tmp_path, reverse, words(*texts[:2]), [{"text": text} for text in texts[2:]])
+    assert (found.keys, found.made_up) == (["abcd", "b"], [{"text": "dca"}, {"text": "ab"}])
+    rules, starts = reverse.target.rules, np.cumsum([0, *found.lengths])
+    places = starts + np.arange(len(starts))
+    for number, answer in enumerate(reverse.answer(texts)):
+        ids = found.answers[starts[number] : starts[number + 1]]
+        assert rules.names(ids) == list(answer.tokens)
+        shares = found.shares[places[number] : places[number + 1]].astype("float32")
+        assert len(shares) == len(ids) + 1
+        assert np.log(shares[:, 0]).sum() == pytest.approx(answer.score, abs=0.01)
+        assert found.numbers[places[number] : places[number + 1], 0].tolist() == [*ids, 2]
+        assert np.all(shares[:, 0] >= shares[:, 1])
+
+
+def test_a_student_learns_from_lessons_what_few_examples_do_not_tell(reverse, tmp_path):
+    few = dataclasses.replace(language(), train=language().train[:12])
+    recipe = dataclasses.replace(RECIPE, load=lambda *_: few)
+    chosen = dataclasses.replace(SETTINGS, epochs=12)
+    rows = [{"text": word} for word in dict.fromkeys(example.key for example in language().train)]
+    taught = teach(tmp_path / "lessons", reverse, few.train, rows)
+    training = recipe.task.open(chosen, few, fresh(reverse), taught)
+    assert len(training.rows) == len(few.train) + len({e.key for e in few.train}) + len(rows)
+    run.compile_network(training)
+    training.model.network.fit(training.batches(), epochs=12, steps_per_epoch=training.steps, verbose=0)
+    plain = recipe.task.open(chosen, few, fresh(reverse))
+    run.compile_network(plain)
+    plain.model.network.fit(plain.batches(), epochs=12, steps_per_epoch=plain.steps, verbose=0)
+    taught_errors, own_errors = (recipe.task.measure(one.model, few.test).figures["per"] for one in (training, plain))
+    assert taught_errors < 0.1
+    assert own_errors > 0.3
+
+
+def fresh(model):
+    """The same model before it learned."""
+    network = type(model.network).from_config(model.network.get_config())
+    keras.utils.set_random_seed(3)
+    network.build()
+    return type(model)(network, model.inputs, model.target, **model.settings)
+
+
+def test_after_an_end_only_what_is_missing_is_asked_again(reverse, tmp_path, monkeypatch):
+    monkeypatch.setattr(lessons_module, "PART", 5)
+    train, rows = words("a", "b", "ab", "ba"), [{"text": text} for text in ("abc", "cab", "dd", "dcb")]
+    first = teach(tmp_path, reverse, train, rows)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["00000.npz", "00001.npz", "about.json", "made_up.jsonl"]
+    (tmp_path / "00001.npz").unlink()
+    asked = []
+    usual = Teacher.teach
+    monkeypatch.setattr(Teacher, "teach", lambda self, some: asked.append(list(some)) or usual(self, some))
+    again = teach(tmp_path, reverse, train, [{"text": "never asked for"}])
+    assert [[example.inputs["text"] for example in some] for some in asked] == [["cab", "dd", "dcb"]]
+    assert again.fingerprint == first.fingerprint
+    with pytest.raises(
+        ValueError, match=r"holds other lessons \(held, asked\): \{'top': \(None, 5\)\}. Choose another --run"
+    ):
+        teach(tmp_path, reverse, train, rows, top=5)
+
+
+def test_damaged_and_missing_parts_are_named(reverse, tmp_path):
+    teach(tmp_path, reverse, words("a", "b"))
+    path = tmp_path / "00000.npz"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:100])
+    with pytest.raises(ValueError, match=r"00000.npz: expected a whole part of lessons; remove it to have it anew"):
+        read_lessons(tmp_path, words("a", "b"))
+    path.write_bytes(whole)
+    with pytest.raises(ValueError, match=r"expected lessons of 3. Received: 2"):
+        read_lessons(tmp_path, words("a", "b", "c"))
+
+
+def test_improbable_answers_to_what_was_made_up_are_left_out(reverse, tmp_path):
+    teach(tmp_path, reverse, words("ab", "dcba"), [{"text": text} for text in ("abcd", "b", "")])
+    scores = [answer.score for answer in reverse.answer(["abcd", "b"])]
+    between = sum(scores) / 2
+    kept = read_lessons(tmp_path, words("ab", "dcba"), between)
+    best = "abcd" if scores[0] > scores[1] else "b"
+    assert kept.keys == ["ab", "dcba"]
+    assert kept.made_up == [{"text": best}]  # and nothing was said to nothing
+    assert len(kept.numbers) == kept.lengths.sum() + 3
+    assert len(kept.answers) == kept.lengths.sum()
+    assert kept.fingerprint != read_lessons(tmp_path, words("ab", "dcba")).fingerprint
+    assert [example.inputs["text"] for example in kept.examples([from_text("ab", "x"), from_text("dcba", "y")])] == [
+        *kept.keys,
+        best,
+    ]
+
+
+def test_lessons_of_another_vocabulary_are_refused(reverse, tmp_path):
+    found = teach(tmp_path, reverse, words("a"))
+    other = dataclasses.replace(found, target={"target": "symbols", "config": {}})
+    with pytest.raises(ValueError, match=r"target: expected what the teachers say"):
+        RECIPE.task.open(SETTINGS, language(), reverse, other)
+
+
+@pytest.fixture(scope="module")
+def spelled(tmp_path_factory):
+    """Words to pronounce, and two runs on them."""
+    folder = tmp_path_factory.mktemp("spelled")
+    (folder / "data").mkdir()
+    corpora.pronounce(folder / "data")
+    for seed in (0, 1):
+        command = ["train", "pronounce", "--data", f"{folder}/data", "--run", f"{folder}/teacher-{seed}"]
+        assert cli.main([*command, *settings(f"seed={seed}", "units=12")]) == 0
+    return folder
+
+
+def distill(folder, run_folder, *more):
+    teachers = [part for seed in (0, 1) for part in ("--teacher", f"{folder}/teacher-{seed}")]
+    command = ["distill", "pronounce", *teachers, "--data", f"{folder}/data", "--run", str(run_folder)]
+    return cli.main([*command, *settings(), *more])
+
+
+def test_a_student_of_two_runs(spelled, tmp_path, capsys):
+    assert distill(spelled, tmp_path, "--made-up", "40", "--least", "-1000") == 0
+    out = capsys.readouterr().out
+    assert "of the training split, 40 of 40 made up" in out
+    assert "the best model is in" in out
+    record = read_config(tmp_path)["record"]
+    assert record["lessons"].endswith("from -1000")
+    assert record["settings"]["units"] == 8
+    about = json.loads((tmp_path / "lessons/about.json").read_text())
+    assert (about["made_up"], about["top"], len(about["teachers"])) == (40, 3, 2)
+    assert load(tmp_path).answer(["abc"])[0].text is not None
+    capsys.readouterr()
+    assert distill(spelled, tmp_path, "--made-up", "40", "--least", "-1000") == 0  # finished: nothing is left to do
+    assert distill(spelled, tmp_path, "--made-up", "41") == 2
+    assert "holds other lessons (held, asked): {'made_up': (40, 41)}" in capsys.readouterr().err
+    assert cli.main(["evaluate", str(tmp_path), "-o", str(tmp_path / "e.png")]) == 0
+    assert cli.main(["train", "pronounce", "--data", f"{spelled}/data", "--run", str(tmp_path), *settings()]) == 2
+    assert "{'lessons': (" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (["--made-up", "-1"], "made_up: expected at least 0. Received: -1"),
+        (["--top", "0"], "top: expected at least 1. Received: 0"),
+    ],
+)
+def test_what_cannot_be_taught_is_said(spelled, tmp_path, capsys, change, said):
+    assert distill(spelled, tmp_path, *change) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_teachers_of_something_else_are_refused(spelled, tmp_path, capsys):
+    (tmp_path / "data").mkdir()
+    corpora.transliterate(tmp_path / "data")
+    command = ["distill", "transliterate", "--data", f"{tmp_path}/data", "--run", str(tmp_path / "run")]
+    assert cli.main([*command, "--teacher", f"{spelled}/teacher-0"]) == 2
+    assert "teacher: expected the recipe 'transliterate'. Received: 'pronounce'" in capsys.readouterr().err
+    assert cli.main(command) == 2
+    assert "teacher: expected one run or more. Received: none" in capsys.readouterr().err
+
+
+def test_labels_are_taught(tmp_path, capsys):
+    rows = [f"{word} {number},{word}" for number in range(60) for word in ("good", "bad", "so")]
+    (tmp_path / "own.csv").write_text("\n".join(["text,label", *rows]) + "\n")
+    common = ["--data", str(tmp_path / "own.csv"), *settings("text=text", "target=label", "encoder=bidirectional")]
+    assert cli.main(["train", "classify", "--run", str(tmp_path / "t"), *common]) == 0
+    teach = ["distill", "classify", "--teacher", str(tmp_path / "t"), "--run", str(tmp_path / "s")]
+    assert cli.main([*teach, *common, "--made-up", "5"]) == 2
+    assert "made_up: expected 0, since nobody knows how for classify. Received: 5" in capsys.readouterr().err
+    assert cli.main([*teach, *common]) == 0
+    with np.load(tmp_path / "s/lessons/00000.npz") as part:
+        assert set(part["lengths"]) == {1}
+        np.testing.assert_allclose(part["shares"].astype("float32").sum(axis=1), 1, atol=2e-3)  # of three labels
+    assert load(tmp_path / "s").answer(["good 3"])[0].text in ("good", "bad", "so")
+
+
+def test_what_is_neither_symbols_nor_a_label_is_refused():
+    rules = SymbolRules(("a", "b"))
+    for model, said in (
+        (reader(ReaderNetwork(rules.size, outputs=1, units=4), rules), "reader that says number"),
+        (language_model(LanguageNetwork(rules.size, units=4), rules), "language_model that says symbols"),
+    ):
+        expected = f"teacher: expected a model that answers with symbols or a label. Received: {said}"
+        with pytest.raises(ValueError, match=expected):
+            Teacher(model, RECIPE.task.inputs)

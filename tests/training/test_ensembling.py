@@ -1,0 +1,118 @@
+"""Runs in both directions, and what they are as one: evaluated, asked, explained and exported like any other."""
+
+import dataclasses
+import json
+import shutil
+
+import pytest
+from support import reverse
+
+from seqattn_tf import cli
+from seqattn_tf.export.verify import difference
+from seqattn_tf.models import Ensemble, load
+from seqattn_tf.models.base import read_config
+from seqattn_tf.training import run
+from seqattn_tf.training.ensembling import combine
+
+TINY = ["units=12", "embedding=8", "epochs=2", "batch_size=16", "warmup_steps=2", "max_target=8", "metric=exact"]
+TABLE = ["source_split=spaces", "target_split=spaces", "text=ask", "target=say", "max_length_ratio=3"]
+SEARCH = ["beam_width=1", "alternatives=0", "length_penalty=0"]
+RUNS = {"one": ["seed=0"], "other": ["seed=1", "units=8"], "back": ["seed=2", "direction=right_to_left"]}
+
+
+def train(folder, *more):
+    chosen = [part for setting in (*TINY, *TABLE, *SEARCH, *more) for part in ("--set", setting)]
+    return cli.main(["train", "translate", "--preset", "small", "--data", "own.csv", "--run", folder, *chosen])
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A folder with a table, and a run in it for each choice of settings."""
+    folder = tmp_path_factory.mktemp("runs")
+    rows = [f"word {i % 7} and {i},a long answer {i % 7}" for i in range(90)]
+    (folder / "own.csv").write_text("\n".join(["ask,say", *rows]) + "\n", encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name, chosen in RUNS.items():
+            assert train(name, *chosen) == 0
+    return folder
+
+
+@pytest.fixture
+def here(runs, monkeypatch):
+    """The same as the working folder, without what others made."""
+    monkeypatch.chdir(runs)
+    shutil.rmtree(runs / "all", ignore_errors=True)
+    return runs
+
+
+def test_what_is_said_from_its_end_is_learned_and_read_like_any_other(tmp_path):
+    settings = dataclasses.replace(reverse.SETTINGS, direction="right_to_left", epochs=4)
+    model = run.train(reverse.RECIPE, settings, tmp_path)
+    assert reverse.RECIPE.task.measure(model, reverse.language().test).figures["per"] < 0.1
+    [answer] = model.answer(["abcd"])
+    assert answer.text == "D C B A"
+    assert answer.looks["text"].weights.argmax(-1).tolist() == [3, 2, 1, 0]
+
+
+def test_several_runs_are_one(here, capsys):
+    assert cli.main(["ensemble", "one", "other", "back", "-o", "all", "--alternatives", "2"]) == 0
+    assert capsys.readouterr().out == ("2 models answer as one in all, and 1 from right to left score answers again\n")
+    made, expected = load(here / "all"), Ensemble.of([load(here / name) for name in RUNS], alternatives=2)
+    assert isinstance(made, Ensemble)
+    assert (made.beam_width, made.alternatives) == (4, 2)
+    record, first = (read_config(here / name)["record"] for name in ("all", "one"))
+    assert record["members"] == ["one", "other", "back"]
+    assert {"figures", "seconds"} & record.keys() == set()
+    for name in ("recipe", "fingerprint", "data", "given", "examples", "summary", "counts"):
+        assert record[name] == first[name]
+    assert record["settings"] == {**first["settings"], "beam_width": 4, "alternatives": 2}
+    question = "word 3 and 5"
+    [answer], [other] = made.answer([question]), expected.answer([question])
+    assert difference(other, answer, 1e-5) == ""
+    assert cli.main(["evaluate", "all", "-o", "all.png"]) == 0
+    assert capsys.readouterr().out.startswith("ACCURACY ")
+    assert cli.main(["query", "all", question, "--nbest"]) == 0
+    out, err = capsys.readouterr()
+    assert "ranked by the mean of both directions' log-probability" in err
+    said = [line.split("\t")[1] for line in out.splitlines()]
+    assert said == [answer.text, *(text for text, _ in answer.alternatives)]
+    assert cli.main(["explain", "all", question, "-o", "why.png"]) == 0
+    assert (here / "why.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_first_may_be_said_from_its_end(here):
+    made = combine(["back", "one"], "all", beam_width=3)
+    assert (made.beam_width, made.target.direction) == (3, "left_to_right")
+    assert read_config(here / "all")["record"]["settings"]["direction"] == "left_to_right"
+
+
+@pytest.mark.slow
+def test_it_is_exported(here, tmp_path, capsys):
+    assert cli.main(["ensemble", "one", "other", "-o", "all"]) == 0
+    assert capsys.readouterr().out == "2 models answer as one in all\n"
+    assert cli.main(["export", "all", str(tmp_path / "models/all"), "--no-lite"]) == 0
+    manifest = json.loads((tmp_path / "models/all/1/assets.extra/manifest.json").read_text())
+    assert (manifest["system"], manifest["record"]["members"]) == ("ensemble", ["one", "other"])
+
+
+def test_runs_that_are_not_of_one_kind_are_refused(here, capsys):
+    changed = here / "changed"
+    for name, value in (("recipe", "transliterate"), ("fingerprint", "other")):
+        shutil.copytree(here / "other", changed)
+        config = json.loads((changed / "config.json").read_text())
+        config["record"][name] = value
+        (changed / "config.json").write_text(json.dumps(config))
+        assert cli.main(["ensemble", "one", "changed", "-o", "all"]) == 2
+        shutil.rmtree(changed)
+        held = read_config(here / "one")["record"][name]
+        assert f"runs: expected the {name} of one, {held!r}, in all. Received: {value!r} in changed" in (
+            capsys.readouterr().err
+        )
+    assert cli.main(["ensemble", "one", "nowhere", "-o", "all"]) == 2
+    assert "Received: 'nowhere'" in capsys.readouterr().err
+    assert cli.main(["ensemble", "back", "-o", "all"]) == 2
+    assert "models: expected at least one that says left_to_right" in capsys.readouterr().err
+    assert cli.main(["ensemble", "one", "-o", "other"]) == 2
+    assert "output: expected a folder that holds no model yet. Received: other" in capsys.readouterr().err
+    assert not (here / "all").exists()

@@ -1,0 +1,161 @@
+"""Inputs that nobody wrote, made up so that they look like real ones: what a teacher may be asked besides.
+
+Half of the words are crossovers (the beginning of one word, the end of another), three in ten are words with one or two
+letters changed, the others are words with an affix and compounds.
+"""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from seqattn_tf.training.data import Examples, Splits
+
+SHARES = {"crossover": 0.5, "edited": 0.3, "joined": 0.2}  # of what is tried, by the maker
+AFFIXES = 60  # so many of the most frequent prefixes, and as many suffixes
+QUANTILE = 0.995  # of the lengths of the training words: none is made that is longer
+PATIENCE = 10_000  # tries in a row that give nothing new, after which there is nothing more to be had
+_VOWELS = frozenset("aeiouy")
+_BLOCK = 4096  # random numbers drawn at once
+
+
+def make_up_words(splits: Splits, count: int, seed: int) -> list[Mapping[str, Any]]:
+    """So many rows of one input `text`, each once, none of them in a split, whatever the case of its letters.
+
+    There are fewer where the training words are too few to make so many of. The rows depend on the splits and the
+    seed alone, and with a greater count more follow the same ones.
+    """
+    trained, *held_out = (Examples.of(part).inputs("text") for part in (splits.train, splits.dev, splits.test))
+    words = WordMaker(trained, seed)
+    known = {word.casefold() for word in chain(trained, *held_out)}
+    made: list[Mapping[str, Any]] = []
+    failed = 0
+    while len(made) < count and failed < PATIENCE:
+        word = words.make()
+        if (folded := word.casefold()) in known or not words.fits(word):
+            failed += 1
+            continue
+        failed = 0
+        known.add(folded)
+        made.append({"text": word})
+    return made
+
+
+class WordMaker:
+    """What is made of some words, one at a time; a try may well give a word that is known.
+
+    Args:
+        words: what real ones look like.
+        seed: of all choices.
+
+    >>> WordMaker(["walk", "walking", "talk"], 0).suffixes
+    ['ing']
+    """
+
+    def __init__(self, words: Iterable[str], seed: int) -> None:
+        self.words = [word for word in dict.fromkeys(words) if len(word) > 1]
+        if not self.words:
+            raise ValueError("words: expected some of two letters or more to make up others of. Received: none")
+        self.longest = int(np.quantile([len(word) for word in self.words], QUANTILE, method="higher"))
+        self.short = [word for word in self.words if 2 * len(word) <= self.longest]
+        self.prefixes, self.suffixes = _affixes(self.words)
+        self._ends = _ends(self.words)
+        self._letters = "".join(self.words)  # with repetitions: a frequent letter is drawn more often
+        self._like = _by_kind(self._letters)
+        self._draw = _draws(seed).__next__
+
+    def make(self) -> str:
+        """A word of any kind, each as often as `SHARES` says."""
+        draw = self._draw()
+        if draw < SHARES["crossover"]:
+            return self.crossover()
+        return self.edited() if draw < SHARES["crossover"] + SHARES["edited"] else self.joined()
+
+    def fits(self, word: str) -> bool:
+        """Whether a word is as long as real ones are, with spaces only between others."""
+        return 2 <= len(word) <= self.longest and word == word.strip() and "  " not in word
+
+    def crossover(self) -> str:
+        """The beginning of one word and the end of another (rarely of itself), both cut after the same letter."""
+        word = self._one(self.words)
+        cut = self._place(1, len(word))
+        other, at = self._one(self._ends[word[cut - 1]])
+        return word[:cut] + other[at:]
+
+    def edited(self) -> str:
+        """A word after one or two edits."""
+        word = self._edit(self._one(self.words))
+        return word if self._draw() < 0.5 else self._edit(word)
+
+    def joined(self) -> str:
+        """A word behind a frequent prefix or before a frequent suffix, or two short words."""
+        way, word = self._place(0, 3), self._one(self.words)
+        if way == 0 and self.prefixes:
+            return self._one(self.prefixes) + word
+        if way == 1 and self.suffixes:
+            return word + self._one(self.suffixes)
+        return self._one(self.short) + self._one(self.short) if self.short else word
+
+    def _edit(self, word: str) -> str:
+        """A word with a letter replaced by one of its kind, left out or put in, or with two neighbours exchanged."""
+        way, at = self._place(0, 4), self._place(0, len(word))
+        before, letter, after = word[:at], word[at : at + 1], word[at + 1 :]
+        if way == 0:
+            return before + self._one(self._like[_kind(letter)]) + after
+        if way == 1 and len(word) > 1:
+            return before + after
+        if way == 2:
+            return before + self._one(self._letters) + letter + after
+        return before + after[:1] + letter + after[1:]
+
+    def _place(self, start: int, end: int) -> int:
+        return start + int(self._draw() * (end - start))
+
+    def _one(self, among: Sequence[Any]) -> Any:
+        return among[int(self._draw() * len(among))]
+
+
+def _draws(seed: int) -> Iterator[float]:
+    """Numbers in [0, 1) without end."""
+    random = np.random.default_rng(seed)
+    while True:
+        yield from random.random(_BLOCK).tolist()
+
+
+def _ends(words: Iterable[str]) -> dict[str, list[tuple[str, int]]]:
+    """The cuts inside of words, by the letter before the cut."""
+    ends: dict[str, list[tuple[str, int]]] = {}
+    for word in words:
+        for cut in range(1, len(word)):
+            ends.setdefault(word[cut - 1], []).append((word, cut))
+    return ends
+
+
+def _affixes(words: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The prefixes of two to four letters and the suffixes of one to four that most often stand at another word."""
+    known = set(words)
+    prefixes: Counter[str] = Counter()
+    suffixes: Counter[str] = Counter()
+    for word in words:
+        prefixes.update(word[:size] for size in (2, 3, 4) if word[size:] in known)
+        suffixes.update(word[-size:] for size in (1, 2, 3, 4) if word[:-size] in known)
+    return [affix for affix, _ in prefixes.most_common(AFFIXES)], [affix for affix, _ in suffixes.most_common(AFFIXES)]
+
+
+def _kind(letter: str) -> str:
+    """Whether a letter, accents aside, is a Latin vowel, another letter, or none at all."""
+    if unicodedata.normalize("NFD", letter.casefold())[:1] in _VOWELS:
+        return "vowel"
+    return "consonant" if letter.isalpha() else "mark"
+
+
+def _by_kind(letters: str) -> dict[str, str]:
+    """The letters, with their repetitions, by their kind."""
+    kinds = {letter: _kind(letter) for letter in set(letters)}
+    found: dict[str, list[str]] = {}
+    for letter in letters:
+        found.setdefault(kinds[letter], []).append(letter)
+    return {kind: "".join(held) for kind, held in found.items()}
