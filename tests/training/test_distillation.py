@@ -11,8 +11,10 @@ from support.reverse import RECIPE, SETTINGS, language
 from support.systems import language_model, reader
 
 from seqattn_tf import cli
-from seqattn_tf.models import LanguageNetwork, ReaderNetwork, load
+from seqattn_tf.fields import Text
+from seqattn_tf.models import EncoderDecoder, Ensemble, LanguageNetwork, ReaderNetwork, Seq2Seq, load
 from seqattn_tf.models.base import read_config
+from seqattn_tf.targets import Symbols
 from seqattn_tf.targets.base import save_target
 from seqattn_tf.text import SymbolRules
 from seqattn_tf.training import lessons as lessons_module
@@ -33,8 +35,8 @@ def reverse(tmp_path_factory):
     return run.train(RECIPE, SETTINGS, tmp_path_factory.mktemp("reverse") / "run")
 
 
-def teach(folder, model, train, made_up=(), **about):
-    teacher = Teacher(model, RECIPE.task.inputs, top=2)
+def teach(folder, model, train, made_up=(), top=2, **about):
+    teacher = Teacher(model, RECIPE.task.inputs, top)
     write_lessons(folder, teacher, train, lambda: made_up, {"target": save_target(model.target), **about}, quiet=True)
     return read_lessons(folder, train)
 
@@ -57,6 +59,22 @@ def test_lessons_are_the_answers_and_the_greatest_probabilities(reverse, tmp_pat
         assert np.log(shares[:, 0]).sum() == pytest.approx(answer.score, abs=0.01)
         assert found.numbers[places[number] : places[number + 1], 0].tolist() == [*ids, 2]
         assert np.all(shares[:, 0] >= shares[:, 1])
+
+
+def test_what_is_said_from_its_end_is_taught_from_its_end(tmp_path):
+    letters = SymbolRules(("a", "b", "c"))
+    network = EncoderDecoder.of_symbols(letters.size, letters.size, units=6)
+    target = Symbols(letters, 5, direction="right_to_left")
+    model = Seq2Seq(network, {"text": Text(letters)}, target, max_length_ratio=0)
+    texts = ["ab", "cab", "b"]
+    found = teach(tmp_path, model, words(*texts), top=letters.size)
+    assert found.lengths.tolist() == [5, 5, 5]  # never trained, it finds no end
+    for number, answer in enumerate(model.answer(texts)):
+        ids = found.answers[5 * number : 5 * (number + 1)].tolist()
+        assert letters.names(ids[::-1]) == list(answer.tokens)
+        numbers, shares = (array[6 * number : 6 * number + 5] for array in (found.numbers, found.shares))
+        given = [row[list(own).index(one)] for own, row, one in zip(numbers, shares, ids, strict=True)]
+        assert np.log(np.array(given, "float64")).sum() == pytest.approx(answer.score, abs=5e-3)
 
 
 def test_a_student_learns_from_lessons_what_few_examples_do_not_tell(reverse, tmp_path):
@@ -98,9 +116,9 @@ def test_after_an_end_only_what_is_missing_is_asked_again(reverse, tmp_path, mon
     assert [[example.inputs["text"] for example in some] for some in asked] == [["cab", "dd", "dcb"]]
     assert again.fingerprint == first.fingerprint
     with pytest.raises(
-        ValueError, match=r"holds other lessons \(held, asked\): \{'top': \(None, 5\)\}. Choose another --run"
+        ValueError, match=r"holds other lessons \(held, asked\): \{'limit': \(None, 5\)\}. Choose another --run"
     ):
-        teach(tmp_path, reverse, train, rows, top=5)
+        teach(tmp_path, reverse, train, rows, limit=5)
 
 
 def test_damaged_and_missing_parts_are_named(reverse, tmp_path):
@@ -167,7 +185,11 @@ def test_a_student_of_two_runs(spelled, tmp_path, capsys):
     assert record["settings"]["units"] == 8
     about = json.loads((tmp_path / "lessons/about.json").read_text())
     assert (about["made_up"], about["top"], len(about["teachers"])) == (40, 3, 2)
-    assert load(tmp_path).answer(["abc"])[0].text is not None
+    together = Ensemble.of([load(spelled / f"teacher-{seed}") for seed in (0, 1)])
+    asked = [json.loads(line) for line in (tmp_path / "lessons/made_up.jsonl").read_text().splitlines()]
+    with np.load(tmp_path / "lessons/00000.npz") as part:
+        said = [answer.score for answer in together.answer(asked)]
+        np.testing.assert_allclose(part["scores"][-len(asked) :], said, rtol=1e-4)
     capsys.readouterr()
     assert distill(spelled, tmp_path, "--made-up", "40", "--least", "-1000") == 0  # finished: nothing is left to do
     assert distill(spelled, tmp_path, "--made-up", "41") == 2
@@ -192,6 +214,13 @@ def test_what_cannot_be_taught_is_said(spelled, tmp_path, capsys, change, said):
 def test_teachers_of_something_else_are_refused(spelled, tmp_path, capsys):
     (tmp_path / "data").mkdir()
     corpora.transliterate(tmp_path / "data")
+    (tmp_path / "more").mkdir()
+    corpora.pronounce(tmp_path / "more")
+    with (tmp_path / "more/train.dict").open("a") as file:
+        file.write("ZZ  Z Z\n")
+    other = ["distill", "pronounce", "--data", f"{tmp_path}/more", "--run", str(tmp_path / "run")]
+    assert cli.main([*other, "--teacher", f"{spelled}/teacher-0"]) == 2
+    assert "teacher: expected the fingerprint" in capsys.readouterr().err
     command = ["distill", "transliterate", "--data", f"{tmp_path}/data", "--run", str(tmp_path / "run")]
     assert cli.main([*command, "--teacher", f"{spelled}/teacher-0"]) == 2
     assert "teacher: expected the recipe 'transliterate'. Received: 'pronounce'" in capsys.readouterr().err
