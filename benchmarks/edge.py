@@ -1,4 +1,4 @@
-"""One word at a time: the LiteRT form of the shipped model against its Keras form, milliseconds a word."""
+"""One word at a time: the LiteRT forms of the shipped model against its Keras form, milliseconds a word."""
 
 import tempfile
 import time
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from seqattn_tf.export.forms import Lite, QuantizedLite, SavedModel
 from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.package import export
 from seqattn_tf.models.presets import find, open_model
@@ -27,16 +28,21 @@ def main() -> None:
     """Print both and the ratio."""
     words = list(dict.fromkeys(example.key for example in cmudict.load().test))[::60]
     model = open_model("pronounce")
-    with tempfile.TemporaryDirectory() as folder:
-        path = export(find("pronounce"), Path(folder) / "models" / "pronounce").lite
-        size = (path / "model.tflite").stat().st_size / 1e6
-        edge = LiteModel(path)
-        medians = {}
-        for name, answer in (("Keras, compiled graph", model.answer), ("LiteRT, one thread", edge.answer)):
-            milliseconds(answer, words[:10])
-            times = milliseconds(answer, words)
-            medians[name] = np.median(times)
-            slow = np.percentile(times, 99)
-            print(f"{name:<24} {medians[name]:6.2f} ms a word (99 % under {slow:.2f}), {len(words)} words")
-    slow, fast = medians.values()
-    print(f"ratio {slow / fast:.1f}; the LiteRT file has {size:.1f} MB")
+    medians = {"Keras, compiled graph": _timed("Keras, compiled graph", model.answer, words)}
+    for form in (Lite(), QuantizedLite()):
+        with tempfile.TemporaryDirectory() as folder:
+            made = export(find("pronounce"), Path(folder) / "models/pronounce", forms=[SavedModel(), form])
+            name = f"LiteRT, {form.weights}"
+            medians[name] = _timed(name, LiteModel(made.lite).answer, words)
+            size = (made.lite / "model.tflite").stat().st_size / 1e6
+            print(f"{'':<24} {size:6.1f} MB; agrees with Keras on {made.agreeing[form.title]} of {made.rows} rows")
+    first, *others = medians.values()
+    print("ratio " + ", ".join(f"{first / other:.1f}" for other in others) + " (Keras to LiteRT, one thread)")
+
+
+def _timed(name: str, answer: Callable[[list[str]], object], words: list[str]) -> float:
+    milliseconds(answer, words[:10])
+    times = milliseconds(answer, words)
+    median, slow = np.median(times), np.percentile(times, 99)
+    print(f"{name:<24} {median:6.2f} ms a word (99 % under {slow:.2f}), {len(words)} words")
+    return float(median)

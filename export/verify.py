@@ -81,9 +81,12 @@ def batches_by_size(rows: Sequence[Mapping[str, str | bytes]]) -> list[list[int]
 
 
 def least_agreeing(share: float, count: int) -> int:
-    """How many of so many rows must agree for this share; a part of a row is one, in every hundred at the most.
+    """How many of so many rows must agree for this share; a part of a row is one, but only of a whole hundred of rows.
 
     >>> least_agreeing(0.996, 100), least_agreeing(0.996, 500), least_agreeing(0.996, 50), least_agreeing(1.0, 700)
     (99, 498, 50, 700)
+    >>> least_agreeing(0.95, 100), least_agreeing(0.95, 111), least_agreeing(0.95, 10)
+    (95, 106, 10)
     """
-    return count - min(math.ceil(round((1 - share) * count, 9)), count // 100)
+    missing = round(1 - share, 9)
+    return count - min(math.ceil(round(missing * count, 9)), math.ceil(100 * missing) * count // 100)

@@ -8,8 +8,9 @@ import pytest
 import tensorflow as tf
 from support.systems import small_seq2seq
 
+from seqattn_tf import cli
 from seqattn_tf.export import manifest, ops
-from seqattn_tf.export.forms import Lite, SavedModel
+from seqattn_tf.export.forms import Lite, QuantizedLite, SavedModel
 from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.verify import difference, rows_to_verify
 from seqattn_tf.fields import Text
@@ -109,6 +110,27 @@ def test_lite_holds_built_in_ops_alone(exported):
     assert b"Flex" not in (exported / LITE / "model.tflite").read_bytes()
 
 
+def test_lite_in_int8_is_a_quarter_and_says_nearly_the_same(preset, exported, words, tmp_path):
+    form = QuantizedLite()
+    described = form.write(preset, tmp_path, {**manifest.describe(preset, {}), "name": "p", "version": 1})
+    assert described["lite"]["weights"] == manifest.read(tmp_path)["lite"]["weights"] == "int8"
+    assert described["lite"]["bytes"] < 0.3 * (exported / LITE / "model.tflite").stat().st_size
+    same, fault = form.compare(preset, tmp_path, [{"text": word} for word in words[:200]])
+    form.check(same, fault)
+    assert not same.all() or any(
+        abs(one.score - other.score) > Lite.tolerance
+        for one, other in zip(preset.answer(words[:20]), LiteModel(tmp_path).answer(words[:20]), strict=True)
+    )  # what was not quantized would be equal
+
+
+def test_weights_of_lite_are_chosen_on_the_command_line(tmp_path):
+    letters = SymbolRules(tuple("abc"))
+    small_seq2seq(letters, letters, max_target=4, units=6).save(tmp_path / "run", {"recipe": "r"})
+    command = ["export", str(tmp_path / "run"), str(tmp_path / "models/m")]
+    assert cli.main([*command, "--lite-weights", "int8"]) == 0
+    assert manifest.read(tmp_path / "models/m/1" / Lite.place)["lite"]["weights"] == "int8"
+
+
 def agreeing(count, of):
     return np.arange(of) < count
 
@@ -122,6 +144,9 @@ def test_disagreement_is_refused():
     for count, of in ((497, 500), (98, 100), (98, 99), (0, 1)):
         with pytest.raises(ValueError, match=rf"LiteRT: expected .*{of} answers\. Received: {count} of"):
             Lite().check(agreeing(count, of), "")
+    QuantizedLite().check(agreeing(95, 100), "")
+    with pytest.raises(ValueError, match=r"LiteRT: expected .*100 answers\. Received: 94 of"):
+        QuantizedLite().check(agreeing(94, 100), "")
 
 
 def test_both_forms_notice_another_model(preset, exported, words):

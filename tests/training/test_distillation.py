@@ -9,10 +9,11 @@ import pytest
 from support import corpora
 from support.reverse import RECIPE, SETTINGS, language
 from support.systems import language_model, reader
+from support.varied import LETTERS, SOUNDS, TEXTS, varied
 
 from seqattn_tf import cli
 from seqattn_tf.fields import Text
-from seqattn_tf.models import EncoderDecoder, Ensemble, LanguageNetwork, ReaderNetwork, Seq2Seq, load
+from seqattn_tf.models import Ensemble, LanguageNetwork, ReaderNetwork, Seq2Seq, load
 from seqattn_tf.models.base import read_config
 from seqattn_tf.targets import Symbols
 from seqattn_tf.targets.base import save_target
@@ -62,19 +63,21 @@ def test_lessons_are_the_answers_and_the_greatest_probabilities(reverse, tmp_pat
 
 
 def test_what_is_said_from_its_end_is_taught_from_its_end(tmp_path):
-    letters = SymbolRules(("a", "b", "c"))
-    network = EncoderDecoder.of_symbols(letters.size, letters.size, units=6)
-    target = Symbols(letters, 5, direction="right_to_left")
-    model = Seq2Seq(network, {"text": Text(letters)}, target, max_length_ratio=0)
-    texts = ["ab", "cab", "b"]
-    found = teach(tmp_path, model, words(*texts), top=letters.size)
-    assert found.lengths.tolist() == [5, 5, 5]  # never trained, it finds no end
-    for number, answer in enumerate(model.answer(texts)):
-        ids = found.answers[5 * number : 5 * (number + 1)].tolist()
-        assert letters.names(ids[::-1]) == list(answer.tokens)
-        numbers, shares = (array[6 * number : 6 * number + 5] for array in (found.numbers, found.shares))
-        given = [row[list(own).index(one)] for own, row, one in zip(numbers, shares, ids, strict=True)]
-        assert np.log(np.array(given, "float64")).sum() == pytest.approx(answer.score, abs=5e-3)
+    target = Symbols(SOUNDS, 5, direction="right_to_left")
+    model = Seq2Seq(varied(), {"text": Text(LETTERS)}, target, max_length_ratio=0)
+    texts = TEXTS[1:]
+    found = teach(tmp_path, model, words(*texts), top=SOUNDS.size)
+    answers = model.answer(texts)
+    assert any(answer.tokens != answer.tokens[::-1] for answer in answers)
+    starts = np.cumsum([0, *found.lengths])
+    for number, answer in enumerate(answers):
+        ids = found.answers[starts[number] : starts[number + 1]].tolist()
+        assert SOUNDS.names(ids[::-1]) == list(answer.tokens)
+        said = [*ids, *([2] if len(ids) < 5 else [])]  # the end, unless the answer was cut
+        first = starts[number] + number
+        each = zip(said, found.numbers[first:], found.shares[first:].astype("float64"), strict=False)
+        given = [shares[list(numbers).index(one)] for one, numbers, shares in each]
+        assert np.log(given).sum() == pytest.approx(answer.score, abs=5e-3)
 
 
 def test_a_student_learns_from_lessons_what_few_examples_do_not_tell(reverse, tmp_path):
@@ -143,7 +146,9 @@ def test_improbable_answers_to_what_was_made_up_are_left_out(reverse, tmp_path):
     assert kept.made_up == [{"text": best}]  # and nothing was said to nothing
     assert len(kept.numbers) == kept.lengths.sum() + 3
     assert len(kept.answers) == kept.lengths.sum()
-    assert kept.fingerprint != read_lessons(tmp_path, words("ab", "dcba")).fingerprint
+    every = read_lessons(tmp_path, words("ab", "dcba"))
+    assert every.made_up == [{"text": "abcd"}, {"text": "b"}]
+    assert kept.fingerprint != every.fingerprint
     assert [example.inputs["text"] for example in kept.examples([from_text("ab", "x"), from_text("dcba", "y")])] == [
         *kept.keys,
         best,
