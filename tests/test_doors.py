@@ -125,7 +125,7 @@ def test_row_format_gives_every_output(server):
             ["query", "nobody", "cat"],
             2,
             "expected one of the presets ['answer_scene', 'caption_scene', 'listen', 'markup', 'parse', 'pronounce', "
-            "'tag'] or the folder",
+            "'tag', 'transliterate'] or the folder",
         ),
         (["query", "pronounce", "cat", "--url", "ftp://x"], 2, "ftp://x"),
         (["query", "pronounce", "cat", "--url", "http://127.0.0.1:9"], 1, "127.0.0.1:9"),
