@@ -80,13 +80,14 @@ def batches_by_size(rows: Sequence[Mapping[str, str | bytes]]) -> list[list[int]
     return [batch for batch in (usual, longer) if batch]
 
 
-def least_agreeing(share: float, count: int) -> int:
-    """How many of so many rows must agree for this share; a part of a row is one, but only of a whole hundred of rows.
+def least_agreeing(share: float, count: int, of_hundred: int = 1) -> int:
+    """How many of so many rows must agree for this share; a part of a row is one.
+
+    Whatever the share, no more than so many of every whole hundred may differ.
 
     >>> least_agreeing(0.996, 100), least_agreeing(0.996, 500), least_agreeing(0.996, 50), least_agreeing(1.0, 700)
     (99, 498, 50, 700)
-    >>> least_agreeing(0.95, 100), least_agreeing(0.95, 111), least_agreeing(0.95, 10)
-    (95, 106, 10)
+    >>> least_agreeing(0.95, 111), least_agreeing(0.95, 111, 5), least_agreeing(0.95, 10, 5)
+    (110, 106, 10)
     """
-    missing = round(1 - share, 9)
-    return count - min(math.ceil(round(missing * count, 9)), math.ceil(100 * missing) * count // 100)
+    return count - min(math.ceil(round((1 - share) * count, 9)), of_hundred * count // 100)

@@ -13,7 +13,7 @@ ALIKE = ("recipe", "fingerprint")  # of the records of runs that can be one
 OF_ONE = ("figures", "seconds", "init_from", "xla")  # what is only true of a run by itself
 
 
-def as_one(models: Sequence[Model], **settings: Any) -> Model:
+def as_one(models: Sequence[Model], **settings: Any) -> Ensemble | LabelEnsemble:
     """The ensemble of several models, by what they say."""
     kind = LabelEnsemble if isinstance(models[0].target, Label) else Ensemble
     return kind.of(models, **settings)

@@ -27,7 +27,7 @@ from seqattn_tf.targets.graph.symbols import ended
 from seqattn_tf.targets.graph.taught import GraphTaught, Taught
 from seqattn_tf.text.rules import END, PAD
 from seqattn_tf.training.data import Example, Examples
-from seqattn_tf.training.data.batches import Columns
+from seqattn_tf.training.data.batches import Columns, by_part
 
 PART, TOGETHER = 4096, 256  # inputs of a file, and of a question to the teacher
 ABOUT, MADE_UP = "about.json", "made_up.jsonl"
@@ -128,11 +128,7 @@ class Teacher:
         said: list[tuple[np.ndarray, ...]] = [()] * len(order)
         for start in range(0, len(order), TOGETHER):
             rows = order[start : start + TOGETHER]
-            tensors = {
-                f"{name}_{part}": tensor
-                for name, column in columns.items()
-                for part, tensor in column.rows(tf.constant(rows)).items()
-            }
+            tensors = by_part({name: column.rows(tf.constant(rows)) for name, column in columns.items()})
             answers, lengths, numbers, shares, scores = (one.numpy() for one in self._teach(tensors))
             for at, row in enumerate(rows):
                 places = lengths[at] + isinstance(self.model.target, Symbols)

@@ -25,6 +25,7 @@ class Form(Named):
         place: where it goes below the folder of a version.
         tolerance: of its numbers, absolute and relative.
         share: of the rows on which it must agree with the Keras model.
+        of_hundred: rows of every hundred that may differ at most, whatever the share.
     """
 
     registry: ClassVar[dict[str, type]] = {}
@@ -32,6 +33,7 @@ class Form(Named):
     place: ClassVar[str] = "."
     tolerance: ClassVar[float] = 1e-4
     share: ClassVar[float] = 1.0
+    of_hundred: ClassVar[int] = 1
 
     def refuse(self, model: Model) -> None:
         """Refuse a model of which it is known before it is written that this form cannot run it."""
@@ -68,7 +70,7 @@ class Form(Named):
     def check(self, agreeing: np.ndarray, fault: str) -> None:
         """Refuse a form that says something else too often."""
         count, same = len(agreeing), int(agreeing.sum())
-        if same < least_agreeing(self.share, count):
+        if same < least_agreeing(self.share, count, self.of_hundred):
             raise ValueError(
                 f"{self.title}: expected the Keras model's {count} answers. Received: {same} of them; {fault}"
             )

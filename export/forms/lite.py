@@ -84,5 +84,6 @@ class QuantizedLite(Lite):
     name_in_registry = "lite_int8"
     tolerance = 0.1
     share = 0.95
+    of_hundred = 5
     weights = "int8"
     optimizations = (tf.lite.Optimize.DEFAULT,)

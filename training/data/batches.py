@@ -56,12 +56,13 @@ class Columns:
 
     def _batch(self, found: Sequence[Tensors]) -> tuple[Tensors, tf.Tensor]:
         *given, right = found
-        tensors = {
-            f"{name}_{part}": tensor
-            for name, parts in zip(self.inputs, given, strict=True)
-            for part, tensor in parts.items()
-        }
+        tensors = by_part(dict(zip(self.inputs, given, strict=True)))
         return {**tensors, **self.says.teach(right)}, self.says.right(right)
+
+
+def by_part(inputs: Mapping[str, Tensors]) -> Tensors:
+    """What a network reads of all inputs, by `INPUT_PART`."""
+    return {f"{name}_{part}": tensor for name, parts in inputs.items() for part, tensor in parts.items()}
 
 
 def input_columns(model: Model, examples: Examples) -> dict[str, Column]:
