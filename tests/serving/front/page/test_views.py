@@ -31,7 +31,7 @@ def test_a_symbol_under_the_mouse_lights_up_what_it_looked_at(url, open_page, ex
     page.locator(".line.out .symbol").nth(1).hover()
     lit = page.locator(".line.into .shade")
     expect(lit).to_have_text("e")
-    expect(page.get_by_role("figure").get_by_role("status")).to_have_text(re.compile(r"^EH looked at e \(1\.000\), "))
+    expect(page.get_by_role("figure").get_by_role("status")).to_have_text(re.compile(r"^EH looked at e \(1\.000\), l "))
     assert tone(lit, "backgroundColor") == tone(page.locator('rect[data-row="1"][data-column="1"]'), "fill")
     page.locator(".line.into .symbol").nth(4).hover()
     expect(page.locator(".line.out .shade.deep")).to_have_text("OW")
