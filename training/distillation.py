@@ -12,10 +12,10 @@ from seqattn_tf.training.checkpoints import digest
 from seqattn_tf.training.data import Splits
 from seqattn_tf.training.ensembling import as_one
 from seqattn_tf.training.identity import weights_file
-from seqattn_tf.training.lessons import Teacher, read_lessons, write_lessons
+from seqattn_tf.training.lessons import Lessons, Teacher, read_lessons, write_lessons
 from seqattn_tf.training.recipes import Recipe
 from seqattn_tf.training.record import read_record
-from seqattn_tf.training.run import open_splits, train
+from seqattn_tf.training.run import train
 from seqattn_tf.training.tasks import Settings
 
 LESSONS = "lessons"  # in the folder of a run
@@ -67,32 +67,41 @@ def distill(
     """
     if not teachers:
         raise ValueError("teacher: expected one run or more. Received: none")
-    splits = open_splits(recipe, settings, data)
     folders = [find(teacher) for teacher in teachers]
-    for place in folders:
-        _check(place, recipe, splits)
+
+    def lessons(splits: Splits) -> Lessons:
+        return _lessons(recipe, splits, folders, Path(folder) / LESSONS, teaching, settings.seed)
+
+    return train(recipe, settings, folder, data, lessons=lessons, **training)
+
+
+def _lessons(
+    recipe: Recipe, splits: Splits, teachers: Sequence[Path], folder: Path, teaching: Teaching, seed: int
+) -> Lessons:
+    """What the teachers say; what the folder does not hold yet is asked of them."""
+    for teacher in teachers:
+        _check(teacher, recipe, splits)
     made_up = _count(recipe, splits, teaching.made_up)
-    models = [load(place) for place in folders]
+    models = [load(teacher) for teacher in teachers]
     model = as_one(models) if len(models) > 1 else models[0]
     about = {
         "teachers": [
-            digest(weights_file(place).read_bytes() + (place / "config.json").read_bytes()) for place in folders
+            digest(weights_file(teacher).read_bytes() + (teacher / "config.json").read_bytes()) for teacher in teachers
         ],
         "data": splits.fingerprint,
         "made_up": made_up,
         "top": teaching.top,
-        "seed": settings.seed,
+        "seed": seed,
         "target": save_target(model.target),
     }
-    lessons = Path(folder) / LESSONS
 
     def make_up() -> Sequence[Any]:
-        return recipe.make_up(splits, made_up, settings.seed) if recipe.make_up and made_up else []
+        return recipe.make_up(splits, made_up, seed) if recipe.make_up and made_up else []
 
-    write_lessons(lessons, Teacher(model, recipe.task.inputs, teaching.top), splits.train, make_up, about)
-    learned = read_lessons(lessons, splits.train, teaching.least)
+    write_lessons(folder, Teacher(model, recipe.task.inputs, teaching.top), splits.train, make_up, about)
+    learned = read_lessons(folder, splits.train, teaching.least)
     print(f"lessons: {len(learned.keys)} of the training split, {len(learned.made_up)} of {made_up} made up")
-    return train(recipe, settings, folder, data, lessons=learned, **training)
+    return learned
 
 
 def _check(folder: Path, recipe: Recipe, splits: Splits) -> None:

@@ -2,7 +2,7 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +73,7 @@ def train(
     tensorboard: bool = False,
     distribution: Distribution = ALONE,
     xla: str = "off",
-    lessons: Lessons | None = None,
+    lessons: Callable[[Splits], Lessons] | None = None,
 ) -> Model:
     """Train with Keras `fit` and return the best model, which `folder` then holds.
 
@@ -90,7 +90,7 @@ def train(
         distribution: over which devices and machines it is spread (see `open_strategy`).
         tensorboard: whether `tensorboard/` in the folder gets figures, gradients and pictures.
         xla: whether XLA compiles the steps: `on`, `off`, or `auto`, which is what is faster; a run keeps to its choice.
-        lessons: what a teacher says, to be learned from besides (see `distill`).
+        lessons: what a teacher says of these data, to be learned from besides (see `distill`).
 
     Raises:
         Stopped: SIGTERM or Ctrl-C ended it; its state is kept.
@@ -154,12 +154,13 @@ def _begin(
     init_from: str | Path | None,
     distribution: Distribution,
     xla: str,
-    lessons: Lessons | None,
+    lessons: Callable[[Splits], Lessons] | None,
 ) -> _Begun:
     """A training as it was left, or a new one."""
     task, splits = recipe.task.measured_by(settings.metric), open_splits(recipe, settings, data)
     held = Checkpoints(folder / CHECKPOINTS).newest() if distribution.is_chief else None
-    taught = lessons.fingerprint if lessons else ""
+    learned = None if lessons is None else lessons(splits)
+    taught = "" if learned is None else learned.fingerprint
     about = identity(recipe, settings, splits, init_from, ask(xla, folder, held, distribution), taught)
     if distribution.is_chief:
         print(splits.summary)
@@ -170,7 +171,7 @@ def _begin(
     keras.utils.set_random_seed(settings.seed)
     with distribution.scope(), made_in(settings.precision):
         first = None if init_from is None else begin_from(find(init_from), recipe, settings, splits)
-        training = task.open(settings, splits, first, lessons)
+        training = task.open(settings, splits, first, learned)
     distribution.check(training.batch_size)
     about["vocabulary"] = vocabulary_of(training.model)
     task.check_metrics(training.model, splits.dev)
