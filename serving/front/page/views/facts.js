@@ -74,7 +74,7 @@ function shownOf(all) {
 
 function heading(out) {
   const names = out.map((name) => element("span", { class: "cell quiet" }, legible(name)));
-  return element("div", { class: "fact heading" }, element("span", { class: "cells" }, ...names));
+  return element("div", { class: "fact heading" }, element("span", { class: "hops" }, ...names));
 }
 
 function line({ place, fact, weights, looks }, top) {
@@ -85,7 +85,7 @@ function line({ place, fact, weights, looks }, top) {
   });
   return element("div", { class: looks.length ? "fact chosen" : "fact" },
     element("span", { class: "number quiet" }, String(place + 1)), element("span", { class: "marks" }, ...looks.map(mark)),
-    element("span", { class: "sentence", dir: "auto" }, fact), element("span", { class: "cells" }, ...cells));
+    element("span", { class: "sentence", dir: "auto" }, fact), element("span", { class: "hops" }, ...cells));
 }
 
 function mark(look) {

@@ -26,6 +26,15 @@ def test_a_tile_under_the_mouse_tells_its_weight(url, open_page, expect):
     expect(reading).to_have_text(re.compile("^Point at"))
 
 
+def test_symbols_stand_over_and_beside_their_tiles(url, open_page, expect):
+    page = open_page(url, "#model=pronounce&text=hello")
+    middle = "node => { const { x, y, width, height } = node.getBoundingClientRect(); return [x + width / 2, y + height / 2]; }"
+    for place in range(4):
+        across, down = page.locator(f'.cells rect[data-row="{place}"][data-column="{place}"]').evaluate(middle)
+        assert page.locator(f'.top text[data-column="{place}"]').evaluate(middle)[0] == pytest.approx(across, abs=1)
+        assert page.locator(f'.side text[data-row="{place}"]').evaluate(middle)[1] == pytest.approx(down, abs=1.5)
+
+
 def test_a_symbol_under_the_mouse_lights_up_what_it_looked_at(url, open_page, expect):
     page = open_page(url, "#model=pronounce&text=hello")
     page.locator(".line.out .symbol").nth(1).hover()
