@@ -194,11 +194,11 @@ class Server:
         """One model must serve. Others may fail to load: their status says why."""
         where = self.config.source
         if self.config.models is not None and not self.config.models.is_dir():
-            raise ValueError(_no_model(where))
+            raise ValueError(_no_model(self.config))
         self.repository.start()
         names = self.repository.names()
         if not names:
-            raise ValueError(_no_model(where))
+            raise ValueError(_no_model(self.config))
         if len(self.repository.missing()) == len(names):
             statuses = [(name, status) for name in names for status in self.repository.status(name)]
             faults = "; ".join(f"{name}/{status.version}: {status.error_message}" for name, status in statuses)
@@ -341,5 +341,7 @@ def _served_version(repository: ModelRepository, name: str) -> str:
         return f"not served: {repository.status(name)[0].error_message}"
 
 
-def _no_model(where: Path) -> str:
-    return f"models: expected a folder that holds NAME/VERSION/saved_model.pb. Received: {where}"
+def _no_model(config: ServerConfig) -> str:
+    if config.model_base_path is not None:
+        return f"model_base_path: expected a folder that holds VERSION/saved_model.pb. Received: {config.source}"
+    return f"models: expected a folder that holds NAME/VERSION/saved_model.pb. Received: {config.source}"

@@ -98,7 +98,7 @@ def _lessons(
     def make_up() -> Sequence[Any]:
         return recipe.make_up(splits, made_up, seed) if recipe.make_up and made_up else []
 
-    write_lessons(folder, Teacher(model, recipe.task.inputs, teaching.top), splits.train, make_up, about)
+    write_lessons(folder, Teacher(model, teaching.top), splits.train, make_up, about)
     learned = read_lessons(folder, splits.train, teaching.least)
     print(f"lessons: {len(learned.keys)} of the training split, {len(learned.made_up)} of {made_up} made up")
     return learned

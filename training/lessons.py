@@ -9,7 +9,7 @@ import dataclasses
 import json
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,8 @@ from seqattn_tf.targets.graph.symbols import ended
 from seqattn_tf.targets.graph.taught import GraphTaught, Taught
 from seqattn_tf.text.rules import END, PAD
 from seqattn_tf.training.data import Example, Examples
-from seqattn_tf.training.data.batches import Columns, by_part
+from seqattn_tf.training.data.batches import Columns, by_part, input_columns
+from seqattn_tf.training.data.examples import first_of_each
 
 PART, TOGETHER = 4096, 256  # inputs of a file, and of a question to the teacher
 ABOUT, MADE_UP = "about.json", "made_up.jsonl"
@@ -62,8 +63,8 @@ class Lessons:
 
     def examples(self, train: Sequence[Example]) -> list[Example]:
         """What the teacher was asked, the examples of the training split as they are given here."""
-        by_key = {example.key: example for example in _once(train)}
-        return [*(by_key[key] for key in self.keys), *(Example("", row, None) for row in self.made_up)]
+        given = first_of_each(train)
+        return [*(given[key] for key in self.keys), *(Example("", row, None) for row in self.made_up)]
 
     def follow(
         self, columns: Columns, rows: np.ndarray, train: Examples, inputs: InputColumns, model: Model, smoothing: float
@@ -104,26 +105,25 @@ class Teacher:
 
     Args:
         model: what answers: symbols or labels.
-        inputs: how it reads examples.
         top: how many of its greatest probabilities it tells.
 
     Raises:
         ValueError: the model says something else.
     """
 
-    def __init__(self, model: Model, inputs: InputColumns, top: int = 3) -> None:
+    def __init__(self, model: Model, top: int = 3) -> None:
         spoken = isinstance(model.target, Symbols) and isinstance(model.network, EncoderDecoder | EnsembleNetwork)
         if not spoken and not isinstance(model.target, Label):
             said = f"{model.name_in_registry} that says {model.target.name_in_registry}"
             raise ValueError(f"teacher: expected a model that answers with symbols or a label. Received: {said}")
         if top < 1:
             raise ValueError(f"top: expected at least 1. Received: {top}")
-        self.model, self.inputs, self.top = model, inputs, top
+        self.model, self.top = model, top
         self._teach = tf.function(self._say, reduce_retracing=True, autograph=False)
 
     def teach(self, examples: Sequence[Example]) -> dict[str, np.ndarray]:
         """The lessons of some examples, in their order, as arrays by name."""
-        columns = self.inputs(self.model, Examples(list(examples)))
+        columns = input_columns(self.model, Examples(list(examples)))
         order = np.argsort(sum(column.lengths for column in columns.values()), kind="stable")
         said: list[tuple[np.ndarray, ...]] = [()] * len(order)
         for start in range(0, len(order), TOGETHER):
@@ -188,7 +188,7 @@ def write_lessons(
         with write_aside(folder / MADE_UP) as aside:
             aside.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in make_up()), "utf-8")
         write_json(folder / ABOUT, about)
-    asked = [*_once(train), *(Example("", row, None) for row in _read_made_up(folder))]
+    asked = [*first_of_each(train).values(), *(Example("", row, None) for row in _read_made_up(folder))]
     starts = range(0, len(asked), PART)
     with tqdm(starts, unit="part", desc="lessons", disable=quiet) as bar:
         for number, start in enumerate(bar):
@@ -206,7 +206,7 @@ def read_lessons(folder: Path, train: Sequence[Example], least: float = -np.inf)
     Raises:
         ValueError: parts are missing or damaged, or there is nothing to learn.
     """
-    given, made_up = list(_once(train)), _read_made_up(folder)
+    given, made_up = first_of_each(train), _read_made_up(folder)
     count = len(range(0, len(given) + len(made_up), PART))
     parts = [_read_part(_part(folder, number)) for number in range(count)]
     said = {name: np.concatenate([part[name] for part in parts]) for name in ARRAYS}
@@ -222,7 +222,7 @@ def read_lessons(folder: Path, train: Sequence[Example], least: float = -np.inf)
         fingerprint = zlib.crc32(said[name].tobytes(), fingerprint)
     places = np.repeat(kept, said["lengths"] + ends)
     return Lessons(
-        keys=[example.key for example, keep in zip(given, kept, strict=False) if keep],
+        keys=[key for key, keep in zip(given, kept, strict=False) if keep],
         made_up=[row for row, keep in zip(made_up, kept[len(given) :], strict=True) if keep],
         answers=said["answers"][np.repeat(kept, said["lengths"])],
         lengths=said["lengths"][kept],
@@ -236,14 +236,6 @@ def read_lessons(folder: Path, train: Sequence[Example], least: float = -np.inf)
 def plain(value: Any) -> Any:
     """A value as it comes out of a JSON file again."""
     return json.loads(json.dumps(value))
-
-
-def _once(train: Sequence[Example]) -> Iterator[Example]:
-    """The first example of every key."""
-    first: dict[str, Example] = {}
-    for example in train:
-        first.setdefault(example.key, example)
-    return iter(first.values())
 
 
 def _part(folder: Path, number: int) -> Path:

@@ -40,6 +40,12 @@ def test_a_folder_without_models_is_refused(tmp_path):
         assert str(folder) in str(raised.value)
 
 
+def test_a_folder_of_models_is_not_the_base_path_of_one(repository_root):
+    wrong = config(None, model_base_path=repository_root)
+    with pytest.raises(ValueError, match=r"model_base_path: expected a folder that holds VERSION/saved_model.pb"):
+        Server(wrong).start()
+
+
 def test_a_folder_where_nothing_loads_is_refused(repository_root):
     (repository_root / "toy" / "1" / "saved_model.pb").write_bytes(b"\xff\xff")
     with pytest.raises(ValueError, match=r"expected a model that loads in .* Received: toy/1: "):

@@ -37,7 +37,7 @@ def reverse(tmp_path_factory):
 
 
 def teach(folder, model, train, made_up=(), top=2, **about):
-    teacher = Teacher(model, RECIPE.task.inputs, top)
+    teacher = Teacher(model, top)
     write_lessons(folder, teacher, train, lambda: made_up, {"target": save_target(model.target), **about}, quiet=True)
     return read_lessons(folder, train)
 
@@ -256,4 +256,4 @@ def test_what_is_neither_symbols_nor_a_label_is_refused():
     ):
         expected = f"teacher: expected a model that answers with symbols or a label. Received: {said}"
         with pytest.raises(ValueError, match=expected):
-            Teacher(model, RECIPE.task.inputs)
+            Teacher(model)

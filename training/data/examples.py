@@ -163,3 +163,15 @@ def group_targets(examples: Iterable[Example]) -> dict[str, list[Any]]:
     for example in examples:
         groups.setdefault(example.key, []).append(example.target)
     return groups
+
+
+def first_of_each(examples: Iterable[Example]) -> dict[str, Example]:
+    """The first example of every key, in order.
+
+    >>> first_of_each([from_text("a", "AH"), from_text("b", "B"), from_text("a", "EY")])["a"].target
+    'AH'
+    """
+    first: dict[str, Example] = {}
+    for example in examples:
+        first.setdefault(example.key, example)
+    return first

@@ -19,7 +19,7 @@ from seqattn_tf.training.checkpoints import digest
 from seqattn_tf.training.data import Example, Examples, Splits
 from seqattn_tf.training.data.batches import Batching, Columns, Order, Part, batches, input_columns, whole
 from seqattn_tf.training.data.corpus import Corpus
-from seqattn_tf.training.data.examples import group_targets
+from seqattn_tf.training.data.examples import first_of_each, group_targets
 from seqattn_tf.training.data.left_out import LeftOut
 from seqattn_tf.training.data.stream import Encoded, Stream
 from seqattn_tf.training.lessons import Lessons
@@ -284,7 +284,7 @@ def answer_all(
     model: Model, examples: Iterable[Example], batch_size: int = 256, quiet: bool = True
 ) -> dict[str, Answer]:
     """The model's answer to every key; batched by length, with a bar unless `quiet`."""
-    asked = {example.key: example.inputs for example in reversed(list(examples))}  # of several, the first
+    asked = {key: example.inputs for key, example in first_of_each(examples).items()}
     sizes = {key: sum(len(value) for value in row.values() if isinstance(value, str)) for key, row in asked.items()}
     answers: dict[str, Answer] = {}
     with tqdm(_batches_by_size(sizes, batch_size), unit="batch", disable=quiet) as found:

@@ -11,8 +11,11 @@ from support.slow import slow
 from seqattn_tf.answer import Answer, Look
 from seqattn_tf.fields import Image, Map
 from seqattn_tf.models import load
+from seqattn_tf.targets.base import save_target
 from seqattn_tf.training import recipes
 from seqattn_tf.training.data import Example, Examples, scenes
+from seqattn_tf.training.ensembling import as_one
+from seqattn_tf.training.lessons import Teacher, read_lessons, write_lessons
 from seqattn_tf.training.record import describe
 from seqattn_tf.training.run import train
 from seqattn_tf.training.tasks.captioning import cells, looked_inside
@@ -76,6 +79,24 @@ def test_words_are_told_where_their_objects_are(splits, frozen, tmp_path):
     bare = dataclasses.replace(splits, train=pictures)
     with pytest.raises(ValueError, match="supervise: expected pictures whose words have regions"):
         RECIPE.task.open(told, bare)
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_two_captioners_teach_a_third(splits, frozen, tmp_path):
+    teachers = as_one([RECIPE.task.begin(dataclasses.replace(TINY, units=units), splits) for units in (16, 12)])
+    about = {"target": save_target(teachers.target)}
+    write_lessons(tmp_path / "lessons", Teacher(teachers), splits.train, list, about, quiet=True)
+    lessons = read_lessons(tmp_path / "lessons", splits.train)
+    student = dataclasses.replace(TINY, frozen=frozen, maps=str(tmp_path))
+    training = RECIPE.task.open(student, splits, lessons=lessons)
+    assert len(training.rows) == 128
+    given = "image_map" if frozen else "image_pixels"
+    tensors, _ = training.columns.batch(tf.constant([3, 64 + 3]))
+    np.testing.assert_array_equal(*tensors[given].numpy())  # the same picture, with a caption of the data and of theirs
+    rules, [said] = teachers.target.rules, teachers.answer([{"image": splits.train[3].inputs["image"].read()}])
+    assert rules.names(tensors["shifted"].numpy()[1][1 : 1 + len(said.tokens)]) == list(said.tokens)
+    with pytest.raises(ValueError, match="supervise: expected 0 of a student"):
+        RECIPE.task.open(dataclasses.replace(TINY, supervise=0.5), splits, lessons=lessons)
 
 
 def test_captions_are_learned_and_said_without_case_where_that_is_asked(splits):

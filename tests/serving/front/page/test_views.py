@@ -26,9 +26,9 @@ def test_a_tile_under_the_mouse_tells_its_weight(url, open_page, expect):
     expect(reading).to_have_text(re.compile("^Point at"))
 
 
-def test_symbols_stand_over_and_beside_their_tiles(url, open_page, expect):
+def test_symbols_stand_over_and_beside_their_tiles(url, open_page):
     page = open_page(url, "#model=pronounce&text=hello")
-    middle = "node => { const { x, y, width, height } = node.getBoundingClientRect(); return [x + width / 2, y + height / 2]; }"
+    middle = "node => { const at = node.getBoundingClientRect(); return [at.x + at.width / 2, at.y + at.height / 2]; }"
     for place in range(4):
         across, down = page.locator(f'.cells rect[data-row="{place}"][data-column="{place}"]').evaluate(middle)
         assert page.locator(f'.top text[data-column="{place}"]').evaluate(middle)[0] == pytest.approx(across, abs=1)
