@@ -1,7 +1,8 @@
 """Inputs that nobody wrote, made up so that they look like real ones: what a teacher may be asked besides.
 
-Half of the words are crossovers (the beginning of one word, the end of another), three in ten are words with one or two
-letters changed, the others are words with an affix and compounds.
+Most words are crossovers: the beginning of one word and what follows the same letters, at the same place, in another.
+Letter by letter they are about as probable as real words. Words with one or two letters changed, words with an affix
+and compounds are less so, and few.
 """
 
 import unicodedata
@@ -14,7 +15,8 @@ import numpy as np
 
 from seqattn_tf.training.data import Examples, Splits
 
-SHARES = {"crossover": 0.5, "edited": 0.3, "joined": 0.2}  # of what is tried, by the maker
+SHARES = {"crossover": 0.8, "edited": 0.1, "joined": 0.1}  # of what is tried, by the maker
+SHARED = (1, 2, 3)  # letters before the cut that the words of a crossover have in common, each as often
 AFFIXES = 60  # so many of the most frequent prefixes, and as many suffixes
 QUANTILE = 0.995  # of the lengths of the training words: none is made that is longer
 PATIENCE = 10_000  # tries in a row that give nothing new, after which there is nothing more to be had
@@ -79,11 +81,10 @@ class WordMaker:
         return 2 <= len(word) <= self.longest and word == word.strip() and "  " not in word
 
     def crossover(self) -> str:
-        """The beginning of one word and the end of another (rarely of itself), both cut after the same letter."""
+        """The beginning of one word and the end of another (or of itself), cut at one place after the same letters."""
         word = self._one(self.words)
-        cut = self._place(1, len(word))
-        other, at = self._one(self._ends[word[cut - 1]])
-        return word[:cut] + other[at:]
+        cut, shared = self._place(1, len(word)), self._one(SHARED)
+        return word[:cut] + self._one(self._ends[cut, word[max(cut - shared, 0) : cut]])
 
     def edited(self) -> str:
         """A word after one or two edits."""
@@ -125,12 +126,13 @@ def _draws(seed: int) -> Iterator[float]:
         yield from random.random(_BLOCK).tolist()
 
 
-def _ends(words: Iterable[str]) -> dict[str, list[tuple[str, int]]]:
-    """The cuts inside of words, by the letter before the cut."""
-    ends: dict[str, list[tuple[str, int]]] = {}
+def _ends(words: Iterable[str]) -> dict[tuple[int, str], list[str]]:
+    """The ends of words after a cut, by its place and the letters before it, one to three."""
+    ends: dict[tuple[int, str], list[str]] = {}
     for word in words:
         for cut in range(1, len(word)):
-            ends.setdefault(word[cut - 1], []).append((word, cut))
+            for letters in {word[max(cut - shared, 0) : cut] for shared in SHARED}:
+                ends.setdefault((cut, letters), []).append(word[cut:])
     return ends
 
 

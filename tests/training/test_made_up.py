@@ -58,6 +58,14 @@ def test_so_many_each_once_and_the_same_for_a_seed():
     assert make_up_words(splits, 0, seed=5) == []
 
 
+def test_crossovers_share_one_two_or_three_letters_and_are_the_most():
+    """These meet after their `b` alone: at one of four cuts, one of three times, and every second end is another's."""
+    found = [WordMaker(["sabcd", "sxbef"], seed).crossover() for seed in range(3000)]
+    assert set(found) == {"sabcd", "sxbef", "sxbcd", "sabef"}
+    assert sum(word in ("sxbcd", "sabef") for word in found) / 3000 == pytest.approx(1 / 24, abs=0.012)
+    assert made_up.SHARES["crossover"] > 0.5
+
+
 def test_letters_lengths_and_spaces_are_those_of_real_words():
     found = texts(make_up_words(splits_of([*WORDS, "x y"]), 2000, seed=1))
     assert {letter for word in found for letter in word} <= set("".join([*WORDS, "x y"]))
@@ -79,10 +87,13 @@ def test_too_few_words_end_and_none_is_refused():
         make_up_words(splits_of(["a", "b"]), 5, seed=0)
 
 
-def test_a_crossover_is_a_beginning_and_an_end_that_meet_after_the_same_letter(maker):
-    words = maker.words
-    cuts = [(word[:i], word[i:]) for word in words for i in range(1, len(word))]
-    allowed = {head + tail for head, _ in cuts for other, tail in cuts if head[-1] == other[-1]}
+@pytest.mark.parametrize("shared", [1, 2, 3])
+def test_a_crossover_is_a_beginning_and_an_end_that_meet_at_one_place_after_the_same_letters(shared, monkeypatch):
+    monkeypatch.setattr(made_up, "SHARED", (shared,))
+    maker = WordMaker(WORDS, seed=3)
+    cuts = [(word[:i], word[i:]) for word in maker.words for i in range(1, len(word))]
+    alike = [(one, other, end) for one, _ in cuts for other, end in cuts if len(one) == len(other)]
+    allowed = {one + end for one, other, end in alike if one[-shared:] == other[-shared:]}
     found = {maker.crossover() for _ in range(20_000)}
     assert found <= allowed
     assert len(found) > 0.9 * len(allowed)
