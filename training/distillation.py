@@ -67,6 +67,7 @@ def distill(
     """
     if not teachers:
         raise ValueError("teacher: expected one run or more. Received: none")
+    recipe.task.check_student(settings)  # before teachers are asked, which takes long
     folders = [find(teacher) for teacher in teachers]
 
     def lessons(splits: Splits) -> Lessons:

@@ -129,6 +129,9 @@ class Task(Generic[AnySettings, AnyModel]):
     def check(self, training: "Training[AnySettings, AnyModel]") -> None:
         """Say of the data what a user should know before a long training."""
 
+    def check_student(self, settings: AnySettings) -> None:
+        """Refuse settings that lessons cannot be learned with."""
+
     def check_metrics(self, model: AnyModel, examples: Sequence[Example]) -> None:
         """Refuse a metric that does not give its figure: right answers to a few examples are measured."""
         few = self._references(model, examples[:5])
@@ -211,6 +214,7 @@ class Training(Generic[AnySettings, AnyModel]):
         task.check(self)
 
     def _add(self, lessons: Lessons, stored: Encoded | None) -> None:
+        self.task.check_student(self.settings)
         if stored or self.task.ordered:
             raise ValueError("lessons: expected data in memory, in no order (stream=never). Received: others")
         train, smoothing = Examples.of(self.splits.train), self.settings.label_smoothing

@@ -12,10 +12,9 @@ from seqattn_tf.models import Captioner, CaptionNetwork
 from seqattn_tf.models.captioner import REGIONS
 from seqattn_tf.named import arguments_of
 from seqattn_tf.targets import Symbols
-from seqattn_tf.training.data import Example, Examples, Splits
-from seqattn_tf.training.lessons import Lessons
+from seqattn_tf.training.data import Example, Examples
 from seqattn_tf.training.maps import given
-from seqattn_tf.training.tasks.base import Report, Training, parse_fold, refuse_few, without_beam
+from seqattn_tf.training.tasks.base import Report, parse_fold, refuse_few, without_beam
 from seqattn_tf.training.tasks.seeing import PICTURE, SeeingSettings, SeeingTask
 from seqattn_tf.training.tasks.settings import SearchSettings, setting
 
@@ -65,17 +64,10 @@ class CaptionTask(SeeingTask[CaptionSettings, Captioner]):
         image = settings.make_image()
         return Captioner(network, {PICTURE: image}, target, max_length_ratio=0, **arguments_of(Captioner, settings))
 
-    def open(
-        self,
-        settings: CaptionSettings,
-        splits: Splits,
-        model: Captioner | None = None,
-        lessons: Lessons | None = None,
-    ) -> Training[CaptionSettings, Captioner]:
-        """Everything that a training needs; only captions of the data are known to name what is where."""
-        if lessons is not None and settings.supervise:
+    def check_student(self, settings: CaptionSettings) -> None:
+        """Only of captions of the data is it known where their words should look."""
+        if settings.supervise:
             raise ValueError(f"supervise: expected 0 of a student. Received: {settings.supervise}")
-        return super().open(settings, splits, model, lessons)
 
     def inputs(self, model: Captioner, examples: Examples) -> dict[str, Column]:
         """The pictures or their maps, and where words should look, if they are told."""

@@ -14,6 +14,7 @@ from seqattn_tf.models import load
 from seqattn_tf.targets.base import save_target
 from seqattn_tf.training import recipes
 from seqattn_tf.training.data import Example, Examples, scenes
+from seqattn_tf.training.distillation import distill
 from seqattn_tf.training.ensembling import as_one
 from seqattn_tf.training.lessons import Teacher, read_lessons, write_lessons
 from seqattn_tf.training.record import describe
@@ -97,6 +98,12 @@ def test_two_captioners_teach_a_third(splits, frozen, tmp_path):
     assert rules.names(tensors["shifted"].numpy()[1][1 : 1 + len(said.tokens)]) == list(said.tokens)
     with pytest.raises(ValueError, match="supervise: expected 0 of a student"):
         RECIPE.task.open(dataclasses.replace(TINY, supervise=0.5), splits, lessons=lessons)
+
+
+def test_a_student_told_where_to_look_is_refused_before_its_teachers_are_asked(tmp_path):
+    with pytest.raises(ValueError, match="supervise: expected 0 of a student"):
+        distill(RECIPE, dataclasses.replace(TINY, supervise=0.5), tmp_path / "run", ["caption_scene"])
+    assert not (tmp_path / "run").exists()
 
 
 def test_captions_are_learned_and_said_without_case_where_that_is_asked(splits):
