@@ -29,6 +29,7 @@ from seqattn_tf.attention.scores import (
     GeneralScore,
     LocationScore,
     ScaledDotScore,
+    ScaledGeneralScore,
 )
 
 __all__ = [
@@ -56,6 +57,7 @@ __all__ = [
     "Reinforce",
     "Sampled",
     "ScaledDotScore",
+    "ScaledGeneralScore",
     "Score",
     "SegmentsAlignment",
     "SigmoidAlignment",

@@ -20,6 +20,8 @@ from seqattn_tf.recurrence import compiles, recur
 from seqattn_tf.recurrent.base import check_states
 from seqattn_tf.scan import size_of, to_time_major
 
+BRIDGES = ("all", "first")
+
 
 class DecoderMemory(NamedTuple):
     """What all steps of a sequence share."""
@@ -71,18 +73,24 @@ class Decoder(Composed):
         cell: the recurrence.
         attention: how it looks: an `Attention`, or a list of several (see `JointAttention`).
         jit_compile: whether XLA compiles the loop over time; None: in training, if the length is known.
+        bridge: which first states are made from a summary: `"all"`; or `"first"`, the output of the first layer alone,
+            the other states being the cells' own.
     """
 
     parts = ("cell", "attention")
 
-    def __init__(self, cell: Cell, attention: Any, jit_compile: bool | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, cell: Cell, attention: Any, jit_compile: bool | None = None, bridge: str = "all", **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
+        if bridge not in BRIDGES:
+            raise ValueError(f"bridge: expected one of {BRIDGES}. Received: {bridge!r}")
         if isinstance(attention, (list, tuple)):
             attention = JointAttention(attention, dtype=self.dtype_policy)
         for name, part, kind, said in (("cell", cell, Cell, "Cell"), ("attention", attention, Looking, "Attention")):
             if not isinstance(part, kind):
                 raise ValueError(f"{name}: expected an object of {said}. Received: {part!r}")
-        self.cell, self.attention, self.jit_compile = cell, attention, jit_compile
+        self.cell, self.attention, self.jit_compile, self.bridge = cell, attention, jit_compile, bridge
 
     @property
     def cells(self) -> list[Cell]:
@@ -105,7 +113,7 @@ class Decoder(Composed):
         """Create the maps from the summary to the first states, where there is one."""
         if summary_shape is None:
             return
-        sizes = list(enumerate(self.state_size))
+        sizes = list(enumerate(self.state_size if self.bridge == "all" else self.state_size[:1]))
         width = summary_shape[-1]
         self.first_kernels = [self.add_weight(name=f"first_kernel_{i}", shape=(width, size)) for i, size in sizes]
         self.first_biases = [
@@ -137,11 +145,12 @@ class Decoder(Composed):
         if (summary is not None) != hasattr(self, "first_kernels"):
             built, given = ("with", "without") if summary is None else ("without", "with")
             raise ValueError(f"summary: expected a call {built} one, as when it was built. Received: one {given}")
-        if summary is None:
-            own = [state for cell in self.cells for state in cell.get_initial_state(size_of(values, 0))]
-            return [tf.cast(state, values.dtype) for state in own]
-        pairs = zip(self.first_kernels, self.first_biases, strict=True)
-        return [tf.tanh(linear(tf.cast(summary, values.dtype), kernel, bias)) for kernel, bias in pairs]
+        made: list[tf.Tensor] = []
+        if summary is not None:
+            pairs = zip(self.first_kernels, self.first_biases, strict=True)
+            made = [tf.tanh(linear(tf.cast(summary, values.dtype), kernel, bias)) for kernel, bias in pairs]
+        own = [state for cell in self.cells for state in cell.get_initial_state(size_of(values, 0))]
+        return made + [tf.cast(state, values.dtype) for state in own[len(made) :]]
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
         """That of the steps goes on, with what is said and with where was looked."""
@@ -196,7 +205,7 @@ class Decoder(Composed):
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments."""
-        return {**super().get_config(), "jit_compile": self.jit_compile}
+        return {**super().get_config(), "jit_compile": self.jit_compile, "bridge": self.bridge}
 
 
 def look(

@@ -31,6 +31,7 @@ class SymbolDecoder(NamedLayer, Decoder):
         readout: width of the hidden layer before the logits.
         dropout: rate on embeddings and readout, in training.
         embedding_dropout: rate on embeddings, where it is another; None: as `dropout`.
+        embeddings_initializer: how embeddings begin, as in Keras.
         scheduled_sampling: how often, in training, a step sees the symbol the decoder would have said itself
             and not the given one. The number is kept in the weight `sampling_rate`, which a schedule may assign. Cells
             draw anew at every step then, `DropoutCell` too.
@@ -38,7 +39,7 @@ class SymbolDecoder(NamedLayer, Decoder):
             weighted by their probabilities, through which a gradient flows back.
         mask_zero: whether the symbol 0 is padding: a step before which it stands is not kept, and Keras's losses and
             metrics leave it out.
-        jit_compile: whether XLA compiles the loop over time; None: in training, if the length is known.
+        jit_compile, bridge: as of a `Decoder`.
 
     Call arguments:
         tokens: `[batch, target]`, the symbols before each step (shifted right).
@@ -67,6 +68,7 @@ class SymbolDecoder(NamedLayer, Decoder):
         sampling_from: str = "symbols",
         mask_zero: bool = False,
         embedding_dropout: float | None = None,
+        embeddings_initializer: Any = "glorot_uniform",
         **kwargs: Any,
     ) -> None:
         super().__init__(cell, attention, **kwargs)
@@ -78,7 +80,7 @@ class SymbolDecoder(NamedLayer, Decoder):
         self.scheduled_sampling = scheduled_sampling
         self.sampling_from, self.mask_zero = sampling_from, mask_zero
         self.embedding = keras.layers.Embedding(
-            vocabulary, embedding, embeddings_initializer="glorot_uniform", dtype=self.dtype_policy
+            vocabulary, embedding, embeddings_initializer=embeddings_initializer, dtype=self.dtype_policy
         )
         self.drop = self.drop_symbols = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
         self.embedding_dropout = embedding_dropout
@@ -263,6 +265,7 @@ class SymbolDecoder(NamedLayer, Decoder):
             "readout": self.readout,
             "dropout": self.dropout,
             "embedding_dropout": self.embedding_dropout,
+            "embeddings_initializer": keras.initializers.serialize(self.embedding.embeddings_initializer),
             "scheduled_sampling": self.scheduled_sampling,
             "sampling_from": self.sampling_from,
             "mask_zero": self.mask_zero,

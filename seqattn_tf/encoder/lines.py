@@ -46,7 +46,7 @@ class FoldingEncoder(SymbolEncoder):
 
     def _embed_folded(self, folded: Turns, tensors: Tensors, training: bool) -> tf.Tensor:
         """The symbols by themselves, those erased being zero: `[batch, lines, symbols, embedding]`."""
-        embedded = self.drop(self.embedding(folded.ids), training=training)
+        embedded = self.drop_symbols(self.embedding(folded.ids), training=training)
         return weighed(embedded, fold_alike(self.kept(tensors), folded))
 
     @property

@@ -19,8 +19,11 @@ class SymbolEncoder(Encoder):
         units: state size of each layer and direction.
         embedding: size of a symbol's embedding.
         cell: name of the recurrent cell.
-        depth: number of layers, with residual connections between them.
+        depth: number of layers.
         dropout: rate on embeddings and values, in training.
+        embedding_dropout: rate on embeddings, where it is another; None: as `dropout`.
+        embeddings_initializer: how embeddings begin, as in Keras.
+        residual: whether the outputs of a layer are added to those of the next.
         reads: the name of the input.
 
     >>> encoder = BidirectionalEncoder(30, units=8, embedding=4)
@@ -39,16 +42,24 @@ class SymbolEncoder(Encoder):
         cell: str = "gru",
         depth: int = 1,
         dropout: float = 0.0,
+        embedding_dropout: float | None = None,
+        embeddings_initializer: Any = "glorot_uniform",
+        residual: bool = True,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.vocabulary = check_count("vocabulary", vocabulary)
         self.units, self.cell, self.depth = units, cell, check_count("depth", depth)
         alike = {"dtype": self.dtype_policy}
-        self.embedding = keras.layers.Embedding(vocabulary, embedding, embeddings_initializer="glorot_uniform", **alike)
-        self.drop = keras.layers.Dropout(dropout, **alike)
+        self.embedding = keras.layers.Embedding(
+            vocabulary, embedding, embeddings_initializer=embeddings_initializer, **alike
+        )
+        self.drop = self.drop_symbols = keras.layers.Dropout(dropout, **alike)
+        self.embedding_dropout, self.residual = embedding_dropout, residual
+        if embedding_dropout is not None:
+            self.drop_symbols = keras.layers.Dropout(embedding_dropout, **alike)
         if depth > 1:
-            self.network = Stack(cell, units, depth, self.both_ways, residual=True, dropout=dropout, **alike)
+            self.network = Stack(cell, units, depth, self.both_ways, residual=residual, dropout=dropout, **alike)
         else:
             self.network = (Bidirectional if self.both_ways else Recurrent)(cell, units=units, **alike)
 
@@ -65,7 +76,7 @@ class SymbolEncoder(Encoder):
 
     def embed(self, tensors: Tensors, training: bool = False) -> tf.Tensor:
         """Symbols by themselves: `[batch, source, embedded_size]`."""
-        return self.drop(self.embedding(self.part(tensors, "ids")), training=training)
+        return self.drop_symbols(self.embedding(self.part(tensors, "ids")), training=training)
 
     def symbols_of(self, tensors: Tensors, training: bool = False) -> tf.Tensor:
         """What the network reads: symbols, those erased being zero; `[batch, source, embedded_size]`."""
@@ -101,6 +112,9 @@ class SymbolEncoder(Encoder):
             "cell": self.cell,
             "depth": self.depth,
             "dropout": self.drop.rate,
+            "embedding_dropout": self.embedding_dropout,
+            "embeddings_initializer": keras.initializers.serialize(self.embedding.embeddings_initializer),
+            "residual": self.residual,
         }
 
 

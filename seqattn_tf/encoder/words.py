@@ -66,7 +66,7 @@ class WordEncoder(SymbolEncoder):
         there = tf.cast(flat != 0, self.compute_dtype)[..., None]
         found = self.convolution(self.letter(flat) * there) * there  # relu: nothing is less than none
         spelled = tf.reshape(tf.reduce_max(found, axis=1), [batch, words, self.filters])
-        return tf.concat([super().embed(tensors, training), self.drop(spelled, training=training)], axis=-1)
+        return tf.concat([super().embed(tensors, training), self.drop_symbols(spelled, training=training)], axis=-1)
 
     @property
     def arguments(self) -> dict[str, Any]:

@@ -49,12 +49,16 @@ class EncoderDecoder(keras.Model):
         score: str = "additive",
         align: str = "softmax",
         dropout: float = 0.0,
+        embedding_dropout: float | None = None,
+        embedding_stddev: float = 0.0,
         encoder: str = "bidirectional",
         depth: int = 1,
+        residual: bool = True,
         decoder: str = "bahdanau",
         context: str = "attention",
         gate: bool = False,
         scheduled_sampling: float = 0.0,
+        bridge: str = "all",
         dtype: Any = None,
         **of_encoder: Any,
     ) -> AnyNetwork:
@@ -67,21 +71,33 @@ class EncoderDecoder(keras.Model):
             cell: name of the recurrent cell.
             score, align: names of the attention's parts.
             dropout: rate on embeddings, encoder outputs and readout, in training.
+            embedding_dropout: rate on embeddings, where it is another; None: as `dropout`.
+            embedding_stddev: standard deviation of embeddings before training; 0 for Glorot's, which grows less the
+                more symbols there are.
             encoder: `"bidirectional"`; `"forward"`; or `"hierarchical"`, which needs the `mark` between two lines.
-            depth: layers of the encoder, with residual connections between them.
+            depth: layers of the encoder.
+            residual: whether the outputs of one are added to those of the next.
             decoder: `"bahdanau"` or `"luong"`.
             context: what the decoder sees of the source: `"attention"`; `"input"`, the encoder's summary in its first
                 state and at every step; `"state"`, in its first state alone.
             gate: whether the decoder's state also says how much of the context to read.
             scheduled_sampling: scheduled sampling, see `SymbolDecoder`.
+            bridge: which first states of the decoder the encoder's summary makes: `"all"` or `"first"`.
             dtype: of all parts.
             **of_encoder: further arguments of the encoder.
         """
-        sizes = {"units": units, "embedding": embedding, "cell": cell, "depth": depth, "dropout": dropout}
-        reads = Encoder.get(encoder, vocabulary=vocabulary, **sizes, **of_encoder, dtype=dtype)
-        says: dict[str, Any] = {"units": units, "embedding": embedding, "cell": cell, "dropout": dropout}
-        says |= {"score": score, "align": align, "gate": gate, "scheduled_sampling": scheduled_sampling}
-        return cls.of_encoder(reads, target_vocabulary, decoder=decoder, context=context, dtype=dtype, **says)
+        alike: dict[str, Any] = {"units": units, "embedding": embedding, "cell": cell, "dropout": dropout}
+        alike["dtype"] = dtype
+        if embedding_dropout is not None:
+            alike["embedding_dropout"] = embedding_dropout
+        if embedding_stddev:
+            alike["embeddings_initializer"] = keras.initializers.RandomNormal(stddev=embedding_stddev)
+        if not residual:  # an encoder of a plug-in need not have what nobody sets
+            of_encoder["residual"] = False
+        reads = Encoder.get(encoder, vocabulary=vocabulary, depth=depth, **of_encoder, **alike)
+        says: dict[str, Any] = {"score": score, "align": align, "gate": gate, "bridge": bridge}
+        says["scheduled_sampling"] = scheduled_sampling
+        return cls.of_encoder(reads, target_vocabulary, decoder=decoder, context=context, **says, **alike)
 
     @classmethod
     def of_encoder(
@@ -96,10 +112,12 @@ class EncoderDecoder(keras.Model):
         align: Any = "softmax",
         dropout: float = 0.0,
         embedding_dropout: float | None = None,
+        embeddings_initializer: Any = "glorot_uniform",
         decoder: str = "bahdanau",
         context: str = "attention",
         gate: bool = False,
         scheduled_sampling: float = 0.0,
+        bridge: str = "all",
         dtype: Any = None,
         **own: Any,
     ) -> AnyNetwork:
@@ -114,7 +132,8 @@ class EncoderDecoder(keras.Model):
             score, align: names of the attention's parts, or the parts themselves.
             dropout: rate on embeddings and readout, in training.
             embedding_dropout: rate on embeddings, where it is another; None: as `dropout`.
-            decoder, context, gate, scheduled_sampling: as in `of_symbols`.
+            embeddings_initializer: how embeddings begin, as in Keras.
+            decoder, context, gate, scheduled_sampling, bridge: as in `of_symbols`.
             dtype: of all parts.
             **own: further arguments of the network itself.
         """
@@ -130,7 +149,9 @@ class EncoderDecoder(keras.Model):
             readout=units,
             dropout=dropout,
             embedding_dropout=embedding_dropout,
+            embeddings_initializer=embeddings_initializer,
             scheduled_sampling=scheduled_sampling,
+            bridge=bridge,
             **alike,
         )
         return cls(CONTEXTS[context](encoder, dropout), says, **own, **alike)

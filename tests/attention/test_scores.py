@@ -103,6 +103,13 @@ class TestGeneral(TestAverage):
         return np.array([query @ (value @ weights[0]) for value in values])
 
 
+class TestScaledGeneral(TestGeneral):
+    kind = attention.ScaledGeneralScore
+
+    def logits(self, weights, query, values, past, mask):
+        return super().logits(weights, query, values, past, mask) / np.sqrt(UNITS)
+
+
 class TestDot(TestAverage):
     kind = attention.DotScore
     values = random(BATCH, SOURCE, UNITS, seed=1, dtype="float64")

@@ -61,6 +61,24 @@ class TestStacked(DecoderTests):
         assert not np.allclose(plain, learning, atol=1e-4)
 
 
+class TestStackedThatBeginsWithOneState(DecoderTests):
+    given = TestStacked.given
+    arguments = {"vocabulary": VOCABULARY, **SIZES, "bridge": "first"}
+
+    @classmethod
+    def make(cls, dtype="float32"):
+        cell, attention = LSTMCell(4, dtype=dtype), Attention("scaled_general", dtype=dtype)
+        return StackedDecoder(cell, attention, VOCABULARY, **SIZES, bridge="first", dtype=dtype)
+
+    def test_only_the_output_of_the_first_layer_is_made(self, decoder):
+        _, values, summary, mask = self.inputs()
+        first, *others = decoder.begin(values, mask, summary)[1].cell
+        [kernel], [bias] = decoder.first_kernels, decoder.first_biases
+        np.testing.assert_allclose(first, tf.tanh(summary @ kernel + bias), atol=1e-6)
+        assert len(others) == 3
+        assert all(state.shape == first.shape and not np.any(state) for state in others)
+
+
 class TestStackedThatRemembers(DecoderTests):
     given = TestStacked.given
     arguments = {"vocabulary": VOCABULARY, **SIZES}

@@ -98,6 +98,15 @@ def test_values_and_embeddings_are_dropped_in_training_alone(kind):
     assert np.abs(trained.summary - plain.summary).max() > 1e-3
 
 
+@pytest.mark.parametrize("kind", ["bidirectional", "hierarchical", "words"])
+def test_embeddings_are_dropped_at_a_rate_of_their_own(kind):
+    more = {"hierarchical": {"mark": MARK}, "words": {"letters": 9}}.get(kind, {})
+    for rates, changed in (({"dropout": 0.9, "embedding_dropout": 0.0}, False), ({"embedding_dropout": 0.9}, True)):
+        encoder = Encoder.get(kind, vocabulary=10, units=6, embedding=8, reads="story", **rates, **more)
+        plain, trained = (encoder(TENSORS, training=training).summary[:2] for training in (False, True))
+        assert (np.abs(plain - trained).max() > 1e-4) == changed  # of which the summary is made, and nothing else
+
+
 def test_turns_are_folded_and_weights_find_their_way_back():
     turns = fold(tf.constant(SOURCE), MARK, turns=2)
     assert turns.ids.numpy().tolist() == [[[3, 4], [5, 6]], [[0, 0], [7, 0]], [[0, 0], [0, 0]]]

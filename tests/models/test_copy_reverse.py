@@ -11,7 +11,7 @@ from seqattn_tf.decoder import LuongDecoder
 from seqattn_tf.recurrent import Bidirectional
 
 ALIGNMENTS = ("softmax", "sparsemax", "entmax", "sigmoid", "hard", "crf", "segments", "monotonic")
-SCORES = ("dot", "scaled_dot", "general", "location", "coverage", "cosine")
+SCORES = ("dot", "scaled_dot", "general", "scaled_general", "location", "coverage", "cosine")
 
 
 def learned(attention, epochs=4, decoder=None, **task):

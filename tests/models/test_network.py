@@ -107,9 +107,34 @@ def test_answers_may_be_as_long_as_the_target_allows_or_as_the_source_does():
         ({"context": "nothing"}, "context: expected one of"),
         ({"encoder": "hierarchical", "mark": 0}, "mark: expected a positive integer"),
         ({"depth": 0}, "depth: expected a positive integer"),
+        ({"bridge": "second"}, r"bridge: expected one of \('all', 'first'\)\. Received: 'second'"),
         ({"align": "heads"}, "align: expected one of a query to places"),
     ],
 )
 def test_bad_settings_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         EncoderDecoder.of_symbols(**{**SIZES, **arguments})
+
+
+def test_how_symbols_begin_and_how_much_of_them_is_dropped_is_the_same_on_both_sides():
+    sizes = {**SIZES, "embedding": 400, "dropout": 0.5}
+    for stddev, expected in ((0.0, None), (1.0, 1.0), (0.1, 0.1)):
+        network = EncoderDecoder.of_symbols(**sizes, embedding_stddev=stddev, embedding_dropout=0.25)
+        network.build()
+        for part in (network.encoder, network.decoder):
+            begun, rows = part.embedding.embeddings.numpy(), part.embedding.input_dim
+            assert begun.std() == pytest.approx(expected or (2 / (400 + rows)) ** 0.5, rel=0.1)
+            assert (part.drop.rate, part.drop_symbols.rate) == (0.5, 0.25)
+        again = EncoderDecoder.from_config(network.get_config())
+        assert again.get_config() == network.get_config()
+
+
+@pytest.mark.parametrize("residual", [True, False])
+def test_the_layers_of_an_encoder_are_added_where_that_is_asked(residual):
+    network = EncoderDecoder.of_symbols(**{**SIZES, "depth": 2}, residual=residual)
+    network.build()
+    stack = network.encoder.network
+    for weight in stack.layers[1].weights:
+        weight.assign(tf.zeros_like(weight))  # the second layer says nothing now
+    values = network.encoder(tensors(SOURCE[:2], SHIFTED[:2])).values.numpy()
+    assert values.any() == residual

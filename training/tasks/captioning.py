@@ -16,13 +16,13 @@ from seqattn_tf.training.data import Example, Examples
 from seqattn_tf.training.maps import given
 from seqattn_tf.training.tasks.base import Report, parse_fold, refuse_few, without_beam
 from seqattn_tf.training.tasks.seeing import PICTURE, SeeingSettings, SeeingTask
-from seqattn_tf.training.tasks.settings import SearchSettings, setting
+from seqattn_tf.training.tasks.settings import EmbeddingSettings, SearchSettings, setting
 
 Box = tuple[float, float, float, float]  # left, top, right and bottom, as shares of a picture
 
 
 @dataclasses.dataclass(frozen=True)
-class CaptionSettings(SearchSettings, SeeingSettings):
+class CaptionSettings(SearchSettings, EmbeddingSettings, SeeingSettings):
     """Settings of a captioner."""
 
     conditioning: str = setting("soft", "what the decoder sees of the picture: state, input, soft, hard")
@@ -32,7 +32,6 @@ class CaptionSettings(SearchSettings, SeeingSettings):
     reward: float = setting(1.0, "how much hard attention learns from what it drew")
     expected: float = setting(0.5, "how often hard attention reads the mean of all cells, in training")
     gate: bool = setting(True, "whether the decoder says how much of what it looked at is read")
-    embedding_dropout: float = setting(-1.0, "on the embeddings of words; below 0 for as much as dropout")
     target_split: str = setting("words", "what a symbol of a caption is: words, subwords, characters, spaces")
     fold: str = setting("", "what to ignore in captions, and say without: case, or all (case and accents)")
     vocabulary: int = setting(0, "symbols, at most; 0 for all")
@@ -42,8 +41,6 @@ class CaptionSettings(SearchSettings, SeeingSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._refuse_less(1, "max_target", "min_count")
-        if self.embedding_dropout >= 1:
-            raise ValueError(f"embedding_dropout: expected a share below 1. Received: {self.embedding_dropout}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,9 +54,7 @@ class CaptionTask(SeeingTask[CaptionSettings, Captioner]):
         target = Symbols.learn(train.targets, limit=settings.max_target, **cut, **limits)
         refuse_few(target.rules, "vocabulary of the captions")
         losses = {name: getattr(settings, name) for name in ("penalty", "supervise", "entropy", "reward")}
-        sizes = arguments_of(CaptionNetwork.of_pictures, settings)
-        if settings.embedding_dropout < 0:
-            del sizes["embedding_dropout"]
+        sizes = arguments_of(CaptionNetwork.of_pictures, settings) | {"embedding_dropout": settings.embedding_rate}
         network = CaptionNetwork.of_pictures(settings.make_encoder(), target.rules.size, **sizes, **losses)
         image = settings.make_image()
         return Captioner(network, {PICTURE: image}, target, max_length_ratio=0, **arguments_of(Captioner, settings))

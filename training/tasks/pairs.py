@@ -17,22 +17,25 @@ from seqattn_tf.targets import Symbols
 from seqattn_tf.training.data import DataWarning, Example, Examples
 from seqattn_tf.training.metrics import Metric
 from seqattn_tf.training.tasks.base import Report, Task, Training, loss_of, parse_fold, refuse_few, without_beam
-from seqattn_tf.training.tasks.settings import SearchSettings, TableColumns, TextSettings, setting
+from seqattn_tf.training.tasks.settings import EmbeddingSettings, SearchSettings, TableColumns, TextSettings, setting
 from seqattn_tf.training.vectors import read_vectors
 
 MOST_CUT = 0.01  # of the training targets may be longer than an answer, before it is said
 
 
 @dataclasses.dataclass(frozen=True)
-class PairSettings(SearchSettings, TextSettings):
+class PairSettings(SearchSettings, EmbeddingSettings, TextSettings):
     """Settings of an encoder-decoder."""
 
     encoder: str = setting("bidirectional", "or forward, hierarchical, or one of a plug-in")
     field: str = setting("", "what reads the source, of a plug-in; empty for what the encoder takes")
+    embedding_stddev: float = setting(0.0, "standard deviation of embeddings before training; 0 for Glorot's")
+    residual: bool = setting(True, "whether the outputs of an encoder's layer are added to those of the next")
     decoder: str = setting("bahdanau", "or luong, stacked, or one of a plug-in")
     context: str = setting("attention", "what the decoder sees of the source: attention, input, state")
+    bridge: str = setting("all", "which first states of the decoder the encoder's last one makes: all, first")
     score: str = setting(
-        "additive", "or general, dot, scaled_dot, cosine, location, coverage, ..., or one of a plug-in"
+        "additive", "or general, scaled_general, dot, scaled_dot, cosine, location, coverage, ..., or one of a plug-in"
     )
     align: str = setting(
         "softmax", "or sigmoid, sparsemax, entmax, crf, segments, monotonic, hard, or one of a plug-in"
@@ -50,6 +53,7 @@ class PairSettings(SearchSettings, TextSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._refuse_less(1, "max_target")
+        self._refuse_less(0, "embedding_stddev")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,6 +99,7 @@ class PairTask(Task[PairSettings, Seq2Seq]):
             refuse_few(rules, f"{side} vocabulary")
         own = arguments_of(Encoder.member(settings.encoder), settings)
         arguments = {**own, **arguments_of(EncoderDecoder.of_symbols, settings)}
+        arguments["embedding_dropout"] = settings.embedding_rate
         network = EncoderDecoder.of_symbols(target_vocabulary=target.rules.size, **{**arguments, **source.sizes})
         if vectors is not None:
             vectors.begin(network, source.rules)

@@ -118,6 +118,23 @@ class TextSettings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
+class EmbeddingSettings:
+    """Of symbols of which fewer or more numbers are dropped out than elsewhere."""
+
+    embedding_dropout: float = setting(-1.0, "on the embeddings of symbols; below 0 for as much as dropout")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()  # type: ignore[misc]  # of the settings that this goes before
+        if self.embedding_dropout >= 1:
+            raise ValueError(f"embedding_dropout: expected a share below 1. Received: {self.embedding_dropout}")
+
+    @property
+    def embedding_rate(self) -> float | None:
+        """The same as networks take it: None for as much as elsewhere."""
+        return self.embedding_dropout if self.embedding_dropout >= 0 else None
+
+
+@dataclasses.dataclass(frozen=True)
 class SearchSettings:
     """Of answers that are said symbol by symbol: how the best one is searched."""
 

@@ -8,6 +8,7 @@ from seqattn_tf.attention.scores.dot import DotScore
 from seqattn_tf.attention.scores.general import GeneralScore
 from seqattn_tf.attention.scores.location import LocationScore
 from seqattn_tf.attention.scores.scaled_dot import ScaledDotScore
+from seqattn_tf.attention.scores.scaled_general import ScaledGeneralScore
 
 __all__ = [
     "AdditiveScore",
@@ -18,4 +19,5 @@ __all__ = [
     "GeneralScore",
     "LocationScore",
     "ScaledDotScore",
+    "ScaledGeneralScore",
 ]

@@ -43,6 +43,25 @@ def test_values_out_of_bounds_are_refused(wrong):
         Settings().with_assignments([wrong])
 
 
+@pytest.mark.parametrize("wrong", ["embedding_stddev=-1", "embedding_dropout=1"])
+def test_those_of_pairs_out_of_bounds_are_refused(wrong):
+    with pytest.raises(ValueError, match=f"{wrong.partition('=')[0]}: expected"):
+        PairSettings().with_assignments([wrong])
+
+
+def test_what_is_set_of_embeddings_layers_and_first_states_reaches_the_network():
+    examples = Examples([from_text("ab", "ba"), from_text("b", "a")])
+    plain, chosen = (
+        PairTask().build(PairSettings(units=4, depth=2, embedding=64).with_assignments(changes), examples).network
+        for changes in ([], ["embedding_stddev=1", "embedding_dropout=0.125", "residual=no", "bridge=first"])
+    )
+    assert (plain.encoder.residual, plain.decoder.bridge) == (True, "all")
+    assert (chosen.encoder.residual, chosen.decoder.bridge) == (False, "first")
+    for before, after in ((plain.encoder, chosen.encoder), (plain.decoder, chosen.decoder)):
+        assert (before.drop_symbols.rate, after.drop_symbols.rate) == (0.3, 0.125)
+        assert after.embedding.embeddings.numpy().std() > 3 * before.embedding.embeddings.numpy().std()
+
+
 @pytest.mark.parametrize("choice", [{"field": "image"}, {"encoder": "hierarchical", "field": "text"}])
 def test_a_field_that_the_encoder_cannot_read_is_refused(choice):
     examples = Examples([from_text("ab", "ba"), from_text("b", "a")])
