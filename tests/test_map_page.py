@@ -15,7 +15,7 @@ def test_the_python_of_the_page_runs(tmp_path, monkeypatch):
     assert scope["done"][:2] == (2, 0)
     lines = (tmp_path / "spoken.csv").read_text().splitlines()
     assert lines[0] == "text,answer,score"
-    assert [line.split(",")[:2] for line in lines[1:]] == [["hello", "HH EH L OW"], ["attention", "AH T EH N SH AH N"]]
+    assert [line.split(",")[:2] for line in lines[1:]] == [["hello", "HH AH L OW"], ["attention", "AH T EH N SH AH N"]]
 
 
 def test_every_command_of_the_page_exists():

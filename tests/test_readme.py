@@ -18,11 +18,11 @@ def test_python_examples_run(exported, tmp_path, monkeypatch):
     ask, lite, layers, tagger, structured = ({} for _ in blocks)
     for block, names in zip(blocks, (ask, lite, layers, tagger, structured), strict=True):  # each as it stands
         exec(block, names)
-    assert ask["answer"].text == "HH EH L OW"
-    assert ask["look"].rows == ("HH", "EH", "L", "OW")
+    assert ask["answer"].text == "HH AH L OW"
+    assert ask["look"].rows == ("HH", "AH", "L", "OW")
     assert ask["look"].places == ("h", "e", "l", "l", "o")
     assert ask["look"].weights.shape == (4, 5)
-    assert lite["model"].answer(["hello"])[0].text == "HH EH L OW"
+    assert lite["model"].answer(["hello"])[0].text == "HH AH L OW"
     assert (tmp_path / "hello.png").is_file()
     assert layers["logits"].shape == (2, 2)
     assert (layers["weights"][0, 3:].numpy() == 0).all()

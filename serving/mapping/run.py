@@ -81,7 +81,7 @@ def map_file(
     >>> _ = (folder / "words.txt").write_text("hello\\nworld\\n")
     >>> report = map_file("pronounce", folder / "words.txt", folder / "spoken.txt", Options(processes=0), quiet=True)
     >>> report.rows, (folder / "spoken.txt").read_text()
-    (2, 'HH EH L OW\\nW ER L D\\n')
+    (2, 'HH AH L OW\\nW ER L D\\n')
     """
     from seqattn_tf.models.presets import find
 

@@ -138,7 +138,7 @@ def test_the_server_s_message_is_shown_and_the_text_kept(url, open_page, expect)
     expect(text).to_have_value("a" * 100)
     text.fill("hello")
     text.press("Enter")
-    expect(page.locator("#answer .said")).to_have_text("HH EH L OW")
+    expect(page.locator("#answer .said")).to_have_text("HH AH L OW")
     expect(page.get_by_role("alert")).to_be_hidden()
 
 
@@ -160,7 +160,7 @@ def test_a_link_asks_and_questions_asked_before_are_at_hand(url, open_page, expe
     expect(page.get_by_label("Text")).to_have_value("a b&c")
     expect(page.get_by_role("cell", name="A B&C")).to_be_visible()
     page.evaluate("location.hash = 'model=pronounce&text=hello'")
-    expect(page.locator("#answer .said")).to_have_text("HH EH L OW")
+    expect(page.locator("#answer .said")).to_have_text("HH AH L OW")
     before = page.get_by_role("group", name="Asked before").get_by_role("button")
     expect(before).to_have_text(["hello", "a b&c"])
     before.nth(1).click()
