@@ -125,8 +125,16 @@ def test_how_symbols_begin_and_how_much_of_them_is_dropped_is_the_same_on_both_s
             begun, rows = part.embedding.embeddings.numpy(), part.embedding.input_dim
             assert begun.std() == pytest.approx(expected or (2 / (400 + rows)) ** 0.5, rel=0.1)
             assert (part.drop.rate, part.drop_symbols.rate) == (0.5, 0.25)
-        again = EncoderDecoder.from_config(network.get_config())
-        assert again.get_config() == network.get_config()
+
+
+def test_what_is_set_of_symbols_layers_and_first_states_survives():
+    chosen = {"embedding_stddev": 0.5, "embedding_dropout": 0.25, "residual": False, "bridge": "first"}
+    network = EncoderDecoder.of_symbols(**SIZES, **chosen)
+    again = EncoderDecoder.from_config(network.get_config())
+    assert again.get_config() == network.get_config()
+    assert (again.encoder.residual, again.decoder.bridge) == (False, "first")
+    for part in (again.encoder, again.decoder):
+        assert (part.embedding_dropout, part.embedding.embeddings_initializer.stddev) == (0.25, 0.5)
 
 
 @pytest.mark.parametrize("residual", [True, False])
