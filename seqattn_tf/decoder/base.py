@@ -1,6 +1,6 @@
 """What all decoders share: a cell, an attention, and the state before the first step.
 
-    s_0 = tanh(W summary + b)        one map for each state of the cell; or the states given, as an encoder's
+    s_0 = tanh(W summary + b)        one map for each state of the cell, or one for the first; or states given
 
 A decoder runs over time (`call`, the inputs of all steps given) or one step at a time (`begin`, then `step`): what
 generation uses. Both give the same numbers.
@@ -149,6 +149,8 @@ class Decoder(Composed):
         if summary is not None:
             pairs = zip(self.first_kernels, self.first_biases, strict=True)
             made = [tf.tanh(linear(tf.cast(summary, values.dtype), kernel, bias)) for kernel, bias in pairs]
+        if len(made) == len(self.state_size):
+            return made
         own = [state for cell in self.cells for state in cell.get_initial_state(size_of(values, 0))]
         return made + [tf.cast(state, values.dtype) for state in own[len(made) :]]
 

@@ -72,12 +72,12 @@ class EncoderDecoder(keras.Model):
             score, align: names of the attention's parts.
             dropout: rate on embeddings, encoder outputs and readout, in training.
             embedding_dropout: rate on embeddings, where it is another; None: as `dropout`.
-            embedding_stddev: standard deviation of embeddings before training; 0 for Glorot's, which grows less the
-                more symbols there are.
+            embedding_stddev: standard deviation of embeddings before training; 0 for Glorot's, which is the
+                smaller the more symbols there are.
             encoder: `"bidirectional"`; `"forward"`; or `"hierarchical"`, which needs the `mark` between two lines.
             depth: layers of the encoder.
             residual: whether the outputs of one are added to those of the next.
-            decoder: `"bahdanau"` or `"luong"`.
+            decoder: `"bahdanau"`, `"luong"` or `"stacked"`.
             context: what the decoder sees of the source: `"attention"`; `"input"`, the encoder's summary in its first
                 state and at every step; `"state"`, in its first state alone.
             gate: whether the decoder's state also says how much of the context to read.
@@ -95,9 +95,18 @@ class EncoderDecoder(keras.Model):
         if not residual:  # an encoder of a plug-in need not have what nobody sets
             of_encoder["residual"] = False
         reads = Encoder.get(encoder, vocabulary=vocabulary, depth=depth, **of_encoder, **alike)
-        says: dict[str, Any] = {"score": score, "align": align, "gate": gate, "bridge": bridge}
-        says["scheduled_sampling"] = scheduled_sampling
-        return cls.of_encoder(reads, target_vocabulary, decoder=decoder, context=context, **says, **alike)
+        return cls.of_encoder(
+            reads,
+            target_vocabulary,
+            score=score,
+            align=align,
+            decoder=decoder,
+            context=context,
+            gate=gate,
+            scheduled_sampling=scheduled_sampling,
+            bridge=bridge,
+            **alike,
+        )
 
     @classmethod
     def of_encoder(

@@ -33,7 +33,7 @@ class PairSettings(SearchSettings, EmbeddingSettings, TextSettings):
     residual: bool = setting(True, "whether the outputs of an encoder's layer are added to those of the next")
     decoder: str = setting("bahdanau", "or luong, stacked, or one of a plug-in")
     context: str = setting("attention", "what the decoder sees of the source: attention, input, state")
-    bridge: str = setting("all", "which first states of the decoder the encoder's last one makes: all, first")
+    bridge: str = setting("all", "which first states of the decoder are made from what was read: all, first")
     score: str = setting(
         "additive", "or general, scaled_general, dot, scaled_dot, cosine, location, coverage, ..., or one of a plug-in"
     )
