@@ -59,23 +59,34 @@ def _pad_zero(ring: Semiring, element: Element, widths: tuple, starts: tuple) ->
     return filled(lambda v, fill: _pad(v, widths, starts, fill), element, ring.zero)
 
 
+def _taken(values: tf.Tensor, row: tf.Tensor, column: tf.Tensor, fill: float) -> tf.Tensor:
+    """`[batch, row, column, ...]` at a grid of places: `[batch, *grid, ...]`; `fill` at places that do not exist.
+
+    By explicit indices: XLA miscompiles rows shifted by padding, reshaping and slicing on GPUs (docs/xla_gpu.md).
+    """
+    sizes = [size_of(values, axis) for axis in range(values.shape.rank)]
+    exists = (row >= 0) & (row < sizes[1]) & (column >= 0) & (column < sizes[2])
+    place = tf.where(exists, row * sizes[2] + column, 0)
+    found = tf.gather(tf.reshape(values, [sizes[0], sizes[1] * sizes[2], *sizes[3:]]), place, axis=1)
+    exists = tf.reshape(exists, tf.concat([tf.shape(exists), [1] * (values.shape.rank - 3)], 0))
+    return tf.where(exists, found, tf.cast(fill, found.dtype))
+
+
+def _width_first(values: tf.Tensor) -> tf.Tensor:
+    """`[batch, width, start, ...] -> [width, batch, start, ...]`, and back."""
+    return tf.transpose(values, [1, 0, *range(2, values.shape.rank)])
+
+
 def by_width(values: tf.Tensor, fill: float = 0.0) -> tf.Tensor:
     """`[batch, i, j, ...] -> [j - i, batch, i, ...]`, for `j >= i`; `fill` where there is no such `j`."""
-    batch, rows, columns, *rest = tf.unstack(tf.shape(values))
-    # Rows of equal length in one line; cut again into rows that are longer by one, each is shifted against the last.
-    wide = padded(values, [[0, 0], [0, 1], [0, rows + 1], *[[0, 0]] * len(rest)], fill)
-    line = tf.reshape(wide, [batch, (rows + 1) * (columns + rows + 1), *rest])[:, : rows * (columns + rows + 2)]
-    shifted = tf.reshape(line, [batch, rows, columns + rows + 2, *rest])[:, :, :columns]
-    return tf.transpose(shifted, [2, 0, 1, *range(3, values.shape.rank)])
+    start, width = tf.range(size_of(values, 1))[None], tf.range(size_of(values, 2))[:, None]
+    return _width_first(_taken(values, start + tf.zeros_like(width), start + width, fill))
 
 
 def by_end(chart: tf.Tensor, fill: float = 0.0) -> tf.Tensor:
     """`[width, batch, i, ...] -> [batch, i, i + width, ...]`, the way back."""
-    values = tf.transpose(chart, [1, 2, 0, *range(3, chart.shape.rank)])
-    batch, size, _, *rest = tf.unstack(tf.shape(values))
-    wide = padded(values, [[0, 0], [0, 0], [0, size + 1], *[[0, 0]] * len(rest)], fill)
-    line = tf.reshape(wide, [batch, size * (2 * size + 1), *rest])[:, : size * 2 * size]
-    return tf.reshape(line, [batch, size, 2 * size, *rest])[:, :, :size]
+    places = tf.range(size_of(chart, 0))
+    return _taken(_width_first(chart), places[None] - places[:, None], places[:, None] + tf.zeros_like(places), fill)
 
 
 def _next_width(ring: Semiring, ends: Element) -> Element:
@@ -161,11 +172,10 @@ def _all_ends(ring: Semiring, chart: Element) -> Element:
     """From which `_ends` cuts those of any width."""
 
     def turn(values: tf.Tensor, fill: float) -> tf.Tensor:
-        size = tf.shape(values)[0]
-        by_right_end = tf.transpose(by_end(values, fill), [0, 2, 1, *range(3, values.shape.rank)])
-        rest = [[0, 0]] * (values.shape.rank - 3)
-        wide = padded(by_right_end, [[0, 0], [0, 0], [size - 1, 0], *rest], fill)
-        return _pad(by_width(wide, fill), (0, 0), (0, size), fill)  # [start - end + size - 1, batch, end]
+        size = size_of(values, 0)
+        end, less = tf.range(2 * size)[None], tf.range(2 * size - 1)[:, None]  # end - start = size - 1 - less
+        width = tf.where(end < size, size - 1 - less, -1)
+        return _width_first(_taken(_width_first(values), width, end - width, fill))  # [less, batch, end]
 
     return filled(turn, chart, ring.zero)
 
