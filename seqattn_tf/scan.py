@@ -7,10 +7,17 @@ What a step wants to give out it puts into its carry, so the stacked carries are
 of every step, and the final state as the last of them. Gradients, XLA and LiteRT follow from `tf.scan`.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
+
+
+@functools.cache
+def has_accelerator() -> bool:
+    """Whether TensorFlow has another device than the CPU: loops with few large steps pay there."""
+    return any(device.device_type != "CPU" for device in tf.config.get_visible_devices())
 
 
 def to_time_major(tensor: tf.Tensor) -> tf.Tensor:
@@ -58,10 +65,9 @@ def scan(
     """
 
     def body(carry: Any, slices: Any) -> Any:
-        if mask is None:
-            return step(slices, carry)
-        element, keep = slices
-        return where_rows(keep, step(element, carry), carry)
+        element, *keep = (slices,) if mask is None else slices
+        new = step(element, carry)
+        return tf.nest.map_structure(shaped_as, where_rows(*keep, new, carry) if keep else new, carry)
 
     elements = elements if mask is None else (elements, mask)
     final = 0 if reverse else -1

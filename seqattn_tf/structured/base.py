@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
+from seqattn_tf.scan import size_of
 from seqattn_tf.structured import exact
 from seqattn_tf.structured.semirings import finite
 
@@ -49,6 +50,19 @@ def as_lengths(lengths: Any, scores: tf.Tensor, size: tf.Tensor | int) -> tf.Ten
     if not lengths.shape.is_compatible_with(scores.shape[:1]):
         raise ValueError(f"lengths: expected one for each row of scores {scores.shape}. Received: {lengths.shape}")
     return tf.clip_by_value(tf.cast(lengths, tf.int32), 0, tf.cast(size, tf.int32))
+
+
+def at_least(count: int, values: tf.Tensor, axis: int = 1) -> tf.Tensor:
+    """The values, padded with zeros along the axis to this size where they are shorter: loops need a first step.
+
+    >>> at_least(1, tf.zeros([2, 0])).shape.as_list(), at_least(1, tf.zeros([2, 3])).shape.as_list()
+    ([2, 1], [2, 3])
+    """
+    size = size_of(values, axis)
+    if isinstance(size, int) and size >= count:
+        return values
+    missing = count - size if isinstance(size, int) else tf.maximum(count - size, 0)
+    return tf.pad(values, [[0, missing if n == axis else 0] for n in range(values.shape.rank)])
 
 
 def check_integers(values: Any, name: str, shape: tf.TensorShape) -> tf.Tensor:
@@ -96,14 +110,37 @@ def only_the_empty(k: int, dtype: tf.DType) -> tf.Tensor:
 class Structured(abc.ABC):
     """`p(z) = exp(score(z)) / Z`, the score of a structure being the sum of the log-potentials of its parts.
 
-    Batched, immutable, exact. A row of length 0 has one structure, the empty one, and a log-partition of 0. A part
-    with the score `-inf` is forbidden. What stands beyond a row's length has no influence and no gradient; structures
-    are 0 there. Every result is computed when asked for: call it once, in a `tf.function` (with or without
-    `jit_compile=True`) when it should be fast.
+    Batched, immutable, exact. A row of length 0 has one structure, the empty one, and a log-partition of 0; so has
+    every row of scores without positions. A part with the score `-inf` is forbidden. What stands beyond a row's length
+    has no influence and no gradient; structures are 0 there. Every result is computed when asked for: call it once, in
+    a `tf.function` (with or without `jit_compile=True`) when it should be fast.
 
     A subclass provides `_rules` (log-partition, marginals and their tangents: see `exact.Rules`), `_scores` (its
-    log-potentials `[batch, ...]`, zero beyond the length) and what is abstract here; the rest is derived.
+    log-potentials `[batch, ...]`, zero beyond the length) and what is abstract here; the rest is derived. It computes
+    with one position at least (`at_least`); `positions` is how many there are, and `_cut` leaves the others out.
     """
+
+    positions: tf.Tensor | int  # as given: may be 0
+    lengths: tf.Tensor  # [batch]
+
+    def _cut(self, structures: Any) -> Any:
+        """Structures `[..., positions]` without the position that was added where there are none."""
+        if isinstance(self.positions, int) and self.positions:
+            return structures
+        return tf.nest.map_structure(lambda v: v[..., : self.positions], structures)
+
+    def _checked(self, structure: Any, name: str) -> tf.Tensor:
+        """Integers `[batch, positions]` of a structure, with the position that is added where there are none."""
+        return at_least(1, tf.cast(check_integers(structure, name, self.structure_shape), tf.int32))
+
+    @property
+    def structure_shape(self) -> tf.TensorShape:
+        """What is known of `[batch, positions]`, the shape of the tensors that structures are made of."""
+        return tf.TensorShape([self.lengths.shape[0], self.positions if isinstance(self.positions, int) else None])
+
+    def _cut_marginals(self, marginals: tf.Tensor) -> tf.Tensor:
+        """Marginals `[batch, positions, ...]` in the same way."""
+        return marginals if isinstance(self.positions, int) and self.positions else marginals[:, : self.positions]
 
     @property
     @abc.abstractmethod
@@ -121,12 +158,12 @@ class Structured(abc.ABC):
     @property
     def marginals(self) -> tf.Tensor:
         """The probability of every part, in the shape of its scores; zero beyond the length."""
-        return exact.infer(self._rules, *self._scores)[1][0]
+        return self._cut_marginals(exact.infer(self._rules, *self._scores)[1][0])
 
     def posterior(self) -> tuple[tf.Tensor, tf.Tensor]:
         """`log_partition` and `marginals`, found together."""
         log_partition, (marginals, *_) = exact.infer(self._rules, *self._scores)
-        return log_partition, marginals
+        return log_partition, self._cut_marginals(marginals)
 
     @property
     @abc.abstractmethod
@@ -166,10 +203,11 @@ class Structured(abc.ABC):
         """`sum_z p(z) log(p(z) / q(z))` to a distribution over the same structures: `[batch]`.
 
         Infinite where the other forbids what this one allows, with a gradient of 0; 0 in a row that has no structure.
-        Both must have scores of the same shape. In double precision inside, as the entropy.
+        Both must have scores of the same shape and rows of the same lengths. Lengths that differ and are known already
+        (when a graph is traced, or in eager mode) are an error; those that turn out to differ make a row infinite. In
+        double precision inside, as the entropy.
         """
-        if type(other) is not type(self):
-            raise ValueError(f"kl: expected another {type(self).__name__}. Received: {type(other).__name__}")
+        self._check_comparable(other)
         scores, others = _doubles(self._scores), _doubles(other._scores)
         for ours, theirs in zip(scores, others, strict=True):
             if not ours.shape.is_compatible_with(theirs.shape):
@@ -184,4 +222,13 @@ class Structured(abc.ABC):
         impossible = (other_log_partition == -float("inf")) | (tf.add_n(missed) > 0)
         found = tf.where(impossible, tf.constant(float("inf"), found.dtype), found)
         found = tf.where(log_partition > -float("inf"), found, tf.zeros_like(found))
+        found = tf.where(self.lengths == other.lengths, found, tf.constant(float("inf"), found.dtype))
         return tf.cast(found, self._scores[0].dtype)
+
+    def _check_comparable(self, other: "Structured") -> None:
+        """Refuse a distribution that is known to be over other structures than this one."""
+        if type(other) is not type(self):
+            raise ValueError(f"kl: expected another {type(self).__name__}. Received: {type(other).__name__}")
+        ours, theirs = tf.get_static_value(self.lengths), tf.get_static_value(other.lengths)
+        if ours is not None and theirs is not None and (ours.shape != theirs.shape or (ours != theirs).any()):
+            raise ValueError(f"kl: expected rows of the lengths {ours.tolist()}. Received: {theirs.tolist()}")

@@ -8,24 +8,28 @@ from typing import Any
 
 import tensorflow as tf
 
+from seqattn_tf.scan import has_accelerator, size_of
 from seqattn_tf.structured import contraction, exact, forward_backward, paths
-from seqattn_tf.structured.base import Ranked, Structured, as_lengths, check_integers, check_k, floats, two_seeds
+from seqattn_tf.structured.base import (
+    Ranked,
+    Structured,
+    as_lengths,
+    at_least,
+    check_k,
+    floats,
+    two_seeds,
+)
 from seqattn_tf.structured.forward_backward import Chain
 from seqattn_tf.structured.semirings import Dual
 
 METHODS = ("auto", "scan", "prefix")
 
 
-@functools.cache
-def _has_gpu() -> bool:
-    return bool(tf.config.list_logical_devices("GPU"))
-
-
 def _prefix_pays(states: int | None, positions: int | None) -> bool:
     """Whether logarithmic depth beats the loop over time: always for two states, for more on a GPU."""
     if states is None or positions is None or positions < 2:
         return False
-    return states <= (64 if _has_gpu() else 2)
+    return states <= (64 if has_accelerator() else 2)
 
 
 class LinearChain(Structured):
@@ -58,9 +62,7 @@ class LinearChain(Structured):
                 f"pairwise: expected {self.unary.dtype.name}, as unary. Received: {self.pairwise.dtype.name}"
             )
         batch, times, states = self.unary.shape
-        if times == 0:
-            raise ValueError(f"unary: expected at least one position. Received: shape {self.unary.shape}")
-        expected = [batch, None if times is None else times - 1, states, states]
+        expected = [batch, None if times is None else max(times - 1, 0), states, states]
         expected = {2: expected[2:], 3: [batch, *expected[2:]], 4: expected}[self.pairwise.shape.rank]
         if not self.pairwise.shape.is_compatible_with(expected):
             raise ValueError(f"pairwise: expected shape {expected}. Received: {self.pairwise.shape.as_list()}")
@@ -70,9 +72,11 @@ class LinearChain(Structured):
             raise ValueError(f"method: expected 'scan' or 'auto' for an unknown length. Received: {method!r}")
         if method == "auto":
             method = "prefix" if _prefix_pays(states, times) else "scan"
-        self.method = "scan" if times == 1 else method
-        self._full = lengths is None
-        self.lengths = as_lengths(lengths, self.unary, tf.shape(self.unary)[1])
+        self.method = "scan" if times in (0, 1) else method
+        self.positions = size_of(self.unary, 1)
+        self.lengths = as_lengths(lengths, self.unary, self.positions)
+        self._full = lengths is None and bool(times)  # of an unknown number, there may be none
+        self.unary = at_least(1, self.unary)
 
     def _chain(self, unary: Any, pairwise: Any) -> Chain:
         return Chain(unary, pairwise, None if self._full else self.lengths)
@@ -104,7 +108,7 @@ class LinearChain(Structured):
     def edge_marginals(self) -> tf.Tensor:
         """`p(z[t] = i, z[t+1] = j)`: `[batch, time - 1, states, states]`."""
         if self.pairwise.shape.rank == 4:
-            return exact.infer(self._rules, *self._scores)[1][1]
+            return exact.infer(self._rules, *self._scores)[1][1]  # one position more, where there is none, has no edge
         batch, times, states = tf.unstack(tf.shape(self.unary))
         pairwise = self.pairwise if self.pairwise.shape.rank == 2 else self.pairwise[:, None]
         pairwise = tf.broadcast_to(pairwise, [batch, times - 1, states, states])
@@ -114,19 +118,20 @@ class LinearChain(Structured):
     @property
     def argmax(self) -> tf.Tensor:
         """The best states, `int32 [batch, time]`, by Viterbi's algorithm."""
-        return paths.best_path(self._chain(*self._scores))
+        return self._cut(paths.best_path(self._chain(*self._scores)))
 
     def top_k(self, k: int) -> Ranked:
         """The `k` best sequences, `int32 [batch, k, time]`, and their scores."""
-        return Ranked(*paths.best_paths(self._chain(*self._scores), check_k(k)))
+        structures, scores = paths.best_paths(self._chain(*self._scores), check_k(k))
+        return Ranked(self._cut(structures), scores)
 
     def sample(self, n: int, seed: Any) -> tf.Tensor:
         """`n` sequences of every row, `int32 [n, batch, time]`."""
-        return paths.drawn_paths(self._chain(*self._scores), n, two_seeds(seed))
+        return self._cut(paths.drawn_paths(self._chain(*self._scores), n, two_seeds(seed)))
 
     def score(self, structure: Any) -> tf.Tensor:
         """The sum of the log-potentials along the states `[batch, time]`: `[batch]`."""
-        states = tf.cast(check_integers(structure, "states", self.unary.shape[:2]), tf.int32)
+        states = self._checked(structure, "states")
         chain = self._chain(*self._scores)
         nodes = chain.nodes_only(tf.gather(chain.unary, states, axis=2, batch_dims=2))
         pairwise = chain.pairwise[:, None] if chain.constant else chain.pairwise

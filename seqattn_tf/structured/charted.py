@@ -13,8 +13,6 @@ from seqattn_tf.structured.semirings import Drawn, KBest, Log, Max, Semiring
 class Charted(Structured):
     """A subclass says how its chart is filled over a semiring, and how a flow goes back through it."""
 
-    lengths: tf.Tensor  # [batch]
-
     @abc.abstractmethod
     def _chart(self, ring: Semiring) -> Any:
         """What the pass over the scores leaves."""
@@ -30,19 +28,20 @@ class Charted(Structured):
     @property
     def argmax(self) -> Any:
         """The structure with the highest score."""
-        return self._single(Max(), self._chart(Max()), None, 1)
+        return self._cut(self._single(Max(), self._chart(Max()), None, 1))
 
     def top_k(self, k: int) -> Ranked:
         """The `k` structures with the highest scores, `[batch, k, ...]`, best first, and these scores."""
         ring = KBest(check_k(k))
         chart = self._chart(ring)
         ranks = tf.tile(tf.range(ring.k), tf.shape(self.lengths))
-        return Ranked(_by_row(self._single(ring, chart, ranks, ring.k), ring.k), self._whole(ring, chart))
+        structures = _by_row(self._single(ring, chart, ranks, ring.k), ring.k)
+        return Ranked(self._cut(structures), self._whole(ring, chart))
 
     def sample(self, n: int, seed: Any) -> Any:
         """`n` independent structures of every row, `[n, batch, ...]`; the same seed gives the same ones."""
         drawn = self._single(Drawn(two_seeds(seed)), self._chart(Log()), None, n)
-        return tf.nest.map_structure(to_time_major, _by_row(drawn, n))
+        return self._cut(tf.nest.map_structure(to_time_major, _by_row(drawn, n)))
 
 
 def _by_row(structures: Any, count: int) -> Any:

@@ -207,7 +207,7 @@ class CRF(Masked):
             mask: `[batch, time]`, from the layer's result.
         """
         chain, packing = self._packed(scores, mask)
-        labels = packing.pack(check_integers(labels, "labels", chain.unary.shape[:2]))
+        labels = packing.pack(check_integers(labels, "labels", chain.structure_shape))
         inside = length_mask(chain.lengths, tf.shape(labels)[1])
         known = tf.logical_and(labels >= 0, labels < self.size)
         tags = tf.cast(tf.where(tf.logical_and(inside, known), labels, tf.zeros_like(labels)), tf.int32)

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from seqattn_tf.scan import scan, where_rows
+from seqattn_tf.scan import scan, size_of, where_rows
 from seqattn_tf.structured import exact
-from seqattn_tf.structured.base import as_lengths, check_integers, floats, only_the_empty
+from seqattn_tf.structured.base import as_lengths, at_least, floats, only_the_empty
 from seqattn_tf.structured.charted import Charted
 from seqattn_tf.structured.semirings import (
     Dual,
@@ -164,13 +164,15 @@ class SemiMarkov(Charted):
             raise ValueError(
                 f"transitions: expected {self.spans.dtype.name}, as spans. Received: {self.transitions.dtype.name}"
             )
-        if 0 in self.spans.shape[1:3]:
-            raise ValueError(f"spans: expected a position and a width at least. Received: shape {self.spans.shape}")
+        if self.spans.shape[2] == 0:
+            raise ValueError(f"spans: expected one width at least. Received: shape {self.spans.shape}")
         if not self.transitions.shape.is_compatible_with([self.spans.shape[3]] * 2):
             raise ValueError(
                 f"transitions: expected {[self.spans.shape[3]] * 2}. Received: {self.transitions.shape.as_list()}"
             )
-        self.lengths = as_lengths(lengths, self.spans, tf.shape(self.spans)[1])
+        self.positions = size_of(self.spans, 1)
+        self.lengths = as_lengths(lengths, self.spans, self.positions)
+        self.spans = at_least(1, self.spans)
 
     @property
     def _scores(self) -> tuple[tf.Tensor, tf.Tensor]:
@@ -226,9 +228,8 @@ class SemiMarkov(Charted):
 
         `-inf` with a segment that is too wide; that segments follow each other without gap is not checked.
         """
-        names, shape = ("widths", "labels"), self.spans.shape[:2]
         widths, labels = (
-            tf.cast(check_integers(*pair, shape), tf.int32) for pair in zip(structure, names, strict=True)
+            self._checked(values, name) for values, name in zip(structure, ("widths", "labels"), strict=True)
         )
         spans, transitions = self._scores
         batch, times, longest, size = tf.unstack(tf.shape(spans))

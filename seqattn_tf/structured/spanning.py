@@ -212,7 +212,7 @@ class SpanningTree(Trees):
     @property
     def argmax(self) -> tf.Tensor:
         """The heads of the best tree, `int32 [batch, words]`. Where no tree is allowed, one with few forbidden arcs."""
-        return spanning_heads.best(self.arcs, self._exists, self.single_root)
+        return self._cut(spanning_heads.best(self.arcs, self._exists, self.single_root))
 
     def top_k(self, k: int) -> Ranked:
         """Not offered for these trees."""
@@ -226,4 +226,4 @@ class SpanningTree(Trees):
         arcs = tf.cast(self._possible(self.arcs), tf.float64)
         log_partition, marginals = self._trusted(self._solve(arcs), arcs)
         roots = marginals[:, :, 0] if self.single_root else None
-        return spanning_heads.draw(arcs, roots, log_partition > -float("inf"), n, two_seeds(seed))
+        return self._cut(spanning_heads.draw(arcs, roots, log_partition > -float("inf"), n, two_seeds(seed)))

@@ -5,6 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from seqattn_tf.replicas import mean_of_all
 from seqattn_tf.structured.crf import CRF
 
 PARTS = ("tags", "scores", "mask")
@@ -19,7 +20,7 @@ class CRFTraining(_Model):
     For models with a `call` of their own: `class Tagger(CRFTraining, keras.Model)`, one attribute being the layer.
     `compile` needs no loss. The loss is the negative log-likelihood for each token,
 
-        -sum_b weight[b] log p(labels[b]) / (number of tokens in the batch)
+        -sum_b weight[b] log p(labels[b]) / (number of tokens in the batch, over all replicas)
 
     plus what regularizers add; `sample_weight` is one number for each row. Labels are integers `[batch, time]`, and
     are not read where the mask keeps nothing: a row of padding only adds nothing above nor below the line.
@@ -81,10 +82,9 @@ class CRFTraining(_Model):
                 raise ValueError(f"sample_weight: expected one for each row, [batch]. Received: {weights.shape}")
             weights = tf.ensure_shape(weights, likelihood.shape)
             likelihood = tf.math.multiply_no_nan(likelihood, tf.cast(weights, likelihood.dtype))
-        tokens = tf.reduce_sum(tf.cast(mask, likelihood.dtype))
-        loss = -tf.reduce_sum(likelihood) / tf.maximum(tokens, 1)
-        loss = tf.add_n([loss, *(tf.cast(tf.reduce_sum(more), loss.dtype) for more in self.losses)])
-        return loss / tf.distribute.get_strategy().num_replicas_in_sync  # replicas add up their gradients
+        loss = mean_of_all(-tf.reduce_sum(likelihood), tf.reduce_sum(tf.cast(mask, likelihood.dtype)))
+        replicas = tf.distribute.get_strategy().num_replicas_in_sync  # which add up their gradients
+        return tf.add_n([loss, *(tf.cast(tf.reduce_sum(more), loss.dtype) / replicas for more in self.losses)])
 
     def compute_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None) -> dict[str, Any]:
         """The accuracy over real tokens, and the metrics given to `compile`."""

@@ -8,7 +8,8 @@ from typing import Any
 import tensorflow as tf
 
 from seqattn_tf.masking import length_mask
-from seqattn_tf.structured.base import Structured, as_lengths, check_integers, floats
+from seqattn_tf.scan import size_of
+from seqattn_tf.structured.base import Structured, as_lengths, at_least, floats
 
 
 class Trees(Structured):
@@ -26,13 +27,15 @@ class Trees(Structured):
     def __init__(self, arcs: Any, lengths: Any = None, single_root: bool = True) -> None:
         self.arcs = floats(arcs, "arcs", 3)
         words, heads = self.arcs.shape[1:]
-        if words == 0 or (None not in (words, heads) and heads != words + 1):
+        if None not in (words, heads) and heads != words + 1:
             raise ValueError(
                 f"arcs: expected [batch, words, words + 1], column 0 for the root. Received: shape {self.arcs.shape}"
             )
         self.single_root = single_root
-        self.size = words or tf.shape(self.arcs)[1]
-        self.lengths = as_lengths(lengths, self.arcs, self.size)
+        self.positions = size_of(self.arcs, 1)
+        self.lengths = as_lengths(lengths, self.arcs, self.positions)
+        self.arcs = at_least(2, at_least(1, self.arcs), axis=2)
+        self.size = size_of(self.arcs, 1)
         ids = tf.range(self.size + 1)
         heads = length_mask(self.lengths + 1, self.size + 1)[:, None]
         self._exists = self._words[:, :, None] & heads & (ids != ids[1:, None])
@@ -50,9 +53,17 @@ class Trees(Structured):
         """The scores with `-inf` for the arcs that do not exist."""
         return tf.where(self._exists, arcs, tf.constant(-float("inf"), arcs.dtype))
 
+    def _cut_marginals(self, marginals: tf.Tensor) -> tf.Tensor:
+        found = super()._cut_marginals(marginals)
+        return found if found is marginals else found[:, :, : self.positions + 1]
+
+    def _check_comparable(self, other: Structured) -> None:
+        super()._check_comparable(other)
+        if self.single_root != other.single_root:
+            raise ValueError(f"kl: expected trees with single_root={self.single_root}. Received: {other.single_root}")
+
     def score(self, structure: Any) -> tf.Tensor:
         """The sum of the scores of the arcs to the given heads, `[batch]`; that they form a tree is not checked."""
-        heads = check_integers(structure, "heads", self.arcs.shape[:2])
-        heads = tf.where(self._words, tf.cast(heads, tf.int32), 0)
+        heads = tf.where(self._words, self._checked(structure, "heads"), 0)
         chosen = tf.gather(self._possible(self.arcs), heads, axis=2, batch_dims=2)
         return tf.reduce_sum(tf.where(self._words, chosen, tf.zeros_like(chosen)), 1)

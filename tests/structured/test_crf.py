@@ -249,3 +249,24 @@ def test_wrong_arguments_are_refused():
     refused(r"labels: expected integers \(6, 4\)\. Received: float64", lambda: layer.log_likelihood(scores, ANY * 1.0))
     refused(r"labels: .* Received: int64 \(6, 3\)", lambda: layer.log_likelihood(scores, ANY[:, :3]))
     refused(r"crf.*: expected a layer that was called or built", lambda: CRF(3).marginals(scores))
+
+
+@pytest.mark.parametrize("shape", [(2, 0, 4), (0, 3, 4), (0, 0, 4)])
+def test_batches_without_rows_or_positions(shape):
+    """What an exported tagger gets of a batch of empty texts."""
+    crf = CRF(3)
+    crf.build((None, None, 4))
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None, 4]), tf.TensorSpec([None, None], tf.int32)])
+    def open_shapes(features, labels):
+        return results(features, labels)
+
+    def results(features, labels):
+        found = crf(features, mask=tf.ones(tf.shape(labels), tf.bool))
+        scores, mask = found["scores"], found["mask"]
+        return found["tags"], crf.log_likelihood(scores, labels, mask), crf.marginals(scores, mask)
+
+    for function in (results, open_shapes):
+        tags, likelihood, marginals = function(tf.zeros(shape), tf.zeros(shape[:2], tf.int32))
+        assert (tags.shape, marginals.shape) == (shape[:2], (*shape[:2], 3))
+        np.testing.assert_array_equal(likelihood, np.zeros(shape[0]))

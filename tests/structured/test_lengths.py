@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from seqattn_tf.structured import LinearChain
+from seqattn_tf.structured import LinearChain, ProjectiveTree, SemiMarkov, SpanningTree
 from seqattn_tf.structured.base import as_lengths
 
 SCORES = tf.zeros([3, 4, 2])
@@ -32,3 +32,77 @@ def test_a_chain_of_too_many_is_the_whole_chain_and_one_of_fewer_than_none_is_em
 def test_other_lengths_are_refused(lengths, message):
     with pytest.raises(ValueError, match=message):
         as_lengths(lengths, SCORES, 4)
+
+
+PAIRS = tf.zeros([2, 2])
+EMPTY = {
+    "chain": (lambda scores, lengths: LinearChain(scores, PAIRS, lengths), [3, 0, 2]),
+    "chain of its own pairs": (lambda scores, lengths: LinearChain(scores, tf.zeros([3, 0, 2, 2]), lengths), [3, 0, 2]),
+    "segments": (lambda scores, lengths: SemiMarkov(scores, PAIRS, lengths), [3, 0, 4, 2]),
+    "projective": (ProjectiveTree, [3, 0, 1]),
+    "spanning": (SpanningTree, [3, 0, 1]),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_scores_without_positions_have_the_empty_structure_alone(name):
+    """Only here are there no positions at all, rather than rows of length 0 beside longer ones."""
+    build, shape = EMPTY[name]
+    scores = tf.zeros(shape)
+    with tf.GradientTape() as tape:
+        tape.watch(scores)
+        found = build(scores, None)
+        log_partition = found.log_partition
+    assert tape.gradient(log_partition, scores).shape == found.marginals.shape == shape
+    best = found.argmax
+    for number in (log_partition, found.entropy, found.log_prob(best), found.kl(found)):
+        np.testing.assert_array_equal(number, np.zeros(3))
+    assert all(one.shape == (3, 0) for one in tf.nest.flatten(best))
+    assert all(one.shape == (5, 3, 0) for one in tf.nest.flatten(found.sample(5, seed=1)))
+    if name != "spanning":
+        structures, ranked = found.top_k(2)
+        np.testing.assert_array_equal(ranked, [[0, -np.inf]] * 3)
+        assert all(one.shape == (3, 2, 0) for one in tf.nest.flatten(structures))
+
+
+@pytest.mark.parametrize("name", [*EMPTY][1:])
+def test_scores_that_turn_out_to_have_no_positions(name):
+    """Only here is that not known while a graph is traced: as in a served model, asked with a batch of empty rows."""
+    build, shape = EMPTY[name]
+    free = [None, None, *([None] if "chain" not in name and name != "segments" else shape[2:])]
+
+    @tf.function(input_signature=[tf.TensorSpec(free)], autograph=False)
+    def results(scores):
+        found = build(scores, None)
+        return *found.posterior(), *tf.nest.flatten(found.argmax)
+
+    log_partition, marginals, *best = results(tf.zeros(shape))
+    np.testing.assert_array_equal(log_partition, np.zeros(3))
+    assert marginals.shape == shape
+    assert all(one.shape == (3, 0) for one in best)
+
+
+@pytest.mark.parametrize("name", ["chain", "segments", "projective", "spanning"])
+def test_the_divergence_of_rows_of_other_lengths(name):
+    """Rows over different positions share no structure: an error where that is known, else infinite."""
+    build, shape = EMPTY[name]
+    shape = [3, 4, *shape[2:]] if name in ("chain", "segments") else [3, 4, 5]
+    scores, others = (tf.constant(np.random.default_rng(seed).normal(size=shape).astype("float32")) for seed in (0, 1))
+    with pytest.raises(ValueError, match=r"kl: expected rows of the lengths \[4, 2, 3\]. Received: \[4, 3, 3\]"):
+        build(scores, [4, 2, 3]).kl(build(others, [4, 3, 3]))
+
+    @tf.function(input_signature=[tf.TensorSpec([3], tf.int32)] * 2, autograph=False)
+    def kl(ours, theirs):
+        return build(scores, ours).kl(build(others, theirs))
+
+    same, found = kl([4, 2, 3], [4, 2, 3]).numpy(), kl([4, 2, 3], [4, 3, 3]).numpy()
+    assert found[1] == np.inf
+    assert (same > 0).all()
+    np.testing.assert_allclose(found[::2], same[::2])
+
+
+@pytest.mark.parametrize("trees", [ProjectiveTree, SpanningTree])
+def test_the_divergence_of_trees_with_one_root_from_those_with_many(trees):
+    scores = tf.zeros([1, 2, 3])
+    with pytest.raises(ValueError, match=r"kl: expected trees with single_root=True\. Received: False"):
+        trees(scores).kl(trees(scores, single_root=False))

@@ -13,6 +13,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from seqattn_tf.structured import CRF, CRFModel
 from seqattn_tf.targets.graph import MaskedCrossEntropy
 from seqattn_tf.training.distribution import Distribution, WorkerLost, open_strategy
 from seqattn_tf.training.optimizer import optimizer_of
@@ -179,6 +180,21 @@ def said(distribution):
     return {name: np.array(value) for name, value in figures.items()}
 
 
+def tagged(distribution):
+    """One step of a `CRFModel` by Keras's own `fit`: two rows of 7 tokens, then two of 1, a pair for each of two."""
+    keras.utils.set_random_seed(3)
+    words = np.array([[1, 2, 3, 1, 2, 3, 1], [3, 2, 1, 3, 2, 1, 3], [1, 0, 0, 0, 0, 0, 0], [2, 0, 0, 0, 0, 0, 0]])
+    with distribution.scope():
+        inputs = keras.Input((WIDTH,), dtype="int32")
+        features = keras.layers.Embedding(4, 5, mask_zero=True, embeddings_regularizer="l2")(inputs)
+        model = CRFModel(inputs, CRF(3)(features))
+        model.compile(keras.optimizers.SGD(1.0))
+    data = tf.data.Dataset.from_tensors((words, words % 3))
+    history = model.fit(data.unbatch().batch(4), verbose=0)
+    weights = {f"weight{place}": variable.numpy() for place, variable in enumerate(model.trainable_variables)}
+    return {"epochs": np.array(history.history["loss"]), **weights}
+
+
 TRAININGS = (clipped, steady, dropped, resumed, pairs, asked, said)
 
 
@@ -199,7 +215,7 @@ def mirrored(folder, workers, index):
     """Train on two devices."""
     [device] = tf.config.list_physical_devices("CPU")
     tf.config.set_logical_device_configuration(device, [tf.config.LogicalDeviceConfiguration()] * 2)
-    train(folder, open_strategy("mirrored"), (clipped, dropped))
+    train(folder, open_strategy("mirrored"), (clipped, dropped, tagged))
 
 
 def endless(folder, workers, index):
@@ -224,7 +240,7 @@ def late(folder, workers, index):
 
 def one(folder):
     """Train alone."""
-    train(folder, Distribution())
+    train(folder, Distribution(), (*TRAININGS, tagged))
 
 
 if __name__ == "__main__":
