@@ -6,6 +6,8 @@ gives NaN, neither in the value nor in the gradient.
 
 import tensorflow as tf
 
+LARGEST = 1e30  # of logits: as good as infinite, and sums of them are finite
+
 
 def length_mask(lengths: tf.Tensor, size: tf.Tensor | int) -> tf.Tensor:
     """True at the first `lengths[b]` of `size` places: `[batch] -> [batch, size]`.
@@ -39,13 +41,25 @@ def widen(values: tf.Tensor) -> tf.Tensor:
     return tf.cast(values, tf.float32) if values.dtype in (tf.float16, tf.bfloat16) else values
 
 
+def bounded(logits: tf.Tensor) -> tf.Tensor:
+    """Logits of any size as finite numbers, in single precision at least: `inf` is the largest, with a gradient of 0.
+
+    `-inf` stays what it is, a forbidden place. The largest is small enough for a sum over a sequence to be finite.
+
+    >>> bounded(tf.constant([1.0, float("inf"), -float("inf")])).numpy().tolist() == [1.0, LARGEST, -float("inf")]
+    True
+    """
+    wide = widen(logits)
+    return tf.minimum(wide, tf.constant(LARGEST, wide.dtype))
+
+
 def masked_softmax(logits: tf.Tensor, mask: tf.Tensor | None = None) -> tf.Tensor:
     """Softmax over the last axis among the kept places; zero elsewhere, and zero everywhere in an empty row.
 
     >>> masked_softmax(tf.constant([[0.0, 0.0, 9.0]]), tf.constant([[True, True, False]])).numpy().tolist()
     [[0.5, 0.5, 0.0]]
     """
-    wide = widen(logits)
+    wide = bounded(logits)
     keep = wide > -float("inf")  # a forbidden place is one that is not kept
     if mask is not None:
         keep = tf.logical_and(keep, mask)

@@ -9,11 +9,10 @@ import tensorflow as tf
 from seqattn_tf.attention.base import Alignment, Attention, Memory
 from seqattn_tf.layer import Composed
 from seqattn_tf.linear import linear
-from seqattn_tf.masking import masked_values, widen, zero_masked
+from seqattn_tf.masking import bounded, masked_values, widen, zero_masked
 from seqattn_tf.named import check_count
 from seqattn_tf.structured.chain import LinearChain
 
-FAR = 1e4  # how much worse a fact is that is not there: its probability is exactly zero
 TYINGS = ("adjacent", "layerwise")
 
 
@@ -204,7 +203,9 @@ class MemoryChain(FactLayer):
         for facts in mapped[:-1]:
             unary.append(tf.squeeze(tf.matmul(facts, query[..., None]), -1))
             query = linear(query, self.query_kernel)
-        scores = tf.where(mask[:, None], widen(tf.stack(unary, axis=1)), -FAR)
+        scores = bounded(tf.stack(unary, axis=1))
+        empty = ~tf.reduce_any(mask, axis=1, keepdims=True)  # a row without a fact has nothing to choose
+        scores = tf.where((mask | empty)[:, None], scores, tf.constant(-float("inf"), scores.dtype))
         pairwise = tf.zeros([tf.shape(scores)[2]] * 2, scores.dtype)
         if self.pairs and self.hops > 1:
             follows = [tf.matmul(a, b, transpose_b=True) for a, b in itertools.pairwise(mapped[:-1])]

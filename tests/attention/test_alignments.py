@@ -386,6 +386,29 @@ def test_a_forbidden_place_has_no_weight(name):
     assert np.isfinite(tape.gradient(loss, logits)).all()
 
 
+@pytest.mark.parametrize("name", sorted(Alignment.registry))
+@pytest.mark.parametrize("training", [False, True])
+def test_an_infinite_logit_has_all_the_weight_and_nothing_is_nan(name, training):
+    """Overflows of half precision come as `inf`: only here is the largest logit of a row not finite."""
+    align = Alignment.get(name, **({"noise": 0.0} if name == "monotonic" else {}))
+    align.build()
+    rows, mask = 3 if name == "heads" else 1, tf.ones([2, 3], tf.bool)
+    numbers = np.zeros([2, rows, 3], "float32")
+    numbers[0, 0, 1] = np.inf
+    numbers[1, 0, 1:] = np.inf
+    logits = tf.constant(numbers)
+    with tf.GradientTape() as tape:
+        tape.watch(logits)
+        weights, _ = align.call(logits, mask[:, None], align.initial_state(mask, tf.float32), training=training)
+        loss = tf.reduce_sum(weights**2)
+    assert np.isfinite(tape.gradient(loss, logits)).all()
+    one, two = weights.numpy()[:, 0]
+    stopped = one[:2].sum() if name == "monotonic" else one[1]
+    np.testing.assert_allclose(stopped, 1, atol=1e-6)
+    assert np.isfinite(two).all()
+    assert two[1:].sum() > 0.6
+
+
 @pytest.mark.parametrize("name", sorted(set(Alignment.registry) - {"heads"}))
 def test_what_stands_where_nothing_is_kept_has_no_gradient(name):
     align = Alignment.get(name)

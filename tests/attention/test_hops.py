@@ -133,3 +133,20 @@ def test_noise_makes_facts_older_in_training_alone(kind):
     assert layer(query, facts, mask, training=True)[1].shape == (4000, 1, 6)
     with pytest.raises(ValueError, match=r"noise: expected a share of facts, less than 1\. Received: 1"):
         kind(1, noise=1)
+
+
+def test_a_chain_gives_masked_facts_nothing_whatever_the_others_score():
+    """Scores below -10 000 were once worse than those of facts that are not there."""
+    layer = MemoryChain(HOPS, pairs=False)
+    layer.build((None, UNITS), (None, None, UNITS))
+    for kernel in layer.kernels:
+        kernel.assign(-np.eye(UNITS))
+    query, facts = tf.fill([3, UNITS], 200.0), tf.fill([3, FACTS, UNITS], 200.0)  # each scores -120 000
+    with tf.GradientTape() as tape:
+        tape.watch(facts)
+        answer, weights = layer(query, facts, mask=MASK)
+        loss = tf.reduce_sum(answer)
+    np.testing.assert_allclose(tf.reduce_sum(weights, 2), [[1, 1], [1, 1], [0, 0]], atol=1e-6)
+    assert (weights.numpy()[~np.broadcast_to(MASK[:, None], weights.shape)] == 0).all()
+    assert np.isfinite(tape.gradient(loss, facts)).all()
+    assert MASK[1][layer.argmax(query, facts, mask=MASK)[1].numpy()].all()

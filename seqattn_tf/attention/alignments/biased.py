@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.attention.base import Alignment
+from seqattn_tf.masking import bounded
 from seqattn_tf.structured.base import floats
 
 
@@ -29,7 +30,7 @@ class BiasedAlignment(Alignment):
 
     def shifted(self, logits: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         """`e_j + b`, in single precision at least; whatever stands where nothing is kept, it reaches nothing."""
-        wide = floats(logits, "logits", 3)
+        wide = bounded(floats(logits, "logits", 3))
         wide = tf.where(mask, wide, tf.zeros_like(wide))
         return wide + tf.cast(self.shift, wide.dtype)
 

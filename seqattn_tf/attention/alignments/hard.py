@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.attention.base import Alignment, at_least_single
-from seqattn_tf.masking import masked_logsumexp, masked_softmax
+from seqattn_tf.masking import bounded, masked_logsumexp, masked_softmax
 from seqattn_tf.scan import size_of
 from seqattn_tf.structured.base import floats
 from seqattn_tf.structured.semirings import uniform
@@ -75,7 +75,7 @@ class HardAlignment(Alignment):
         self, logits: tf.Tensor, mask: tf.Tensor, state: Any = (), training: bool = False
     ) -> tuple[tf.Tensor, tuple]:
         """`[batch, queries, source], [batch, 1, source] -> ([batch, queries, source], state)`."""
-        wide = floats(logits, "logits", 3) / self.temperature
+        wide = bounded(floats(logits, "logits", 3)) / self.temperature
         mask = tf.logical_and(mask, wide > -float("inf"))  # a forbidden place is one that is not kept
         wide = tf.where(mask, wide, tf.zeros_like(wide))
         shares = masked_softmax(wide, mask)

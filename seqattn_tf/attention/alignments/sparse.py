@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from seqattn_tf.attention.base import Alignment
+from seqattn_tf.masking import bounded
 from seqattn_tf.structured.base import floats
 
 
@@ -37,7 +38,7 @@ class SparseAlignment(Alignment):
         self, logits: tf.Tensor, mask: tf.Tensor, state: tuple = (), training: bool = False
     ) -> tuple[tf.Tensor, tuple]:
         """`[batch, queries, source], [batch, 1, source] -> ([batch, queries, source], state)`."""
-        wide = floats(logits, "logits", 3)
+        wide = bounded(floats(logits, "logits", 3))
         kept = mask & (wide > -float("inf"))
         wide = self.scale * tf.where(kept, wide, tf.zeros_like(wide))
         most = tf.reduce_max(tf.where(kept, wide, wide.dtype.min), axis=-1, keepdims=True)

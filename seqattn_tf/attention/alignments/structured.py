@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from seqattn_tf.attention.base import Alignment
+from seqattn_tf.masking import bounded
 from seqattn_tf.structured.base import floats
 
 
@@ -18,7 +19,7 @@ class StructuredAlignment(Alignment):
 
     def padded(self, logits: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Logits and mask as `marginals` takes them."""
-        wide = tf.where(mask, floats(logits, "logits", 3), 0)
+        wide = tf.where(mask, bounded(floats(logits, "logits", 3)), 0)
         if logits.shape[2] is None:  # it may turn out to be 0: a place that is not kept changes nothing
             wide = tf.pad(wide, [[0, 0], [0, int(self.square)], [0, 1]])
             mask = tf.pad(mask, [[0, 0], [0, 0], [0, 1]])
