@@ -90,17 +90,12 @@ class Composed(Masked):
 
     A subclass names in `parts` the constructor arguments that are layers; they are saved and rebuilt with it.
 
-    Keras's `compile(jit_compile="auto")` compiles a whole model by XLA where all its layers support that. On a CPU
-    these layers say no: the large matrix products of the plain graph are faster there, and what gains by XLA, the loop
-    over time in training, is compiled by the layer itself. `tf.function(jit_compile=True)` around a model compiles
-    everything.
+    Keras's `compile(jit_compile="auto")` compiles a whole model by XLA on an accelerator, not on a CPU: the large
+    matrix products of the plain graph are faster there, and what gains by XLA, the loop over time in training, is
+    compiled by the layer itself. `compile(jit_compile=True)` compiles everything on any device.
     """
 
     parts: ClassVar[tuple[str, ...]] = ()
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.supports_jit = any(device.device_type != "CPU" for device in tf.config.list_physical_devices())
 
     def get_config(self) -> dict[str, Any]:
         """Constructor arguments, parts included."""

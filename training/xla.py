@@ -76,8 +76,8 @@ def settle(training: Training, asked: str, progress: Progress) -> str:
 def use(training: Training, compiled: bool) -> None:
     """From the next step on, have steps compiled or not."""
     network = training.model.network
-    if network._jit_compile != compiled:  # its setter heeds `supports_jit`, which says what Keras does by itself
-        network._jit_compile, network.train_function = compiled, None
+    if network.jit_compile != compiled:
+        network.jit_compile, network.train_function = compiled, None
     for column in training.columns.all:
         column.round_up(MULTIPLE if compiled else 1)
 
@@ -118,7 +118,7 @@ def _step(network: keras.Model, steps: Iterator) -> None:
     try:
         float(network.train_function(steps)["loss"])
     except tf.errors.OpError as error:
-        if not network._jit_compile:
+        if not network.jit_compile:
             raise
         expected = "xla: expected a network that XLA compiles"
         raise NotCompiled(f"{expected}. Received: {_reason(error.message)}; --xla off trains it") from error

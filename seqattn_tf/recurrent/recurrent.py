@@ -13,7 +13,7 @@ from seqattn_tf.masking import zero_masked
 from seqattn_tf.recurrence import compiles, recur
 from seqattn_tf.recurrent.base import Network, Reading, at_end, check_states
 from seqattn_tf.recurrent.watch import watched
-from seqattn_tf.scan import to_time_major, where_rows
+from seqattn_tf.scan import has_accelerator, to_time_major, where_rows
 
 INITIALS = ("zeros", "learned")
 CONTEXTS = (None, "state", "input", "both")
@@ -188,7 +188,7 @@ class Recurrent(Network):
                 projected = self.cell.join(projected, added if inputs.shape.rank == 2 else added[None])
             return projected
 
-        plain = not (training or compiled or self.supports_jit)
+        plain = not (training or compiled or has_accelerator())
         if plain and (inputs.shape[1] or 0) >= PIPELINED:
             return lambda one, states: self.cell.step(project(one), states), inputs
         if self.truncate is None:
