@@ -11,6 +11,7 @@ from seqattn_tf.named import check_count
 from seqattn_tf.recurrent import Bidirectional
 from seqattn_tf.scan import size_of
 from seqattn_tf.vision import Backbone
+from seqattn_tf.vision.base import channels_last
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
@@ -64,7 +65,8 @@ class ClipEncoder(Encoder):
         if frozen:
             self.backbone.trainable = False
         channels = self.backbone.channels
-        self.motion = keras.layers.Conv3D(channels, (local, 3, 3), padding="same", **alike) if local > 1 else None
+        with channels_last():
+            self.motion = keras.layers.Conv3D(channels, (local, 3, 3), padding="same", **alike) if local > 1 else None
         self.project = keras.layers.Dense(units, use_bias=False, **alike)
         self.norm = keras.layers.LayerNormalization(**alike)
         self.drop = keras.layers.Dropout(dropout, **alike)

@@ -9,6 +9,7 @@ from seqattn_tf.encoder.base import Tensors
 from seqattn_tf.encoder.symbols import SymbolEncoder
 from seqattn_tf.named import check_count
 from seqattn_tf.scan import size_of
+from seqattn_tf.vision.base import channels_last
 
 WIDTH = 3  # letters that a filter sees at once
 
@@ -45,7 +46,8 @@ class WordEncoder(SymbolEncoder):
         self.letter_embedding, self.filters = letter_embedding, filters
         alike = {"dtype": self.dtype_policy}
         self.letter = keras.layers.Embedding(letters, letter_embedding, **alike)
-        self.convolution = keras.layers.Conv1D(filters, WIDTH, padding="same", activation="relu", **alike)
+        with channels_last():
+            self.convolution = keras.layers.Conv1D(filters, WIDTH, padding="same", activation="relu", **alike)
 
     def build(self, input_shape: Any = None) -> None:
         """Build every part; the shapes follow from the arguments."""

@@ -49,7 +49,8 @@ def draw_answer(question: str, answer: Answer, look: str = "", picture: np.ndarr
     if picture is not None:
         return draw_timeline(seen.weights, seen.rows, seen.places, picture, title=title)
     if has_tree(answer, name):
-        return draw_tree(seen.places, _numbers(answer.parts[name]), marginals=seen.weights, title=title)
+        heads = _numbers(answer.parts[name])
+        return draw_tree(seen.places, heads, marginals=seen.weights, title=title, kind="the most probable tree")
     if has_facts(answer, name):
         chosen, asked = answer.parts[FACTS], without_story(question, seen.places)
         return draw_facts(seen.places, seen.weights, chosen, asked, answer.text)
@@ -144,7 +145,7 @@ def _draw_tree(tokens: Sequence[str], look: Look) -> Figure:
         (-1, "") if token == UNREAD else (int(token.partition(":")[0]), token.partition(":")[2]) for token in tokens
     ]
     heads, relations = zip(*pairs, strict=True)
-    return draw_tree(look.places, heads, relations, look.weights)
+    return draw_tree(look.places, heads, relations, look.weights, kind="the tree with the most expected arcs")
 
 
 def _draw_label(answer: Answer, name: str) -> Figure:

@@ -32,7 +32,7 @@ from seqattn_tf.explain.sheet import (
 )
 
 # Sizes in inches, fonts in points; all shrink together where a sentence is long.
-SIZE, LABEL_SIZE, NOTE = 12, 8, 0.22
+SIZE, LABEL_SIZE, NOTE_SIZE, NOTE = 12, 8, 9, 0.22
 WORD, LEVEL, BELOW, CORNER, ARROW = 0.3, 0.24, 0.16, 0.1, 0.035
 SPACE = 0.16  # between words
 BESIDE = 0.34  # between the label of an arc and the words at its ends, both together
@@ -67,6 +67,7 @@ def draw_tree(
     marginals: np.ndarray | None = None,
     *,
     title: str | None = None,
+    kind: str | None = None,
 ) -> Figure:
     """Draws a sentence with an arc from the head of each word to the word, and below it how probable other arcs were.
 
@@ -77,6 +78,7 @@ def draw_tree(
         marginals: `[word, head]`, probabilities; what a row lacks to 1 is that of the root. They are drawn from 0.05,
             the darker the more probable.
         title: one sentence above.
+        kind: which tree it is, for a line below: `"the most probable tree"`.
 
     >>> figure = draw_tree(["dogs", "bark"], [2, 0], ["nsubj", "root"], np.array([[0, 0.9], [0.1, 0]]))
     """
@@ -98,9 +100,10 @@ def draw_tree(
 
     used = max(_reach(centres, measured, [*tree, *likely]), centres[-1] + measured[-1] / 2)
     scale = min(1.0, max(WIDEST / used, SMALLEST), LARGEST / used)
-    width = 2 * MARGIN + max(used * scale, NARROWEST if title or likely else 0)
+    notes = [f"above: {kind}"] * bool(kind) + [f"below: arcs from probability {LEAST} on"] * bool(likely)
+    width = 2 * MARGIN + max(used * scale, NARROWEST if title or likely else 0, *widths(notes, NOTE_SIZE), 0)
     lines = title_lines(title, width - 2 * MARGIN)
-    under = MARGIN + (NOTE + scale * BELOW * (max(below.values()) + 0.6) if likely else 0)
+    under = MARGIN + NOTE * len(notes) + (scale * BELOW * (max(below.values()) + 0.6) if likely else 0)
     height = under + scale * (WORD + LEVEL * (max(above.values(), default=0) + 0.5)) + TITLE_LINE * len(lines) + MARGIN
     figure = page(width, height, lines)
     pen = _Pen(inches(figure), [MARGIN + scale * x for x in centres], [scale * wide for wide in measured], scale)
@@ -108,8 +111,8 @@ def draw_tree(
         pen.axes.text(x, under + scale * 0.1, word, **text_style(SIZE * scale, ha="center", va="baseline"))
     pen.draw(above, under + scale * WORD, LEVEL)
     pen.draw(below, under, -BELOW)
-    if likely:
-        pen.axes.text(MARGIN, MARGIN, f"below: arcs from probability {LEAST} on", **text_style(9, QUIET, va="bottom"))
+    for line, note in enumerate(reversed(notes)):
+        pen.axes.text(MARGIN, MARGIN + NOTE * line, note, **text_style(NOTE_SIZE, QUIET, va="bottom"))
     return figure
 
 

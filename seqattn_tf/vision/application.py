@@ -5,7 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.vision.base import Backbone
+from seqattn_tf.vision.base import Backbone, channels_last
 
 FOUND = {"VGG19": "block5_conv4", "VGG16": "block5_conv3", "ResNet50": "conv4_block6_out"}  # the usual cuts
 
@@ -51,7 +51,8 @@ class ApplicationBackbone(Backbone):
     def load(self, weights: str) -> None:
         """`imagenet`, which Keras downloads, or a file of the weights of the whole network without its top."""
         try:
-            self.network.set_weights(self._cut(weights).get_weights())
+            with channels_last():
+                self.network.set_weights(self._cut(weights).get_weights())
         except (ValueError, OSError) as error:
             raise ValueError(f"pretrained: expected weights of {self.application}. Received: {error}") from None
 

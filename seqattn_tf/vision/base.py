@@ -1,11 +1,24 @@
 """The contract of a backbone: pixels in, a map out."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import keras
 import tensorflow as tf
 
 from seqattn_tf.layer import NamedLayer
+
+
+@contextmanager
+def channels_last() -> Iterator[None]:
+    """Layers that are made here have the channels on the last axis, whatever `keras.config.image_data_format` is."""
+    before = keras.config.image_data_format()
+    keras.config.set_image_data_format("channels_last")
+    try:
+        yield
+    finally:
+        keras.config.set_image_data_format(before)
 
 
 class Backbone(NamedLayer):
@@ -19,7 +32,8 @@ class Backbone(NamedLayer):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.network = self.make()
+        with channels_last():
+            self.network = self.make()
 
     def make(self) -> keras.Model:
         """The network, from scaled pixels of any size to the map."""

@@ -232,3 +232,33 @@ def test_of_a_symbol_that_is_erased_nothing_is_read(name):
     np.testing.assert_allclose(changed.summary[0], erased.summary[0], atol=1e-6)
     assert np.abs(erased.summary[0] - whole.summary[0]).max() > 1e-3  # it did count
     np.testing.assert_array_equal(erased.mask, whole.mask)  # and its place is still there
+
+
+@pytest.mark.parametrize("kind", ["grid", "rows", "clip", "words"])
+def test_pictures_and_letters_whatever_data_format_keras_is_set_to(kind):
+    """Convolutions took the rows of a picture for its channels under a global `channels_first`."""
+    sizes = {"height": 16, "width": 24, "reads": "story"}
+    arguments = {
+        "grid": sizes,
+        "rows": {**sizes, "read_units": 4},
+        "clip": {**sizes, "units": 4, "local": 3},
+        "words": {**SIZES, "letters": 9},
+    }[kind]
+    pixels = tf.ones([2, 3, 16, 24, 3])
+    tensors = {
+        "story_pixels": pixels[:, 0],
+        "story_frames": pixels,
+        "story_there": tf.ones([2, 3], tf.int32),
+        **TENSORS,
+    }
+    made = {}
+    for data_format in ("channels_last", "channels_first"):
+        keras.config.set_image_data_format(data_format)
+        try:
+            keras.utils.set_random_seed(0)
+            encoder = Encoder.get(kind, **arguments)
+            made[data_format] = encoder(tensors).values.numpy()
+            assert keras.config.image_data_format() == data_format
+        finally:
+            keras.config.set_image_data_format("channels_last")
+    np.testing.assert_allclose(made["channels_first"], made["channels_last"], atol=1e-6)

@@ -126,3 +126,11 @@ def test_what_is_no_tree_is_refused():
     for marginals in (np.zeros(2), np.zeros((2, 3)), np.full((2, 2), np.nan), np.full((2, 2), 1.2), -np.eye(2)):
         with pytest.raises(ValueError, match=r"marginals: expected \[word, head\] = \(2, 2\), from 0 to 1\. Received"):
             draw_tree(["a", "b"], [0, 1], marginals=marginals)
+
+
+def test_the_kind_of_tree_is_written_below_and_fits_the_page():
+    figure = draw_tree(["a", "b"], [0, 1], kind="the tree with the most expected arcs")
+    assert "above: the tree with the most expected arcs" in texts(figure)
+    assert texts(draw_tree(["a", "b"], [0, 1])) == texts(draw_tree(["a", "b"], [0, 1], kind=None))
+    for note in figure.findobj(lambda artist: getattr(artist, "get_text", str)().startswith("above")):
+        assert note.get_window_extent().x1 <= figure.bbox.x1

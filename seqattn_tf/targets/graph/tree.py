@@ -71,23 +71,19 @@ class GraphTree(GraphHeads):
         }
 
     def decide_structure(self, outputs: Tensors, answers: int = 1, look: str = "text") -> Tensors:
-        """The most probable tree, relations included, and the probability of every arc."""
-        given, words = self.potentials(outputs), tf.shape(outputs["arcs"])[1]
-        none = tf.cast(words == 0, tf.int32)
-        lengths = given["lengths"]
-        arcs, gains, relations = (
-            tf.pad(given[name], [[0, 0], [0, none], [0, none]]) for name in ("arcs", "gains", "relations")
-        )  # one word, at least
-        best, trees = self._trees(arcs + gains, lengths), self._trees(arcs, lengths)
-        heads = best.argmax
+        """The tree with the most expected arcs, their best relations, and the probability of every arc."""
+        given = self.potentials(outputs)
+        arcs, lengths = given["arcs"], given["lengths"]
+        log_partition, marginals = self._trees(arcs, lengths).posterior()
+        heads = self._trees(marginals, lengths).argmax
         there = length_mask(lengths, tf.shape(heads)[1])
-        log_partition, marginals = trees.posterior()
-        scores = best.score(heads) - log_partition
+        scores = self._trees(arcs + given["gains"], lengths).score(heads) - log_partition
+        relations = tf.gather(given["relations"], heads, batch_dims=2)
         return {
-            "heads": tf.where(there, heads, NONE)[:, None, :words],
-            "relations": tf.where(there, tf.gather(relations, heads, batch_dims=2), 0)[:, None, :words],
+            "heads": tf.where(there, heads, NONE)[:, None],
+            "relations": tf.where(there, relations, 0)[:, None],
             "scores": tf.where(lengths > 0, scores, -float("inf"))[:, None],
-            look + ATTENTION: marginals[:, :words, 1 : words + 1],
+            look + ATTENTION: marginals[:, :, 1:],
         }
 
     def _names(self, found: Tensors) -> tf.Tensor:
