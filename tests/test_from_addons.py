@@ -74,3 +74,31 @@ def test_attention_of_the_old_mechanisms(page):
         np.testing.assert_allclose(context[b], expected @ memory[b, :length].numpy(), atol=1e-5)
     assert names["alignment_history"].shape == (2, 3, 5)
     np.testing.assert_allclose(names["alignment_history"][1, :, 3:], 0)
+
+
+def test_the_wrapper_queries_after_the_step_whatever_the_mechanism(page):
+    """TensorFlow Addons' `AttentionWrapper`: the query is the output of the cell's step, for Bahdanau's scores too."""
+    names, cells = page
+    after, before = cells["`AttentionWrapper(cell, mechanism)`"]
+    assert (type(after), type(before)) == (names["LuongDecoder"], names["AttentionDecoder"])
+    memory, mask, tokens = (names[n] for n in ("memory", "memory_mask", "tokens"))
+    for decoder in (after, before):
+        decoder(tokens, memory, summary=memory[:, 0], mask=mask)
+        prepared, start = decoder.begin(memory, mask, memory[:, 0])
+        _, weights, then = decoder.step(tokens[:, 0], start, prepared)
+        queried = then if decoder is after else start
+        np.testing.assert_allclose(weights, decoder.attention(queried.cell[0], memory, mask=mask)[1], atol=1e-6)
+
+
+def test_a_mask_is_lost_where_keras_joins_it_with_an_unmasked_input(page):
+    """What the page says of `Concatenate`, and that `mask=` on the CRF mends it."""
+    names, _ = page
+    keras, crf = names["keras"], names["CRF"]
+    words = keras.Input((None,), dtype="int32")
+    spelled = keras.Input((None, 4))
+    joined = keras.layers.Concatenate()([keras.layers.Embedding(9, 4, mask_zero=True)(words), spelled])
+    lost = keras.Model([words, spelled], crf(3)(joined)["mask"])
+    kept = keras.Model([words, spelled], crf(3)(joined, mask=keras.ops.not_equal(words, 0))["mask"])
+    given = [np.array([[5, 3, 0]]), np.ones([1, 3, 4], "float32")]
+    assert lost(given).numpy().tolist() == [[True, True, True]]
+    assert kept(given).numpy().tolist() == [[True, True, False]]

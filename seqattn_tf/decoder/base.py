@@ -87,9 +87,11 @@ class Decoder(Composed):
             raise ValueError(f"bridge: expected one of {BRIDGES}. Received: {bridge!r}")
         if isinstance(attention, (list, tuple)):
             attention = JointAttention(attention, dtype=self.dtype_policy)
-        for name, part, kind, said in (("cell", cell, Cell, "Cell"), ("attention", attention, Looking, "Attention")):
-            if not isinstance(part, kind):
-                raise ValueError(f"{name}: expected an object of {said}. Received: {part!r}")
+        if not isinstance(cell, Cell):
+            ours = "a cell of seqattn_tf.cells (its LSTMCell and GRUCell have the weights and numbers of Keras's)"
+            raise ValueError(f"cell: expected {ours}. Received: {cell!r}")
+        if not isinstance(attention, Looking):
+            raise ValueError(f"attention: expected an Attention. Received: {attention!r}")
         self.cell, self.attention, self.jit_compile, self.bridge = cell, attention, jit_compile, bridge
 
     @property

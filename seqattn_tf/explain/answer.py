@@ -145,7 +145,9 @@ def _draw_tree(tokens: Sequence[str], look: Look) -> Figure:
         (-1, "") if token == UNREAD else (int(token.partition(":")[0]), token.partition(":")[2]) for token in tokens
     ]
     heads, relations = zip(*pairs, strict=True)
-    return draw_tree(look.places, heads, relations, look.weights, kind="the tree with the most expected arcs")
+    return draw_tree(
+        look.places, heads, relations, look.weights, kind="the tree with the most arcs expected to be right"
+    )
 
 
 def _draw_label(answer: Answer, name: str) -> Figure:

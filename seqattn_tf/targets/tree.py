@@ -20,8 +20,8 @@ class Tree(Heads):
 
     A network gives potentials: `arcs [words, root and words]`, `gains` of the same shape, what the best relation of an
     arc adds to its score, `relations`, which one that is, and `lengths []`. Of them come the probability of every arc,
-    as a look of the words at the words (what a row lacks to 1 is the root's), and the tree whose arcs have the largest
-    sum of probabilities: the one with the most arcs expected to be right. The score is its log-probability.
+    as a look of the words at the words (what a row lacks to 1 is the root's), and the tree with the most arcs expected
+    to be right, relations included: the largest sum of their probabilities. The score is its log-probability.
 
     Args:
         relations: their names, without spaces.
@@ -60,7 +60,7 @@ class Tree(Heads):
         return {"heads": heads, "relations": np.array([self.numbers[arc[2]] for arc in arcs], np.int32)}
 
     def decide_row(self, given: Mapping[str, np.ndarray], answers: int, look: str) -> dict[str, np.ndarray]:
-        """The tree with the most expected arcs, by dynamic programming or by Chu-Liu-Edmonds, in NumPy."""
+        """The tree with the most arcs expected to be right, by Eisner's algorithm or by Chu-Liu-Edmonds, in NumPy."""
         length = int(given["lengths"])
         arcs, gains, relations = (given[name][:length, : length + 1] for name in ("arcs", "gains", "relations"))
         if not length:
@@ -68,7 +68,7 @@ class Tree(Heads):
             return {**nothing, "scores": np.array([-np.inf]), look + ATTENTION: np.zeros([0, 0])}
         family = "projective" if self.projective else "spanning"
         log_partition, marginals = getattr(on_host, f"{family}_marginals")(arcs)
-        heads = getattr(on_host, f"{family}_heads")(marginals)
+        heads = getattr(on_host, f"{family}_heads")(marginals * np.exp(gains))
         words = np.arange(length)
         return {
             "heads": heads[None],

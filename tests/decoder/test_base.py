@@ -1,3 +1,4 @@
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -49,9 +50,9 @@ def test_a_summary_that_does_not_fit_is_refused():
 
 
 def test_parts_of_another_kind_are_refused_and_a_list_is_joined():
-    with pytest.raises(ValueError, match="cell: expected an object of Cell"):
+    with pytest.raises(ValueError, match="cell: expected a cell of seqattn_tf"):
         Decoder("gru", Attention("dot"))
-    with pytest.raises(ValueError, match="attention: expected an object of Attention"):
+    with pytest.raises(ValueError, match="attention: expected an Attention"):
         Decoder(GRUCell(3), "dot")
     joined = Decoder(GRUCell(3), [Attention("dot"), Attention("general")])
     assert isinstance(joined.attention, JointAttention)
@@ -71,3 +72,9 @@ def test_steps_that_are_not_kept_are_zero():
     assert zero_steps(None, "as it is") == ("as it is",)
     assert time_mask(None, mask) is None
     assert time_mask(mask == 1, mask).numpy().tolist() == [[True, True], [False, True]]
+
+
+def test_a_cell_of_keras_is_refused_with_what_takes_its_place():
+    expected = r"cell: expected a cell of seqattn_tf\.cells \(its LSTMCell and GRUCell have the weights .* of Keras's\)"
+    with pytest.raises(ValueError, match=expected):
+        AttentionDecoder(keras.layers.LSTMCell(4), Attention(units=4), 5)

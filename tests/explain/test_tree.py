@@ -129,8 +129,8 @@ def test_what_is_no_tree_is_refused():
 
 
 def test_the_kind_of_tree_is_written_below_and_fits_the_page():
-    figure = draw_tree(["a", "b"], [0, 1], kind="the tree with the most expected arcs")
-    assert "above: the tree with the most expected arcs" in texts(figure)
+    figure = draw_tree(["a", "b"], [0, 1], kind="the tree with the most arcs expected to be right")
+    assert "above: the tree with the most arcs expected to be right" in texts(figure)
     assert texts(draw_tree(["a", "b"], [0, 1])) == texts(draw_tree(["a", "b"], [0, 1], kind=None))
     for note in figure.findobj(lambda artist: getattr(artist, "get_text", str)().startswith("above")):
         assert note.get_window_extent().x1 <= figure.bbox.x1

@@ -71,11 +71,11 @@ class GraphTree(GraphHeads):
         }
 
     def decide_structure(self, outputs: Tensors, answers: int = 1, look: str = "text") -> Tensors:
-        """The tree with the most expected arcs, their best relations, and the probability of every arc."""
+        """The tree with the most arcs expected to be right, relations included, and the probability of every arc."""
         given = self.potentials(outputs)
         arcs, lengths = given["arcs"], given["lengths"]
         log_partition, marginals = self._trees(arcs, lengths).posterior()
-        heads = self._trees(marginals, lengths).argmax
+        heads = self._trees(marginals * tf.exp(given["gains"]), lengths).argmax
         there = length_mask(lengths, tf.shape(heads)[1])
         scores = self._trees(arcs + given["gains"], lengths).score(heads) - log_partition
         relations = tf.gather(given["relations"], heads, batch_dims=2)
