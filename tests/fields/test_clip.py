@@ -35,7 +35,7 @@ def test_a_gif_is_as_large_as_pillow_says(count, height, width):
     with Pillow.open(io.BytesIO(data)) as picture:
         expected = (picture.height, picture.width, picture.n_frames)
     assert read_gif(data) == expected == (height, width, count)
-    *found, whole = (int(number) for number in tf.function(read_in_graph)(tf.constant(data), 64))
+    *found, _, whole = (int(number) for number in tf.function(read_in_graph)(tf.constant(data), 64))
     assert (tuple(found), whole) == (expected, True)
 
 
@@ -84,3 +84,24 @@ def test_a_frame_beyond_its_canvas_is_refused():
         Clip(8, 8).arrays(bytes(data))
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"it: expected an animated GIF.*broken"):
         read(Clip(8, 8), bytes(data))
+
+
+def test_a_gif_on_which_pillow_stumbles_is_a_value_error():
+    """The delay of its frame is cut off: Pillow's `struct.error` is no message for a user."""
+    whole = gif(shades(1, 4, 4))
+    place = whole.index(b",", 13 + 3 * 256)
+    data = whole[:place] + b"\x21\xf9\x01x\0" + whole[place:]
+    with pytest.raises(ValueError, match=r"expected an animated GIF.*broken"):
+        Clip(4, 4).arrays(data)
+
+
+def test_a_large_gif_of_small_sub_blocks_is_read_like_any_other():
+    """However the data are cut into sub-blocks, and more of them than are gone over at a time."""
+    from support.hostile import frame
+    from support.hostile import gif as by_hand
+
+    files = [by_hand(frame(size, 64, 64) * 2, 64, 64) for size in (1, 7, 255)]
+    read = tf.function(read_in_graph, input_signature=[tf.TensorSpec([], tf.string), tf.TensorSpec([], tf.int32)])
+    found = [read(tf.constant(data), 9) for data in files]
+    assert {tuple(int(number) for number in one) for one in found} == {(64, 64, 2, 0, 1)}
+    assert {read_gif(data) for data in files} == {(64, 64, 2)}
