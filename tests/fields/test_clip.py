@@ -1,6 +1,7 @@
 """Clips against Pillow: what a GIF says of itself, strips cut into frames, and what is refused before it is decoded."""
 
 import io
+import struct
 import time
 
 import numpy as np
@@ -105,3 +106,21 @@ def test_a_large_gif_of_small_sub_blocks_is_read_like_any_other():
     found = [read(tf.constant(data), 9) for data in files]
     assert {tuple(int(number) for number in one) for one in found} == {(64, 64, 2, 0, 1)}
     assert {read_gif(data) for data in files} == {(64, 64, 2)}
+
+
+@pytest.mark.parametrize(
+    ("place", "fits"),
+    [((0, 0, 8, 8), True), ((3, 2, 5, 6), True), ((4, 0, 5, 8), False), ((0, 3, 8, 6), False), ((1, 1, 8, 8), False)],
+)
+def test_a_frame_ends_within_its_canvas_to_the_right_and_below(place, fits):
+    """Where it begins counts, not only how large it is; its own palette is skipped. Both halves."""
+    palette = b"\x80" + bytes(6)
+    block = b"," + struct.pack("<HHHH", *place) + palette + b"\x02\x01\x05\0"
+    data = b"GIF89a" + struct.pack("<HHBBB", 8, 8, 0, 0, 0) + block * 2 + b";"
+    *_, whole = read_in_graph(tf.constant(data), 9)
+    assert bool(whole) == fits
+    if fits:
+        assert read_gif(data) == (8, 8, 2)
+    else:
+        with pytest.raises(ValueError, match="broken"):
+            read_gif(data)
