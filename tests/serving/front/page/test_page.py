@@ -435,3 +435,23 @@ def test_what_tensorflow_says_is_shown_in_the_words_of_the_field(url, open_page,
     page = open_page(url, "#model=toy")
     code = "async (said) => (await import('/page/words.js')).readable(said, ['image'])"
     assert page.evaluate(code, said) == (shown or "a: expected a BMP picture of 24 bits a pixel or more")
+
+
+@pytest.mark.parametrize(
+    ("data", "received"),
+    [
+        (b"RIFF\x10\0\0\0WEBPVP8 " + bytes(99), "a WebP file"),
+        (b"GIF89a" + bytes(99), "a GIF file"),
+        (b"no picture", "10 bytes of something else"),
+    ],
+    ids=["webp", "gif", "text"],
+)
+def test_a_picture_that_no_model_reads_is_refused_at_once(url, open_page, expect, data, received):
+    """A browser shows WebP, and the model refuses it: nothing is previewed or sent."""
+    page = open_page(url, "#model=caption")
+    chooser = page.get_by_label("image")
+    assert chooser.get_attribute("accept") == "image/jpeg,image/png,image/bmp"
+    chooser.set_input_files({"name": "dog.webp", "mimeType": "image/webp", "buffer": data})
+    message = f"Expected a JPEG, PNG or BMP picture. Received: {received}"
+    expect(page.get_by_role("alert")).to_have_text(message)
+    assert chooser.evaluate("chooser => [...chooser.files].map(file => file.name)") in ([], ["example"])
