@@ -107,7 +107,7 @@ function describe() {
 function offer({ name, inputs, examples }) {
   if (offered === JSON.stringify([name, inputs, examples])) return; // a button in focus stays
   offered = JSON.stringify([name, inputs, examples]);
-  const questions = examples.map((example) => ({ model: name, inputs, values: readAll(inputs, example) }));
+  const questions = examples.map((example, index) => ({ model: name, inputs, values: readAll(inputs, example, index + 1) }));
   at("examples").hidden = !examples.length;
   at("examples").replaceChildren(element("span", { class: "quiet" }, "Try"), ...questions.map(again));
 }

@@ -18,7 +18,7 @@ export function seen({ called, types, expected, ...more }) {
       }
       return control;
     },
-    read: (sent) => fileOf(sent, "example"),
+    read: (sent, name) => fileOf(sent, name),
     send: sendFile,
     brief(file) {
       if (!file) return "";

@@ -385,7 +385,7 @@ def test_a_picture_is_sent_byte_by_byte(url, open_page, expect):
     assert chooser.evaluate("chooser => chooser.files[0].name") == "dog.png"
     page.get_by_role("group", name="Examples").get_by_role("button").click()
     expect(page.locator("#answer .said")).to_have_text(arrives(url, PIXEL))
-    expect(page.get_by_role("group", name="Asked before").get_by_role("button")).to_have_text(["example", "dog.png"])
+    expect(page.get_by_role("group", name="Asked before").get_by_role("button")).to_have_text(["example 1", "dog.png"])
 
 
 BRING = """([event, carrier, data]) => {
@@ -454,4 +454,10 @@ def test_a_picture_that_no_model_reads_is_refused_at_once(url, open_page, expect
     chooser.set_input_files({"name": "dog.webp", "mimeType": "image/webp", "buffer": data})
     message = f"Expected a JPEG, PNG or BMP picture. Received: {received}"
     expect(page.get_by_role("alert")).to_have_text(message)
-    assert chooser.evaluate("chooser => [...chooser.files].map(file => file.name)") in ([], ["example"])
+    assert chooser.evaluate("chooser => [...chooser.files].map(file => file.name)") in ([], ["example 1"])
+
+
+def test_the_page_bears_the_project_s_name(url, open_page, expect):
+    page = open_page(url, "#model=toy")
+    expect(page.get_by_role("banner")).to_contain_text("seqattn_tf")
+    assert "seqattn_tf" in page.title()
