@@ -55,6 +55,7 @@ _STACK = re.compile(
     r"|\s+File \".*|\d+ root error\(s\) found\.|\d+ (successful operations|derived errors ignored)\.)\s*$"
 )
 _NODES = re.compile(r"\s*\[\[[^\]]*\]\]|\s*\[Op:[^\]]*\]|\{\{(function_)?node [^}]*\}\}\s*")
+_ASSERTED, _PART = re.compile(r"assertion failed: ((?:\[[^\]]*\]\s*)+)"), re.compile(r"\[([^\]]*)\]")
 _FIRST_ROOT_ERROR = re.compile(r"^\s*\(0\)\s+[A-Z_]+:\s*(.*?)(?=^\s*\(1\)\s)", re.MULTILINE | re.DOTALL)
 _PATH = re.compile(r"(?<![\w/.:])/(?:[\w.@+~-]+/)+(?=[\w.@+~-]*)")
 
@@ -125,3 +126,18 @@ def clean(message: str) -> str:
     message = _NODES.sub("", message)
     lines = [line for line in message.splitlines() if line.strip() and not _STACK.match(line)]
     return _PATH.sub("", "\n".join(lines)).strip()
+
+
+def readable(message: str) -> str:
+    """What TensorFlow says of a failed assertion as the field would say it in Python; anything else as it is.
+
+    >>> readable("assertion failed: [text: expected at most 6 symbols, received] [7]")
+    'text: expected at most 6 symbols. Received: 7'
+    """
+    found = _ASSERTED.search(message)
+    if found is None:
+        return message
+    said = " ".join(part for part in _PART.findall(found[1]) if part.strip())
+    expected, _, received = said.partition(", received")
+    received = re.sub(r"^other bytes: (\d+)$", r"\1 bytes of something else", received.strip(" :"))
+    return f"{expected}. Received: {received}" if received else expected

@@ -70,3 +70,10 @@ def test_logsumexp_and_mean():
 
 def test_length_mask():
     np.testing.assert_array_equal(length_mask(tf.constant([2, 0, 3]), 3), MASK)
+
+
+def test_nan_in_padding_does_not_reach_the_mean():
+    """NaN times zero is NaN: what is not kept must be replaced, not multiplied."""
+    values = tf.constant([[[1.0], [3.0], [np.nan]], [[np.inf], [np.nan], [np.nan]]])
+    mask = tf.constant([[True, True, False], [False, False, False]])
+    assert masked_mean(values, mask).numpy().tolist() == [[2.0], [0.0]]

@@ -281,3 +281,14 @@ def test_every_part_is_a_setting_by_its_name(tmp_path, monkeypatch):
     assert model.plugins == {"plugged_parts": "plugged_parts.py"}
     model.save(tmp_path / "run")
     assert load(tmp_path / "run").answer(["ab"])[0].text == model.answer(["ab"])[0].text
+
+
+def test_a_file_named_like_another_module_is_refused(tmp_path):
+    """Imported by its name, the other one would be loaded in its place; it need not be loaded yet."""
+    unused = next(name for name in ("this", "antigravity", "nturl2path", "cgitb") if name not in sys.modules)
+    for name in (unused, "json"):
+        with pytest.raises(
+            ValueError, match=rf"expected a file whose name is no other module's\. Received: {name}\.py"
+        ):
+            plugins.load(write(tmp_path, name, "raise RuntimeError('it was run')\n"))
+    assert unused not in sys.modules

@@ -86,3 +86,9 @@ def test_bytes_that_are_no_base64_are_refused(told):
 def test_rows_load_nothing_heavy():
     code = "import sys, seqattn_tf.rows; assert not {'tensorflow', 'keras', 'numpy'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_list_of_one_line_ends_with_a_line_break_and_a_string_does_not():
+    """So that a field can tell a list of words from running text."""
+    asked = [{"text": ["one"]}, {"text": ("one",)}, {"text": "one"}, {"text": ["one", "two"]}, {"text": []}]
+    assert columns(asked, ["text"])["text"] == ["one\n", "one\n", "one", "one\ntwo", ""]

@@ -15,6 +15,7 @@ from seqattn_tf.training import recipes
 
 FILES = {"image": "picture"}  # what a kind of input is called
 LONGEST = 400  # characters of a text or an answer that are shown
+RIGHT, WRONG = "\u2713", "\u2717"  # marks of answers
 
 
 def write_gallery(models: Sequence[str | os.PathLike[str]], path: Path) -> list[str]:
@@ -34,7 +35,9 @@ def write_gallery(models: Sequence[str | os.PathLike[str]], path: Path) -> list[
     if not shown:
         raise ValueError(f"models: expected a trained one with examples. Received: {list(map(str, models))}")
     head = "# Gallery\nOne input of each system from data it has not learned from, its answer, "
-    head += "and what it looked at or makes of it.\n"
+    head += "the reference, and what it looked at or makes of it.\n"
+    head += f"{RIGHT} marks an answer that is a reference, {WRONG} one that is not: "
+    head += "a caption, a translation or a summary may differ and be good.\n"
     with write_aside(path) as aside:
         text = "\n".join([head, *("\n".join(shown[recipe]) for recipe in sorted(shown))])
         aside.write_text(text, encoding="utf-8")
@@ -49,8 +52,19 @@ def _entry(recipe: str, model: Model, record: dict[str, Any], images: Path) -> l
     picture = images / f"gallery_{recipe}.png"
     save_figure(model.explain(row), picture)
     shown = f"![What `{recipe}` {'looked at' if answer.looks else 'makes of it'}]({images.name}/{picture.name})"
-    said = f"- answer: {_quoted(answer.text)}"
-    return [f"## {recipe}", recipes.get(recipe).summary + ".", "", *asked, said, "", shown, ""]
+    references: list[list[str]] = record.get("references") or [[]]  # older records have none
+    said = _judged(answer.text, references[0])
+    return [f"## {recipe}", recipes.get(recipe).summary + ".", "", *asked, *said, "", shown, ""]
+
+
+def _judged(answer: str, references: Sequence[str]) -> list[str]:
+    """The lines of an answer and of what it should have been."""
+    if not references:
+        return [f"- answer: {_quoted(answer)}", "- reference: none"]
+    more = f", or {len(references) - 1} more" if len(references) > 1 else ""
+    reference = answer if answer in references else references[0]
+    mark = RIGHT if answer in references else WRONG
+    return [f"- answer: {_quoted(answer)} {mark}", f"- reference: {_quoted(reference)}{more}"]
 
 
 def _shown(name: str, value: str | bytes, kind: str) -> str:

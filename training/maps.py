@@ -109,7 +109,7 @@ def _open(path: Path, shape: tuple[int, ...]) -> np.ndarray | None:
 
 def _computed(pictures: Sequence[Any], keys: Sequence[str], image: Image, encoder: GridEncoder, quiet: bool) -> Any:
     reads = image.in_graph("image")
-    look = tf.function(lambda raw: encoder.look(reads.encode(raw)["pixels"]), reduce_retracing=True)
+    look = tf.function(lambda raw: encoder.look(reads.encode_unbounded(raw)["pixels"]), reduce_retracing=True)
     with tqdm(total=len(pictures), unit="picture", desc="maps", disable=quiet) as bar:
         for start in range(0, len(pictures), TOGETHER):
             raw = [image.raw(picture) for picture in pictures[start : start + TOGETHER]]

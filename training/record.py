@@ -30,6 +30,7 @@ def describe(
 ) -> dict[str, Any]:
     """The record of a trained model: what it is, from which data, how good, and what it may be asked."""
     splits = training.splits
+    shown = list(_shown(training))
     return {
         "recipe": recipe.name,
         "plugins": plugins_of(recipe, training.settings),
@@ -39,7 +40,8 @@ def describe(
         "given": None if data is None else place(data),
         "fingerprint": splits.fingerprint,
         "counts": {part: len(getattr(splits, part)) for part in ("train", "dev", "test")},
-        "examples": list(_shown(training)),
+        "examples": [example for example, _ in shown],
+        "references": [references for _, references in shown],
         "figures": {name: round(value, 5) for name, value in figures.items()},
         "seconds": round(seconds, 1),
         "revision": _revision(),
@@ -62,17 +64,23 @@ def plugins_of(recipe: Recipe, settings: Settings) -> dict[str, str]:
     return {**recipe.plugins, **needed_by(metric.measure for metric in metrics)}
 
 
-def _shown(training: Training) -> Iterator[dict[str, Any]]:
-    """Inputs of a few development examples as JSON holds them, small together: to show, and to verify exports with."""
+def _shown(training: Training) -> Iterator[tuple[dict[str, Any], list[str]]]:
+    """Inputs of a few development examples as JSON holds them, small together: to show, and to verify exports with.
+
+    With each come its right answers, as the model would write them.
+    """
     dev, inputs = training.splits.dev, training.model.inputs
     left = MOST_SHOWN
-    for example in dev[:: max(len(dev) // SHOWN, 1)][:SHOWN]:
+    chosen = dev[:: max(len(dev) // SHOWN, 1)][:SHOWN]
+    keys = {example.key for example in chosen}
+    right = training.task.references(training.model, [example for example in dev if example.key in keys])
+    for example in chosen:
         asked = training.task.asked(example)
         row = {name: field.shown(given(asked[name])) for name, field in inputs.items()}
         size = sum(map(len, row.values()))
         if size <= left:
             left -= size
-            yield to_json(row)
+            yield to_json(row), right.get(example.key, [])
 
 
 _RECORD: dict[str, tuple[type, ...]] = {  # what a run remembers of itself, of which types

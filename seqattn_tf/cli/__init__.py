@@ -18,7 +18,7 @@ from seqattn_tf.cli.base import Commands
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; bad input ends with a message and status 2, a server's refusal with status 1."""
     from seqattn_tf.serving.config import expand_flags
-    from seqattn_tf.serving.errors import ServingError
+    from seqattn_tf.serving.errors import ServingError, readable
 
     options = _parser().parse_args(expand_flags(sys.argv[1:] if arguments is None else arguments))
 
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             say(error)
             return 2
         except ServingError as error:
-            say(error)
+            say(readable(str(error)))
             return 1
         except KeyboardInterrupt as stop:
             say(": ".join(["stopped", *map(str, stop.args)]))

@@ -1,6 +1,7 @@
 """What all pictures share: paper and ink, letters of any script, a page with a title."""
 
 import itertools
+import logging
 import textwrap
 import unicodedata
 from collections.abc import Sequence
@@ -44,6 +45,11 @@ FONTS = (
     "Arial Unicode MS",
 )
 VISIBLE = {"\n": "↵", "\t": "⇥"}
+_NORMAL = (400, "normal", "regular", "book")  # weights
+_NO_LETTERS = ("Last Resort", "STIX", "cm", "cs")  # matplotlib's own, for formulas, or with boxes for all there is
+_LOG = logging.getLogger(__name__)
+_found: list[str] = []  # fonts with other names that had a character
+_warned: list[str] = []  # the character that no font has, once
 
 
 # text: symbols are data, never markup
@@ -55,21 +61,54 @@ def text_style(size: float, colour: str = INK, **style: Any) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
+def _installed() -> dict[str, str]:
+    """Upright fonts of normal weight and their files, also those that were installed after matplotlib listed them."""
+    manager = font_manager.fontManager
+    for path in sorted({*font_manager.findSystemFonts()} - {entry.fname for entry in manager.ttflist}):
+        try:
+            manager.addfont(path)
+        except Exception:  # whatever is wrong with a font that nobody asked for
+            _LOG.debug("matplotlib cannot read %s", path, exc_info=True)
+    plain = [entry for entry in manager.ttflist if entry.style == "normal" and entry.weight in _NORMAL]
+    return {entry.name: entry.fname for entry in sorted(plain, key=lambda entry: (entry.name, entry.fname))}
+
+
 def _families() -> list[str]:
-    installed = set(font_manager.get_font_names())
-    return [name for name in FONTS if name in installed]
+    """The fonts that texts are set in, the first that has a character for each; more of them as they are needed."""
+    return [*(name for name in FONTS if name in _installed()), *_found]
 
 
-@lru_cache(maxsize=1)
-def _characters() -> frozenset[int]:
-    """Code points that some font of ours can show."""
-    paths = [font_manager.findfont(name) for name in _families()]
-    return frozenset().union(*(font_manager.get_font(path).get_charmap() for path in paths))
+@lru_cache(maxsize=256)
+def _charmap(path: str) -> frozenset[int]:
+    return frozenset(font_manager.get_font(path).get_charmap())
+
+
+@lru_cache(maxsize=4096)
+def _has_font(character: str) -> bool:
+    """Whether an installed font has a character; one of another name than ours is used from then on."""
+    fonts = _installed()
+    if any(ord(character) in _charmap(fonts[name]) for name in _families()):
+        return True
+    if unicodedata.category(character)[0] == "C":  # no letter in any font
+        return False
+    for name in sorted(fonts, key=lambda name: (not name.startswith("Noto Sans"), "Mono" in name, name)):
+        if not name.startswith(_NO_LETTERS) and ord(character) in _charmap(fonts[name]):
+            _found.append(name)
+            return True
+    if not _warned:
+        _warned.append(character)
+        _LOG.warning(
+            "No installed font has %r (U+%04X): such characters are drawn as code points. Install a font with them: "
+            "on Debian and Ubuntu fonts-noto-cjk for Chinese, Japanese and Korean, fonts-noto-core for other scripts.",
+            character,
+            ord(character),
+        )
+    return False
 
 
 def _shown(character: str) -> str:
     character = VISIBLE.get(character, character)
-    seen = ord(character) in _characters() and unicodedata.category(character) != "Cc"
+    seen = unicodedata.category(character) != "Cc" and _has_font(character)
     return character if seen else f"<{ord(character):04X}>"
 
 

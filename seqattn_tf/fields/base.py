@@ -11,6 +11,8 @@ from seqattn_tf.named import Named
 if TYPE_CHECKING:
     from seqattn_tf.fields.graph.base import GraphField
 
+TOGETHER = "in one batch"  # in what is said of values that are too many together, and not too large alone
+
 
 class Field(Named, abc.ABC):
     """One raw input: what a person or a program gives, and the arrays that a network reads.

@@ -15,6 +15,14 @@ if TYPE_CHECKING:
     from seqattn_tf.fields.graph.image import GraphImage
 
 LARGEST = 1 << 25  # pixels: 100 MB when decoded
+SIDE = 1 << 16  # pixels of a row or of a column
+BATCH = 1 << 28  # pixels of all pictures that a graph reads at once
+RESIZED = 1 << 26  # pixels of all pictures as a network sees them: 800 MB
+SCANNED = 1 << 32  # pixels of a JPEG times its scans: a progressive one is gone over once for each
+COMPRESSED = (b"zTXt", b"iTXt")  # chunks of a PNG that may unpack to a thousand times their size
+TEXTS = 16  # such chunks of a PNG; real files have a handful
+NEEDED = (b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND")  # chunks of a PNG that its pixels are decoded from
+SCAN = b"\xff\xda"  # how the scans of a JPEG begin
 JPEG, PNG, BMP = b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"BM"  # how the files begin
 BMP_BITS = 24  # of a pixel, at least: with fewer, TensorFlow takes the places of a palette for colours
 WHITE = 255.0
@@ -64,22 +72,56 @@ class Image(Field):
         from PIL import Image as Pillow
 
         data = self.raw(value)
+        self.size(data)
+        try:
+            whole = io.BytesIO(bare_png(data) if data.startswith(PNG) else data)
+            with Pillow.open(whole, formats=("JPEG", "PNG", "BMP")) as picture:
+                deep = picture.mode.startswith("I")  # 16 bits, which Pillow would cut off at 255
+                pixels = np.asarray(picture, np.float32) // 256 if deep else np.asarray(picture.convert("RGB"))
+        except Exception as error:  # on a broken file Pillow may fail in any way
+            raise ValueError(f"expected {FORMATS}. Received: a broken one: {error}") from None
+        return np.repeat(pixels[:, :, None], 3, axis=2) if pixels.ndim == 2 else pixels
+
+    def size(self, data: bytes) -> tuple[int, int]:
+        """Height and width as the header of a file says; nothing is decoded.
+
+        Raises:
+            ValueError: it is no picture, or one that costs too much to decode.
+        """
         if not data.startswith((JPEG, PNG, BMP)):
             raise ValueError(f"expected {FORMATS}. Received: bytes that begin with {data[:8]!r}")
         if data.startswith(BMP) and (bits := int.from_bytes(data[28:30], "little")) < BMP_BITS:
             raise ValueError(f"expected a BMP picture of {BMP_BITS} bits a pixel or more. Received: {bits} bits")
+        if data.startswith(PNG) and (texts := sum(map(data.count, COMPRESSED))) > TEXTS:
+            raise ValueError(f"expected a PNG picture of at most {TEXTS} compressed texts. Received: {texts}")
+        height, width = self._header(data)
+        if not height or not width:
+            raise ValueError(f"expected {FORMATS}. Received: a broken one: {width} x {height} pixels")
+        if height * width > self.limit:
+            raise TooLarge(f"expected a picture of at most {self.limit} pixels. Received: {width} x {height}")
+        if max(height, width) > SIDE:
+            raise TooLarge(f"expected a picture of at most {SIDE} pixels a side. Received: {width} x {height}")
+        if data.startswith(JPEG) and (scans := data.count(SCAN)) * height * width > SCANNED:
+            most = SCANNED // (height * width)
+            raise TooLarge(f"expected a JPEG picture of this size with at most {most} scans. Received: {scans}")
+        return height, width
+
+    def _header(self, data: bytes) -> tuple[int, int]:
+        """Height and width as the header of a kind of file says."""
+        if data.startswith(PNG):
+            return int.from_bytes(data[20:24], "big"), int.from_bytes(data[16:20], "big")
+        if data.startswith(BMP):  # a height below zero is that of rows from the top down
+            height, width = (int.from_bytes(data[i : i + 4], "little", signed=True) for i in (22, 18))
+            return abs(height), abs(width)
+        from PIL import Image as Pillow
+
         try:
-            with Pillow.open(io.BytesIO(data), formats=("JPEG", "PNG", "BMP")) as picture:
-                if picture.width * picture.height > self.limit:
-                    size = f"{picture.width} x {picture.height}"
-                    raise TooLarge(f"expected a picture of at most {self.limit} pixels. Received: {size}")
-                deep = picture.mode.startswith("I")  # 16 bits, which Pillow would cut off at 255
-                pixels = np.asarray(picture, np.float32) // 256 if deep else np.asarray(picture.convert("RGB"))
-        except TooLarge:
-            raise
-        except (OSError, ValueError, SyntaxError, Pillow.DecompressionBombError) as error:
+            with Pillow.open(io.BytesIO(data), formats=("JPEG",)) as picture:
+                return picture.height, picture.width
+        except Pillow.DecompressionBombError:
+            raise TooLarge(f"expected a picture of at most {self.limit} pixels. Received: many more") from None
+        except Exception as error:  # on a broken file Pillow may fail in any way
             raise ValueError(f"expected {FORMATS}. Received: a broken one: {error}") from None
-        return np.repeat(pixels[:, :, None], 3, axis=2) if pixels.ndim == 2 else pixels
 
     def made_up(self, count: int, seed: int = 0) -> list[bytes]:
         """Noise of a few sizes, as PNG."""
@@ -99,6 +141,17 @@ class Image(Field):
 
 class TooLarge(ValueError):
     """A picture that is not decoded."""
+
+
+def bare_png(data: bytes) -> bytes:
+    """The chunks of a PNG that its pixels are decoded from: texts, profiles and the like are left out, not unpacked."""
+    kept, place = [PNG], len(PNG)
+    while place + 8 <= len(data):
+        end = place + 12 + int.from_bytes(data[place : place + 4], "big")
+        if data[place + 4 : place + 8] in NEEDED:
+            kept.append(data[place:end])
+        place = end
+    return b"".join(kept)
 
 
 def inside(height: int, width: int, most_height: int, most_width: int) -> tuple[int, int]:

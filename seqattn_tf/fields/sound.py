@@ -16,6 +16,7 @@ SILENT = 1e-4  # the mean size of samples below which nothing is heard
 FLOOR = 1e-2  # of an energy, where samples have a mean size of 1
 CENTRE, SPREAD = 1.0, 3.0  # of the logarithms of energies, about
 WINDOW = 2.5  # hops
+BATCH = 4 * 3600.0  # seconds of all sounds that a graph reads at once, each as long as the longest
 
 
 class Sound(Field):

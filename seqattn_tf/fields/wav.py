@@ -7,6 +7,7 @@ import numpy as np
 
 RATES = (4_000, 192_000)  # samples a second, the fewest and the most
 CHANNELS = 8  # at most; they are averaged
+CHUNKS = 128  # before the samples: real files have a handful
 BLOCKS = 25  # of a second: rates are met to so many hertz, which all that are in use divide by
 CROSSINGS = 16  # of the sinc on either side
 PASSED = 0.95  # of the lower one of two rates' halves, what a resampled sound keeps
@@ -34,8 +35,12 @@ def read_header(data: bytes) -> Header:
     """
     if data[:4] != b"RIFF" or data[8:12] != b"WAVE":
         raise ValueError(f"expected {FORMATS}. Received: bytes that begin with {data[:12]!r}")
-    place, told = 12, None
+    place, told, chunks = 12, None, 0
     while place + 8 <= len(data):
+        if chunks == CHUNKS:
+            first = f"one of the first {CHUNKS} chunks"
+            raise ValueError(f"expected a WAV sound with its samples in {first}. Received: more chunks")
+        chunks += 1
         name, size = struct.unpack_from("<4sI", data, place)
         place += 8
         if name == b"data" and told is not None:
@@ -103,10 +108,14 @@ def resample(samples: np.ndarray, given: int, wanted: int) -> np.ndarray:
     if before == after:
         return samples
     margin = margin_of(before, after)
-    apart = np.arange(-margin, before + margin)[:, None] - np.arange(after) * (before / after)
+    columns = min(after, -(-len(samples) * after // before))  # a sound shorter than a block has fewer
+    centres = np.arange(columns) * (before / after)
+    taps = np.arange(-margin, margin + 1)[:, None] + np.floor(centres).astype(np.int64)  # all others weigh nothing
+    apart = taps - centres
     narrow = PASSED * min(1.0, after / before)
     shape = np.cos(np.clip(narrow * apart / CROSSINGS, -1, 1) * np.pi / 2) ** 2
-    weights = (narrow * np.sinc(narrow * apart) * shape).astype(np.float32)
+    weights = np.zeros([before + 2 * margin, columns], np.float32)
+    weights[taps + margin, np.arange(columns)] = narrow * np.sinc(narrow * apart) * shape
     count = -(-len(samples) // before)
     padded = np.pad(samples, (margin, count * before - len(samples) + margin))
     blocks = np.lib.stride_tricks.sliding_window_view(padded, before + 2 * margin)[::before][:count]

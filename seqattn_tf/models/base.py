@@ -18,7 +18,7 @@ from seqattn_tf.aside import write_aside, write_json
 from seqattn_tf.assets import load_assets, save_assets
 from seqattn_tf.encoder import Encoder
 from seqattn_tf.explain import draw_answer
-from seqattn_tf.fields.base import Field, read_row
+from seqattn_tf.fields.base import TOGETHER, Field, read_row
 from seqattn_tf.models.weights import pack, unpack
 from seqattn_tf.named import Named
 from seqattn_tf.plugins import advice, load_installed, needed_by
@@ -172,6 +172,8 @@ class Model(Named, tf.Module):
     def answer(self, rows: Sequence[Any]) -> list[Answer]:
         """The answer to each row: a mapping by input, or the bare value where there is one input.
 
+        Rows that are too large together (`fields.image.BATCH` and the like) are answered in several batches.
+
         Raises:
             ValueError: something other than rows, or a value that is too long or broken.
         """
@@ -181,6 +183,10 @@ class Model(Named, tf.Module):
         try:
             found = self._compiled({name: tf.constant(values) for name, values in raw.items()})
         except tf.errors.InvalidArgumentError as error:
+            whole = [dict(zip(raw, values, strict=True)) for values in zip(*raw.values(), strict=True)]
+            if len(whole) > 1 and TOGETHER in error.message:
+                half = len(whole) // 2
+                return [*self.answer(whole[:half]), *self.answer(whole[half:])]
             self._refuse(raw)
             said = error.message.strip().splitlines()
             raise ValueError(

@@ -14,7 +14,6 @@ import numpy as np
 
 MAGIC = 0x1950A86A20F9469CFC6C
 TYPES = {"FloatStorage": "<f4", "DoubleStorage": "<f8", "HalfStorage": "<f2", "LongStorage": "<i8", "IntStorage": "<i4"}
-MOST = 1 << 30  # numbers of a tensor
 
 
 class _Storage(NamedTuple):
@@ -34,7 +33,7 @@ class _Tensor(NamedTuple):
     def of(self, numbers: np.ndarray) -> np.ndarray:
         size = int(np.prod(self.shape, dtype=np.int64)) if self.shape else 1
         reach = self.start + sum((n - 1) * step for n, step in zip(self.shape, self.strides, strict=True))
-        if not self.start >= 0 or min((*self.shape, *self.strides), default=0) < 0 or size > MOST:
+        if not self.start >= 0 or min((*self.shape, *self.strides), default=0) < 0 or size > len(numbers):
             raise ValueError(f"a tensor of shape {self.shape}")
         if size and reach >= len(numbers):
             raise ValueError(f"a tensor that reaches over the {len(numbers)} numbers of its storage")

@@ -41,13 +41,14 @@ _STORED = {
     np.dtype(np.complex128): np.float64,
 }
 # On the wire a list of decimals is its length and the array's own bytes: the tag of the field.
+FILLED = 1 << 28  # bytes of a tensor whose values are fewer than its places: a few bytes could ask for any memory
 _PACKED = {np.dtype("<f4"): b"\x2a", np.dtype("<f8"): b"\x32"}
 
 
 def read_tensor(alias: str, proto: tensor_pb2.TensorProto) -> np.ndarray:
     """The array that a client sent as the input `alias`; strings are an object array of bytes.
 
-    Fewer values than the shape has places are continued by the last one, as TensorFlow does.
+    Fewer values than the shape has places are continued by the last one, as TensorFlow does, up to 256 MB.
 
     Raises:
         ServingError: the values do not fit the shape, or the dtype is none.
@@ -104,6 +105,8 @@ def _from_field(values: Sequence[Any], dtype: np.dtype, places: int) -> np.ndarr
         array = array[: array.size // each * each].view(dtype)[:places]
     if array.size == places:
         return array
+    if places * dtype.itemsize > FILLED:
+        _refuse(places)
     filled = np.empty(places, dtype)
     filled[: array.size] = array
     filled[array.size :] = array[-1] if array.size else (b"" if dtype == np.object_ else 0)

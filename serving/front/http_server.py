@@ -24,6 +24,7 @@ from seqattn_tf.serving.api.exchange import Handle, Reply, Request
 
 LOG = logging.getLogger(__name__)
 PIECE = 1 << 20  # bytes read at once
+UNPACKED = 1 << 29  # bytes of a body in gzip, where no limit is set: a megabyte could unpack to a gigabyte
 HEARD_OUT = 2.0  # seconds that a client may go on sending a request that was refused
 
 
@@ -35,7 +36,7 @@ class DrainingHttpServer(ThreadingHTTPServer):
         port: its port; 0 lets the system choose.
         handle: answers a request; must not raise.
         tls: speaks HTTPS with these certificates; None speaks HTTP.
-        max_body: the most bytes of a body, unpacked; 0 for any number.
+        max_body: the most bytes of a body, unpacked; 0 for any number, or `UNPACKED` of one in gzip.
     """
 
     daemon_threads = True
@@ -172,9 +173,10 @@ class _Handler(BaseHTTPRequestHandler):
             body = self._read_exactly(_length(lengths.pop() if lengths else "0", 10))
         if self.headers.get("Content-Encoding", "").lower() != "gzip":
             return body
-        limit = self.server.max_body
-        unpacked = gzip.GzipFile(fileobj=io.BytesIO(body)).read(limit + 1 if limit else -1)
-        self._check_size(len(unpacked))
+        limit = self.server.max_body or UNPACKED
+        unpacked = gzip.GzipFile(fileobj=io.BytesIO(body)).read(limit + 1)
+        if len(unpacked) > limit:
+            raise _TooLarge(f"expected a body of at most {limit} bytes. Received: more")
         return unpacked
 
     def _check_size(self, size: int) -> None:

@@ -43,3 +43,11 @@ def test_a_cell_knows_all_of_its_row_and_nothing_of_others():
     apart = np.abs(values(maps) - values(other)).max(axis=2)
     assert (apart[1] > 1e-6).all()
     assert (apart[[0, 2]] < 1e-6).all()
+
+
+def test_the_summary_is_the_mean_of_what_was_read():
+    """Of all cells, each with the units of both directions; not of the map below, nor a sum, nor one cell."""
+    read = made()(pixels())
+    np.testing.assert_allclose(read.summary, np.mean(read.values, axis=1), atol=1e-6)
+    assert np.abs(read.summary[0] - read.summary[1]).max() > 1e-4
+    assert read.mask is None or read.mask.shape == (2, 15)

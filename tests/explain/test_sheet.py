@@ -1,7 +1,9 @@
 """Labels and titles: on one line where they fit, cut where they must be, never inside a symbol."""
 
 import pytest
+from matplotlib import font_manager
 
+from seqattn_tf.explain import sheet
 from seqattn_tf.explain.sheet import LONGEST_TITLE, make_legible, running, title_lines
 
 
@@ -40,3 +42,49 @@ def test_a_text_runs_in_lines():
     assert running([*"ab\n\nc"], [1.0] * 5, room=9.0) == [(0, 0), (1, 0), (2, 0), (0, 1), (0, 2)]
     assert running([*"abc\n"], [2.0] * 4, room=4.0) == [(0, 0), (2, 0), (0, 1), (2, 1)]
     assert running([], [], room=4.0) == []
+
+
+@pytest.fixture
+def fonts(monkeypatch):
+    """Sets which fonts are installed, and which characters they have; the real ones come back at the end."""
+
+    def install(**installed):
+        monkeypatch.setattr(sheet, "_installed", lambda: {name.replace("_", " "): name for name in installed})
+        monkeypatch.setattr(sheet, "_charmap", lambda path: frozenset(map(ord, installed[path])))
+        monkeypatch.setattr(sheet, "_found", [])
+        monkeypatch.setattr(sheet, "_warned", [])
+        sheet._has_font.cache_clear()
+
+    yield install
+    sheet._has_font.cache_clear()
+
+
+def test_a_font_of_any_name_that_has_the_characters_is_used(fonts, caplog):
+    """Only fonts of a few names were looked for: with others installed, katakana were boxes."""
+    fonts(DejaVu_Sans="abc", Some_Kana_Mono="スペイン", Some_Kana="スペイン", STIXNonUnicode="ก", Last_Resort="ก")
+    assert make_legible("aス") == "aス"
+    assert sheet.text_style(9)["family"] == ["DejaVu Sans", "Some Kana"]
+    assert make_legible("ペイン") == "ペイン"
+    assert sheet._families() == ["DejaVu Sans", "Some Kana"]
+    assert not caplog.records
+
+
+def test_it_is_said_once_which_font_to_install(fonts, caplog):
+    """Code points in place of letters were drawn without a word."""
+    fonts(DejaVu_Sans="abc", STIXNonUnicode="ก\ue000", Last_Resort_High="ก")
+    assert make_legible("a\x07\ue000") == "a<0007><E000>"
+    assert not caplog.records  # no font has letters for these
+    assert make_legible("スก") == "<30B9><0E01>"
+    [record] = caplog.records
+    assert "No installed font has 'ス' (U+30B9)" in record.getMessage()
+    assert "fonts-noto-cjk" in record.getMessage()
+
+
+def test_fonts_that_were_installed_after_matplotlib_listed_them_are_found(monkeypatch, tmp_path):
+    """Its list is a file that it keeps: a font that was just installed is not in it."""
+    known = font_manager.findfont("DejaVu Sans Mono")
+    (tmp_path / "broken.ttf").write_bytes(b"no font")
+    left = [entry for entry in font_manager.fontManager.ttflist if entry.name != "DejaVu Sans Mono"]
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", left)
+    monkeypatch.setattr(font_manager, "findSystemFonts", lambda: [known, str(tmp_path / "broken.ttf")])
+    assert sheet._installed.__wrapped__()["DejaVu Sans Mono"] == known

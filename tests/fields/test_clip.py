@@ -1,6 +1,7 @@
 """Clips against Pillow: what a GIF says of itself, strips cut into frames, and what is refused before it is decoded."""
 
 import io
+import struct
 import time
 
 import numpy as np
@@ -35,7 +36,7 @@ def test_a_gif_is_as_large_as_pillow_says(count, height, width):
     with Pillow.open(io.BytesIO(data)) as picture:
         expected = (picture.height, picture.width, picture.n_frames)
     assert read_gif(data) == expected == (height, width, count)
-    *found, whole = (int(number) for number in tf.function(read_in_graph)(tf.constant(data), 64))
+    *found, _, whole = (int(number) for number in tf.function(read_in_graph)(tf.constant(data), 64))
     assert (tuple(found), whole) == (expected, True)
 
 
@@ -84,3 +85,42 @@ def test_a_frame_beyond_its_canvas_is_refused():
         Clip(8, 8).arrays(bytes(data))
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"it: expected an animated GIF.*broken"):
         read(Clip(8, 8), bytes(data))
+
+
+def test_a_gif_on_which_pillow_stumbles_is_a_value_error():
+    """The delay of its frame is cut off: Pillow's `struct.error` is no message for a user."""
+    whole = gif(shades(1, 4, 4))
+    place = whole.index(b",", 13 + 3 * 256)
+    data = whole[:place] + b"\x21\xf9\x01x\0" + whole[place:]
+    with pytest.raises(ValueError, match=r"expected an animated GIF.*broken"):
+        Clip(4, 4).arrays(data)
+
+
+def test_a_large_gif_of_small_sub_blocks_is_read_like_any_other():
+    """However the data are cut into sub-blocks, and more of them than are gone over at a time."""
+    from support.hostile import frame
+    from support.hostile import gif as by_hand
+
+    files = [by_hand(frame(size, 64, 64) * 2, 64, 64) for size in (1, 7, 255)]
+    read = tf.function(read_in_graph, input_signature=[tf.TensorSpec([], tf.string), tf.TensorSpec([], tf.int32)])
+    found = [read(tf.constant(data), 9) for data in files]
+    assert {tuple(int(number) for number in one) for one in found} == {(64, 64, 2, 0, 1)}
+    assert {read_gif(data) for data in files} == {(64, 64, 2)}
+
+
+@pytest.mark.parametrize(
+    ("place", "fits"),
+    [((0, 0, 8, 8), True), ((3, 2, 5, 6), True), ((4, 0, 5, 8), False), ((0, 3, 8, 6), False), ((1, 1, 8, 8), False)],
+)
+def test_a_frame_ends_within_its_canvas_to_the_right_and_below(place, fits):
+    """Where it begins counts, not only how large it is; its own palette is skipped. Both halves."""
+    palette = b"\x80" + bytes(6)
+    block = b"," + struct.pack("<HHHH", *place) + palette + b"\x02\x01\x05\0"
+    data = b"GIF89a" + struct.pack("<HHBBB", 8, 8, 0, 0, 0) + block * 2 + b";"
+    *_, whole = read_in_graph(tf.constant(data), 9)
+    assert bool(whole) == fits
+    if fits:
+        assert read_gif(data) == (8, 8, 2)
+    else:
+        with pytest.raises(ValueError, match="broken"):
+            read_gif(data)

@@ -12,6 +12,7 @@ from support.strangers import Date
 
 from seqattn_tf.fields import Clip, Field, Image, Lines, Map, ParsedWords, Sound, Text, TreeText, Words
 from seqattn_tf.fields.base import load_fields, read_row, save_fields
+from seqattn_tf.fields.graph.tree import parse
 from seqattn_tf.fields.image import shares
 from seqattn_tf.text import SymbolRules, Texts
 from seqattn_tf.training.data.stored import Stored
@@ -213,6 +214,7 @@ def test_a_column_gives_what_is_read(case):
 
 MALFORMED = ["(1 ())", "(1 (2 a))", "(1 (2 a) b)", "(1 (2 a) (3 b)", "(1 (2 (3 a) (4 b)))", "(1 (2 a) (3 b c))"]
 MALFORMED += ["(1 (2 a) (3 b) (4 c))", "(1 (2 a) (3 b)))", "(1 (2 a) ((3 b) (4 c)))", "(1 (2 a) (3))"]
+MALFORMED += ["(1 (2 a (3 b) (4 c)) (5 d))", "(1 (2 a) b (3 c))", "(1 (2 a) (3 b) c)", "(1 (2 a b) (3 c))"]
 REFUSED = [
     ("text", ["the " * 7], "at most 6 symbols"),
     ("lines", ["the\ncat\nsat\nsat"], "at most 6 symbols"),
@@ -404,3 +406,13 @@ def test_sentences_never_join_the_lines_that_were_given():
     field, _ = VALUES["sentences"]
     assert field.places(["Plan A.", "Go on, J. R. Cat. Now!"], "lines") == ("Plan A.", "Go on, J. R. Cat.", "Now!")
     assert field.places("." * 100_000 + "x", "lines") == ("." * 100_000 + "x",)  # in no time
+
+
+@pytest.mark.parametrize("wrong", MALFORMED)
+def test_a_tree_that_one_half_refuses_the_other_refuses_too(wrong):
+    """A word before the two children of its node was a tree in the graph alone."""
+    with pytest.raises(ValueError, match=r"^expected a tree of"):
+        VALUES["tree"][0].arrays(wrong)
+    symbols = wrong.replace("(", " ( ").replace(")", " ) ").split()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="it: expected a tree of"):
+        parse(tf.constant([symbols]), "it")

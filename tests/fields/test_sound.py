@@ -10,6 +10,7 @@ from scipy.signal import resample_poly
 from support.sounds import wav
 
 from seqattn_tf.fields import Sound
+from seqattn_tf.fields.graph.wav import read_header as read_in_graph
 from seqattn_tf.fields.sound import CENTRE, FLOOR, SPREAD, mel_bands
 from seqattn_tf.fields.wav import read_header, read_samples, resample, write_wav
 
@@ -114,3 +115,29 @@ def test_a_long_sound_is_refused_by_its_header_alone():
     assert len(field.arrays(bytes(long))["frames"]) == 31  # of one that is streamed, what is there
     with pytest.raises(ValueError, match=r"expected a sound of at most 2 seconds\. Received: 20\.0"):
         field.arrays(wav(samples=8_000 * 20))
+
+
+@pytest.mark.parametrize("extra", [b"", b"LIST\x05\0\0\0INFO!\0", b"a   \x01\0\0\0x\0b   \x03\0\0\0xyz\0"])
+@pytest.mark.parametrize("before", [False, True])
+def test_a_chunk_of_odd_size_is_followed_by_a_byte_of_padding(extra, before):
+    """Without it, what comes after such a chunk is looked for one byte too early: in both halves."""
+    data = wav("<i2", samples=100, extra=b"" if before else extra)
+    data = data[:12] + extra * before + data[12:]
+    header, found = read_header(data), read_in_graph(tf.constant(data), "it")
+    assert (header.start, header.samples, header.rate) == (44 + len(extra), 100, 8_000)
+    assert (int(found.start), int(found.samples), int(found.rate)) == (44 + len(extra), 100, 8_000)
+
+
+def test_a_limit_in_seconds_counts_at_the_rate_of_the_file():
+    """Not at the rate of the network: then a file of 4 kHz could last twice as long, one of 16 kHz half as long."""
+    field = Sound(seconds=0.5)
+    graph = field.in_graph("it")
+    fine = [wav("u1", rate=rate, samples=rate // 2) for rate in (4_000, 8_000, 16_000)]
+    assert {len(field.arrays(data)["frames"]) for data in fine} == {50}
+    assert graph.encode(tf.constant(fine))["frames"].shape == (3, 50, 40)
+    for rate in (4_000, 8_000, 16_000):
+        long = wav("u1", rate=rate, samples=rate // 2 + 1)
+        with pytest.raises(ValueError, match=r"expected a sound of at most 0\.5 seconds"):
+            field.arrays(long)
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"it: expected a sound of at most 0\.5 seconds"):
+            graph.encode(tf.constant([long]))

@@ -29,3 +29,19 @@ def test_rows_with_nothing_to_read_have_nothing_found():
     held = only_where(tf.constant([True, False]), found)
     assert held["tokens"].numpy().tolist() == [[3], [0]]
     assert held["scores"].numpy().tolist() == [[-1.0], [-float("inf")]]
+
+
+def test_rows_that_are_too_large_together_are_answered_in_parts():
+    """A folder of photographs in `map` and `evaluate`: the limit of a request is none of theirs."""
+    model = small_seq2seq(LETTERS, LETTERS, units=4)
+    rows, sizes, answer = ["a", "b", "ab", "ba", "c"], [], model._compiled
+
+    def at_most_two(raw):
+        sizes.append(len(raw["text"]))
+        tf.debugging.Assert(len(raw["text"]) <= 2, ["text: expected texts of at most 2 rows in one batch"])
+        return answer(raw)
+
+    expected = [answer.text for answer in model.answer(rows)]
+    model._compiled = at_most_two
+    assert [answer.text for answer in model.answer(rows)] == expected
+    assert sizes == [5, 2, 3, 1, 2]

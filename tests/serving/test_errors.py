@@ -1,6 +1,6 @@
 import pytest
 
-from seqattn_tf.serving.errors import CODES, HTTP_STATUS, ServingError, clean, from_exception, from_http
+from seqattn_tf.serving.errors import CODES, HTTP_STATUS, ServingError, clean, from_exception, from_http, readable
 
 GRAPH = "Graph execution error:\n\nDetected at node Assert defined at (most recent call last):\n"
 TAIL = "\n\t [[{{node Assert/Assert}}]] [Op:__inference_signature_wrapper_119]"
@@ -53,3 +53,26 @@ def test_every_code_has_a_status_and_the_way_back():
 def test_grpc_messages_are_cut_at_1024_characters():
     assert ServingError("UNKNOWN", "x" * 1024).grpc_details == "x" * 1024
     assert ServingError("UNKNOWN", "x" * 1025).grpc_details == "x" * 1024 + "...TRUNCATED"
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        (
+            "assertion failed: [image: expected a JPEG, PNG or BMP picture, received other bytes:] [392]",
+            "image: expected a JPEG, PNG or BMP picture. Received: 392 bytes of something else",
+        ),
+        (
+            "INVALID: assertion failed: [a: expected a clip of at most 9 pixels, received] [2] [frames of] [3]",
+            "a: expected a clip of at most 9 pixels. Received: 2 frames of 3",
+        ),
+        ("assertion failed: [a: expected a BMP picture]", "a: expected a BMP picture"),
+        (
+            "NOT_FOUND: Servable not found for request: Latest(x)",
+            "NOT_FOUND: Servable not found for request: Latest(x)",
+        ),
+    ],
+)
+def test_a_failed_assertion_is_said_in_the_words_of_the_field(said, shown):
+    """`seqattn query --url` said `assertion failed: [image: expected ...] [392]`."""
+    assert readable(said) == shown

@@ -1,6 +1,7 @@
 """Words and subwords: the graph and plain Python cut alike, and what is cut is joined again."""
 
 import itertools
+import random
 from collections import Counter
 
 import pytest
@@ -109,3 +110,51 @@ def test_a_lone_space_at_the_end_of_an_answer_is_not_said():
     rules = SymbolRules(("\u2581a", "\u2581", "##b"), split="subwords", unknown=True)
     assert rules.decode([4, 5]) == "a"
     assert SymbolTokenizer(rules).decode(tf.constant([[4, 5]])).numpy().tolist() == [b"a"]
+
+
+def test_a_word_of_more_than_a_hundred_bytes_stays_whole():
+    """Bytes, as TF Text counts them, not characters; a hundred is not too many."""
+    known = {"a", "##a", "\u00e9", "##\u00e9"}
+    assert len(pieces.cut("a" * 100, known)) == 100
+    assert pieces.cut("a" * 101, known) == ["a" * 101]
+    assert len(pieces.cut("\u00e9" * 50, known)) == 50
+    assert pieces.cut("\u00e9" * 51, known) == ["\u00e9" * 51]
+
+
+def test_a_pair_that_has_become_rarer_waits_for_its_turn():
+    """It goes back into the queue with its new count: taken at the old one, or thrown away, other pieces are found."""
+    generator = random.Random(3)
+    for _ in range(20):
+        counts = {
+            "".join(generator.choices("abc", k=generator.randint(2, 6))): generator.randint(1, 9) for _ in range(9)
+        }
+        assert pieces.learn(counts, 25) == by_counting_again(counts, 25)
+
+
+def by_counting_again(counts, size):
+    """The pieces by counting all pairs anew before each is merged."""
+    cuts = {word: [word[0], *("##" + letter for letter in word[1:])] for word in counts}
+    seen = Counter()
+    for word, parts in cuts.items():
+        for piece in parts:
+            seen[piece] += counts[word]
+    found = sorted(seen, key=lambda piece: (-seen[piece], piece))[:size]
+    while len(found) < size:
+        pairs = Counter()
+        for word, parts in cuts.items():
+            for pair in itertools.pairwise(parts):
+                pairs[pair] += counts[word]
+        if not pairs:
+            break
+        best = min(pairs, key=lambda pair: (-pairs[pair], pair))
+        merged = best[0] + best[1].removeprefix("##")
+        if merged not in found:
+            found.append(merged)
+        for word, parts in cuts.items():
+            kept = []
+            while parts:
+                two = tuple(parts[:2]) == best
+                kept.append(merged if two else parts[0])
+                parts = parts[2 if two else 1 :]
+            cuts[word] = kept
+    return found

@@ -64,7 +64,7 @@ def test_several_runs_are_one(here, capsys):
     record, first = (read_config(here / name)["record"] for name in ("all", "one"))
     assert record["members"] == ["one", "other", "back"]
     assert {"figures", "seconds"} & record.keys() == set()
-    for name in ("recipe", "fingerprint", "data", "given", "examples", "summary", "counts"):
+    for name in ("recipe", "fingerprint", "data", "given", "examples", "references", "summary", "counts"):
         assert record[name] == first[name]
     assert record["settings"] == {**first["settings"], "beam_width": 4, "alternatives": 2}
     question = "word 3 and 5"

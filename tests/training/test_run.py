@@ -42,6 +42,7 @@ def test_record_says_where_the_model_comes_from(trained):
     assert record["summary"] == "reverse"
     assert record["counts"] == {"train": len(language().train), "dev": 30, "test": 30}
     assert record["examples"] == [{"text": example.key} for example in language().dev[::5]]
+    assert record["references"] == [[example.target] for example in language().dev[::5]]
     figures = RECIPE.task.measure(model, language().dev).figures
     assert record["figures"]["dev_per"] == pytest.approx(figures["per"], abs=1e-4)
 

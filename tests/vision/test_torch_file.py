@@ -110,7 +110,15 @@ def test_a_broken_file_is_refused(write, changes, message):
 
 
 @pytest.mark.parametrize(
-    "place", [(0, (4, 4), (4, 1)), (11, (2,), (1,)), (-1, (2,), (1,)), (0, (2,), (-1,)), (0, (1 << 40,), (0,))]
+    "place",
+    [
+        (0, (4, 4), (4, 1)),
+        (11, (2,), (1,)),
+        (-1, (2,), (1,)),
+        (0, (2,), (-1,)),
+        (0, (13,), (0,)),
+        (0, (1 << 40,), (0,)),
+    ],
 )
 def test_a_tensor_outside_its_storage_is_refused(write, place):
     _, storages = made()

@@ -134,7 +134,7 @@ class Task(Generic[AnySettings, AnyModel]):
 
     def check_metrics(self, model: AnyModel, examples: Sequence[Example]) -> None:
         """Refuse a metric that does not give its figure: right answers to a few examples are measured."""
-        few = self._references(model, examples[:5])
+        few = self.references(model, examples[:5])
         for metric in self.metrics:
             metric.check(few)
 
@@ -156,7 +156,7 @@ class Task(Generic[AnySettings, AnyModel]):
         notes: Mapping[str, str] | None = None,
     ) -> Report:
         """The figures of the answers that were found to the keys of examples."""
-        references = self._references(model, examples)
+        references = self.references(model, examples)
         said = {key: answer.text for key, answer in found.items()}
         figures = {name: value for metric in self.metrics for name, value in metric.measure(said, references).items()}
         most = max((len(answer.alternatives) for answer in found.values()), default=0) + 1
@@ -165,7 +165,8 @@ class Task(Generic[AnySettings, AnyModel]):
             figures |= nbest_accuracy(ranked, references, nbest)
         return Report(figures, {title: rows(said, references, notes or {}) for title, rows in self.groups.items()})
 
-    def _references(self, model: AnyModel, examples: Iterable[Example]) -> dict[str, list[str]]:
+    def references(self, model: AnyModel, examples: Iterable[Example]) -> dict[str, list[str]]:
+        """The right answers to each key, as the model's target writes them; none where no answer is right or wrong."""
         return {key: [model.target.said(t) for t in ts] for key, ts in group_targets(examples).items()}
 
     def baselines(self, model: AnyModel, train: Sequence[Example], examples: Sequence[Example]) -> dict[str, float]:

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -119,6 +119,10 @@ class LanguageTask(Task[LanguageSettings, LanguageModel]):
 
     def inputs(self, model: LanguageModel, examples: Examples) -> dict[str, Column]:
         """Nothing: a text is learned from as a target."""
+        return {}
+
+    def references(self, model: LanguageModel, examples: Iterable[Example]) -> dict[str, list[str]]:
+        """None: a text may go on in many ways."""
         return {}
 
     def asked(self, example: Example) -> Mapping[str, Any]:

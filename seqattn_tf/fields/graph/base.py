@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from seqattn_tf.column import Column, Raw
-from seqattn_tf.fields.base import Field
+from seqattn_tf.fields.base import TOGETHER, Field
 
 Tensors = dict[str, tf.Tensor]
 
@@ -48,7 +48,12 @@ class GraphField(tf.Module):
 
     def column(self, values: Sequence[Any]) -> Column:
         """The input of many examples, encoded batch by batch."""
-        return Raw([value if hasattr(value, "read") else self.field.raw(value) for value in values], self.encode)
+        raw = [value if hasattr(value, "read") else self.field.raw(value) for value in values]
+        return Raw(raw, self.encode_unbounded)
+
+    def encode_unbounded(self, raw: tf.Tensor) -> Tensors:
+        """The tensors of one's own data, for training: without the limit of a batch where a field has one."""
+        return self.encode(raw)
 
     @property
     def wire(self) -> dict[str, tf.TensorSpec]:
@@ -62,3 +67,9 @@ class GraphField(tf.Module):
     def from_wire(self, sent: Tensors) -> Tensors:
         """What a network reads of what a client sent, its limits checked."""
         return sent
+
+
+def check_batch(name: str, values: str, most: float, unit: str, found: tf.Tensor) -> tf.Operation:
+    """Refuse a batch that is too large as a whole, though every value in it may be read by itself."""
+    message = f"{name}: expected {values} of at most {most:.0f} {unit} {TOGETHER}, received"
+    return tf.debugging.Assert(found <= most, [message, found])

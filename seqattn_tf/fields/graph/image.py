@@ -2,8 +2,23 @@
 
 import tensorflow as tf
 
-from seqattn_tf.fields.graph.base import GraphField, Reading
-from seqattn_tf.fields.image import BMP, BMP_BITS, FORMATS, JPEG, PNG, WHITE, Image
+from seqattn_tf.fields.graph.base import GraphField, Reading, Tensors, check_batch
+from seqattn_tf.fields.image import (
+    BATCH,
+    BMP,
+    BMP_BITS,
+    COMPRESSED,
+    FORMATS,
+    JPEG,
+    PNG,
+    RESIZED,
+    SCAN,
+    SCANNED,
+    SIDE,
+    TEXTS,
+    WHITE,
+    Image,
+)
 
 AT_ONCE = 16  # pictures of a batch that are decoded at the same time
 
@@ -20,12 +35,31 @@ class GraphImage(GraphField):
 
     def read(self, raw: tf.Tensor) -> Reading:
         """Pixels; a grid has no places with names."""
+        field, many = self.field, tf.size(raw, tf.int64)
+        seen = field.height * field.width
+        check = check_batch(self.input_name, "pictures", max(RESIZED, seen), "pixels once resized", many * seen)
+        with tf.control_dependencies([check]):
+            raw = tf.identity(raw)
+        total = tf.reduce_sum(tf.reduce_prod(self._sizes(raw), axis=1))
+        check = check_batch(self.input_name, "pictures", max(BATCH, field.limit), "pixels", total)
+        with tf.control_dependencies([check]):
+            return Reading({"pixels": self._read(tf.identity(raw))}, {})
+
+    def encode_unbounded(self, raw: tf.Tensor) -> Tensors:
+        """The pixels of however many pictures."""
+        with tf.control_dependencies([self._sizes(raw)]):
+            return {"pixels": self._read(tf.identity(raw))}
+
+    def _sizes(self, raw: tf.Tensor) -> tf.Tensor:
+        """Heights and widths, `[batch, 2]`, of pictures that are all worth decoding."""
+        return tf.map_fn(self.size, raw, fn_output_signature=tf.TensorSpec([2], tf.int64))
+
+    def _read(self, raw: tf.Tensor) -> tf.Tensor:
         shape = [self.field.height, self.field.width, 3]
         made = {"fn_output_signature": tf.TensorSpec(shape, tf.float32)}
         if not tf.executing_eagerly():
             made["parallel_iterations"] = AT_ONCE
-        found = tf.map_fn(self._pixels, raw, **made)
-        return Reading({"pixels": found}, {})
+        return tf.map_fn(self._pixels, raw, **made)
 
     def _pixels(self, data: tf.Tensor) -> tf.Tensor:
         pixels, field = self.decode(data), self.field
@@ -37,12 +71,7 @@ class GraphImage(GraphField):
         return tf.ensure_shape(found, [field.height, field.width, 3])
 
     def decode(self, data: tf.Tensor) -> tf.Tensor:
-        """A picture as it is, `[y, x, 3]`; one that is too large is refused by its header."""
-        height, width = self._size(data)
-        message = f"{self.input_name}: expected a picture of at most {self.field.limit} pixels, received"
-        small = tf.cast(height, tf.int64) * tf.cast(width, tf.int64) <= self.field.limit
-        with tf.control_dependencies([tf.debugging.Assert(small, [message, width, "x", height])]):
-            data = tf.identity(data)
+        """A picture as it is, `[y, x, 3]`, after `size` has found nothing wrong with it."""
         return tf.cond(  # the accurate way is that of other readers, Pillow's among them
             self._begins(data, JPEG),
             lambda: tf.io.decode_jpeg(data, channels=3, dct_method="INTEGER_ACCURATE"),
@@ -53,28 +82,59 @@ class GraphImage(GraphField):
     def _begins(data: tf.Tensor, mark: bytes) -> tf.Tensor:
         return tf.strings.substr(data, 0, tf.minimum(len(mark), tf.strings.length(data))) == mark
 
-    def _size(self, data: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Height and width, as the header says."""
+    def size(self, data: tf.Tensor) -> tf.Tensor:
+        """Height and width as the header says; what is no picture or costs too much to decode is refused."""
         jpeg, png, bmp = (self._begins(data, mark) for mark in (JPEG, PNG, BMP))
+        message = f"{self.input_name}: expected {self.expected}, received other bytes:"
+        data = self._refuse(data, jpeg | png | bmp, message, tf.strings.length(data))
+        head = tf.strings.substr(tf.strings.join([data, b"\0" * 30]), 28, 2)
+        deep = tf.cast(tf.io.decode_raw(head, tf.uint16)[0], tf.int32) >= BMP_BITS
+        data = self._refuse(
+            data, deep | ~bmp, f"{self.input_name}: expected a BMP picture of {BMP_BITS} bits a pixel or more"
+        )
+        texts = tf.cond(png, lambda: sum(_count(data, kind) for kind in COMPRESSED), lambda: tf.constant(0, tf.int64))
+        message = f"{self.input_name}: expected a PNG picture of at most {TEXTS} compressed texts, received"
+        data = self._refuse(data, texts <= TEXTS, message, texts)
+        height, width = self._header(data, jpeg, png)
+        message = f"{self.input_name}: expected {self.expected}, received a broken one:"
+        data = self._refuse(data, (height > 0) & (width > 0), message, width, "x", height)
+        message = f"{self.input_name}: expected a picture of at most {self.field.limit} pixels, received"
+        small = (height <= self.field.limit) & (width <= self.field.limit)
+        data = self._refuse(data, small & (height * width <= self.field.limit), message, width, "x", height)
+        message = f"{self.input_name}: expected a picture of at most {SIDE} pixels a side, received"
+        data = self._refuse(data, tf.maximum(height, width) <= SIDE, message, width, "x", height)
+        scans = tf.cond(jpeg, lambda: _count(data, SCAN), lambda: tf.constant(0, tf.int64))
+        message = f"{self.input_name}: expected a JPEG picture of this size with at most"
+        most = SCANNED // tf.maximum(height * width, 1)
+        few = tf.debugging.Assert(scans <= most, [message, most, "scans, received", scans])
+        with tf.control_dependencies([few]):
+            return tf.stack([height, width])
+
+    @staticmethod
+    def _refuse(data: tf.Tensor, right: tf.Tensor, *said: object) -> tf.Tensor:
+        """The data themselves, once something is known to be right of them."""
+        with tf.control_dependencies([tf.debugging.Assert(right, list(said))]):
+            return tf.identity(data)
+
+    @staticmethod
+    def _header(data: tf.Tensor, jpeg: tf.Tensor, png: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Height and width as the header of a kind of file says."""
 
         def two(start: int, little: bool) -> tf.Tensor:
             head = tf.strings.substr(tf.strings.join([data, b"\0" * (start + 8)]), start, 8)
-            return tf.abs(tf.io.decode_raw(head, tf.int32, little_endian=little))
+            return tf.cast(tf.io.decode_raw(head, tf.int32, little_endian=little), tf.int64)
 
-        message = f"{self.input_name}: expected {self.expected}, received other bytes:"
-        with tf.control_dependencies([tf.debugging.Assert(jpeg | png | bmp, [message, tf.strings.length(data)])]):
-            data = tf.identity(data)
-        head = tf.strings.substr(tf.strings.join([data, b"\0" * 30]), 28, 2)
-        deep = tf.cast(tf.io.decode_raw(head, tf.uint16)[0], tf.int32) >= BMP_BITS
-        few = f"{self.input_name}: expected a BMP picture of {BMP_BITS} bits a pixel or more"
-        with tf.control_dependencies([tf.debugging.Assert(deep | ~bmp, [few])]):
-            data = tf.identity(data)
         size = tf.cond(
             jpeg,
-            lambda: tf.image.extract_jpeg_shape(data)[:2],
-            lambda: tf.where(png, two(16, False), two(18, True))[::-1],
+            lambda: tf.cast(tf.image.extract_jpeg_shape(data)[:2], tf.int64),
+            lambda: tf.where(png, two(16, False) % (1 << 32), tf.abs(two(18, True)))[::-1],
         )
         return size[0], size[1]
+
+
+def _count(data: tf.Tensor, mark: bytes) -> tf.Tensor:
+    """How often bytes are found in others."""
+    return tf.size(tf.strings.split(data, mark), tf.int64) - 1
 
 
 def _inside(shape: tf.Tensor, most_height: int, most_width: int) -> tuple[tf.Tensor, tf.Tensor]:

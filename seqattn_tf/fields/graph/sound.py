@@ -2,10 +2,10 @@
 
 import tensorflow as tf
 
-from seqattn_tf.fields.graph.base import GraphField, Reading, Tensors
+from seqattn_tf.fields.graph.base import GraphField, Reading, Tensors, check_batch
 from seqattn_tf.fields.graph.text import check_length
-from seqattn_tf.fields.graph.wav import read_header, read_samples, resample
-from seqattn_tf.fields.sound import CENTRE, FLOOR, SILENT, SPREAD, Sound, mel_bands
+from seqattn_tf.fields.graph.wav import Header, read_header, read_samples, resample
+from seqattn_tf.fields.sound import BATCH, CENTRE, FLOOR, SILENT, SPREAD, Sound, mel_bands
 from seqattn_tf.masking import frames_mask, length_mask, row_lengths
 
 
@@ -20,18 +20,39 @@ class GraphSound(GraphField):
 
     def read(self, raw: tf.Tensor) -> Reading:
         """Frames, and when places begin."""
-        shape = tf.RaggedTensorSpec([None, self.field.bands], tf.float32, ragged_rank=0)
-        frames = tf.map_fn(self._frames, raw, fn_output_signature=shape).to_tensor()
-        frames = tf.ensure_shape(frames, [None, None, self.field.bands])
+        headers, seconds = self._headers(raw)
+        padded = tf.cast(tf.size(seconds), tf.float64) * tf.reduce_max(tf.pad(seconds, [[0, 1]]))
+        most = max(BATCH, self.field.seconds)
+        check = check_batch(self.input_name, "sounds", most, "seconds, padded to the longest,", padded)
+        with tf.control_dependencies([check]):
+            frames = self._read(tf.identity(raw), headers)
         return Reading({"frames": frames}, {"": self._places(frames)})
 
-    def _frames(self, data: tf.Tensor) -> tf.Tensor:
+    def encode_unbounded(self, raw: tf.Tensor) -> Tensors:
+        """The frames of however many sounds."""
+        return {"frames": self._read(raw, self._headers(raw)[0])}
+
+    def _headers(self, raw: tf.Tensor) -> tuple[Header, tf.Tensor]:
+        """What each file says of itself, and how many seconds it has; one that is too long is refused."""
+
+        def header(data: tf.Tensor) -> tuple[Header, tf.Tensor]:
+            found = read_header(data, self.input_name)
+            seconds = tf.cast(found.samples, tf.float64) / tf.cast(found.rate, tf.float64)
+            message = f"{self.input_name}: expected a sound of at most {self.field.seconds:g} seconds, received"
+            with tf.control_dependencies([tf.debugging.Assert(seconds <= self.field.seconds, [message, seconds])]):
+                return Header(*(tf.identity(number) for number in found)), tf.identity(seconds)
+
+        number = tf.TensorSpec([], tf.int64)
+        made = Header(tf.TensorSpec([], tf.int32), number, number, number, number, number)
+        return tf.map_fn(header, raw, fn_output_signature=(made, tf.TensorSpec([], tf.float64)))
+
+    def _read(self, raw: tf.Tensor, headers: Header) -> tf.Tensor:
+        shape = tf.RaggedTensorSpec([None, self.field.bands], tf.float32, ragged_rank=0)
+        frames = tf.map_fn(lambda row: self._frames(*row), (raw, headers), fn_output_signature=shape).to_tensor()
+        return tf.ensure_shape(frames, [None, None, self.field.bands])
+
+    def _frames(self, data: tf.Tensor, header: Header) -> tf.Tensor:
         field = self.field
-        header = read_header(data, self.input_name)
-        seconds = tf.cast(header.samples, tf.float64) / tf.cast(header.rate, tf.float64)
-        message = f"{self.input_name}: expected a sound of at most {field.seconds:g} seconds, received"
-        with tf.control_dependencies([tf.debugging.Assert(seconds <= field.seconds, [message, seconds])]):
-            data = tf.identity(data)
         samples = resample(read_samples(data, header, self.input_name), header.rate, field.rate)
         wide = tf.cast(samples, tf.float64)
         size = tf.sqrt(tf.reduce_sum(wide * wide) / tf.cast(tf.maximum(tf.size(samples), 1), tf.float64))

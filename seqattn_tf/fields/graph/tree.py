@@ -143,7 +143,8 @@ def parse(symbols: tf.Tensor, name: str) -> Shape:
     later = there[:, None] & (ids > ids[:, None]) & (levels[:, None] <= levels[:, :, None])
     total = tf.reduce_sum(tf.cast(is_word, tf.int32), axis=1)[:, None]
     ends = tf.reduce_min(tf.where(later, first[:, None], total[:, None]), axis=2)
-    own = ends - first  # words below each node
+    next_there = tf.pad(there, [[0, 0], [0, 1]])[:, 1:]
+    own = tf.where(next_there, tf.pad(first, [[0, 0], [0, 1]])[:, 1:], total) - first  # before another node opens
     told = tf.gather(tf.pad(levels, [[0, 0], [0, 1]]), tf.maximum(number, 0), batch_dims=1)
     good = tf.stack(
         [
@@ -152,7 +153,7 @@ def parse(symbols: tf.Tensor, name: str) -> Shape:
             tf.reduce_all(~is_label | ((symbols != "") & (opens + closes == 0)), axis=1),
             tf.reduce_sum(tf.cast((levels == 1) & there, tf.int32), axis=1) == tf.minimum(count, 1),
             tf.reduce_all(~is_word | (told == depth), axis=1),  # a word stands in the node that opened last
-            tf.reduce_all(~there | ((below == 2) & (own > 1)) | ((below == 0) & (own == 1)), axis=1),
+            tf.reduce_all(~there | ((below == 2) & (own == 0)) | ((below == 0) & (own == 1)), axis=1),
         ]
     )
     message = f"{name}: {EXPECTED}, received another"

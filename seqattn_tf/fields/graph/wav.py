@@ -5,7 +5,18 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from seqattn_tf.fields.wav import BLOCKS, CHANNELS, CROSSINGS, EXTENSIBLE, FORMATS, KINDS, PASSED, RATES, STREAMED
+from seqattn_tf.fields.wav import (
+    BLOCKS,
+    CHANNELS,
+    CHUNKS,
+    CROSSINGS,
+    EXTENSIBLE,
+    FORMATS,
+    KINDS,
+    PASSED,
+    RATES,
+    STREAMED,
+)
 
 
 class Header(NamedTuple):
@@ -31,42 +42,58 @@ def _number(data: tf.Tensor, place: tf.Tensor, kind: tf.DType) -> tf.Tensor:
 
 
 def read_header(data: tf.Tensor, name: str) -> Header:
-    """What a file says of itself; `name` is of the input, for messages."""
+    """What a file says of itself, every number of it checked; `name` is of the input, for messages."""
     size = tf.cast(tf.strings.length(data), tf.int64)
     head = tf.strings.join([tf.strings.substr(data, 0, tf.cast(tf.minimum(size, 12), tf.int32)), b"\0" * 12])
     riff = (tf.strings.substr(head, 0, 4) == b"RIFF") & (tf.strings.substr(head, 8, 4) == b"WAVE")
     data = _refuse(data, riff, f"{name}: expected {FORMATS}, received other bytes:", size)
+    told, room, start, length = _find_chunks(data, size, name)
+    tag, channels, bits = (_number(data, told + place, tf.uint16) for place in (0, 2, 14))
+    rate = _number(data, told + 4, tf.int32)
+    hidden = (tag == EXTENSIBLE) & (room >= 26) & (told + 26 <= size)
+    tag = tf.where(hidden, _number(data, told + tf.where(hidden, tf.constant(24, tf.int64), 0), tf.uint16), tag)
+    kinds = tf.stack([(tag == wanted) & (bits == wide) for wanted, wide in KINDS])
+    told_of = [f"{name}: expected {FORMATS}, received format", tag, "of bits", bits]
+    known = tf.debugging.Assert(tf.reduce_any(kinds), told_of)
+    fits = (channels >= 1) & (channels <= CHANNELS) & (rate >= RATES[0]) & (rate <= RATES[1])
+    wanted = f"{name}: expected 1 to {CHANNELS} channels and {RATES[0]} to {RATES[1]} hertz, received"
+    with tf.control_dependencies([known]):
+        fitting = tf.debugging.Assert(fits, [wanted, channels, rate])
+    whole = (length == STREAMED) | (start + length <= size)
+    with tf.control_dependencies([fitting]):
+        ends = tf.debugging.Assert(whole, [f"{name}: expected {FORMATS}, received one that breaks off"])
+    kind = tf.argmax(tf.cast(kinds, tf.int32), output_type=tf.int32)
+    with tf.control_dependencies([known, fitting, ends]):  # nothing is used before all of it is checked
+        kind, width, channels, rate = (tf.identity(number) for number in (kind, bits // 8, channels, rate))
+        start, length = tf.identity(start), tf.identity(length)
+    samples = tf.minimum(length, size - start) // tf.maximum(channels * width, 1)
+    return Header(kind, width, channels, rate, start, samples)
+
+
+def _find_chunks(data: tf.Tensor, size: tf.Tensor, name: str) -> tuple[tf.Tensor, ...]:
+    """Where the format is told and how many bytes tell it, where the samples start and how many bytes they have."""
     at, four, none = tf.constant(12, tf.int64), tf.constant(4, tf.int64), tf.constant(-1, tf.int64)
 
-    def going(place: tf.Tensor, told: tf.Tensor, room: tf.Tensor, start: tf.Tensor, length: tf.Tensor) -> tf.Tensor:
-        return (start < 0) & (place + 8 <= size)
+    def going(count: tf.Tensor, place: tf.Tensor, told: tf.Tensor, room: tf.Tensor, *found: tf.Tensor) -> tf.Tensor:
+        start, _ = found
+        return (start < 0) & (place + 8 <= size) & (count < CHUNKS)
 
-    def chunk(place: tf.Tensor, told: tf.Tensor, room: tf.Tensor, start: tf.Tensor, length: tf.Tensor) -> tuple:
+    def chunk(count: tf.Tensor, place: tf.Tensor, told: tf.Tensor, room: tf.Tensor, *_: tf.Tensor) -> tuple:
         kind, length = tf.strings.substr(data, place, four), _number(data, place + 4, tf.int32)
         place += 8
         sounds = (kind == b"data") & (told >= 0)
         tells = (kind == b"fmt ") & (length >= 16) & (place + 16 <= size)
         told, room = tf.where(tells, place, told), tf.where(tells, length, room)
-        return place + length + length % 2, told, room, tf.where(sounds, place, none), length
+        return count + 1, place + length + length % 2, told, room, tf.where(sounds, place, none), length
 
-    _, told, room, start, length = tf.while_loop(going, chunk, (at, none, none, none, none))
-    data = _refuse(data, start >= 0, f"{name}: expected {FORMATS}, received one that breaks off")
-    told = tf.maximum(told, 0)
-    tag, channels, bits = (_number(data, told + place, tf.uint16) for place in (0, 2, 14))
-    rate = _number(data, told + 4, tf.int32)
-    hidden = (tag == EXTENSIBLE) & (room >= 26)
-    tag = tf.where(hidden, _number(data, told + tf.where(hidden, tf.constant(24, tf.int64), 0), tf.uint16), tag)
-    kinds = tf.stack([(tag == wanted) & (bits == wide) for wanted, wide in KINDS])
-    told_of = [f"{name}: expected {FORMATS}, received format", tag, "of bits", bits]
-    channels = _refuse(channels, tf.reduce_any(kinds), *told_of)
-    fits = (channels >= 1) & (channels <= CHANNELS) & (rate >= RATES[0]) & (rate <= RATES[1])
-    wanted = f"{name}: expected 1 to {CHANNELS} channels and {RATES[0]} to {RATES[1]} hertz, received"
-    channels = _refuse(channels, fits, wanted, channels, rate)
-    whole = (length == STREAMED) | (start + length <= size)
-    start = _refuse(start, whole, f"{name}: expected {FORMATS}, received one that breaks off")
-    width = bits // 8
-    samples = tf.minimum(length, size - start) // tf.maximum(channels * width, 1)
-    return Header(tf.argmax(tf.cast(kinds, tf.int32), output_type=tf.int32), width, channels, rate, start, samples)
+    first = (tf.constant(0), at, none, none, none, none)
+    _, place, told, room, start, length = tf.while_loop(going, chunk, first)
+    message = f"{name}: expected a WAV sound with its samples in one of the first {CHUNKS} chunks, received more chunks"
+    few = tf.debugging.Assert((start >= 0) | (place + 8 > size), [message])
+    with tf.control_dependencies([few]):
+        found = tf.debugging.Assert(start >= 0, [f"{name}: expected {FORMATS}, received one that breaks off"])
+    with tf.control_dependencies([found]):
+        return tf.maximum(told, 0), tf.identity(room), tf.identity(start), tf.identity(length)
 
 
 def _decoders() -> list:
@@ -99,13 +126,17 @@ def resample(samples: tf.Tensor, given: tf.Tensor, wanted: int) -> tf.Tensor:
     def other() -> tf.Tensor:
         margin = -(-CROSSINGS * tf.maximum(before, after) * 100 // (round(100 * PASSED) * after))
         ratio = tf.cast(before, tf.float64) / tf.cast(after, tf.float64)
-        places = tf.cast(tf.range(-margin, before + margin), tf.float64)
-        apart = places[:, None] - tf.cast(tf.range(after), tf.float64) * ratio
+        columns = tf.minimum(after, -(-count * after // before))  # a sound shorter than a block has fewer
+        centres = tf.cast(tf.range(columns), tf.float64) * ratio
+        taps = tf.range(-margin, margin + 1)[:, None] + tf.cast(tf.floor(centres), tf.int64)  # others weigh nothing
+        apart = tf.cast(taps, tf.float64) - centres
         narrow = PASSED * tf.minimum(tf.constant(1, tf.float64), 1 / ratio)
         shape = tf.cos(tf.clip_by_value(narrow * apart / CROSSINGS, -1, 1) * math.pi / 2) ** 2
         turned = math.pi * narrow * apart
         sinc = tf.where(turned == 0.0, tf.ones_like(turned), tf.sin(turned) / turned)
+        at = tf.stack([taps + margin, tf.broadcast_to(tf.range(columns), tf.shape(taps))], axis=2)
         weights = tf.cast(narrow * sinc * shape, tf.float32)
+        weights = tf.scatter_nd(at, weights, tf.stack([before + 2 * margin, columns]))
         blocks = -(-count // before)
         padded = tf.pad(samples, [[margin, blocks * before - count + margin]])
         taken = tf.gather(padded, tf.range(blocks)[:, None] * before + tf.range(before + 2 * margin))

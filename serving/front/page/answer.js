@@ -7,6 +7,7 @@ import { draw, tells } from "./views/index.js";
 import { trimmed } from "./views/looks.js";
 import { probability } from "./words.js";
 
+const SHOWN = 6; // the best answer and five others; more of them on demand
 const SAID = ["text", "score", "alternatives", "alternative_scores"];
 
 /**
@@ -75,7 +76,24 @@ function best(outputs, rankedBy, told) {
   const order = rankedBy ? element("span", { class: "order quiet" }, ` ranked by ${rankedBy}`) : "";
   const table = element("table", { class: told ? "best told" : "best" }, element("caption", {}, `The ${all.length} best answers`, order),
     element("thead", {}, element("tr", {}, ...head, element("td"))), element("tbody", {}, ...rows));
+  const more = rest(rows.slice(SHOWN));
+  if (more) table.append(more);
   return told ? [element("details", {}, element("summary", {}, "Other answers"), table)] : [table];
+}
+
+/** Rows that are hidden until they are asked for, and the button that does; null where there are none. */
+function rest(rows) {
+  if (!rows.length) return null;
+  for (const row of rows) row.hidden = true;
+  const button = element("button", { type: "button", class: "more" }, `Show ${rows.length} more`);
+  const foot = element("tfoot", {}, element("tr", {}, element("td", { colspan: 3 }, button)));
+  button.addEventListener("click", () => {
+    for (const row of rows) row.hidden = false;
+    foot.remove();
+    rows[0].tabIndex = -1;
+    rows[0].focus(); // where the keyboard was has gone
+  });
+  return foot;
 }
 
 /** A text in which the words stand out that another text does not have at their place. */

@@ -3,8 +3,9 @@
 import { answer } from "./answer.js";
 import { element } from "./dom.js";
 import { Fields } from "./fields.js";
-import { briefly, readAll, sendAll } from "./inputs/index.js";
+import { briefly, kindOf, readAll, sendAll } from "./inputs/index.js";
 import { fetchJson } from "./server.js";
+import { readable } from "./words.js";
 
 const SLOW = 300; // milliseconds before a question counts as slow, with a spinner and a way to stop
 const REMEMBERED = 8; // questions kept, in this page only
@@ -55,7 +56,8 @@ async function explain(error) {
     return token.focus();
   }
   if (error.status === 404) await loadModels().catch(() => {}); // a model that has left: its status says why
-  say([error.message, at("alert").textContent].filter(Boolean).join(". "));
+  const files = chosen()?.inputs.filter((input) => kindOf(input).lacks).map(({ name }) => name);
+  say([readable(error.message, files), at("alert").textContent].filter(Boolean).join(". "));
 }
 
 // Models
@@ -105,7 +107,7 @@ function describe() {
 function offer({ name, inputs, examples }) {
   if (offered === JSON.stringify([name, inputs, examples])) return; // a button in focus stays
   offered = JSON.stringify([name, inputs, examples]);
-  const questions = examples.map((example) => ({ model: name, inputs, values: readAll(inputs, example) }));
+  const questions = examples.map((example, index) => ({ model: name, inputs, values: readAll(inputs, example, index + 1) }));
   at("examples").hidden = !examples.length;
   at("examples").replaceChildren(element("span", { class: "quiet" }, "Try"), ...questions.map(again));
 }

@@ -2,18 +2,28 @@
 
 const GIF = "image/gif";
 const BEGINNINGS = { [GIF]: /^GIF8[79]a/, "image/png": /^\x89PNG/, "image/jpeg": /^\xff\xd8\xff/, "image/bmp": /^BM/ };
-const ENOUGH = 8; // bytes that tell the type
+const OTHERS = { WebP: /^RIFF....WEBP/s, AVIF: /^....ftypavi[fs]/s, HEIC: /^....ftyp(?:hei|mif)/s, TIFF: /^(?:II\*\0|MM\0\*)/, GIF: /^GIF8/ };
+const ENOUGH = 12; // bytes that tell the type
 
-/** The type of a picture by its first bytes; "" where they are of none. */
+const firstOf = (bytes) => String.fromCharCode(...bytes.subarray(0, ENOUGH));
+
+/** The type of a picture by its first bytes; "" where they are of none that a model reads. */
 export function typeOf(bytes) {
-  const first = String.fromCharCode(...bytes.subarray(0, ENOUGH));
+  const first = firstOf(bytes);
   return Object.keys(BEGINNINGS).find((type) => BEGINNINGS[type].test(first)) ?? "";
 }
 
-/** A file with the type that its bytes tell, where it has none. */
-export async function typed(file) {
-  if (file.type) return file;
-  return new File([file], file.name, { type: typeOf(new Uint8Array(await file.slice(0, ENOUGH).arrayBuffer())) });
+/** A file with the type that its bytes tell; throws where that is none of `types`, which `expected` names. A browser shows
+ *  more kinds of pictures than a model reads. */
+export async function typed(file, types, expected) {
+  const bytes = new Uint8Array(await file.slice(0, ENOUGH).arrayBuffer());
+  const type = typeOf(bytes);
+  if (!types.includes(type)) {
+    const [other] = Object.entries(OTHERS).find(([, begins]) => begins.test(firstOf(bytes))) ?? [];
+    const what = other ? `a ${other} file` : `${file.size} bytes of something else`;
+    throw new Error(`Expected ${expected}. Received: ${what}`);
+  }
+  return file.type === type ? file : new File([file], file.name, { type });
 }
 
 /** The frames of a clip, each on a canvas. Throws where there are not so many, or the browser cannot read them. */

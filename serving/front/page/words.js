@@ -10,6 +10,28 @@ export function probability(score) {
   return share < 1e-9 ? "less than 1 in a billion" : `1 in ${Number((1 / share).toPrecision(2)).toLocaleString("en")}`;
 }
 
+/**
+ * What a server refuses, as the field says it in Python. TensorFlow writes `assertion failed: [text: expected at most 6
+ * symbols, received] [7]` and where in the graph that was; `files` are the names of inputs that take files.
+ */
+export function readable(message, files = []) {
+  const [, asserted] = message.match(/assertion failed: ((?:\[[^\]]*\]\s*)+)/) ?? [];
+  if (asserted) {
+    const said = [...asserted.matchAll(/\[([^\]]*)\]/g)].map(([, part]) => part).filter((part) => !part.startsWith("["));
+    const [expected, ...received] = said.join(" ").trim().split(/, received:? /);
+    const what = received.join(", received ").replace(/^other bytes: (\d+)$/, "$1 bytes of something else");
+    return what ? `${expected}. Received: ${what}` : expected;
+  }
+  const plainly = message.replace(/\s*\[\[\{\{[^]*$/, "").trim();
+  if (/ConcatOp : Dimension|Dimension 0 in both shapes|Incompatible shapes|must have the same (first|0th) dim/i.test(plainly)) {
+    return `Expected as many values of each input. Received: columns of unequal length (${plainly})`;
+  }
+  if (files.length && /^(Invalid (PNG|JPEG|GIF|BMP)|.*(jpeg|png|gif|bmp) .*(data|header|image))/i.test(plainly)) {
+    return `${files.join(", ")}: expected a file that can be read. Received: a broken one (${plainly})`;
+  }
+  return plainly || message;
+}
+
 export const weightOf = (weight) => weight.toFixed(3);
 
 /** A symbol as running text: the mark of a word's beginning is the space it stands for. */

@@ -89,3 +89,12 @@ def test_no_examples(kind):
         getattr(request, kind).SetInParent()
     with pytest.raises(ServingError, match=r"INVALID_ARGUMENT: Input is empty\."):
         serialized_examples(request)
+
+
+def test_a_context_is_not_copied_for_any_number_of_examples():
+    """A megabyte for each of 1000 examples of two bytes is a gigabyte; of 100 000 it was all the memory there is."""
+    request = input_from_json({"context": {"c": "x" * 1_000_000}, "examples": [{"x": 1}] * 10})
+    assert len(serialized_examples(request)) == 10
+    request.example_list_with_context.examples.extend([example_pb2.Example()] * 1_000)
+    with pytest.raises(ServingError, match=r"context: expected at most 268435456 bytes, copied for each example"):
+        serialized_examples(request)

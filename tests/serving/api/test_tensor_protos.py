@@ -132,3 +132,13 @@ def test_what_is_no_tensor_is_refused_by_name(proto):
     assert judged(proto) is None
     with pytest.raises(ServingError, match=r"^INVALID_ARGUMENT: tensor parsing error: x$"):
         read_tensor("x", proto)
+
+
+def test_a_few_bytes_do_not_ask_for_any_memory():
+    """A shape of 128 million places and one value: half a gigabyte, and a larger one all there is."""
+    proto = tensor_pb2.TensorProto(dtype=1, float_val=[0.5])
+    proto.tensor_shape.dim.add(size=1 << 27)
+    with pytest.raises(ServingError, match="tensor parsing error: x"):
+        read_tensor("x", proto)
+    proto.tensor_shape.dim[0].size = 1 << 20
+    assert read_tensor("x", proto).tolist()[-1] == 0.5

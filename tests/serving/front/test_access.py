@@ -208,3 +208,17 @@ def test_the_limit_counts_what_a_body_unpacks_to_and_is_itself_allowed(repositor
         assert [status(body + b" ", {}), status(gzip.compress(body + b" "), packed)] == [413, 413]
         unending = gzip.compress(bytes(500_000))[:-20]
         assert status(unending, packed) == 413  # its end is not looked for
+
+
+def test_a_body_in_gzip_is_bounded_where_no_limit_is_set(repository_root, monkeypatch):
+    """A megabyte of gzip unpacks to a gigabyte; what is sent as it is may have any size."""
+    monkeypatch.setattr("seqattn_tf.serving.front.http_server.UNPACKED", 1000)
+    body = json.dumps({"instances": ["a"]}).encode().ljust(1000)
+    packed = {"Content-Encoding": "gzip"}
+    with Server(config(repository_root)) as server:
+        for sent, headers, expected in (
+            (gzip.compress(body), packed, 200),
+            (gzip.compress(body + b" "), packed, 413),
+            (body + b" ", {}, 200),
+        ):
+            assert http_request(server.rest_url, "POST", "/v1/models/toy:predict", sent, headers)[0] == expected

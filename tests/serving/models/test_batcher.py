@@ -299,3 +299,24 @@ def test_many_at_once(make):
     assert found == [[2.0 * value, 2.0 * value + 1] for value in range(20, 1000)]
     assert max(map(len, run.batches)) <= 16
     assert len(run.batches) < 980  # some came together
+
+
+def test_a_request_that_fits_into_the_open_batch_needs_no_other(make):
+    """The last batch may still take rows when as many as may wait are there; one row too many it may not."""
+    run = Doubles()
+    run.open.clear()
+    queue = make(
+        run, max_batch_size=3, max_enqueued_batches=1, num_batch_threads=1, batch_timeout_micros=FOREVER // 100
+    )
+    with ThreadPoolExecutor(4) as threads:
+        running = threads.submit(ask, queue, 1, 1, 1)
+        until(lambda: run.batches)
+        waiting = [threads.submit(ask, queue, 2)]
+        until(lambda: queue.batches and queue.batches[0].rows == 1)
+        assert outcome(ask, queue, 9, 9, 9).startswith("UNAVAILABLE")  # two rows are free, not three
+        waiting.append(threads.submit(ask, queue, 3, 3))  # as many as are free
+        until(lambda: queue.batches and queue.batches[0].rows == 3)
+        assert outcome(ask, queue, 4).startswith("UNAVAILABLE")
+        run.open.set()
+        assert running.result(20) == [2, 2, 2]
+        assert [call.result(20) for call in waiting] == [[4], [6, 6]]

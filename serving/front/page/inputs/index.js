@@ -1,6 +1,6 @@
 // The ways to give a value. A kind of input is one object:
 //   make({ id, note, ask, say })  a control: { node, value, focus() }, and `take(file)` where it takes files
-//   read(sent), send(value)       a value from what an example holds, and as what the server gets it (or a promise)
+//   read(sent, name), send(value) a value from what an example of this name holds, and as what the server gets it
 //   brief(value)                  the value on a button: text, or an element
 //   keys                          parts of the line beside the button that says which keys ask, where they need saying
 //   note                          a line below the field
@@ -18,9 +18,9 @@ const KINDS = { text, lines, image, clip, sound };
 /** The kind of an input by its name; one that is not known is asked for as text. */
 export const kindOf = ({ kind }) => (Object.hasOwn(KINDS, kind) ? KINDS[kind] : text);
 
-/** The values of an example. */
-export const readAll = (inputs, example) =>
-  Object.fromEntries(inputs.map((input) => [input.name, kindOf(input).read(example[input.name])]));
+/** The values of an example; a file in it is called by its number. */
+export const readAll = (inputs, example, number = 1) =>
+  Object.fromEntries(inputs.map((input) => [input.name, kindOf(input).read(example[input.name], `example ${number}`)]));
 
 /** Values as the server gets them, a batch of one. */
 export async function sendAll(inputs, values) {

@@ -1,14 +1,16 @@
-// A file that shows itself, for the kinds that are seen. `called` begins a sentence about it.
+// A file that shows itself, for the kinds that are seen. `called` begins a sentence about it; `types` are those that a
+// model reads, and `expected` names them.
 
 import { element, showFile } from "../dom.js";
 import { typed } from "../picture.js";
 import { fileOf, held, nameOf, sendFile } from "./file.js";
 
-export function seen({ called, ...more }) {
+export function seen({ called, types, expected, ...more }) {
   return {
     make({ id, note, say }) {
       const preview = element("img", { class: "preview", alt: "", hidden: true });
-      const control = held({ id, note, say, show, called, fit: typed, accept: "image/*" }, preview);
+      const fit = (file) => typed(file, types, expected);
+      const control = held({ id, note, say, show, called, fit, accept: types.join() }, preview);
 
       function show(file) {
         preview.hidden = true;
@@ -16,7 +18,7 @@ export function seen({ called, ...more }) {
       }
       return control;
     },
-    read: (sent) => fileOf(sent, "example"),
+    read: (sent, name) => fileOf(sent, name),
     send: sendFile,
     brief(file) {
       if (!file) return "";

@@ -23,7 +23,7 @@ export const sound = {
     player.addEventListener("error", () => (player.hidden = true));
     return control;
   },
-  read: (sent) => fileOf(sent, "example.wav", "audio/wav"),
+  read: (sent, name) => fileOf(sent, `${name}.wav`, "audio/wav"),
   send: sendFile,
   brief: (file) => (file ? nameOf(file) : ""),
 };

@@ -1,4 +1,5 @@
-// What each symbol looked at in a grid: the picture once for each, the weights over it as heat; and as a table.
+// What each symbol looked at in a grid: the picture once for each, dark where it did not look, with an outline where it
+// looked most, so that it is seen on any colour; and as a table.
 
 import { drawn, element, shade, showFile } from "../dom.js";
 import { legible, weightOf } from "../words.js";
@@ -7,6 +8,7 @@ import { inOrder, named, outputsOf, read, title } from "./looks.js";
 import { Pointed, walk } from "./pointed.js";
 
 const FEW = 2; // looks so few are drawn large
+const OUTLINED = 0.6; // of the largest weight of a look: cells that have an outline
 
 export const grid = {
   shows: (outputs) => named(outputs, true).flatMap(outputsOf),
@@ -38,6 +40,7 @@ function tile(symbol, weights, top, image) {
     const cell = drawn("rect", { x, y, width: 1, height: 1, "data-reading": `${legible(symbol)} looked at ${where}` });
     shade(cell, weight / top);
     cell.style.setProperty("--share", weight / top);
+    cell.classList.toggle("most", weight > OUTLINED * Math.max(...weights.flat()));
     return cell;
   }));
   const [height, width] = [weights.length, weights[0].length];

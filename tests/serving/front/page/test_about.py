@@ -73,3 +73,13 @@ def test_examples_are_few_and_small(told):
     assert told({"examples": small})["examples"] == small[:EXAMPLES]
     large = [{"a": "x" * (EXAMPLES_SIZE // 2), "b": str(n)} for n in range(3)]
     assert told({"examples": [*large, small[0]]})["examples"] == [large[0], small[0]]
+
+
+def test_examples_fill_what_may_be_sent_to_the_last_byte(told):
+    """One that just fits is kept, one byte more is not, and smaller ones after it still are."""
+    bare = len(json.dumps({"a": "", "b": ""}))
+    fits, small = {"a": "x" * (EXAMPLES_SIZE - bare), "b": ""}, {"a": "s", "b": "s"}
+    assert told({"examples": [fits]})["examples"] == [fits]
+    assert told({"examples": [{**fits, "b": "y"}, small]})["examples"] == [small]
+    half = {"a": "x" * (EXAMPLES_SIZE // 2), "b": ""}
+    assert told({"examples": [half, half, small]})["examples"] == [half, small]  # what is left counts, not the whole

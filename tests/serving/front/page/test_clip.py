@@ -349,3 +349,10 @@ def test_everything_has_a_name_and_many_frames_scroll_on_a_narrow_screen(shown, 
     for selector in (".name >> nth=0", ".name >> nth=1", ".numbers span >> nth=0", ".reading", ".legend"):
         assert contrast(tone(page.locator(selector), "color"), card) >= 4.5, selector
     assert contrast(tone(page.locator(".bracket"), "borderLeftColor"), card) >= 3
+
+
+def test_examples_are_told_apart_by_their_numbers(show, expect):
+    """Six buttons were all called "example"."""
+    page = show(examples=[gif(), gif()])
+    expect(page.get_by_role("group", name="Examples").get_by_role("button")).to_have_text(["example 1", "example 2"])
+    expect(page.locator("#examples .thumb")).to_have_count(2)

@@ -132,8 +132,8 @@ def test_the_server_s_message_is_shown_and_the_text_kept(url, open_page, expect)
     text.fill("a" * 100)
     text.press("Enter")
     _, body = post(url, {"inputs": {"text": ["a" * 100]}}, "/v1/models/pronounce:predict")
-    expect(page.get_by_role("alert")).to_have_text(body["error"])
-    assert "at most 64 symbols" in body["error"]
+    assert "assertion failed: [text: expected at most 64 symbols, received] [100]" in body["error"]
+    expect(page.get_by_role("alert")).to_have_text("text: expected at most 64 symbols. Received: 100")
     expect(page.get_by_role("region", name="Answer")).to_be_hidden()
     expect(text).to_have_value("a" * 100)
     text.fill("hello")
@@ -385,7 +385,7 @@ def test_a_picture_is_sent_byte_by_byte(url, open_page, expect):
     assert chooser.evaluate("chooser => chooser.files[0].name") == "dog.png"
     page.get_by_role("group", name="Examples").get_by_role("button").click()
     expect(page.locator("#answer .said")).to_have_text(arrives(url, PIXEL))
-    expect(page.get_by_role("group", name="Asked before").get_by_role("button")).to_have_text(["example", "dog.png"])
+    expect(page.get_by_role("group", name="Asked before").get_by_role("button")).to_have_text(["example 1", "dog.png"])
 
 
 BRING = """([event, carrier, data]) => {
@@ -404,3 +404,60 @@ def test_a_picture_may_be_pasted_or_dropped(url, open_page, expect, way):
     expect(page.locator(".preview")).to_be_visible()
     page.get_by_role("button", name="Ask").click()
     expect(page.locator("#answer .said")).to_have_text(arrives(url, PIXEL))
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        (
+            "assertion failed: [image: expected a JPEG, PNG or BMP picture, received other bytes:] [392]\n[[{{node}}]]",
+            "image: expected a JPEG, PNG or BMP picture. Received: 392 bytes of something else",
+        ),
+        (
+            "Graph error: assertion failed: [a: expected a clip of at most 9 pixels, received] [2] [frames of] [3]",
+            "a: expected a clip of at most 9 pixels. Received: 2 frames of 3",
+        ),
+        ("assertion failed: [a: expected a BMP picture of 24 bits a pixel or more]", None),
+        (
+            "ConcatOp : Dimension 0 in both shapes must be equal: shape[0] = [2] vs. shape[1] = [1]\n\t [[{{node c}}]]",
+            "Expected as many values of each input. Received: columns of unequal length (ConcatOp : Dimension 0 in "
+            "both shapes must be equal: shape[0] = [2] vs. shape[1] = [1])",
+        ),
+        (
+            "Invalid PNG data, size 900\n\t [[{{node DecodeImage}}]]",
+            "image: expected a file that can be read. Received: a broken one (Invalid PNG data, size 900)",
+        ),
+        ("Servable not found for request: Latest(x)", "Servable not found for request: Latest(x)"),
+    ],
+)
+def test_what_tensorflow_says_is_shown_in_the_words_of_the_field(url, open_page, said, shown):
+    """The page showed `assertion failed: [image: expected ...] [392]` and places in a graph."""
+    page = open_page(url, "#model=toy")
+    code = "async (said) => (await import('/page/words.js')).readable(said, ['image'])"
+    assert page.evaluate(code, said) == (shown or "a: expected a BMP picture of 24 bits a pixel or more")
+
+
+@pytest.mark.parametrize(
+    ("data", "received"),
+    [
+        (b"RIFF\x10\0\0\0WEBPVP8 " + bytes(99), "a WebP file"),
+        (b"GIF89a" + bytes(99), "a GIF file"),
+        (b"no picture", "10 bytes of something else"),
+    ],
+    ids=["webp", "gif", "text"],
+)
+def test_a_picture_that_no_model_reads_is_refused_at_once(url, open_page, expect, data, received):
+    """A browser shows WebP, and the model refuses it: nothing is previewed or sent."""
+    page = open_page(url, "#model=caption")
+    chooser = page.get_by_label("image")
+    assert chooser.get_attribute("accept") == "image/jpeg,image/png,image/bmp"
+    chooser.set_input_files({"name": "dog.webp", "mimeType": "image/webp", "buffer": data})
+    message = f"Expected a JPEG, PNG or BMP picture. Received: {received}"
+    expect(page.get_by_role("alert")).to_have_text(message)
+    assert chooser.evaluate("chooser => [...chooser.files].map(file => file.name)") in ([], ["example 1"])
+
+
+def test_the_page_bears_the_project_s_name(url, open_page, expect):
+    page = open_page(url, "#model=toy")
+    expect(page.get_by_role("banner")).to_contain_text("seqattn_tf")
+    assert "seqattn_tf" in page.title()

@@ -154,8 +154,10 @@ def test_a_look_over_a_picture(url, open_page, expect):
     expect(page.locator(".over.picture img")).to_have_count(2)
     heat = page.locator(".tile").nth(1).locator("rect")
     assert heat.evaluate_all("cells => cells.map(cell => Number(getComputedStyle(cell).fillOpacity))") == [
-        pytest.approx(share) for share in (0, 0, 0, 0, 0, 0.75)
+        pytest.approx(share) for share in (0.6, 0.6, 0.6, 0.6, 0.6, 0)
     ]
+    outlined = heat.evaluate_all("cells => cells.map(cell => getComputedStyle(cell).stroke)")
+    assert outlined == [*["none"] * 5, "rgb(255, 255, 255)"]  # seen on black as well
     heat.last.hover()
     reading = page.get_by_role("figure").get_by_role("status")
     expect(reading).to_have_text("dog looked at row 2 of 2, column 3 of 3, with weight 0.900")
@@ -271,3 +273,25 @@ def test_equal_steps_of_weight_are_equal_steps_of_lightness(url, open_page, sche
     steps = np.diff(lightness)
     assert abs(steps).min() > 0.03
     np.testing.assert_allclose(steps, steps.mean(), atol=0.003)
+
+
+MANY = """async () => {
+  const { answer } = await import("/page/answer.js");
+  const others = Array.from({ length: 24 }, (_, number) => `answer ${number}`);
+  const scores = others.map((_, number) => -30 - number);
+  const outputs = { text: ["best"], score: [-0.1], alternatives: [others], alternative_scores: [scores] };
+  const { details } = answer(outputs, { text: "x" }, 1, { rankedBy: "", pages: {} });
+  document.querySelector("#details").replaceChildren(...details);
+}"""
+
+
+def test_five_other_answers_are_shown_and_more_on_demand(url, open_page, expect):
+    """24 rows of "less than 1 in a billion" stood between an answer and what it looked at."""
+    page = open_page(url, "#model=toy")
+    page.evaluate(MANY)
+    rows = page.locator("#details tbody tr")
+    expect(rows.filter(visible=True)).to_have_count(6)
+    page.get_by_role("button", name="Show 19 more").click()
+    expect(rows.filter(visible=True)).to_have_count(25)
+    expect(page.get_by_role("button", name="Show")).to_have_count(0)
+    expect(rows.nth(6)).to_be_focused()

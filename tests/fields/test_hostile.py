@@ -1,0 +1,76 @@
+"""Files made to cost far more than their size: every field reads or refuses them cheaply, in both halves alike.
+
+One child process measures all of them: the peak of its memory and the CPU seconds of each call.
+"""
+
+import pytest
+import tensorflow as tf
+from support.hostile import AT_ONCE, BATCHES, CASES, FIELDS
+from support.measured import Child
+
+from seqattn_tf.fields import Field
+
+MEGABYTES, SECONDS = 600, 2.0  # what the largest picture that is accepted takes
+HALVES = ("plain", "graph")
+
+
+@pytest.fixture(scope="module")
+def child():
+    """A process with TensorFlow, for all cases."""
+    found = Child()
+    yield found
+    found.close()
+
+
+def check(case, cost):
+    assert cost.megabytes < MEGABYTES, f"{case}: {cost.megabytes:.0f} MB"
+    assert cost.seconds < SECONDS, f"{case}: {cost.seconds:.1f} s"
+
+
+def test_every_field_has_cases():
+    """A new field, which may trust what a file says of itself, is measured as well."""
+    ours = {name for name, field in Field.registry.items() if field.__module__.startswith("seqattn_tf.")}
+    assert ours == FIELDS.keys() == CASES.keys()
+    assert all(CASES.values())
+
+
+@pytest.mark.parametrize(("name", "case"), [(name, case) for name, cases in CASES.items() for case in cases])
+def test_one_file_costs_little_and_both_halves_agree_on_it(child, name, case):
+    """A WAV of 4 KB took 4.4 GB (its rate went unchecked), a PNG of 4 KB 12 GB (one row of 33 million pixels)."""
+    values = CASES[name][case]()
+    plain, graph = (child.read(half, name, values) for half in HALVES)
+    check(f"plain, {case}", plain)
+    check(f"graph, {case}", graph)
+    assert bool(plain.error) == bool(graph.error), f"{case}: {plain.error!r} but {graph.error!r}"
+    assert plain.error.startswith("expected ") or not plain.error
+
+
+@pytest.mark.parametrize(("name", "case"), [(name, case) for name, cases in BATCHES.items() for case in cases])
+def test_a_batch_is_refused_as_a_whole_before_anything_is_decoded(child, name, case):
+    """A thousand pictures of 32 megapixels fit into 10 MB; padding to the longest of a batch is no cheaper."""
+    cost = child.read("graph", name, BATCHES[name][case]())
+    check(case, cost)
+    assert f"{name}: expected " in cost.error
+    assert "in one batch" in cost.error
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_short_sounds_at_a_high_rate_cost_little(child, half):
+    """The weights of a resampler for a whole block took 60 ms for each, however short the sound was."""
+    for name, cases in AT_ONCE.items():
+        for case, make in cases.items():
+            cost = child.read(half, name, make())
+            assert not cost.error
+            check(case, cost)
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_training_reads_batches_of_any_size(name, monkeypatch):
+    """The limit of a batch is for requests: the columns that `fit` reads have none."""
+    field = FIELDS[name]
+    graph = field.in_graph("it")
+    monkeypatch.setattr(f"{type(graph).__module__}.max", lambda *_: 1, raising=False)  # the largest of all limits
+    values = field.made_up(3)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"it: expected .* in one batch"):
+        graph.read(tf.constant(values))
+    assert all(len(rows) == 3 for rows in graph.column(values).rows(tf.range(3)).values())
