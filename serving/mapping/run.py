@@ -15,7 +15,7 @@ from seqattn_tf.serving.mapping import local, plan
 from seqattn_tf.serving.mapping.inputs import find_files, unpack
 from seqattn_tf.serving.mapping.outputs import FORMATS
 from seqattn_tf.serving.mapping.plan import Job, Shard
-from seqattn_tf.serving.mapping.shards import PLAN, Answered, Report, Store, digest, fingerprint
+from seqattn_tf.serving.mapping.shards import PLAN, VERSION, Answered, Report, Store, digest, fingerprint
 
 ENGINES = ("local", "ray")
 
@@ -103,7 +103,7 @@ def map_file(
     command = _command(job, paths, options)
     if report := store.begin(command):
         return report
-    with store.locked():
+    with store.locked(command):
         if report := store.begin(command):  # somebody else was quicker
             return report
         job, shards = _planned(job, paths, store, command, options)
@@ -142,7 +142,7 @@ def _command(job: Job, paths: Sequence[Path], options: Options) -> dict[str, Any
         "attention": job.attention,
         "batch_size": job.batch_size,
         "shard_rows": options.shard_rows,
-        "version of seqattn_tf": __version__,
+        VERSION: __version__,
     }
     return dict(json.loads(json.dumps(command)))
 

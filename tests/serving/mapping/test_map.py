@@ -385,6 +385,59 @@ def test_what_somebody_else_wrote_stays(answers_in_place, toy, tmp_path, name):
     assert not (tmp_path / "out.jsonl.parts").exists()
 
 
+BAD_INPUT = "other\nno column of the model\n"
+
+
+@pytest.mark.parametrize("text", ["in.csv", "in.jsonl"])
+@pytest.mark.parametrize("name", ["plan.json", "unpacked-notes.txt", ".lock", f".{'a' * 32}-thesis.txt"])
+@pytest.mark.parametrize("output", ["folder", "out.jsonl"])
+def test_files_named_like_its_own_are_neither_deleted_nor_overwritten(
+    answers_in_place, toy, tmp_path, name, output, text
+):
+    """An output folder with a user's `plan.json`, `unpacked-*` or `.lock` was taken for its own and emptied."""
+    source = tmp_path / text
+    source.write_text(BAD_INPUT) if text == "in.csv" else write(source, TEXTS)
+    folder = tmp_path / ("folder" if output == "folder" else "out.jsonl.parts")
+    folder.mkdir()
+    (folder / name).write_text('{"mine": true}')
+    with pytest.raises(ValueError, match=r"output: expected a path that is free. Received: .*, which exists"):
+        answers_in_place(toy, source, tmp_path / output)
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {name: '{"mine": true}'}
+
+
+def test_what_a_user_adds_to_a_finished_folder_stays(answers_in_place, toy, tmp_path):
+    """The same command again, which returns at once, deleted a `plan.json` that was put there in the meantime."""
+    source = write(tmp_path / "in.jsonl", TEXTS)
+    report = answers_in_place(toy, source, tmp_path / "parts")
+    for name in ("plan.json", "unpacked-notes.txt", ".lock"):
+        (tmp_path / "parts" / name).write_text("mine")
+    assert answers_in_place(toy, source, tmp_path / "parts") == report
+    assert [(tmp_path / "parts" / name).read_text() for name in ("plan.json", "unpacked-notes.txt", ".lock")] == (
+        ["mine"] * 3
+    )
+
+
+def test_an_empty_folder_of_the_user_outlives_a_refused_input(answers_in_place, toy, tmp_path):
+    (tmp_path / "in.csv").write_text(BAD_INPUT)
+    (tmp_path / "mine").mkdir()
+    for output in ("mine", "new"):
+        with pytest.raises(ValueError, match="expected columns named"):
+            answers_in_place(toy, tmp_path / "in.csv", tmp_path / output)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["in.csv", "mine"]
+
+
+def test_a_plan_of_somebody_else_is_refused_when_a_command_resumes(answers_in_place, toy, tmp_path, monkeypatch):
+    source = write(tmp_path / "in.jsonl", TEXTS)
+    with monkeypatch.context() as patch:
+        patch.setattr("seqattn_tf.serving.mapping.run._work", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            answers_in_place(toy, source, tmp_path / "parts")
+    (tmp_path / "parts/plan.json").write_text('{"mine": true}')
+    with pytest.raises(ValueError, match=r"plan.json: expected a plan that seqattn map wrote"):
+        answers_in_place(toy, source, tmp_path / "parts")
+    assert (tmp_path / "parts/plan.json").read_text() == '{"mine": true}'
+
+
 def test_the_output_is_not_among_the_input(answers_in_place, toy, tmp_path):
     source = write(tmp_path / "in.jsonl", TEXTS)
     for given, output in (
