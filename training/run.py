@@ -17,6 +17,7 @@ from seqattn_tf.training import recipes
 from seqattn_tf.training.callbacks import Guard, KeepBest, KeepState, Pace, ProgressBar, Score
 from seqattn_tf.training.checkpoints import Checkpoints, Progress, restore, state_of
 from seqattn_tf.training.data import Splits, finding
+from seqattn_tf.training.data.reading import reading_with
 from seqattn_tf.training.diagnosis import diagnose
 from seqattn_tf.training.distribution import Distribution
 from seqattn_tf.training.faithfulness import Faithfulness, faithfulness
@@ -47,8 +48,9 @@ def compile_network(training: Training, distribution: Distribution = ALONE) -> N
 
 
 def open_splits(recipe: Recipe, settings: Settings, data: str | Path | None) -> Splits:
-    """The data of a recipe, no more than the settings allow."""
-    return recipe.load(data, settings).at_most(settings.max_examples)
+    """Load the data of a recipe, no more than the settings allow, and read as they say."""
+    with reading_with(settings.encoding, settings.max_bad_rows):
+        return recipe.load(data, settings).at_most(settings.max_examples)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -31,6 +31,9 @@ def _add_map(mapped: argparse.ArgumentParser) -> None:
     mapped.add_argument("--attention", action="store_true", help="also write what the model looked at")
     mapped.add_argument("--batch-size", type=int, default=256, help="rows that the model is given at once")
     mapped.add_argument("--shard-rows", type=int, default=2000, help="rows of a part")
+    mapped.add_argument(
+        "--encoding", default="utf-8", help="of text files: utf-8, cp1252, utf-16, ... (default: utf-8)"
+    )
     mapped.add_argument("--processes", type=int, help="as many as there are cores otherwise; 0 for this one alone")
     mapped.add_argument("--threads", type=int, default=1, help="of TensorFlow in each process")
     mapped.add_argument("--engine", choices=("local", "ray"), default="local", help="where the processes run")
@@ -72,7 +75,7 @@ def _map(options: argparse.Namespace) -> int:
     pairs = [given.partition("=") for given in options.column]
     if wrong := [name for name, equals, column in pairs if not (name and equals and column)]:
         raise ValueError(f"column: expected INPUT=COLUMN. Received: {wrong[0]!r}")
-    names = ("attention", "batch_size", "shard_rows", "processes", "threads", "engine", "address")
+    names = ("attention", "batch_size", "shard_rows", "encoding", "processes", "threads", "engine", "address")
     chosen = {name: getattr(options, name) for name in names}
     how = Options(columns={name: column for name, _, column in pairs}, plugins=options.plugin, **chosen)
     done = map_file(options.model, options.source, options.output, how)

@@ -81,6 +81,8 @@ class Job:
 def make(job: Job, shard_rows: int) -> tuple[Job, list[Shard]]:
     """Go through the input once: where shards begin, and the columns of the output where it needs them."""
     readers = [job.reader(number) for number in range(len(job.files))]
+    for reader in readers:
+        reader.check_encoding()
     if FORMATS[job.ending].needs_columns:
         job = _with_columns(job, readers)
     marks = ((number, mark) for number, reader in enumerate(readers) for mark in reader.marks())

@@ -5,7 +5,6 @@ both names the columns. Blank lines of tables are no rows; a line of a text is o
 """
 
 import abc
-import codecs
 import csv
 import itertools
 import json
@@ -13,6 +12,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, ClassVar, NamedTuple
+
+from seqattn_tf.encodings import SAMPLE, UTF8, described, guess, mark_of, misread
 
 LONGEST_CELL = 2**27  # characters
 
@@ -60,6 +61,9 @@ class Reader(abc.ABC):
     def rows(self, mark: Mark, count: int) -> Iterator[Row]:
         """So many rows, the first of which begins at a mark."""
 
+    def check_encoding(self) -> None:  # noqa: B027 (most formats have nothing to check)
+        """Refuse a file whose text is in another encoding than it has to be."""
+
 
 def _named_once(columns: list[str], file: str) -> list[str]:
     if twice := [name for name in columns if columns.count(name) > 1]:
@@ -93,10 +97,24 @@ class _Lines(Reader):
     def first(self) -> Mark:
         """Where the first row may begin: after a byte order mark."""
         with self.path.open("rb") as file:
-            begin = file.read(3)
-        if begin.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise ValueError(f"{self.name}: expected UTF-8. Received: UTF-16; save it as UTF-8")
-        return Mark(3 if begin == codecs.BOM_UTF8 else 0, 1)
+            begin = file.read(4096)
+        marked = mark_of(begin)
+        if (found := marked or (guess(begin) if 0 in begin else "")) not in ("", UTF8):
+            self._refuse(found)
+        return Mark(3 if marked == UTF8 else 0, 1)
+
+    def check_encoding(self) -> None:
+        """Refuse a file that appears to be in another encoding than UTF-8, of which many rows would be lost."""
+        if (found := misread(self._sample())) is not None:
+            self._refuse(found)
+
+    def _sample(self) -> bytes:
+        with self.path.open("rb") as file:
+            return file.read(SAMPLE)
+
+    def _refuse(self, found: str, where: str = "") -> None:
+        advice = f"; save it as UTF-8, or --encoding {found or 'NAME'}"
+        raise ValueError(f"{self.name}{where}: expected UTF-8. Received: {described(found)}{advice}")
 
     def rows(self, mark: Mark, count: int) -> Iterator[Row]:
         """So many rows."""
@@ -163,6 +181,8 @@ class TsvReader(_Lines):
         try:
             names = self.cells(header)
         except ValueError as error:
+            if (found := guess(self._sample())) != UTF8:
+                self._refuse(found, f", line {self._begin.line}")
             raise ValueError(f"{self.name}, line {self._begin.line}: {error}") from None
         self.columns = _named_once([name.strip() for name in names], self.name)
 

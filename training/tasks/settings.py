@@ -5,6 +5,8 @@ import typing
 from collections.abc import Sequence
 from typing import Any
 
+from seqattn_tf.training.data.reading import ReadingRules
+
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
@@ -42,6 +44,8 @@ class Settings:
     patience: int = setting(10, "epochs without a better figure on the development split before training stops")
     seed: int = setting(0, "of the weights, the order of the examples and dropout")
     max_examples: int = setting(0, "to train on, at most; 0 for all")
+    encoding: str = setting("utf-8", "of the text files that are read: cp1252, utf-16, ...")
+    max_bad_rows: float = setting(0.01, "share of the rows of a file that may be malformed and skipped; else an error")
     metric: str = setting(
         "",
         "exact, errors, bleu, captions, chrf, rouge, markup, tags, segments, attachment, or a plug-in's; "
@@ -55,6 +59,7 @@ class Settings:
             raise ValueError(f"precision: expected one of {PRECISIONS}. Received: {self.precision!r}")
         if self.clip_norm <= 0:
             raise ValueError(f"clip_norm: expected a number above 0. Received: {self.clip_norm}")
+        ReadingRules(self.encoding, self.max_bad_rows)  # refuses what they may not be
         for name in ("dropout", "label_smoothing", "average", "beta_2"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected a share from 0 to below 1. Received: {getattr(self, name)}")

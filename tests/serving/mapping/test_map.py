@@ -15,6 +15,7 @@ from mapping_toys import TEXTS
 from support import strangers
 from support.pictures import FINE
 
+from seqattn_tf.answer import Answer
 from seqattn_tf.serving.mapping import Options, local, map_file, shards
 
 
@@ -176,6 +177,16 @@ def test_what_only_the_graph_refuses_costs_no_other_row(answers_in_place, load_o
     assert [row["text"] for row in read(report.output)] == [text for text in TEXTS if "cat" not in text]
 
 
+@pytest.mark.parametrize("kind", [".tsv", ".txt"])
+def test_only_line_ends_become_spaces(answers_in_place, load_once, toy, tmp_path, monkeypatch, kind):
+    """U+2028, U+0085 and others at which Python splits lines became spaces in TSV and text."""
+    model, odd = load_once(toy), "a\u2028b\x85c\x0bd"
+    monkeypatch.setattr(model, "answer", lambda rows: [Answer(f"{odd}\r\ne\n", 0.0) for _ in rows])
+    (tmp_path / "in.jsonl").write_text(json.dumps({"text": "x"}) + "\n")
+    report = answers_in_place(toy, tmp_path / "in.jsonl", tmp_path / f"out{kind}")
+    assert f"{odd} e" in report.output.read_text(encoding="utf-8")
+
+
 def test_text_out_keeps_a_blank_line_for_a_bad_row(answers_in_place, toy, said, tmp_path):
     (tmp_path / "in.txt").write_bytes(b"good dog\n\xff\nbad cat\n")
     answers_in_place(toy, tmp_path / "in.txt", tmp_path / "out.txt")
@@ -280,6 +291,17 @@ def test_values_of_json_get_a_type_that_holds_them_all(answers_in_place, toy, tm
     )
     assert (second["whole"], second["mixed"], second["both"], second["truth"]) == (2**62, "x", 2.5, None)
     assert (second["big"], second["none"], second["odd"]) == (str(2**70), None, "?")
+
+
+def test_a_table_in_another_encoding_is_refused_or_read(answers_in_place, toy, tmp_path):
+    """`seqattn map` set aside every row with an umlaut of a table in Windows-1252, and exited with 0."""
+    (tmp_path / "in.csv").write_bytes(("text\n" + "Müller\nMaier\n" * 20).encode("cp1252"))
+    with pytest.raises(ValueError, match=r"in.csv: expected UTF-8. Received: what appears to be cp1252; .*--encoding"):
+        answers_in_place(toy, tmp_path / "in.csv", tmp_path / "out.jsonl")
+    report = answers_in_place(toy, tmp_path / "in.csv", tmp_path / "out.jsonl", encoding="windows-1252")
+    assert report[:2] == (40, 0)
+    assert [row["text"] for row in read(report.output)] == ["Müller", "Maier"] * 20
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv", "out.jsonl", "out.jsonl.map.json"]
 
 
 def test_columns_of_other_names(answers_in_place, toy, tmp_path):
@@ -461,7 +483,8 @@ def test_only_one_at_a_time(answers_in_place, toy, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options", [{"batch_size": 0}, {"shard_rows": 0}, {"threads": 0}, {"processes": -1}, {"engine": "x"}]
+    "options",
+    [{"batch_size": 0}, {"shard_rows": 0}, {"threads": 0}, {"processes": -1}, {"engine": "x"}, {"encoding": "klingon"}],
 )
 def test_options_that_are_none(options):
     with pytest.raises(ValueError, match=f"{next(iter(options))}: expected "):
