@@ -18,6 +18,7 @@ from seqattn_tf.text import SymbolRules
 from seqattn_tf.training.checkpoints import digest
 from seqattn_tf.training.data import Example, Examples, Splits
 from seqattn_tf.training.data.batches import Batching, Columns, Order, Part, batches, input_columns, whole
+from seqattn_tf.training.data.code_version import SPLITTING, code_version
 from seqattn_tf.training.data.corpus import Corpus
 from seqattn_tf.training.data.examples import first_of_each, group_targets
 from seqattn_tf.training.data.left_out import LeftOut
@@ -225,7 +226,8 @@ class Training(Generic[AnySettings, AnyModel]):
     def _encode(self, corpus: Corpus) -> Encoded:
         if self.task.ordered:
             raise ValueError("stream: expected never where examples stand in an order. Received: data on disk")
-        return Encoded(corpus, vocabulary_of(self.model), self.read)
+        own = {type(part).__module__ for part in (*self.model.inputs.values(), self.model.target)}
+        return Encoded(corpus, f"{vocabulary_of(self.model)}-{code_version(*SPLITTING, *own)}", self.read)
 
     def _refuse_long(self, name: str, part: Examples) -> None:
         for given, column in self.task.inputs(self.model, part).items():

@@ -11,6 +11,7 @@ from seqattn_tf.training.data import DataWarning, dealing, from_text, stream
 from seqattn_tf.training.data.batches import Batching
 from seqattn_tf.training.data.left_out import LeftOut
 from seqattn_tf.training.data.sources import Source, split_sources
+from seqattn_tf.training.tasks import base as tasks_base
 
 SETTINGS = dataclasses.replace(
     recipes.get("translate").small,
@@ -239,3 +240,12 @@ def test_a_budget_needs_batches_by_length():
 def test_left_out_add_up():
     both = LeftOut(3, 1, 1, {"text": (9, 8)}) + LeftOut(4, 0, 2, {"text": (12, 8), "target": (5, 4)})
     assert both == LeftOut(7, 1, 3, {"text": (12, 8), "target": (5, 4)})
+
+
+def test_windows_that_other_code_split_are_not_read(splits, training, monkeypatch):
+    """After an upgrade of the code that splits texts, the windows on disk were still those of the old code."""
+    assert opened(splits).order.encoded.folder == training.order.encoded.folder
+    monkeypatch.setattr(tasks_base, "code_version", lambda *modules: "another")
+    other = opened(splits).order.encoded
+    assert other.folder != training.order.encoded.folder
+    assert len(list(other.folder.iterdir())) == other.windows
