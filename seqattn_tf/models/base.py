@@ -229,8 +229,9 @@ class Model(Named, tf.Module):
     ) -> None:
         """Write the model, with a `record` of where it comes from.
 
-        Each file is replaced whole, and `config.json`, without which a folder is no model, is the last. A `compact`
-        model is for shipping: its weights are stored in half precision (`float16`, or True), or in a quarter (`int8`).
+        Each file is replaced whole, and `config.json`, without which a folder is no model, is the last; weights that
+        an earlier `save` stored in another form are then removed. A `compact` model is for shipping: its weights are
+        stored in half precision (`float16`, or True), or in a quarter (`int8`).
         """
         compact = "float16" if compact is True else compact
         packed: dict[str, Any] = pack(self.network.weights, compact) if compact else {}  # before anything is written
@@ -251,6 +252,7 @@ class Model(Named, tf.Module):
             with write_aside(folder / WHOLE) as aside:
                 self.network.save(aside)
         write_json(folder / "config.json", config)
+        (folder / (WHOLE if compact else COMPACT)).unlink(missing_ok=True)  # of another save, with other weights
 
 
 def only_where(read: tf.Tensor, found: Tensors) -> Tensors:

@@ -222,22 +222,18 @@ class CsvReader(TsvReader):
     def records(self, mark: Mark) -> Iterator[tuple[Mark, Any]]:
         """Lists of cells; of what is none, the bytes of its first line."""
         place, line = mark
-        limit = csv.field_size_limit(LONGEST_CELL)
-        try:
-            with self.path.open("rb") as file:
-                file.seek(place)
-                found: list[str] | bytes
-                while (feed := _Feed(file)).fill():
-                    try:
-                        found = next(csv.reader(feed, delimiter=self.delimiter, strict=True), [])
-                    except csv.Error:
-                        found, feed.lengths = feed.first, feed.lengths[:1]
-                        file.seek(place + feed.lengths[0])
-                    if found and (isinstance(found, list) or found.strip()):
-                        yield Mark(place, line), found
-                    place, line = place + sum(feed.lengths), line + len(feed.lengths)
-        finally:
-            csv.field_size_limit(limit)
+        with self.path.open("rb") as file:
+            file.seek(place)
+            found: list[str] | bytes
+            while (feed := _Feed(file)).fill():
+                try:
+                    found = feed.cells(self.delimiter)
+                except csv.Error:
+                    found, feed.lengths = feed.first, feed.lengths[:1]
+                    file.seek(place + feed.lengths[0])
+                if found and (isinstance(found, list) or found.strip()):
+                    yield Mark(place, line), found
+                place, line = place + sum(feed.lengths), line + len(feed.lengths)
 
     def cells(self, record: Any) -> list[str]:
         """The cells of a row."""
@@ -260,6 +256,14 @@ class _Feed:
         self.first = self.file.readline()
         self.lengths = [len(self.first)] if self.first else []
         return bool(self.first)
+
+    def cells(self, delimiter: str) -> list[str]:
+        """One row. The limit of a cell is that of the whole process, so it is raised for no longer than this."""
+        limit = csv.field_size_limit(LONGEST_CELL)
+        try:
+            return next(csv.reader(self, delimiter=delimiter, strict=True), [])
+        finally:
+            csv.field_size_limit(limit)
 
     def __iter__(self) -> "_Feed":
         return self

@@ -404,3 +404,12 @@ def test_sentences_never_join_the_lines_that_were_given():
     field, _ = VALUES["sentences"]
     assert field.places(["Plan A.", "Go on, J. R. Cat. Now!"], "lines") == ("Plan A.", "Go on, J. R. Cat.", "Now!")
     assert field.places("." * 100_000 + "x", "lines") == ("." * 100_000 + "x",)  # in no time
+
+
+@pytest.mark.parametrize("split", ["characters", "words", "spaces", "tokens"])
+def test_sample_inputs_of_an_empty_vocabulary(split):
+    """`made_up` failed with "Cannot choose from an empty population"."""
+    for kind in (Text, Lines):
+        field = kind(SymbolRules((), split=split), 8)
+        assert all(field.arrays(text) and text for text in field.made_up(3))
+        assert len(field.made_up(3)) == 3

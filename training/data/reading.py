@@ -354,17 +354,22 @@ def _quoted(lines: _Lines, faults: Faults) -> _Rows:
     text = _Ahead(lines)
     names = re.sub('"[^"]*"', "", text.peek())
     delimiter = ";" if names.count(";") > names.count(",") else ","
+    while text.begin():
+        try:
+            cells = _next_cells(text, delimiter)
+        except csv.Error as error:
+            faults.add(text.number, "cells with whole quotes", f"{error}: {text.taken[0]}")
+            text.give_back()
+        else:
+            if cells:
+                yield text.number, cells
+
+
+def _next_cells(text: "_Ahead", delimiter: str) -> list[str]:
+    """One row. The limit of a cell is that of the whole process, so it is raised for no longer than this."""
     limit = csv.field_size_limit(LONGEST_CELL)
     try:
-        while text.begin():
-            try:
-                cells = next(csv.reader(text, delimiter=delimiter, strict=True), [])
-            except csv.Error as error:
-                faults.add(text.number, "cells with whole quotes", f"{error}: {text.taken[0]}")
-                text.give_back()
-            else:
-                if cells:
-                    yield text.number, cells
+        return next(csv.reader(text, delimiter=delimiter, strict=True), [])
     finally:
         csv.field_size_limit(limit)
 

@@ -198,6 +198,7 @@ class Training(Generic[AnySettings, AnyModel]):
         self.task, self.settings, self.model, self.splits = task, settings, model, splits
         for name, part in (("development", splits.dev), ("test", splits.test)):
             self._refuse_long(name, Examples.of(part))
+            self._refuse_targets(name, part)
         stored = self._encode(splits.train) if isinstance(splits.train, Corpus) else None
         self.columns, self.rows, left = stored.sample if stored else self.read(Examples.of(splits.train))
         left.warn()
@@ -238,6 +239,14 @@ class Training(Generic[AnySettings, AnyModel]):
                     f"{name} split: expected {given} of at most {limit} places (max_source of a text). "
                     f"Received: {longest}, {value!r:.80}"
                 )
+
+    def _refuse_targets(self, name: str, part: Sequence[Example]) -> None:
+        """Refuse targets that answers could not be compared with, which would only be found after an epoch."""
+        for example in part:
+            try:
+                self.model.target.said(example.target)
+            except (ValueError, TypeError, IndexError) as error:
+                raise ValueError(f"{name} split, target of {example.key!r:.80}: {error}") from None
 
     def read(self, train: Examples) -> tuple[Columns, np.ndarray, LeftOut]:
         """Examples as columns, those that can be learned from, and what is said of the others."""

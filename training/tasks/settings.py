@@ -1,6 +1,7 @@
 """Everything about a training that a user may set, each setting with its meaning."""
 
 import dataclasses
+import math
 import typing
 from collections.abc import Sequence
 from typing import Any
@@ -53,6 +54,10 @@ class Settings:
     )
 
     def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ValueError(f"{field.name}: expected a finite number. Received: {value}")
         self._refuse_less(1, "units", "embedding", "depth", "batch_size", "epochs", "patience", "accumulate")
         self._refuse_less(0, "warmup_steps", "max_examples", "batch_tokens", "learning_rate", "seed", "weight_decay")
         if self.precision not in PRECISIONS:

@@ -1,5 +1,6 @@
 """Rows of files: each is found again from where it begins, and what is none says why."""
 
+import csv
 import gzip
 import lzma
 import sys
@@ -227,3 +228,11 @@ def test_bytes_that_are_not_in_the_encoding_that_was_set_are_refused(tmp_path):
     (tmp_path / "a.txt").write_bytes("ü".encode("utf-8-sig"))
     with pytest.raises(ValueError, match=r"a.txt: expected cp1252. Received: the byte order mark of utf-8"):
         unpack(tmp_path / "a.txt", tmp_path / "room", 0, "cp1252")
+
+
+def test_a_reader_that_is_left_alone_changes_no_limit_of_others(folder):
+    """A generator that was suspended or abandoned left `csv.field_size_limit` raised for the whole process."""
+    limit = csv.field_size_limit()
+    marks = opened(folder / "a.csv").marks()
+    next(marks)
+    assert csv.field_size_limit() == limit

@@ -6,7 +6,7 @@ import gzip
 import pytest
 
 from seqattn_tf.training.data import DataWarning
-from seqattn_tf.training.data.reading import LONGEST_CELL, read_rows, read_text, reading_with
+from seqattn_tf.training.data.reading import LONGEST_CELL, iter_rows, read_rows, read_text, reading_with
 
 
 def write(path, text, encoding="utf-8"):
@@ -209,3 +209,17 @@ def test_a_file_that_loses_more_than_one_row_in_a_hundred_is_refused(tmp_path):
 def test_blank_lines_are_no_rows_that_are_lost(tmp_path):
     with pytest.warns(DataWarning, match="line 2: expected JSON"):
         assert read_rows(write(tmp_path / "t.jsonl", '{"a": "b"}\n\n'), ["a"]) == [("b",)]
+
+
+def test_a_reader_that_is_left_alone_changes_no_limit_of_others(tmp_path):
+    """A generator that was suspended or abandoned left `csv.field_size_limit` raised for the whole process."""
+    limit, path = csv.field_size_limit(), write(tmp_path / "t.csv", "in,out\na,b\nc,d\n")
+    rows = iter_rows(path, ["in", "out"])
+    assert next(rows) == ("a", "b")
+    assert csv.field_size_limit() == limit
+    csv.field_size_limit(limit + 1)
+    try:
+        rows.close()
+        assert csv.field_size_limit() == limit + 1
+    finally:
+        csv.field_size_limit(limit)
