@@ -7,7 +7,7 @@ import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 import keras
 import numpy as np
@@ -18,11 +18,11 @@ from seqattn_tf.aside import write_aside, write_json
 from seqattn_tf.assets import load_assets, save_assets
 from seqattn_tf.encoder import Encoder
 from seqattn_tf.explain import draw_answer
-from seqattn_tf.fields.base import Field, read_row
+from seqattn_tf.fields.base import Field, row_fault
 from seqattn_tf.models.weights import pack, unpack
 from seqattn_tf.named import Named
 from seqattn_tf.plugins import advice, load_installed, needed_by
-from seqattn_tf.rows import columns
+from seqattn_tf.rows import RowError, answer_each, check_errors, columns
 from seqattn_tf.scan import where_rows
 from seqattn_tf.targets import Label, Target
 
@@ -169,12 +169,23 @@ class Model(Named, tf.Module):
             tensors.update({f"{name}_{part}": tensor for part, tensor in found.items()})
         return self.infer(tensors)
 
-    def answer(self, rows: Sequence[Any]) -> list[Answer]:
-        """The answer to each row: a mapping by input, or the bare value where there is one input.
+    @overload
+    def answer(self, rows: Sequence[Any]) -> list[Answer]: ...
+    @overload
+    def answer(self, rows: Sequence[Any], errors: str) -> list[Answer | RowError]: ...
+    def answer(self, rows: Sequence[Any], errors: str = "raise") -> Sequence[Answer | RowError]:
+        """Return the answer to each row: a mapping by input, or the bare value where there is one input.
+
+        Args:
+            rows: what is asked.
+            errors: `raise` an error that names the first bad row, or `return` one in place of each bad row's answer.
 
         Raises:
-            ValueError: something other than rows, or a value that is too long or broken.
+            ValueError: something other than rows.
+            RowError: a value is too long or broken, and `errors` is `raise`.
         """
+        if check_errors(errors) == "return":
+            return answer_each(rows, list(self.inputs), self.answer, lambda row: row_fault(self.inputs, row))
         raw = columns(rows, list(self.inputs))
         if not next(iter(raw.values())):
             return []
@@ -191,8 +202,10 @@ class Model(Named, tf.Module):
 
     def _refuse(self, raw: Mapping[str, Sequence[str | bytes]]) -> None:
         """Say of which value the graph would not have it, in the words of its field."""
-        for values in zip(*raw.values(), strict=True):
-            read_row(self.inputs, dict(zip(raw, values, strict=True)))
+        rows = [dict(zip(raw, values, strict=True)) for values in zip(*raw.values(), strict=True)]
+        for place, row in enumerate(rows):
+            if reason := row_fault(self.inputs, row):
+                raise RowError.of(place, row, reason, several=len(rows) > 1)
 
     def explain(self, row: Any, look: str = "") -> Any:
         """A figure that shows what the answer to one row looked at: the look of this name, or the only one."""

@@ -1,7 +1,11 @@
+import re
+
+import pytest
 import tensorflow as tf
 from support.systems import small_seq2seq
 
 from seqattn_tf.models.base import Model, only_where
+from seqattn_tf.rows import RowError
 from seqattn_tf.text import SymbolRules
 
 LETTERS = SymbolRules(tuple("abc"))
@@ -29,3 +33,19 @@ def test_rows_with_nothing_to_read_have_nothing_found():
     held = only_where(tf.constant([True, False]), found)
     assert held["tokens"].numpy().tolist() == [[3], [0]]
     assert held["scores"].numpy().tolist() == [[-1.0], [-float("inf")]]
+
+
+def test_one_bad_row_costs_no_other_its_answer():
+    """`answer` failed for a whole batch because of one row, and did not name it."""
+    model = small_seq2seq(LETTERS, LETTERS, units=4)
+    limit = model.inputs["text"].limit
+    rows = ["ab", "a" * (limit + 1), "c"]
+    reason = f"text: expected at most {limit} symbols. Received: {limit + 1}"
+    with pytest.raises(RowError, match=re.escape(reason)) as caught:
+        model.answer(rows)
+    assert (caught.value.row, str(caught.value)[:12]) == (1, "row 1 ('aaaa")
+    with pytest.raises(ValueError, match=f"^{re.escape(reason)}$"):
+        model.answer(rows[1:2])
+    first, wrong, last = model.answer(rows, errors="return")
+    assert [first.text, last.text] == [answer.text for answer in model.answer(["ab", "c"])]
+    assert (type(wrong), wrong.row, wrong.reason) == (RowError, 1, reason)
