@@ -194,3 +194,16 @@ def test_which_setting_gives_other_answers_is_named(capsys):
     """`--nbest` said that there are no other answers, and not how to get some."""
     assert cli.main(["query", "parse", "I saw her", "--nbest"]) == 0
     assert "one answer only: it has no setting `alternatives`" in capsys.readouterr().err
+
+
+def test_a_picture_that_cannot_be_drawn_is_refused_before_any_evaluation(tmp_path, monkeypatch, capsys):
+    """`evaluate -o x.png` with a metric that has no groups wrote nothing, and exited with 0."""
+    from seqattn_tf.training import run
+
+    monkeypatch.setattr(run, "evaluate", lambda *_: pytest.fail("evaluated"))
+    (tmp_path / "run").mkdir()
+    record = {"recipe": "transliterate", "settings": {"metric": "exact"}, "data": "", "fingerprint": ""}
+    (tmp_path / "run/config.json").write_text(json.dumps({"system": "seq2seq", "settings": {}, "record": record}))
+    assert run.groups_of(tmp_path / "run") == []
+    assert cli.main(["evaluate", str(tmp_path / "run"), "-o", "x.png"]) == 2
+    assert "output: expected a metric with groups to draw. Received: none to write to x.png" in capsys.readouterr().err

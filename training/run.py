@@ -273,15 +273,25 @@ def _named_faults(training: Training) -> Iterator[None]:
         raise ValueError(f"train: expected inputs and targets that fit together. Received: {why}") from error
 
 
-def _open(folder: Path, data: str | Path | None) -> tuple[Task[Any, Any], Model, Splits]:
-    """A trained run: what it is measured by, the model and its data."""
-    record = read_record(folder)
+def _recipe_of(folder: Path, record: Mapping[str, Any]) -> tuple[Recipe, Settings, Task[Any, Any]]:
+    """The recipe of a trained run, its settings, and what it is measured by."""
     try:
         recipe = recipes.get(record["recipe"])
         settings = settings_of(recipe, record["settings"])
-        task = recipe.task.measured_by(settings.metric)
+        return recipe, settings, recipe.task.measured_by(settings.metric)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{folder}, {error}{advice(record['plugins'])}") from None
+
+
+def groups_of(folder: Path) -> list[str]:
+    """Return the titles of the groups of figures that `evaluate` gives of a trained run; these can be drawn."""
+    return list(_recipe_of(folder, read_record(folder))[2].groups)
+
+
+def _open(folder: Path, data: str | Path | None) -> tuple[Task[Any, Any], Model, Splits]:
+    """A trained run: what it is measured by, the model and its data."""
+    record = read_record(folder)
+    recipe, settings, task = _recipe_of(folder, record)
     splits = open_splits(recipe, settings, _remembered(folder, record) if data is None else data)
     trained_on = f"{record['data']} ({record['fingerprint']})"
     given = f"{splits.origin} ({splits.fingerprint})"
