@@ -207,3 +207,30 @@ def test_a_picture_that_cannot_be_drawn_is_refused_before_any_evaluation(tmp_pat
     assert run.groups_of(tmp_path / "run") == []
     assert cli.main(["evaluate", str(tmp_path / "run"), "-o", "x.png"]) == 2
     assert "output: expected a metric with groups to draw. Received: none to write to x.png" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["trian", "toy"], "'train'"),
+        (["query", "pronounce", "hello", "--nbset"], "'--nbest'"),
+        (["train", "toy", "--preset", "smal"], "'small'"),
+        (["train", "toy", "--sett", "units=3"], "'--set'"),
+    ],
+)
+def test_a_correction_is_suggested_for_unknown_commands_options_and_choices(arguments, meant, capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    assert ended.value.code == 2
+    assert f"did you mean {meant}?" in capsys.readouterr().err
+
+
+def test_a_forgotten_at_is_said(tmp_path, capsys, monkeypatch):
+    """The name of a picture was read as its bytes, and refused as no picture."""
+    monkeypatch.chdir(tmp_path)
+    for command in (["query", "caption_scene", "in/blank.png"], ["explain", "caption_scene", "in/blank.png"]):
+        assert cli.main(command) == 2
+        assert "Received: 'in/blank.png'; did you mean @in/blank.png?" in capsys.readouterr().err
+    (tmp_path / "words.txt").write_text("hello")
+    assert cli.main(["query", "pronounce", "words.txt"]) == 0
+    assert "words.txt is the name of a file; did you mean @words.txt?" in capsys.readouterr().err

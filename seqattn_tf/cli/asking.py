@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from seqattn_tf.cli.base import VALUES, Commands
+from seqattn_tf.cli.base import VALUES, Commands, check_files
 from seqattn_tf.rows import RowError
 
 NO_OTHERS = (
@@ -62,6 +62,7 @@ def _query(options: argparse.Namespace) -> int:
 
         model = open_model(options.model)
         rows = read_rows(options.values, list(model.inputs))
+        check_files(rows, {name: field.kind for name, field in model.inputs.items()})
         answers = model.answer(rows, errors="return")
         ranked_by, no_others = model.ranked_by, NO_OTHERS if "alternatives" in model.settings else ONLY_ONE
     bad = [answer for answer in answers if isinstance(answer, RowError)]

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from seqattn_tf.cli.base import VALUES, Commands
+from seqattn_tf.cli.base import VALUES, Commands, check_files
 
 
 def add(commands: Commands) -> None:
@@ -94,6 +94,7 @@ def _explain(options: argparse.Namespace) -> None:
 
     model = open_model(options.model)
     rows = read_rows(options.values, list(model.inputs))
+    check_files(rows, {name: field.kind for name, field in model.inputs.items()})
     if len(rows) != 1:
         raise ValueError(f"values: expected those of one question. Received: those of {len(rows)}")
     for number, look in enumerate(model.looks or [""]):

@@ -6,6 +6,7 @@ import typing
 from collections.abc import Sequence
 from typing import Any
 
+from seqattn_tf.named import suggest
 from seqattn_tf.training.data.reading import ReadingRules
 
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
@@ -61,7 +62,8 @@ class Settings:
         self._refuse_less(1, "units", "embedding", "depth", "batch_size", "epochs", "patience", "accumulate")
         self._refuse_less(0, "warmup_steps", "max_examples", "batch_tokens", "learning_rate", "seed", "weight_decay")
         if self.precision not in PRECISIONS:
-            raise ValueError(f"precision: expected one of {PRECISIONS}. Received: {self.precision!r}")
+            near = suggest(self.precision, PRECISIONS)
+            raise ValueError(f"precision: expected one of {PRECISIONS}. Received: {self.precision!r}{near}")
         if self.clip_norm <= 0:
             raise ValueError(f"clip_norm: expected a number above 0. Received: {self.clip_norm}")
         ReadingRules(self.encoding, self.max_bad_rows)  # refuses what they may not be
@@ -87,7 +89,8 @@ class Settings:
         hints = typing.get_type_hints(type(self))
         kinds = {field.name: hints[field.name] for field in dataclasses.fields(self)}
         if not equals or name not in kinds:
-            raise ValueError(f"setting: expected NAME=VALUE with a name among {sorted(kinds)}. Received: {text!r}")
+            received = f"{text!r}{suggest(name, kinds)}"
+            raise ValueError(f"setting: expected NAME=VALUE with a name among {sorted(kinds)}. Received: {received}")
         if kinds[name] not in (bool, int, float, str):
             raise ValueError(f"{name}: expected a setting of bool, int, float or str. Received: one of {kinds[name]}")
         try:
