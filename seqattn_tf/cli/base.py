@@ -78,4 +78,4 @@ def check_files(rows: Sequence[Mapping[str, str | bytes]], kinds: Mapping[str, s
         if meant := forgotten_at(value, takes_text):
             if not takes_text:
                 raise ValueError(f"{name}: expected the bytes of a file. Received: {value!r}; did you mean {meant}?")
-            print(f"{value} is the name of a file; did you mean {meant}?", file=sys.stderr)
+            print(f"{meant[1:]} is the name of a file; did you mean {meant}?", file=sys.stderr)

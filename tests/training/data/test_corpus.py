@@ -116,6 +116,18 @@ def test_of_too_many_symbols_the_rare_ones_are_forgotten(tmp_path, monkeypatch):
     assert counts["sometimes"] == 266
 
 
+def test_how_rare_the_forgotten_symbols_are_is_said_exactly(tmp_path, monkeypatch):
+    """A count that was one too high in the warning went unnoticed."""
+    found = stored(tmp_path / "c", [from_text(f"often w{n}", "x") for n in range(60)])
+    monkeypatch.setattr(found, "rows", [60])
+    monkeypatch.setattr(found, "cells", lambda _: (["often", f"w{n}", "x"] for n in range(60)))
+    texts = found.inputs("text")
+    texts.place = 1
+    monkeypatch.setattr(corpus, "MOST_SYMBOLS", 50)
+    with pytest.warns(DataWarning, match="seen 1 times or less"):
+        assert not texts.counts("spaces")
+
+
 def test_windows_larger_than_was_thought_are_dealt_again(tmp_path):
     examples = made(500)
     write(tmp_path / "c", examples, 2500)  # as of a packed file
