@@ -207,7 +207,7 @@ def test_a_student_of_two_runs(spelled, tmp_path, capsys):
     assert distill(spelled, tmp_path, "--made-up", "40", "--least", "-1000") == 0  # finished: nothing is left to do
     assert distill(spelled, tmp_path, "--made-up", "41") == 2
     assert "holds other lessons (held, asked): {'made_up': (40, 41)}" in capsys.readouterr().err
-    assert cli.main(["evaluate", str(tmp_path), "-o", str(tmp_path / "e.png")]) == 0
+    assert cli.main(["evaluate", str(tmp_path)]) == 0
     assert cli.main(["train", "pronounce", "--data", f"{spelled}/data", "--run", str(tmp_path), *settings()]) == 2
     assert "{'lessons': (" in capsys.readouterr().err
 
