@@ -7,15 +7,15 @@ model.answer(["hello"])[0].text
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from seqattn_tf.answer import ATTENTION, Answer, Look
 from seqattn_tf.assets import load_assets
 from seqattn_tf.export import manifest
-from seqattn_tf.fields.base import read_row
-from seqattn_tf.rows import columns
+from seqattn_tf.fields.base import read_row, row_fault
+from seqattn_tf.rows import RowError, answer_each, check_errors, columns
 
 try:
     from ai_edge_litert.interpreter import Interpreter
@@ -48,14 +48,32 @@ class LiteModel:
         except (ValueError, RuntimeError) as error:
             raise ValueError(f"{folder / FILE}: expected a whole LiteRT file. Received: {error}") from None
 
-    def answer(self, rows: Sequence[Any]) -> list[Answer]:
-        """The answer to each row: a mapping by input, or the bare value where there is one input.
+    @overload
+    def answer(self, rows: Sequence[Any]) -> list[Answer]: ...
+    @overload
+    def answer(self, rows: Sequence[Any], errors: str) -> list[Answer | RowError]: ...
+    def answer(self, rows: Sequence[Any], errors: str = "raise") -> Sequence[Answer | RowError]:
+        """Return the answer to each row: a mapping by input, or the bare value where there is one input.
+
+        Args:
+            rows: what is asked.
+            errors: `raise` an error that names the first bad row, or `return` one in place of each bad row's answer.
 
         Raises:
-            ValueError: something other than rows, or a value that is too long or broken.
+            ValueError: something other than rows.
+            RowError: a value is too long or broken, and `errors` is `raise`.
         """
+        if check_errors(errors) == "return":
+            return answer_each(rows, list(self.inputs), self.answer, lambda row: row_fault(self.inputs, row))
         asked = columns(rows, list(self.inputs))
-        return [self._answer(dict(zip(asked, values, strict=True))) for values in zip(*asked.values(), strict=True)]
+        each = [dict(zip(asked, values, strict=True)) for values in zip(*asked.values(), strict=True)]
+        found = []
+        for place, row in enumerate(each):
+            try:
+                found.append(self._answer(row))
+            except ValueError as error:
+                raise RowError.of(place, row, str(error), several=len(each) > 1) from None
+        return found
 
     def _answer(self, row: Mapping[str, str | bytes]) -> Answer:
         fed = {name: _at_least_one(array)[None] for name, array in read_row(self.inputs, row).items()}

@@ -1,7 +1,8 @@
 """What families share: classes and objects found by their names, arguments checked. Needs no TensorFlow."""
 
+import difflib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -17,6 +18,16 @@ def check_count(name: str, value: Any) -> int:
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{name}: expected a positive integer. Received: {value!r}")
     return int(value)
+
+
+def suggest(received: Any, known: Iterable[Any]) -> str:
+    """Return what to add to the error for an unknown name: the known one that is most like it, if any is.
+
+    >>> suggest("unit", ["units", "depth"]), suggest("colour", ["units", "depth"])
+    ("; did you mean 'units'?", '')
+    """
+    near = difflib.get_close_matches(str(received).lower(), [str(name) for name in known], n=1)
+    return f"; did you mean {near[0]!r}?" if near and near[0] != received else ""
 
 
 def full_name(defined: Any) -> str:
@@ -66,8 +77,10 @@ class Named:
             plugins.load_installed()
         if not isinstance(name, str) or name not in cls.registry:
             family, names = cls.__name__, sorted(cls.registry)
-            article = "an" if family[0] in "AEIO" else "a"
-            raise ValueError(f"{family.lower()}: expected one of {names} or {article} {family}. Received: {name!r}")
+            article, near = "an" if family[0] in "AEIO" else "a", suggest(name, names)
+            raise ValueError(
+                f"{family.lower()}: expected one of {names} or {article} {family}. Received: {name!r}{near}"
+            )
         return cls.registry[name]
 
 
@@ -99,7 +112,8 @@ class NamedObject:
         if name not in cls.made:
             plugins.load_installed()
         if name not in cls.made:
-            raise ValueError(f"{cls.__name__.lower()}: expected one of {sorted(cls.made)}. Received: {name!r}")
+            near = suggest(name, cls.made)
+            raise ValueError(f"{cls.__name__.lower()}: expected one of {sorted(cls.made)}. Received: {name!r}{near}")
         return cls.made[name]
 
 

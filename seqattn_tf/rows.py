@@ -4,7 +4,7 @@ Plain Python: models, clients and devices without TensorFlow read rows the same 
 """
 
 import base64
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 
@@ -44,6 +44,79 @@ def columns(rows: Sequence[Any], names: Sequence[str]) -> dict[str, list[str | b
     for place, row in enumerate(rows):
         _check_names(row, names, place)
     return {name: [_value(row[name], name, place) for place, row in enumerate(rows)] for name in names}
+
+
+class RowError(ValueError):
+    """A row that a model cannot answer.
+
+    Attributes:
+        row: its place among the rows, from 0.
+        reason: what is wrong with it.
+    """
+
+    row: int = 0
+    reason: str = ""
+
+    @classmethod
+    def of(cls, place: int, row: Any, reason: str, several: bool = True) -> "RowError":
+        """Return the error of a row, which names the row where there are several.
+
+        >>> str(RowError.of(3, {"text": "abc"}, "text: expected at most 2 symbols. Received: 3"))
+        "row 3 ('abc'): text: expected at most 2 symbols. Received: 3"
+        """
+        values = row.values() if isinstance(row, Mapping) else [row]
+        shown = ", ".join(f"{value!r:.60}" for value in values)
+        error = cls(f"row {place} ({shown}): {reason}" if several else reason)
+        error.row, error.reason = place, reason
+        return error
+
+
+def check_errors(errors: str) -> str:
+    """Return what to do about bad rows: `raise` an error, or `return` one in place of each answer."""
+    if errors not in ("raise", "return"):
+        raise ValueError(f"errors: expected 'raise' or 'return'. Received: {errors!r}")
+    return errors
+
+
+def answer_each(
+    rows: Sequence[Any],
+    names: Sequence[str],
+    answer: Callable[[list[dict[str, Any]]], Sequence[Any]],
+    fault: Callable[[dict[str, Any]], str],
+) -> list[Any]:
+    """Return the answer to each row, or a `RowError` in its place: one bad row costs no other its answer.
+
+    Args:
+        rows: mappings by input, or bare values where there is one input.
+        names: the inputs of the model.
+        answer: gives the answers to rows that are all good, and otherwise raises a `ValueError`.
+        fault: says what is wrong with a row as far as can be told without the model; an empty text where nothing is.
+    """
+    found: dict[int, Any] = {}
+    good: dict[int, dict[str, Any]] = {}
+    rows = as_rows(rows)
+    for place, row in enumerate(rows):
+        try:
+            good[place] = {name: value for name, [value] in columns([row], names).items()}
+        except ValueError as error:
+            found[place] = RowError.of(place, row, str(error).removesuffix(" in row 0"))
+
+    def ask(places: list[int]) -> None:
+        try:
+            found.update(zip(places, answer([good[place] for place in places]), strict=True))
+        except ValueError as error:
+            if len(places) == 1:
+                found[places[0]] = RowError.of(places[0], rows[places[0]], getattr(error, "reason", "") or str(error))
+                return
+            bad = {place: reason for place in places if (reason := fault(good[place]))}
+            found.update({place: RowError.of(place, rows[place], reason) for place, reason in bad.items()})
+            left = [place for place in places if place not in bad]
+            for part in [left] if bad and left else [[place] for place in left]:
+                ask(part)
+
+    if good:
+        ask(list(good))
+    return [found[place] for place in range(len(rows))]
 
 
 def as_rows(rows: Iterable[Any]) -> list[Any]:

@@ -1,7 +1,10 @@
 """What a model is asked, as it is typed on a command line: values, NAME=VALUE, @FILE."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
+
+_PATH = re.compile(r"[^\n\t]*(\.\w{1,5}|[/\\][^\n\t]+)")  # a name with an ending, or in a folder
 
 
 def read_rows(values: Sequence[str], names: Sequence[str]) -> list[dict[str, str | bytes]]:
@@ -36,6 +39,25 @@ def read_rows(values: Sequence[str], names: Sequence[str]) -> list[dict[str, str
         if missing := [name for name in names if name not in row]:
             raise ValueError(f"values: expected {', '.join(names)} for each question. Received: no {missing[0]}")
     return [{name: row[name] for name in names} for row in rows]
+
+
+def forgotten_at(value: str | bytes, takes_text: bool) -> str:
+    """Return the `@FILE` that was probably meant by a value; an empty text where it is none.
+
+    Args:
+        value: that was typed.
+        takes_text: whether the input is a text, for which the name of a file is a value like any other.
+
+    >>> forgotten_at("in/blank.png", takes_text=False), forgotten_at("in/blank.png", takes_text=True)
+    ('@in/blank.png', '')
+    """
+    if not isinstance(value, str) or not _PATH.fullmatch(value):
+        return ""
+    try:
+        exists = Path(value).is_file()
+    except (OSError, ValueError):
+        exists = False
+    return f"@{value}" if exists or not takes_text else ""
 
 
 def _read(value: str) -> str | bytes:

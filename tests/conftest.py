@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,12 @@ def exported(tmp_path_factory):
         done.write_text("failed")
         raise
     return folder
+
+
+@pytest.fixture
+def bad_rows_allowed() -> Iterator[None]:
+    """Any share of malformed rows: small files of which the test looks at what is said of each bad line."""
+    from seqattn_tf.training.data.reading import reading_with
+
+    with reading_with(max_bad_rows=1.0):
+        yield

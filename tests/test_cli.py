@@ -112,7 +112,19 @@ def test_warnings_name_no_file_of_ours_and_other_answers_say_what_ranks_them(tab
     wide = ["beam_width=3", "alternatives=2", "length_penalty=0.5"]
     with warnings.catch_warnings():
         warnings.simplefilter("default")  # as outside of tests
-        assert train(settings=[*TINY, *COLUMNS[:2], "target_split=characters", "max_length_ratio=1", *wide]) == 0
+        assert (
+            train(
+                settings=[
+                    *TINY,
+                    *COLUMNS[:2],
+                    "target_split=characters",
+                    "max_length_ratio=1",
+                    "max_bad_rows=0.02",
+                    *wide,
+                ]
+            )
+            == 0
+        )
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("seqattn train: ")]
     assert lines[0] == (
         "seqattn train: own.csv, line 92: expected 2 columns, as in the first line. Received: 'too,many,cells'"
@@ -163,3 +175,62 @@ def test_a_signal_leaves_a_clean_line_a_status_of_its_own_and_a_run_that_goes_on
     assert run.returncode == status
     assert said.endswith("\nseqattn train: stopped: the same command goes on with the next step, from run\n")
     assert "Traceback" not in said
+
+
+def test_one_bad_question_costs_no_other_its_answer(capsys):
+    """`seqattn query` with one word that is too long printed no answers at all, and did not name the word."""
+    long = "x" * 70
+    assert cli.main(["query", "pronounce", "hello", long, "world", "--nbest"]) == 2
+    out, err = capsys.readouterr()
+    assert [line.split("\t")[0] for line in out.splitlines()][:1] == ["hello"]
+    assert "world\tW ER L D" in out
+    assert f"seqattn query: row 1 ('{long[:50]}" in err
+    assert "text: expected at most 64 symbols. Received: 70" in err
+    assert cli.main(["query", "pronounce", long]) == 2
+    assert capsys.readouterr().err == "seqattn query: text: expected at most 64 symbols. Received: 70\n"
+
+
+def test_which_setting_gives_other_answers_is_named(capsys):
+    """`--nbest` said that there are no other answers, and not how to get some."""
+    assert cli.main(["query", "parse", "I saw her", "--nbest"]) == 0
+    assert "one answer only: it has no setting `alternatives`" in capsys.readouterr().err
+
+
+def test_a_picture_that_cannot_be_drawn_is_refused_before_any_evaluation(tmp_path, monkeypatch, capsys):
+    """`evaluate -o x.png` with a metric that has no groups wrote nothing, and exited with 0."""
+    from seqattn_tf.training import run
+
+    monkeypatch.setattr(run, "evaluate", lambda *_: pytest.fail("evaluated"))
+    (tmp_path / "run").mkdir()
+    record = {"recipe": "transliterate", "settings": {"metric": "exact"}, "data": "", "fingerprint": ""}
+    (tmp_path / "run/config.json").write_text(json.dumps({"system": "seq2seq", "settings": {}, "record": record}))
+    assert run.groups_of(tmp_path / "run") == []
+    assert cli.main(["evaluate", str(tmp_path / "run"), "-o", "x.png"]) == 2
+    assert "output: expected a metric with groups to draw. Received: none to write to x.png" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["trian", "toy"], "'train'"),
+        (["query", "pronounce", "hello", "--nbset"], "'--nbest'"),
+        (["train", "toy", "--preset", "smal"], "'small'"),
+        (["train", "toy", "--sett", "units=3"], "'--set'"),
+    ],
+)
+def test_a_correction_is_suggested_for_unknown_commands_options_and_choices(arguments, meant, capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    assert ended.value.code == 2
+    assert f"did you mean {meant}?" in capsys.readouterr().err
+
+
+def test_a_forgotten_at_is_said(tmp_path, capsys, monkeypatch):
+    """The name of a picture was read as its bytes, and refused as no picture."""
+    monkeypatch.chdir(tmp_path)
+    for command in (["query", "caption_scene", "in/blank.png"], ["explain", "caption_scene", "in/blank.png"]):
+        assert cli.main(command) == 2
+        assert "Received: 'in/blank.png'; did you mean @in/blank.png?" in capsys.readouterr().err
+    (tmp_path / "words.txt").write_text("hello")
+    assert cli.main(["query", "pronounce", "words.txt"]) == 0
+    assert "words.txt is the name of a file; did you mean @words.txt?" in capsys.readouterr().err

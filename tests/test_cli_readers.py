@@ -47,7 +47,9 @@ def test_what_answers_come_from_is_printed_and_drawn(trained, capsys, tmp_path):
     picture = tmp_path / "days-faithfulness.png"
     assert said.endswith(f"{picture}\n")
     assert picture.stat().st_size > 5000
-    assert cli.main(["evaluate", str(trained / "looking"), "-o", str(output)]) == 0
+    assert cli.main(["evaluate", str(trained / "looking"), "-o", str(output)]) == 2  # nothing that could be drawn
+    assert "output: expected a metric with groups to draw" in capsys.readouterr().err
+    assert cli.main(["evaluate", str(trained / "looking")]) == 0
     assert "erased" not in capsys.readouterr().out
 
 

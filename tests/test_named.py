@@ -1,7 +1,15 @@
 import numpy as np
 import pytest
 
+from seqattn_tf.attention import Alignment
+from seqattn_tf.cells import Cell
+from seqattn_tf.encoder import Encoder
+from seqattn_tf.models.presets import find
 from seqattn_tf.named import Named, arguments_of, check_count
+from seqattn_tf.text import SymbolRules
+from seqattn_tf.training import recipes
+from seqattn_tf.training.metrics import Metric
+from seqattn_tf.training.tasks import Settings
 
 
 class Colour(Named):
@@ -51,3 +59,23 @@ def test_settings_give_the_optional_arguments_that_they_have():
         """Takes its size from elsewhere."""
 
     assert arguments_of(network, Settings) == {"units": 8, "rate": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("ask", "meant"),
+    [
+        (lambda: Cell.member("lsmt"), "lstm"),
+        (lambda: Alignment.member("sofmax"), "softmax"),
+        (lambda: Encoder.member("bidirectoinal"), "bidirectional"),
+        (lambda: recipes.get("translat"), "translate"),
+        (lambda: find("pronunce"), "pronounce"),
+        (lambda: Metric.get("blue"), "bleu"),
+        (lambda: Settings().with_assignments(["unit=3"]), "units"),
+        (lambda: Settings(precision="mixed_float_16"), "mixed_float16"),
+        (lambda: SymbolRules((), split="character"), "characters"),
+    ],
+)
+def test_a_correction_is_suggested_for_an_unknown_name(ask, meant):
+    """A name with a slip was refused with a list of up to forty others alone."""
+    with pytest.raises(ValueError, match=rf"Received: .*; did you mean '{meant}'\?$"):
+        ask()

@@ -1,4 +1,5 @@
 import doctest
+import pickle
 import subprocess
 import sys
 
@@ -6,7 +7,7 @@ import numpy as np
 import pytest
 
 from seqattn_tf import rows
-from seqattn_tf.rows import columns, from_json
+from seqattn_tf.rows import RowError, answer_each, check_errors, columns, from_json
 
 PAIR = ("premise", "hypothesis")
 
@@ -92,3 +93,34 @@ def test_a_list_of_one_line_ends_with_a_line_break_and_a_string_does_not():
     """So that a field can tell a list of words from running text."""
     asked = [{"text": ["one"]}, {"text": ("one",)}, {"text": "one"}, {"text": ["one", "two"]}, {"text": []}]
     assert columns(asked, ["text"])["text"] == ["one\n", "one\n", "one", "one\ntwo", ""]
+
+
+def reversed_texts(rows):
+    """A model that refuses all rows because of one with a z, without naming it."""
+    if any("z" in row["text"] for row in rows):
+        raise ValueError("no z")
+    return [row["text"][::-1] for row in rows]
+
+
+def too_long(row):
+    return "text: too long" if len(row["text"]) > 3 else ""
+
+
+def test_each_row_has_an_answer_or_an_error_in_its_place():
+    rows = ["ab", "abcd", 7, "az", "", "cd"]
+    found = answer_each(rows, ["text"], reversed_texts, too_long)
+    assert [found[place] for place in (0, 4, 5)] == ["ba", "", "dc"]
+    wrong = {place: answer for place, answer in enumerate(found) if isinstance(answer, RowError)}
+    assert {place: (error.row, error.reason) for place, error in wrong.items()} == {
+        2: (2, "rows: expected a string, bytes or a list of strings as text. Received: 7"),
+        3: (3, "no z"),
+        1: (1, "text: too long"),
+    }
+    assert str(wrong[1]) == "row 1 ('abcd'): text: too long"
+    assert pickle.loads(pickle.dumps(wrong[1])).reason == "text: too long"
+    assert answer_each([], ["text"], reversed_texts, too_long) == []
+
+
+def test_what_to_do_about_errors():
+    with pytest.raises(ValueError, match=r"errors: expected 'raise' or 'return'. Received: 'ignore'"):
+        check_errors("ignore")

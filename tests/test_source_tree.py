@@ -20,7 +20,20 @@ HOMES = {
 # Imports go down only: a package sees itself and the layers before its own, never a sibling.
 LAYERS = [
     ["seqattn_tf"],  # the package's own __init__: version and lazy names
-    ["answer", "aside", "masking", "on_host", "packed", "plugins", "replay", "replicas", "rows", "scan", "values"],
+    [
+        "answer",
+        "aside",
+        "encodings",
+        "masking",
+        "on_host",
+        "packed",
+        "plugins",
+        "replay",
+        "replicas",
+        "rows",
+        "scan",
+        "values",
+    ],
     ["named"],
     ["layer"],
     ["linear", "recurrence", "vision"],

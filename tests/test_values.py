@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from seqattn_tf.values import read_rows
+from seqattn_tf.values import forgotten_at, read_rows
 
 PAIR = ("premise", "hypothesis")
 
@@ -82,3 +82,14 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path, monkeypatch, value, reaso
 def test_values_load_nothing_heavy():
     code = "import sys, seqattn_tf.values; assert not {'tensorflow', 'keras', 'numpy'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_forgotten_at_is_noticed(tmp_path):
+    """The name of a picture without an @ was read as the bytes of one, or as a text."""
+    (tmp_path / "blank.png").write_bytes(b"x")
+    there = str(tmp_path / "blank.png")
+    assert [forgotten_at(there, takes_text) for takes_text in (True, False)] == [f"@{there}"] * 2
+    assert [forgotten_at("in/blank.png", takes_text) for takes_text in (True, False)] == ["", "@in/blank.png"]
+    for value in ("hello", "two words", "", b"bytes.png", "3.", "x" * 5000 + ".png"):
+        assert forgotten_at(value, takes_text=True) == ""
+    assert forgotten_at("hello", takes_text=False) == ""

@@ -30,6 +30,7 @@ class ProgressBar(keras.callbacks.Callback):
         super().__init__()
         self.steps, self.epochs, self.done, self.sample = steps, epochs, done, sample
         self.bar = tqdm(disable=True)  # until training begins
+        self.compiled = False
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Draw the bar."""
@@ -45,7 +46,18 @@ class ProgressBar(keras.callbacks.Callback):
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """One step further."""
         self.bar.set_postfix(loss=f"{logs['loss']:.3f}", refresh=False)
-        self.bar.update()
+        if self.compiled or self.bar.disable:
+            self.bar.update()
+        else:
+            self._restart_clock()
+
+    def _restart_clock(self) -> None:
+        """Count the first step, and measure the pace from here on: it was compiled before it ran."""
+        bar, self.compiled = self.bar, True
+        bar.n += 1
+        bar.initial = bar.last_print_n = bar.n
+        bar.start_t = bar.last_print_t = bar._time()
+        bar.refresh()
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Say how the epoch went."""

@@ -4,15 +4,15 @@ import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 
-from seqattn_tf.models import load
-from seqattn_tf.models.base import COMPACT, WHOLE, read_config
+from seqattn_tf.models import Model, load
+from seqattn_tf.models.base import COMPACT, read_config
 from seqattn_tf.models.weights import check_form
 from seqattn_tf.training import run
 
 
 @dataclasses.dataclass(frozen=True)
 class Compacted:
-    """What was measured: each figure before and after, and the bytes of the weights."""
+    """What was measured: each figure before and after, and the bytes of the weights, without those of an optimizer."""
 
     figures: Mapping[str, tuple[float, float]]
     sizes: tuple[int, int]
@@ -44,10 +44,18 @@ def compact(
     if (folder / "config.json").exists():
         raise ValueError(f"{folder}: expected a folder without a model. Received: one with config.json")
     before = run.evaluate(source, data, split).figures
-    load(source).save(folder, read_config(source)["record"], compact=weights)
+    model = load(source)
+    model.save(folder, read_config(source)["record"], compact=weights)
     after = run.evaluate(folder, data, split).figures
-    return Compacted({name: (before[name], after[name]) for name in before}, (_size(source), _size(folder)))
+    return Compacted(
+        {name: (before[name], after[name]) for name in before}, (_size(source, model), _size(folder, model))
+    )
 
 
-def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in (folder / WHOLE, folder / COMPACT) if path.is_file())
+def _size(folder: Path, model: Model) -> int:
+    """The bytes of the weights of a folder: of its compact file, or else in memory.
+
+    `model.keras` is not counted: it also holds the state of the optimizer.
+    """
+    path = folder / COMPACT
+    return path.stat().st_size if path.is_file() else sum(weight.numpy().nbytes for weight in model.network.weights)

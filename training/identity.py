@@ -18,6 +18,8 @@ from seqattn_tf.training.record import read_record
 from seqattn_tf.training.tasks import Settings, Task
 from seqattn_tf.training.xla import remembered
 
+READING = ("encoding", "max_bad_rows")  # settings of which the fingerprint of the data tells whether they matter
+
 
 def identity(
     recipe: Recipe,
@@ -49,7 +51,9 @@ def refuse_another(folder: Path, held: Checkpoint | None, about: Mapping[str, An
         was = {**record, **own, "data": record["fingerprint"]}
     was = {"lessons": "", **was}
     pairs = {name: (was.get(name), about[name]) for name in ("recipe", "data", "init_from", "xla", "lessons")}
-    pairs |= {name: (was["settings"].get(name), value) for name, value in about["settings"].items()}
+    pairs |= {
+        name: (was["settings"].get(name), value) for name, value in about["settings"].items() if name not in READING
+    }
     other = {name: (before, now) for name, (before, now) in pairs.items() if before != now}
     for name in () if task.ordered else ("epochs", "patience"):
         if name in other and other[name][0] is not None and other[name][0] < other[name][1]:

@@ -253,7 +253,7 @@ def _read_part(path: Path) -> dict[str, np.ndarray]:
 
 
 def _read_made_up(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / MADE_UP).read_text("utf-8").splitlines()]
+    return [json.loads(line) for line in (folder / MADE_UP).read_text("utf-8").split("\n") if line]
 
 
 def _read_json(path: Path) -> Any:

@@ -17,6 +17,7 @@ from seqattn_tf.training import recipes
 from seqattn_tf.training.callbacks import Guard, KeepBest, KeepState, Pace, ProgressBar, Score
 from seqattn_tf.training.checkpoints import Checkpoints, Progress, restore, state_of
 from seqattn_tf.training.data import Splits, finding
+from seqattn_tf.training.data.reading import reading_with
 from seqattn_tf.training.diagnosis import diagnose
 from seqattn_tf.training.distribution import Distribution
 from seqattn_tf.training.faithfulness import Faithfulness, faithfulness
@@ -47,8 +48,9 @@ def compile_network(training: Training, distribution: Distribution = ALONE) -> N
 
 
 def open_splits(recipe: Recipe, settings: Settings, data: str | Path | None) -> Splits:
-    """The data of a recipe, no more than the settings allow."""
-    return recipe.load(data, settings).at_most(settings.max_examples)
+    """Load the data of a recipe, no more than the settings allow, and read as they say."""
+    with reading_with(settings.encoding, settings.max_bad_rows):
+        return recipe.load(data, settings).at_most(settings.max_examples)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -271,15 +273,25 @@ def _named_faults(training: Training) -> Iterator[None]:
         raise ValueError(f"train: expected inputs and targets that fit together. Received: {why}") from error
 
 
-def _open(folder: Path, data: str | Path | None) -> tuple[Task[Any, Any], Model, Splits]:
-    """A trained run: what it is measured by, the model and its data."""
-    record = read_record(folder)
+def _recipe_of(folder: Path, record: Mapping[str, Any]) -> tuple[Recipe, Settings, Task[Any, Any]]:
+    """The recipe of a trained run, its settings, and what it is measured by."""
     try:
         recipe = recipes.get(record["recipe"])
         settings = settings_of(recipe, record["settings"])
-        task = recipe.task.measured_by(settings.metric)
+        return recipe, settings, recipe.task.measured_by(settings.metric)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{folder}, {error}{advice(record['plugins'])}") from None
+
+
+def groups_of(folder: Path) -> list[str]:
+    """Return the titles of the groups of figures that `evaluate` gives of a trained run; these can be drawn."""
+    return list(_recipe_of(folder, read_record(folder))[2].groups)
+
+
+def _open(folder: Path, data: str | Path | None) -> tuple[Task[Any, Any], Model, Splits]:
+    """A trained run: what it is measured by, the model and its data."""
+    record = read_record(folder)
+    recipe, settings, task = _recipe_of(folder, record)
     splits = open_splits(recipe, settings, _remembered(folder, record) if data is None else data)
     trained_on = f"{record['data']} ({record['fingerprint']})"
     given = f"{splits.origin} ({splits.fingerprint})"

@@ -150,7 +150,7 @@ def _read_npz(path: Path) -> tuple[list[str], np.ndarray]:
 def _read_text(path: Path) -> tuple[list[str], np.ndarray]:
     with open_file(path) as file:
         first = file.readline().removeprefix(codecs.BOM_UTF8)
-        header = first.split()
+        header, count = first.split(), 0
         if len(header) == 2 and all(part.isdigit() for part in header):
             count, size = map(int, header)
             if split_name(path)[1] == "bin":
@@ -168,6 +168,8 @@ def _read_text(path: Path) -> tuple[list[str], np.ndarray]:
             except ValueError:
                 raise ValueError(f"{path}, vector {place}: expected numbers. Received: {line[:60]!r}") from None
             words.append(word)
+    if words and len(words) < count:
+        raise ValueError(f"{path}: expected {count} vectors, as its first line says. Received: {len(words)}")
     return words, np.array(numbers, np.float32).reshape(len(words), size)
 
 

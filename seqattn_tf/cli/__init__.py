@@ -12,7 +12,7 @@ from typing import Any
 
 from seqattn_tf import __version__, plugins
 from seqattn_tf.cli import asking, learning, measuring, serving
-from seqattn_tf.cli.base import Commands
+from seqattn_tf.cli.base import Commands, Parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -59,7 +59,7 @@ def _show_plainly(say: Callable[[object], None]) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="seqattn", description="Recurrent models with attention you can look at.")
+    parser = Parser(prog="seqattn", description="Recurrent models with attention you can look at.")
     parser.add_argument("--version", action="version", version=f"seqattn {__version__}")
     commands = Commands(parser)
     for group in (learning, measuring, serving, asking):

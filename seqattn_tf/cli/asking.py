@@ -8,7 +8,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from seqattn_tf.cli.base import VALUES, Commands
+from seqattn_tf.cli.base import VALUES, Commands, check_files
+from seqattn_tf.rows import RowError
+
+NO_OTHERS = (
+    "this model gives no other answers: train it with --set beam_width=5 --set alternatives=4, "
+    "or make an ensemble with --beam-width 5 --alternatives 4"
+)
+ONLY_ONE = "this kind of model gives one answer only: it has no setting `alternatives`"
 
 
 def add(commands: Commands) -> None:
@@ -31,13 +38,16 @@ def _add_map(mapped: argparse.ArgumentParser) -> None:
     mapped.add_argument("--attention", action="store_true", help="also write what the model looked at")
     mapped.add_argument("--batch-size", type=int, default=256, help="rows that the model is given at once")
     mapped.add_argument("--shard-rows", type=int, default=2000, help="rows of a part")
+    mapped.add_argument(
+        "--encoding", default="utf-8", help="of text files: utf-8, cp1252, utf-16, ... (default: utf-8)"
+    )
     mapped.add_argument("--processes", type=int, help="as many as there are cores otherwise; 0 for this one alone")
     mapped.add_argument("--threads", type=int, default=1, help="of TensorFlow in each process")
     mapped.add_argument("--engine", choices=("local", "ray"), default="local", help="where the processes run")
     mapped.add_argument("--address", help="of the Ray cluster; RAY_ADDRESS, or this machine alone, otherwise")
 
 
-def _query(options: argparse.Namespace) -> None:
+def _query(options: argparse.Namespace) -> int:
     from seqattn_tf.values import read_rows
 
     if options.url:
@@ -45,25 +55,51 @@ def _query(options: argparse.Namespace) -> None:
 
         with closing(connect(options.url)) as client:
             rows = read_rows(options.values, client.inputs(options.model))
-            answers = client.answer(options.model, rows)
-        ranked_by = "what the server's model ranks them by"
+            answers = _answers_of(client, options.model, rows)
+        ranked_by, no_others = "what the server's model ranks them by", NO_OTHERS
     else:
         from seqattn_tf.models.presets import open_model
 
         model = open_model(options.model)
         rows = read_rows(options.values, list(model.inputs))
-        answers = model.answer(rows)
-        ranked_by = model.ranked_by
-    if options.nbest and not any(answer.alternatives for answer in answers):
-        print("there are no other answers: a model gives as many as its `alternatives`", file=sys.stderr)
+        check_files(rows, {name: field.kind for name, field in model.inputs.items()})
+        answers = model.answer(rows, errors="return")
+        ranked_by, no_others = model.ranked_by, NO_OTHERS if "alternatives" in model.settings else ONLY_ONE
+    bad = [answer for answer in answers if isinstance(answer, RowError)]
+    good = [(row, answer) for row, answer in zip(rows, answers, strict=True) if not isinstance(answer, RowError)]
+    for error in bad:
+        print(f"seqattn query: {error}" if len(rows) > 1 else f"seqattn query: {error.reason}", file=sys.stderr)
+    if options.nbest and not any(answer.alternatives for _, answer in good):
+        print(no_others, file=sys.stderr)
     elif options.nbest:
         print(f"ranked by {ranked_by}; the number is the log-probability", file=sys.stderr)
-    for row, answer in zip(rows, answers, strict=True):
+    for row, answer in good:
         if options.json:
             print(_as_json(answer))
             continue
         for text, score in [(answer.text, answer.score), *(answer.alternatives if options.nbest else [])]:
             print("\t".join([*map(_shown, row.values()), text, f"{score:.3f}"]))
+    return 2 if bad else 0
+
+
+def _answers_of(client: Any, model: str, rows: list[dict[str, str | bytes]]) -> list[Any]:
+    """Ask a server; where it refuses several rows together, ask for one after the other."""
+    from seqattn_tf.serving.errors import ServingError
+
+    try:
+        return list(client.answer(model, rows))
+    except ServingError as error:
+        if len(rows) == 1 or error.code != "INVALID_ARGUMENT":
+            raise
+    answers: list[Any] = []
+    for place, row in enumerate(rows):
+        try:
+            answers += client.answer(model, [row])
+        except ServingError as error:
+            if error.code != "INVALID_ARGUMENT":
+                raise
+            answers.append(RowError.of(place, row, str(error)))
+    return answers
 
 
 def _map(options: argparse.Namespace) -> int:
@@ -72,7 +108,7 @@ def _map(options: argparse.Namespace) -> int:
     pairs = [given.partition("=") for given in options.column]
     if wrong := [name for name, equals, column in pairs if not (name and equals and column)]:
         raise ValueError(f"column: expected INPUT=COLUMN. Received: {wrong[0]!r}")
-    names = ("attention", "batch_size", "shard_rows", "processes", "threads", "engine", "address")
+    names = ("attention", "batch_size", "shard_rows", "encoding", "processes", "threads", "engine", "address")
     chosen = {name: getattr(options, name) for name in names}
     how = Options(columns={name: column for name, _, column in pairs}, plugins=options.plugin, **chosen)
     done = map_file(options.model, options.source, options.output, how)

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from seqattn_tf.cli.base import VALUES, Commands
+from seqattn_tf.cli.base import VALUES, Commands, check_files
 
 
 def add(commands: Commands) -> None:
@@ -12,7 +12,9 @@ def add(commands: Commands) -> None:
     evaluate = commands.add("evaluate", _evaluate, "print how good models are on their data, and draw it by groups")
     evaluate.add_argument("models", nargs="+", metavar="MODEL", help="the folder of a run, or a preset")
     evaluate.add_argument("--data", help="where the data are, if not where they were in training")
-    evaluate.add_argument("-o", "--output", type=Path, default=Path("evaluation.png"), help="png, svg or pdf")
+    evaluate.add_argument(
+        "-o", "--output", type=Path, help="png, svg or pdf of the figures by groups (default: evaluation.png, if any)"
+    )
     evaluate.add_argument("--split", choices=("train", "dev", "test"), default="test")
     evaluate.add_argument(
         "--faithfulness",
@@ -39,7 +41,10 @@ def _evaluate(options: argparse.Namespace) -> None:
     from seqattn_tf.training import run
 
     folders = {model: find(model) for model in options.models}  # before any is evaluated
-    check_ending(options.output)
+    check_ending(options.output or Path("evaluation.png"))
+    if options.output and not options.faithfulness and not any(map(run.groups_of, folders.values())):
+        raise ValueError(f"output: expected a metric with groups to draw. Received: none to write to {options.output}")
+    options.output = options.output or Path("evaluation.png")
     erased = {  # first: not every model can be asked so
         model: run.evaluate_faithfulness(folder, options.data, options.split)
         for model, folder in folders.items()
@@ -89,6 +94,7 @@ def _explain(options: argparse.Namespace) -> None:
 
     model = open_model(options.model)
     rows = read_rows(options.values, list(model.inputs))
+    check_files(rows, {name: field.kind for name, field in model.inputs.items()})
     if len(rows) != 1:
         raise ValueError(f"values: expected those of one question. Received: those of {len(rows)}")
     for number, look in enumerate(model.looks or [""]):

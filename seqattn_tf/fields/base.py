@@ -102,6 +102,15 @@ def read_row(fields: Mapping[str, Field], row: Mapping[str, Any]) -> dict[str, n
     return found
 
 
+def row_fault(fields: Mapping[str, Field], row: Mapping[str, Any]) -> str:
+    """Return what `read_row` says is wrong with a row; an empty text where nothing is."""
+    try:
+        read_row(fields, row)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
 def save_fields(fields: Mapping[str, Field]) -> list[dict[str, Any]]:
     """Fields by name as JSON holds them, in their order."""
     return [

@@ -92,13 +92,15 @@ class Text(Field):
         return self.texts(values).cut(*how).encode(self.rules)
 
     def made_up(self, count: int, seed: int = 0) -> list[str]:
-        """Texts of 1 to 12 of the symbols.
+        """Texts of 1 to 12 of the symbols; of an unknown one where there are none.
 
         >>> Text(SymbolRules(("a",))).made_up(2, seed=1)
         ['aaa', 'aa']
         """
         generator = random.Random(seed)
         ids, longest = range(len(self.rules.special), self.rules.size), min(MADE_UP, self.limit)
+        if not ids:
+            return ["?"] * count
         return [self._fitting(generator.choices(ids, k=generator.randint(1, longest))) for _ in range(count)]
 
     def _fitting(self, ids: list[int]) -> str:

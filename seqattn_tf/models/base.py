@@ -7,7 +7,7 @@ import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 import keras
 import numpy as np
@@ -18,11 +18,11 @@ from seqattn_tf.aside import write_aside, write_json
 from seqattn_tf.assets import load_assets, save_assets
 from seqattn_tf.encoder import Encoder
 from seqattn_tf.explain import draw_answer
-from seqattn_tf.fields.base import TOGETHER, Field, read_row
+from seqattn_tf.fields.base import TOGETHER, Field, row_fault
 from seqattn_tf.models.weights import pack, unpack
 from seqattn_tf.named import Named
 from seqattn_tf.plugins import advice, load_installed, needed_by
-from seqattn_tf.rows import columns
+from seqattn_tf.rows import RowError, answer_each, check_errors, columns
 from seqattn_tf.scan import where_rows
 from seqattn_tf.targets import Label, Target
 
@@ -169,14 +169,25 @@ class Model(Named, tf.Module):
             tensors.update({f"{name}_{part}": tensor for part, tensor in found.items()})
         return self.infer(tensors)
 
-    def answer(self, rows: Sequence[Any]) -> list[Answer]:
-        """The answer to each row: a mapping by input, or the bare value where there is one input.
+    @overload
+    def answer(self, rows: Sequence[Any]) -> list[Answer]: ...
+    @overload
+    def answer(self, rows: Sequence[Any], errors: str) -> list[Answer | RowError]: ...
+    def answer(self, rows: Sequence[Any], errors: str = "raise") -> Sequence[Answer | RowError]:
+        """Return the answer to each row: a mapping by input, or the bare value where there is one input.
+
+        Args:
+            rows: what is asked.
+            errors: `raise` an error that names the first bad row, or `return` one in place of each bad row's answer.
 
         Rows that are too large together (`fields.image.BATCH` and the like) are answered in several batches.
 
         Raises:
-            ValueError: something other than rows, or a value that is too long or broken.
+            ValueError: something other than rows.
+            RowError: a value is too long or broken, and `errors` is `raise`.
         """
+        if check_errors(errors) == "return":
+            return answer_each(rows, list(self.inputs), self.answer, lambda row: row_fault(self.inputs, row))
         raw = columns(rows, list(self.inputs))
         if not next(iter(raw.values())):
             return []
@@ -186,7 +197,7 @@ class Model(Named, tf.Module):
             whole = [dict(zip(raw, values, strict=True)) for values in zip(*raw.values(), strict=True)]
             if len(whole) > 1 and TOGETHER in error.message:
                 half = len(whole) // 2
-                return [*self.answer(whole[:half]), *self.answer(whole[half:])]
+                return [*self._answer_part(whole, 0, half), *self._answer_part(whole, half, len(whole))]
             self._refuse(raw)
             said = error.message.strip().splitlines()
             raise ValueError(
@@ -195,10 +206,20 @@ class Model(Named, tf.Module):
         found = {key: value.numpy() for key, value in found.items()}
         return [Answer.from_outputs(found, row) for row in range(len(found["score"]))]
 
+    def _answer_part(self, rows: Sequence[Mapping[str, Any]], start: int, end: int) -> list[Answer]:
+        """Return the answers to some of the rows; a bad one is named by its place among all."""
+        try:
+            return self.answer(rows[start:end])
+        except RowError as error:
+            place = start + error.row
+            raise RowError.of(place, rows[place], error.reason) from None
+
     def _refuse(self, raw: Mapping[str, Sequence[str | bytes]]) -> None:
         """Say of which value the graph would not have it, in the words of its field."""
-        for values in zip(*raw.values(), strict=True):
-            read_row(self.inputs, dict(zip(raw, values, strict=True)))
+        rows = [dict(zip(raw, values, strict=True)) for values in zip(*raw.values(), strict=True)]
+        for place, row in enumerate(rows):
+            if reason := row_fault(self.inputs, row):
+                raise RowError.of(place, row, reason, several=len(rows) > 1)
 
     def explain(self, row: Any, look: str = "") -> Any:
         """A figure that shows what the answer to one row looked at: the look of this name, or the only one."""
@@ -235,8 +256,9 @@ class Model(Named, tf.Module):
     ) -> None:
         """Write the model, with a `record` of where it comes from.
 
-        Each file is replaced whole, and `config.json`, without which a folder is no model, is the last. A `compact`
-        model is for shipping: its weights are stored in half precision (`float16`, or True), or in a quarter (`int8`).
+        Each file is replaced whole, and `config.json`, without which a folder is no model, is the last; weights that
+        an earlier `save` stored in another form are then removed. A `compact` model is for shipping: its weights are
+        stored in half precision (`float16`, or True), or in a quarter (`int8`).
         """
         compact = "float16" if compact is True else compact
         packed: dict[str, Any] = pack(self.network.weights, compact) if compact else {}  # before anything is written
@@ -257,6 +279,7 @@ class Model(Named, tf.Module):
             with write_aside(folder / WHOLE) as aside:
                 self.network.save(aside)
         write_json(folder / "config.json", config)
+        (folder / (WHOLE if compact else COMPACT)).unlink(missing_ok=True)  # of another save, with other weights
 
 
 def only_where(read: tf.Tensor, found: Tensors) -> Tensors:

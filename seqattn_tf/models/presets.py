@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from seqattn_tf.models.base import Model, load
+from seqattn_tf.named import suggest
 
 FOLDER = Path(__file__).resolve().parent.parent / "presets"
 
@@ -23,7 +24,10 @@ def find(name: str | os.PathLike[str]) -> Path:
         return FOLDER / str(name)
     if (Path(name) / "config.json").is_file():
         return Path(name)
-    raise ValueError(f"model: expected one of the presets {presets()} or the folder of a run. Received: {str(name)!r}")
+    near = suggest(name, presets())
+    raise ValueError(
+        f"model: expected one of the presets {presets()} or the folder of a run. Received: {str(name)!r}{near}"
+    )
 
 
 def open_model(name: str | os.PathLike[str]) -> Model:

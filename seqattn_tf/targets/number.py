@@ -13,6 +13,17 @@ if TYPE_CHECKING:
 LARGEST = 999_999_936.0  # that is said: a larger one is no whole number in 32 bits
 
 
+def _finite(value: Any) -> float:
+    """A value as a number that is finite, also in 32 bits."""
+    try:
+        number = float(value)
+        if abs(number) <= float(np.finfo(np.float32).max):  # False of NaN
+            return number
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise ValueError(f"expected a number that is finite. Received: {value!r:.80}")
+
+
 class Number(Target):
     """A whole number; found are `numbers [batch, 1]`, which are rounded when they are said.
 
@@ -29,17 +40,11 @@ class Number(Target):
 
     def arrays(self, value: Any) -> dict[str, np.ndarray]:
         """The number: `[]`."""
-        try:
-            number = np.array(float(value), np.float32)
-        except (TypeError, ValueError):
-            number = np.array(np.nan)
-        if not np.isfinite(number):
-            raise ValueError(f"expected a number. Received: {value!r:.80}")
-        return {"numbers": number}
+        return {"numbers": np.array(_finite(value), np.float32)}
 
     def said(self, value: Any) -> str:
         """Without a fraction, where it has none."""
-        number = float(value)
+        number = _finite(value)
         return str(int(number)) if number == int(number) else str(value)
 
     def tokens(self, found: Mapping[str, np.ndarray], answer: int) -> list[str]:

@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any, Literal
 
+from seqattn_tf.named import suggest
 from seqattn_tf.text import pieces
 from seqattn_tf.text import tokens as treebank
 
@@ -85,7 +86,8 @@ class SymbolRules:
 
     def __post_init__(self) -> None:
         if self.split not in SPLITS:
-            raise ValueError(f"split: expected one of {SPLITS}. Received: {self.split!r}")
+            near = suggest(self.split, SPLITS)
+            raise ValueError(f"split: expected one of {SPLITS}. Received: {self.split!r}{near}")
         if self.fold not in FOLDS:
             raise ValueError(f"fold: expected one of {FOLDS}. Received: {self.fold!r}")
         if len(set(self.symbols)) != len(self.symbols):

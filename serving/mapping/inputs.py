@@ -4,10 +4,12 @@ import glob
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
 from seqattn_tf.aside import write_aside
+from seqattn_tf.encodings import UTF8, breaks_lines_as_ascii, iter_text, mark_of
 from seqattn_tf.packed import bare, is_packed, open_file
-from seqattn_tf.serving.mapping.readers import READERS, Reader, Source, TextReader
+from seqattn_tf.serving.mapping.readers import READERS, ParquetReader, Reader, Source, TextReader
 
 
 def find_files(source: str) -> list[Path]:
@@ -47,15 +49,40 @@ def _is_read(path: Path) -> bool:
     return bare(path).suffix.lower() in READERS and not path.name.startswith(".")
 
 
-def unpack(path: Path, folder: Path, number: int = 0) -> Source:
-    """A file that can be read from any place: itself, or what it holds, in a folder."""
-    if not is_packed(path):
+def unpack(path: Path, folder: Path, number: int = 0, encoding: str = UTF8) -> Source:
+    """Return a file that can be read from any place: itself, or what it holds, unpacked and in UTF-8, in a folder.
+
+    Raises:
+        ValueError: its text is not in this encoding.
+    """
+    recoded = encoding != UTF8 and ending(path) != ParquetReader.ending
+    if not is_packed(path) and not recoded:
         return Source(path, path)
-    plain = folder / f"unpacked-{number}-{path.stem}"
+    plain = folder / f"unpacked-{number}-{bare(path).name}"
     if not plain.is_file():
         with write_aside(plain) as aside, open_file(path) as packed, aside.open("wb") as file:
-            shutil.copyfileobj(packed, file, 2**20)
+            if recoded:
+                _recode(path, packed, file, encoding)
+            else:
+                shutil.copyfileobj(packed, file, 2**20)
     return Source(path, plain)
+
+
+def _recode(path: Path, source: IO[bytes], file: IO[bytes], encoding: str) -> None:
+    """Copy a text in some encoding as UTF-8, its line ends as they are."""
+    with open_file(path) as opened:
+        marked = mark_of(opened.read(4))
+    if marked and not encoding.startswith(marked):
+        raise ValueError(f"{path.name}: expected {encoding}. Received: the byte order mark of {marked}")
+    number = 0
+    try:
+        for line in iter_text(source, encoding):
+            number += 1
+            file.write(line.encode(UTF8))
+    except UnicodeError as error:
+        reason = getattr(error, "reason", error)
+        where = f", line {number + 1}" if breaks_lines_as_ascii(encoding) else ""
+        raise ValueError(f"{path.name}{where}: expected {encoding}. Received: {reason}") from None
 
 
 def open_reader(source: Source, inputs: Sequence[str]) -> Reader:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -68,6 +69,15 @@ def _cell(value: Any) -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     return value if isinstance(value, str) else to_line(value)[:-1].decode()
+
+
+def _one_line(text: str) -> str:
+    r"""A text with a space in place of each line end; other characters at which Python splits lines stay.
+
+    >>> _one_line("a\r\nb\n"), _one_line("a\u2028b")
+    ('a b', 'a\u2028b')
+    """
+    return " ".join(re.split(r"\r\n|\r|\n", re.sub(r"(\r\n|\r|\n)$", "", text)))
 
 
 class Format(abc.ABC):
@@ -156,7 +166,7 @@ class TsvFormat(CsvFormat):
     ending = ".tsv"
 
     def _lines(self, rows: Sequence[Sequence[str]]) -> bytes:
-        lines = ("\t".join(" ".join(cell.replace("\t", " ").splitlines()) for cell in cells) for cells in rows)
+        lines = ("\t".join(_one_line(cell.replace("\t", " ")) for cell in cells) for cells in rows)
         return "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
 
 
@@ -167,7 +177,7 @@ class TextFormat(Format):
 
     def encode(self, rows: Sequence[Said]) -> bytes:
         """A part."""
-        answers = (" ".join(answer.text.splitlines()) if answer else "" for _, answer in rows)
+        answers = (_one_line(answer.text) if answer else "" for _, answer in rows)
         return "".join(f"{answer}\n" for answer in answers).encode("utf-8", "replace")
 
 

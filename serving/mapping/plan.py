@@ -3,7 +3,6 @@
 import base64
 import dataclasses
 import itertools
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from seqattn_tf.aside import write_json
 from seqattn_tf.serving.mapping.inputs import open_reader
 from seqattn_tf.serving.mapping.outputs import FORMATS, Format, column_types
 from seqattn_tf.serving.mapping.readers import Mark, Reader, Row, Source
+from seqattn_tf.serving.mapping.shards import WRITTEN_BY, read_own
 
 
 class Span(NamedTuple):
@@ -81,6 +81,8 @@ class Job:
 def make(job: Job, shard_rows: int) -> tuple[Job, list[Shard]]:
     """Go through the input once: where shards begin, and the columns of the output where it needs them."""
     readers = [job.reader(number) for number in range(len(job.files))]
+    for reader in readers:
+        reader.check_encoding()
     if FORMATS[job.ending].needs_columns:
         job = _with_columns(job, readers)
     marks = ((number, mark) for number, reader in enumerate(readers) for mark in reader.marks())
@@ -126,12 +128,14 @@ def _names(reader: Reader) -> Iterator[str]:
 def save(path: Path, job: Job, shards: Sequence[Shard]) -> None:
     """Keep a plan, so that who goes on need not go through the input again."""
     columns = {"columns": job.columns, "schema": base64.b64encode(job.schema).decode("ascii")}
-    write_json(path, {**columns, "shards": [shard.spans for shard in shards]})
+    write_json(path, {"written_by": WRITTEN_BY, **columns, "shards": [shard.spans for shard in shards]})
 
 
 def load(path: Path, job: Job) -> tuple[Job, list[Shard]]:
     """The plan that was kept."""
-    kept = json.loads(path.read_text(encoding="utf-8"))
+    kept = read_own(path)
+    if kept is None:
+        raise ValueError(f"{path}: expected a plan that seqattn map wrote. Received: something else")
     job = dataclasses.replace(job, columns=tuple(kept["columns"]), schema=base64.b64decode(kept["schema"]))
     found = (tuple(Span(*span) for span in spans) for spans in kept["shards"])
     return job, [Shard(number, spans) for number, spans in enumerate(found)]

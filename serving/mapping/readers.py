@@ -5,7 +5,6 @@ both names the columns. Blank lines of tables are no rows; a line of a text is o
 """
 
 import abc
-import codecs
 import csv
 import itertools
 import json
@@ -13,6 +12,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, ClassVar, NamedTuple
+
+from seqattn_tf.encodings import SAMPLE, UTF8, described, guess, mark_of, misread
 
 LONGEST_CELL = 2**27  # characters
 
@@ -60,6 +61,9 @@ class Reader(abc.ABC):
     def rows(self, mark: Mark, count: int) -> Iterator[Row]:
         """So many rows, the first of which begins at a mark."""
 
+    def check_encoding(self) -> None:  # noqa: B027 (most formats have nothing to check)
+        """Refuse a file whose text is in another encoding than it has to be."""
+
 
 def _named_once(columns: list[str], file: str) -> list[str]:
     if twice := [name for name in columns if columns.count(name) > 1]:
@@ -93,10 +97,24 @@ class _Lines(Reader):
     def first(self) -> Mark:
         """Where the first row may begin: after a byte order mark."""
         with self.path.open("rb") as file:
-            begin = file.read(3)
-        if begin.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise ValueError(f"{self.name}: expected UTF-8. Received: UTF-16; save it as UTF-8")
-        return Mark(3 if begin == codecs.BOM_UTF8 else 0, 1)
+            begin = file.read(4096)
+        marked = mark_of(begin)
+        if (found := marked or (guess(begin) if 0 in begin else "")) not in ("", UTF8):
+            self._refuse(found)
+        return Mark(3 if marked == UTF8 else 0, 1)
+
+    def check_encoding(self) -> None:
+        """Refuse a file that appears to be in another encoding than UTF-8, of which many rows would be lost."""
+        if (found := misread(self._sample())) is not None:
+            self._refuse(found)
+
+    def _sample(self) -> bytes:
+        with self.path.open("rb") as file:
+            return file.read(SAMPLE)
+
+    def _refuse(self, found: str, where: str = "") -> None:
+        advice = f"; save it as UTF-8, or --encoding {found or 'NAME'}"
+        raise ValueError(f"{self.name}{where}: expected UTF-8. Received: {described(found)}{advice}")
 
     def rows(self, mark: Mark, count: int) -> Iterator[Row]:
         """So many rows."""
@@ -163,6 +181,8 @@ class TsvReader(_Lines):
         try:
             names = self.cells(header)
         except ValueError as error:
+            if (found := guess(self._sample())) != UTF8:
+                self._refuse(found, f", line {self._begin.line}")
             raise ValueError(f"{self.name}, line {self._begin.line}: {error}") from None
         self.columns = _named_once([name.strip() for name in names], self.name)
 
@@ -202,22 +222,18 @@ class CsvReader(TsvReader):
     def records(self, mark: Mark) -> Iterator[tuple[Mark, Any]]:
         """Lists of cells; of what is none, the bytes of its first line."""
         place, line = mark
-        limit = csv.field_size_limit(LONGEST_CELL)
-        try:
-            with self.path.open("rb") as file:
-                file.seek(place)
-                found: list[str] | bytes
-                while (feed := _Feed(file)).fill():
-                    try:
-                        found = next(csv.reader(feed, delimiter=self.delimiter, strict=True), [])
-                    except csv.Error:
-                        found, feed.lengths = feed.first, feed.lengths[:1]
-                        file.seek(place + feed.lengths[0])
-                    if found and (isinstance(found, list) or found.strip()):
-                        yield Mark(place, line), found
-                    place, line = place + sum(feed.lengths), line + len(feed.lengths)
-        finally:
-            csv.field_size_limit(limit)
+        with self.path.open("rb") as file:
+            file.seek(place)
+            found: list[str] | bytes
+            while (feed := _Feed(file)).fill():
+                try:
+                    found = feed.cells(self.delimiter)
+                except csv.Error:
+                    found, feed.lengths = feed.first, feed.lengths[:1]
+                    file.seek(place + feed.lengths[0])
+                if found and (isinstance(found, list) or found.strip()):
+                    yield Mark(place, line), found
+                place, line = place + sum(feed.lengths), line + len(feed.lengths)
 
     def cells(self, record: Any) -> list[str]:
         """The cells of a row."""
@@ -240,6 +256,14 @@ class _Feed:
         self.first = self.file.readline()
         self.lengths = [len(self.first)] if self.first else []
         return bool(self.first)
+
+    def cells(self, delimiter: str) -> list[str]:
+        """One row. The limit of a cell is that of the whole process, so it is raised for no longer than this."""
+        limit = csv.field_size_limit(LONGEST_CELL)
+        try:
+            return next(csv.reader(self, delimiter=delimiter, strict=True), [])
+        finally:
+            csv.field_size_limit(limit)
 
     def __iter__(self) -> "_Feed":
         return self

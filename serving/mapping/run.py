@@ -11,24 +11,26 @@ from typing import Any
 from tqdm import tqdm
 
 from seqattn_tf import __version__, plugins
+from seqattn_tf.encodings import UTF8, check_encoding
 from seqattn_tf.serving.mapping import local, plan
 from seqattn_tf.serving.mapping.inputs import find_files, unpack
 from seqattn_tf.serving.mapping.outputs import FORMATS
 from seqattn_tf.serving.mapping.plan import Job, Shard
-from seqattn_tf.serving.mapping.shards import PLAN, Answered, Report, Store, digest, fingerprint
+from seqattn_tf.serving.mapping.shards import PLAN, VERSION, Answered, Report, Store, digest, fingerprint
 
 ENGINES = ("local", "ray")
 
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """How a file is mapped. The answers depend on the first four alone.
+    """How a file is mapped. The answers depend on the first five alone.
 
     Attributes:
         columns: the column of an input that has another name.
         attention: whether to write what the model looked at.
         batch_size: rows that the model is given at once.
         shard_rows: rows of a part.
+        encoding: of files of text: `utf-8`, `cp1252`, `utf-16`, ...
         processes: how many; as many as there are cores by default, none to work in this process.
         threads: of TensorFlow, in each process.
         engine: `local` or `ray`.
@@ -40,6 +42,7 @@ class Options:
     attention: bool = False
     batch_size: int = 256
     shard_rows: int = 2000
+    encoding: str = UTF8
     processes: int | None = None
     threads: int = 1
     engine: str = "local"
@@ -52,6 +55,7 @@ class Options:
             value = getattr(self, name)
             if value is not None and value < number:
                 raise ValueError(f"{name}: expected at least {number}. Received: {value}")
+        object.__setattr__(self, "encoding", check_encoding(self.encoding))
         if self.engine not in ENGINES:
             raise ValueError(f"engine: expected one of {', '.join(ENGINES)}. Received: {self.engine!r}")
 
@@ -103,7 +107,7 @@ def map_file(
     command = _command(job, paths, options)
     if report := store.begin(command):
         return report
-    with store.locked():
+    with store.locked(command):
         if report := store.begin(command):  # somebody else was quicker
             return report
         job, shards = _planned(job, paths, store, command, options)
@@ -142,7 +146,8 @@ def _command(job: Job, paths: Sequence[Path], options: Options) -> dict[str, Any
         "attention": job.attention,
         "batch_size": job.batch_size,
         "shard_rows": options.shard_rows,
-        "version of seqattn_tf": __version__,
+        "encoding": options.encoding,
+        VERSION: __version__,
     }
     return dict(json.loads(json.dumps(command)))
 
@@ -150,7 +155,8 @@ def _command(job: Job, paths: Sequence[Path], options: Options) -> dict[str, Any
 def _planned(
     job: Job, paths: Sequence[Path], store: Store, command: Mapping[str, Any], options: Options
 ) -> tuple[Job, list[Shard]]:
-    files = tuple(unpack(path.resolve(), store.folder.resolve(), number) for number, path in enumerate(paths))
+    folder, encoding = store.folder.resolve(), options.encoding
+    files = tuple(unpack(path.resolve(), folder, number, encoding) for number, path in enumerate(paths))
     job, kept = dataclasses.replace(job, files=files), store.folder / PLAN
     if kept.is_file() and store.manifest.is_file():
         return plan.load(kept, job)

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,8 +14,20 @@ from seqattn_tf.aside import write_aside, write_json
 from seqattn_tf.serving.mapping.outputs import FORMATS, Format
 
 PLAN, LOCK, REJECTED, UNPACKED = "plan.json", ".lock", "rejected", "unpacked-"
+VERSION = "version of seqattn_tf"  # which every manifest names
+WRITTEN_BY = "seqattn map"  # in the lock and the plan: a file without it is somebody else's, whatever its name
 _ASIDE = re.compile(r"\.[0-9a-f]{32}-")  # what a kill leaves of `write_aside`
-_PASSING = re.compile(rf"{_ASIDE.pattern}|{UNPACKED}|{PLAN}$|{LOCK}$")
+_TEMPORARY = re.compile(rf"{_ASIDE.pattern}|{UNPACKED}")
+_PART = re.compile(r"part-\d{5,}\.")
+
+
+def read_own(path: Path) -> dict[str, Any] | None:
+    """Return the content of a JSON file that `seqattn map` wrote; None for any other file, and for a missing one."""
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return kept if isinstance(kept, dict) and kept.get("written_by") == WRITTEN_BY else None
 
 
 class Answered(NamedTuple):
@@ -67,15 +78,18 @@ class Store:
         return self.folder / REJECTED / f"part-{number:05d}.jsonl"
 
     def begin(self, command: Mapping[str, Any]) -> Report | None:
-        """Find what a command has done; the report, where it has done all.
+        """Return the report of a command that is complete; None where there is work left. Changes nothing.
 
         Raises:
             ValueError: another command, or somebody else, wrote the output.
         """
         kept = self._kept()
         if kept is None:
-            if held := [path for path in (self.output, self.rejected_output) if self._holds(path)]:
-                raise ValueError(f"output: expected a path that is free. Received: {held[0]}, which exists")
+            if held := [found for path in self._paths() if (found := _foreign(path))]:
+                raise ValueError(
+                    f"output: expected a path that is free. Received: {held[0]}, which exists; "
+                    "choose another output or move it away"
+                )
             return None
         if different := _differences(kept["command"], command):
             if self.output.is_file() or any(self.folder.glob("part-*")):
@@ -83,46 +97,66 @@ class Store:
                     f"output: expected a path that is free, or the command that began {self.output}. "
                     f"Received: one with {', '.join(different)}"
                 )
-            self._forget()
         elif kept.get("done") and self.output.exists():
             self._clear()
             rows, rejected = kept["done"]
             return Report(rows, rejected, self.output, self.rejected_output)
         return None
 
+    def _paths(self) -> list[Path]:
+        """Everything that a command writes, apart from its manifest."""
+        return [self.output, self.rejected_output, self.folder] if self.single else [self.output]
+
     def claim(self, command: Mapping[str, Any]) -> None:
         """Say whose the output is."""
         write_json(self.manifest, {"command": command})
 
-    @staticmethod
-    def _holds(path: Path) -> bool:
-        return path.exists() and not (path.is_dir() and all(_PASSING.match(inner.name) for inner in path.iterdir()))
-
     def _kept(self) -> dict[str, Any] | None:
         try:
             kept = json.loads(self.manifest.read_text(encoding="utf-8"))
-            return kept if isinstance(kept["command"], dict) else None
+            if VERSION in kept["command"]:
+                return dict(kept)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (ValueError, TypeError, KeyError):
-            raise ValueError(f"{self.manifest}: expected the manifest of a command. Received: something else") from None
+            pass
+        raise ValueError(f"{self.manifest}: expected the manifest of a command. Received: something else")
 
     @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep others out for as long as the block runs, or the process lives."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / LOCK).open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise ValueError(f"output: expected no one at work on {self.output}. Received: a process is") from None
-            if not self.manifest.is_file():  # of what was unpacked for another input
-                _remove(self.folder.glob(f"{UNPACKED}*"))
+    def locked(self, command: Mapping[str, Any] | None = None) -> Iterator[None]:
+        """Keep others out for as long as the block runs, or the process lives.
+
+        Args:
+            command: what is to be done; what another one began, and that holds no answers, is removed.
+        """
+        with self._lock():
+            kept = self._kept()
+            if kept is None or (command is not None and _differences(kept["command"], command)):
+                if kept is not None:
+                    _remove([*filter(_is_part, (self.folder / REJECTED).glob("*")), self.manifest])
+                self._remove_temporary()
             try:
                 yield
             finally:
                 if not self.manifest.is_file():
-                    self._forget()
+                    self._clear()
+
+    @contextlib.contextmanager
+    def _lock(self) -> Iterator[None]:
+        path, made = self.folder / LOCK, not self.folder.exists()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError), path.open("x", encoding="utf-8") as file:
+            json.dump({"written_by": WRITTEN_BY, "made_folder": made}, file)
+        if read_own(path) is None:
+            raise ValueError(f"output: expected a path that is free. Received: {path}, which exists")
+        with path.open("rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if not path.exists() or not os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                    raise BlockingIOError  # the process that held it has just finished
+            except BlockingIOError:
+                raise ValueError(f"output: expected no one at work on {self.output}. Received: a process is") from None
+            yield
 
     def write(self, answered: Answered) -> None:
         """Keep what comes of a shard. The part is last: a shard whose part is there is done."""
@@ -154,22 +188,49 @@ class Store:
     def _command(self) -> Any:
         return (self._kept() or {}).get("command")
 
-    def _clear(self) -> None:
-        """Remove what was only needed on the way."""
-        if self.single:
-            shutil.rmtree(self.folder, ignore_errors=True)
+    def _remove_temporary(self) -> None:
+        """Remove what was only needed on the way; the lock shows that it was written here."""
+        if read_own(self.folder / LOCK) is None:
             return
         inside = [*self.folder.iterdir(), *(self.folder / REJECTED).glob("*")]
-        _remove(path for path in inside if path.name in (PLAN, LOCK) or path.name.startswith(UNPACKED))
-        _remove(path for path in inside if _ASIDE.match(path.name))
+        _remove(path for path in inside if _TEMPORARY.match(path.name) and path.is_file())
+        if read_own(self.folder / PLAN) is not None:
+            _remove([self.folder / PLAN])
+        with contextlib.suppress(OSError):  # where bad rows are left in it
+            (self.folder / REJECTED).rmdir()
 
-    def _forget(self) -> None:
-        """Remove what a command has begun and that holds no answers."""
-        self.manifest.unlink(missing_ok=True)
-        self._clear()
-        if not self.single:
-            shutil.rmtree(self.folder / REJECTED, ignore_errors=True)
-            self.folder.rmdir()
+    def _clear(self) -> None:
+        """Remove what was only needed on the way, the lock last; of one file also its parts."""
+        self._remove_temporary()
+        kept, rejected = read_own(self.folder / LOCK) or {}, self.folder / REJECTED
+        if kept and self.single:
+            joined = [self.folder / "joined", self.folder / f"joined{self.ending}"]
+            _remove([*filter(_is_part, [*self.folder.iterdir(), *rejected.glob("*")]), *joined])
+            with contextlib.suppress(OSError):
+                rejected.rmdir()
+        _remove([self.folder / LOCK] if kept else [])
+        if self.single or kept.get("made_folder"):
+            with contextlib.suppress(OSError):
+                self.folder.rmdir()
+
+
+def _foreign(path: Path) -> Path | None:
+    """Return what `seqattn map` did not write at a path: a file, or the first such thing in a folder."""
+    if not path.is_dir():
+        return path if os.path.lexists(path) else None
+    own = read_own(path / LOCK) is not None
+    for inner in sorted(path.iterdir()):
+        if not own or not (
+            inner.name == LOCK
+            or (_TEMPORARY.match(inner.name) and inner.is_file())
+            or (inner.name == PLAN and read_own(inner) is not None)
+        ):
+            return inner
+    return None
+
+
+def _is_part(path: Path) -> bool:
+    return bool(_PART.match(path.name)) and path.is_file()
 
 
 def _remove(paths: Iterable[Path]) -> None:

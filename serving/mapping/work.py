@@ -102,13 +102,9 @@ class Answerer:
 
     def _fault(self, row: Asked) -> str:
         """What the fields of the model say of a row, without asking the network."""
-        from seqattn_tf.fields.base import read_row
+        from seqattn_tf.fields.base import row_fault
 
-        try:
-            read_row(self.model.inputs, row)
-        except ValueError as error:
-            return str(error)
-        return ""
+        return row_fault(self.model.inputs, row)
 
 
 def like_lengths(asked: dict[int, Asked], size: int) -> Iterable[Sequence[int]]:

@@ -14,6 +14,7 @@ from seqattn_tf.export.forms import Lite, QuantizedLite, SavedModel
 from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.verify import difference, rows_to_verify
 from seqattn_tf.fields import Text
+from seqattn_tf.rows import RowError
 from seqattn_tf.text import SymbolRules
 from seqattn_tf.training.data import cmudict
 
@@ -100,6 +101,17 @@ def test_a_python_function_in_the_graph_is_refused(tmp_path):
     tf.saved_model.save(module, str(tmp_path / "m"))
     with pytest.raises(ValueError, match=r"expected ops that TensorFlow Serving links.*EagerPyFunc"):
         ops.check(tmp_path / "m")
+
+
+def test_bad_rows_are_refused_alike(preset, exported):
+    """One bad row cost all others their answers, on a device as in Keras."""
+    rows = ["hello", "x" * 65, "world"]
+    for model in (preset, LiteModel(exported / LITE)):
+        first, wrong, last = model.answer(rows, errors="return")
+        assert (first.text, last.text) == ("HH AH L OW", "W ER L D")
+        assert (wrong.row, wrong.reason) == (1, "text: expected at most 64 symbols. Received: 65")
+        with pytest.raises(RowError, match=r"^row 1 \('xxxx.*: text: expected at most 64 symbols"):
+            model.answer(rows)
 
 
 def test_lite_holds_built_in_ops_alone(exported):

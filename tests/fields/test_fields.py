@@ -416,3 +416,12 @@ def test_a_tree_that_one_half_refuses_the_other_refuses_too(wrong):
     symbols = wrong.replace("(", " ( ").replace(")", " ) ").split()
     with pytest.raises(tf.errors.InvalidArgumentError, match="it: expected a tree of"):
         parse(tf.constant([symbols]), "it")
+
+
+@pytest.mark.parametrize("split", ["characters", "words", "spaces", "tokens"])
+def test_sample_inputs_of_an_empty_vocabulary(split):
+    """`made_up` failed with "Cannot choose from an empty population"."""
+    for kind in (Text, Lines):
+        field = kind(SymbolRules((), split=split), 8)
+        assert all(field.arrays(text) and text for text in field.made_up(3))
+        assert len(field.made_up(3)) == 3

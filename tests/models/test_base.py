@@ -1,7 +1,11 @@
+import re
+
+import pytest
 import tensorflow as tf
 from support.systems import small_seq2seq
 
 from seqattn_tf.models.base import Model, only_where
+from seqattn_tf.rows import RowError
 from seqattn_tf.text import SymbolRules
 
 LETTERS = SymbolRules(tuple("abc"))
@@ -45,3 +49,22 @@ def test_rows_that_are_too_large_together_are_answered_in_parts():
     model._compiled = at_most_two
     assert [answer.text for answer in model.answer(rows)] == expected
     assert sizes == [5, 2, 3, 1, 2]
+    with pytest.raises(RowError, match=r"^row 3 \('aaaa") as caught:  # not row 0 of the last part
+        model.answer([*rows[:3], "a" * 10_000])
+    assert caught.value.row == 3
+
+
+def test_one_bad_row_costs_no_other_its_answer():
+    """`answer` failed for a whole batch because of one row, and did not name it."""
+    model = small_seq2seq(LETTERS, LETTERS, units=4)
+    limit = model.inputs["text"].limit
+    rows = ["ab", "a" * (limit + 1), "c"]
+    reason = f"text: expected at most {limit} symbols. Received: {limit + 1}"
+    with pytest.raises(RowError, match=re.escape(reason)) as caught:
+        model.answer(rows)
+    assert (caught.value.row, str(caught.value)[:12]) == (1, "row 1 ('aaaa")
+    with pytest.raises(ValueError, match=f"^{re.escape(reason)}$"):
+        model.answer(rows[1:2])
+    first, wrong, last = model.answer(rows, errors="return")
+    assert [first.text, last.text] == [answer.text for answer in model.answer(["ab", "c"])]
+    assert (type(wrong), wrong.row, wrong.reason) == (RowError, 1, reason)

@@ -1,5 +1,7 @@
 """Ensembles of models that say labels: means by hand, of whatever they read and look at."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -92,6 +94,27 @@ def test_probabilities_and_weights_are_means(pair):
         assert answer.looks["text"].rows == (answer.text,)
     assert len({answer.text for answer in answers}) > 2
     assert any(one.text != other.text for one, other in zip(*each, strict=True))
+
+
+class Certain:
+    """Of three labels it is sure of the last; of a row with nothing to read it says nothing."""
+
+    looks: ClassVar = {"text": ("label",)}
+
+    def infer(self, tensors):
+        labels = tf.constant([[2, 0, 1], [0, 1, 2]])
+        scores = tf.constant([[0.0, -1e30, -2e30], [-np.inf, -np.inf, -np.inf]])
+        return {"labels": labels, "scores": scores, "text_attention": tf.ones([2, 1, 1])}
+
+
+def test_models_that_are_sure_of_one_label_have_read_the_row(pair):
+    """Whether a row was read is told by the best label: others may have no probability at all."""
+    ensemble = LabelEnsemble.of(pair)
+    ensemble.models = [Certain(), Certain()]
+    found = ensemble.infer({})
+    assert found["labels"].numpy()[0, 0] == 2
+    np.testing.assert_allclose(found["scores"].numpy()[:, 0], [0.0, -np.inf], atol=1e-6)
+    assert found["text_attention"].numpy().ravel().tolist() == [1, 0]
 
 
 def test_the_network_gives_what_answers_come_from(pair):

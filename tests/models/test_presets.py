@@ -2,9 +2,11 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
+from seqattn_tf.assets import load_assets
 from seqattn_tf.models.presets import FOLDER, open_model
 
 LEARNED_FROM = {
@@ -32,3 +34,13 @@ def test_names_are_written_in_katakana():
     look = answers[1].looks["text"]
     read = [look.places[place] for place in look.weights.argmax(axis=1)]
     assert read == ["p", "r", "s", "l", "y"]  # where each letter comes from
+
+
+@pytest.mark.parametrize(("name", "limit"), [("tag", 100), ("parse", 84)])
+def test_the_longest_text_that_the_documentation_promises(name, limit):
+    inputs, _ = load_assets(FOLDER / name / "assets")
+    assert inputs["text"].limit == limit
+    page = (Path(__file__).parents[2] / "docs/reading.md").read_text(encoding="utf-8")
+    assert "100 words for the shipped `tag`, 84 for `parse`" in page
+    with pytest.raises(ValueError, match=rf"at most {limit} (words|symbols)\. Received: {limit + 1}"):
+        inputs["text"].arrays("a " * (limit + 1))

@@ -135,6 +135,16 @@ def test_eight_bits_answer_nearly_the_same_from_a_much_smaller_file(model, tmp_p
         np.testing.assert_allclose(one.looks["text"].weights, other.looks["text"].weights, atol=0.02)
 
 
+@pytest.mark.parametrize("forms", [(False, "int8"), ("int8", False), ("float16", "int8", False)])
+def test_a_save_in_another_form_leaves_no_stale_weights(model, tmp_path, forms):
+    """`save(compact=...)` left the `model.keras` of an earlier save beside the new weights."""
+    for form in forms:
+        model.save(tmp_path, compact=form)
+    weights = sorted(path.name for path in tmp_path.iterdir() if path.suffix in (".keras", ".npz"))
+    assert weights == (["weights.npz"] if forms[-1] else ["model.keras"])
+    assert load(tmp_path).answer(["ab"])[0].text
+
+
 def test_seeds_are_no_weights_and_come_from_the_configuration(tmp_path):
     network = EncoderDecoder.of_symbols(LETTERS.size, SOUNDS.size, units=4, embedding=3, dropout=0.2)
     seeds = {variable.path for variable in network.variables if "seed" in variable.path}

@@ -245,3 +245,11 @@ def test_the_loss_of_numbers_is_their_squared_error():
     loss = Number().in_graph().loss()
     assert float(loss(tf.constant([[3.0], [-1.0]]), tf.constant([[1.0], [-1.0]]))) == pytest.approx(2)
     assert isinstance(Label(("a", "b")).in_graph().loss(), MaskedCrossEntropy)
+
+
+@pytest.mark.parametrize("value", ["inf", "-inf", "nan", "1e39", "seven", None, float("inf"), 10**400])
+def test_a_number_that_is_not_finite_is_refused_by_name(value):
+    """`Number` failed with an OverflowError of `int`, or took 1e39 for infinity with a warning of NumPy."""
+    for use in (Number().said, Number().arrays):
+        with pytest.raises(ValueError, match=r"expected a number that is finite\. Received: "):
+            use(value)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from seqattn_tf.training.callbacks import Guard, KeepBest
+from seqattn_tf.training.callbacks import Guard, KeepBest, ProgressBar
 from seqattn_tf.training.checkpoints import Progress
 
 
@@ -55,3 +55,22 @@ def test_a_loss_that_rises_beyond_all_measure_ends_the_training():
     network.optimizer.norm = tf.constant(math.inf)
     with pytest.raises(FloatingPointError, match=r"the gradient became inf in epoch 3, step 5: nothing; try a smaller"):
         guard.on_train_batch_end(4, {"loss": 1.0})
+
+
+def test_the_time_left_does_not_count_the_compilation_of_the_first_step(monkeypatch):
+    """After step one the bar showed hours, as that step took a minute to compile."""
+    callback, clock = ProgressBar(steps=100, epochs=1), [0.0]
+    callback.on_train_begin()
+    monkeypatch.setattr(callback.bar, "_time", lambda: clock[0])
+    callback.bar.start_t = callback.bar.last_print_t = 0.0
+    clock[0] = 60.0
+    callback.on_train_batch_end(0, {"loss": 1.0})
+    for step in range(1, 11):
+        clock[0] += 1.0
+        callback.on_train_batch_end(step, {"loss": 1.0})
+    shown = callback.bar.format_dict
+    callback.close()
+    assert (shown["n"], shown["elapsed"]) == (11, 10.0)
+    left = (shown["total"] - shown["n"]) * shown["elapsed"] / (shown["n"] - shown["initial"])
+    assert left == 89.0
+    assert shown["rate"] is None or shown["rate"] == pytest.approx(1.0)

@@ -1,5 +1,8 @@
 """The state of a training in files: whole, checked by hash, the last good one used."""
 
+import json
+import time
+
 import keras
 import numpy as np
 import pytest
@@ -106,3 +109,16 @@ def test_a_disk_that_is_full_leaves_what_was_there(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space left"):
         checkpoints.save(made, Progress(step=2), {})
     assert list(tmp_path.iterdir()) == [old]
+
+
+def test_the_time_that_was_spent_adds_up_over_several_processes(monkeypatch):
+    """A checkpoint that kept only the time of earlier processes went unnoticed."""
+    clock = [100.0]
+    monkeypatch.setattr(time, "time", lambda: clock[0])
+    first = Progress(started=clock[0])
+    clock[0] += 7
+    second = Progress(started=clock[0])
+    second.take(json.loads(json.dumps(first.as_json())))
+    clock[0] += 5
+    assert first.as_json()["spent"] == 12
+    assert (second.seconds, second.as_json()["spent"]) == (12, 12)

@@ -30,8 +30,10 @@ def known(monkeypatch):
 def test_a_compact_model_is_smaller_as_good_and_keeps_its_record(trained, tmp_path, weights):
     done = compact(trained, tmp_path / "small", weights)
     files = trained / "model.keras", tmp_path / "small/weights.npz"
-    assert done.sizes == tuple(path.stat().st_size for path in files)
-    assert done.sizes[1] < done.sizes[0] / 2
+    held = sum(weight.numpy().nbytes for weight in load(trained).network.weights)
+    assert done.sizes == (held, files[1].stat().st_size)  # weights alone: model.keras has an optimizer, too
+    assert held < files[0].stat().st_size
+    assert done.sizes[1] < done.sizes[0] * {"int8": 0.4, "float16": 0.55}[weights]
     with np.load(files[1]) as stored:
         assert stored["0000"].dtype == weights
     assert read_config(tmp_path / "small")["record"] == read_config(trained)["record"]

@@ -3,6 +3,8 @@
 import dataclasses
 import json
 import shutil
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from support import reverse
@@ -11,7 +13,7 @@ from seqattn_tf import cli
 from seqattn_tf.export.verify import difference
 from seqattn_tf.models import Ensemble, load
 from seqattn_tf.models.base import read_config
-from seqattn_tf.training import run
+from seqattn_tf.training import ensembling, run
 from seqattn_tf.training.ensembling import combine
 
 TINY = ["units=12", "embedding=8", "epochs=2", "batch_size=16", "warmup_steps=2", "max_target=8", "metric=exact"]
@@ -70,7 +72,7 @@ def test_several_runs_are_one(here, capsys):
     question = "word 3 and 5"
     [answer], [other] = made.answer([question]), expected.answer([question])
     assert difference(other, answer, 1e-5) == ""
-    assert cli.main(["evaluate", "all", "-o", "all.png"]) == 0
+    assert cli.main(["evaluate", "all"]) == 0
     assert capsys.readouterr().out.startswith("ACCURACY ")
     assert cli.main(["query", "all", question, "--nbest"]) == 0
     out, err = capsys.readouterr()
@@ -116,3 +118,25 @@ def test_runs_that_are_not_of_one_kind_are_refused(here, capsys):
     assert cli.main(["ensemble", "one", "-o", "other"]) == 2
     assert "output: expected a folder that holds no model yet. Received: other" in capsys.readouterr().err
     assert not (here / "all").exists()
+
+
+def test_the_record_of_an_ensemble_is_of_all_its_members(tmp_path, monkeypatch):
+    """A record that kept how the first run began, or the plug-ins of the first run alone, went unnoticed."""
+    own = {"figures": {"per": 1}, "seconds": 3, "init_from": "0f3a", "xla": "on"}  # true of one run alone
+    alike = {"recipe": "toy", "fingerprint": "12", "settings": {"beam_width": 1, "units": 8}}
+    records = {name: {**alike, **own, "plugins": {f"part_of_{name}": ""}} for name in ("one", "other")}
+    saved = []
+    made = SimpleNamespace(settings={"beam_width": 4}, target=None, save=lambda *given: saved.append(given))
+    monkeypatch.setattr(ensembling, "find", Path)
+    monkeypatch.setattr(ensembling, "read_record", lambda run: records[run.name])
+    monkeypatch.setattr(ensembling, "load", lambda run: run)
+    monkeypatch.setattr(ensembling, "as_one", lambda models, **settings: made)
+    ensembling.combine(["one", "other"], tmp_path / "all")
+    [(folder, record)] = saved
+    assert folder == tmp_path / "all"
+    assert record == {
+        **{name: alike[name] for name in ("recipe", "fingerprint")},
+        "settings": {"beam_width": 4, "units": 8},
+        "plugins": {"part_of_one": "", "part_of_other": ""},
+        "members": ["one", "other"],
+    }

@@ -10,6 +10,7 @@ from support.reverse import RECIPE, SHORT
 from seqattn_tf.models import load
 from seqattn_tf.training import run
 from seqattn_tf.training.checkpoints import Checkpoints
+from seqattn_tf.training.precision import _plain
 from seqattn_tf.training.tasks import Settings
 
 
@@ -32,3 +33,16 @@ def test_steps_in_half_precision_and_a_model_in_float32(precision, tmp_path):
 def test_other_precisions_are_refused():
     with pytest.raises(ValueError, match=r"precision: expected one of .*mixed_bfloat16.*\. Received: 'half'"):
         Settings(precision="half")
+
+
+@pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
+def test_every_form_of_a_mixed_policy_becomes_float32(precision):
+    """A policy by its name alone, as some layers keep it, stayed mixed_float16."""
+    policy = {"class_name": "DTypePolicy", "config": {"name": precision}}
+    found = _plain({"dtype": policy, "layers": [{"dtype": precision}], "activation": "tanh", "pair": (precision, 3)})
+    assert found == {
+        "dtype": {"class_name": "DTypePolicy", "config": {"name": "float32"}},
+        "layers": [{"dtype": "float32"}],
+        "activation": "tanh",
+        "pair": ["float32", 3],
+    }

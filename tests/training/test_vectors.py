@@ -100,6 +100,7 @@ def test_the_binary_form(tmp_path, end, packing):
         ("v.txt.gz", b"a 1 2\n", ": expected a whole .gz file"),
         ("v.txt.gz", gzip.compress(b"a 1 2\n" * 99)[:-9], ": expected a whole .gz file"),
         ("v.txt.xz", lzma.compress(b"a 1 2\n")[:-9], ": expected a whole .xz file"),
+        ("v.txt", b"3 2\na 1 2\nb 3 4\n", ": expected 3 vectors, as its first line says. Received: 2"),  # cut off
         ("v.bin", b"0 2\n", f": {EXPECTED}. Received: 0 words and numbers (0, 2)"),
         ("v.bin", b"1 0\na \n", f": {EXPECTED}. Received: 1 words and numbers (1, 0)"),
         ("v.bin", b"2 2\na 12345678\nb 1234", ": expected 2 vectors. Received: 1, and the file breaks off"),

@@ -45,7 +45,7 @@ def _texts(folder: Path, task: int) -> dict[str, str]:
                 match = _NAME.fullmatch(path.name)
                 if match and int(match[1]) == task and path.parent.name == "en":
                     file = held.extractfile(member)
-                    texts[match[2]] = file.read().decode("utf-8-sig") if file else ""
+                    texts[match[2]] = file.read().decode("utf-8-sig").replace("\r\n", "\n") if file else ""
     return texts
 
 
@@ -74,8 +74,8 @@ def _questions(text: str, name: str, notes: dict[str, str]) -> Iterator[Example]
     """The questions of a file; lines are numbered anew in every story, its questions included."""
     facts: list[str] = []
     lines: dict[str, int] = {}  # which fact has which number
-    faults = Faults(name)
-    for number, line in enumerate(text.splitlines(), 1):
+    faults, good = Faults(name), 0
+    for number, line in enumerate(text.rstrip("\n").split("\n"), 1):
         match = _LINE.fullmatch(line.strip())
         cells = match[2].split("\t") if match else []
         if match and match[1] == "1":
@@ -84,6 +84,7 @@ def _questions(text: str, name: str, notes: dict[str, str]) -> Iterator[Example]
             faults.add(number, "a numbered fact, or a question with its answer and its facts", line)
             continue
         if len(cells) == 1:
+            good += 1
             facts.append(cells[0].strip())
             lines[match[1]] = len(facts)
             continue
@@ -91,8 +92,9 @@ def _questions(text: str, name: str, notes: dict[str, str]) -> Iterator[Example]
         if not facts or any(fact not in lines for fact in leading.split()):
             faults.add(number, "facts that were told before the question", line)
             continue
+        good += 1
         story = "\n".join(facts)
         key = f"{story}\n{question}"
         notes[key] = " ".join(str(lines[fact]) for fact in leading.split())
         yield Example(key, {"story": story, "question": question}, answer)
-    faults.close()
+    faults.close(good, "lines")

@@ -5,12 +5,11 @@ training, the next 200 for development, the rest to test; a sentence stays whole
 fiction, the test split is fiction alone.
 """
 
-import warnings
 from pathlib import Path
 
-from seqattn_tf.training.data.examples import DataWarning, Example, Splits
+from seqattn_tf.training.data.examples import Example, Splits
 from seqattn_tf.training.data.finding import find_text
-from seqattn_tf.training.data.reading import read_text
+from seqattn_tf.training.data.reading import Faults, read_text
 
 WANTED = "the Brown corpus in one text, a sentence of word/tag a line,"
 PROPORTIONS = (800, 1000, 1181)
@@ -29,15 +28,15 @@ def sentence(line: str) -> str:
 def load(folder: str | Path | None) -> Splits:
     """The corpus in `folder`; lines that begin with `###` name documents, a malformed one is reported."""
     path = find_text(folder, WANTED)
-    sentences = []
+    sentences, faults = [], Faults(path.name)
     for number, line in enumerate(read_text(path).split("\n"), 1):
         if not line.strip() or line.startswith("###"):
             continue
         if text := sentence(line):
             sentences.append(text)
         else:
-            message = f"{path.name}, line {number}: expected word/tag. Received: {line[:60]!r}"
-            warnings.warn(message, DataWarning, stacklevel=2)
+            faults.add(number, "word/tag", line)
+    faults.close(len(sentences), "sentences")
     parts: list[list[Example]] = [[], [], []]
     total, before = sum(len(text.split()) for text in sentences), 0
     for text in sentences:

@@ -7,43 +7,43 @@ xz) is a benchmark split: 2 % of the words of `train` (more of a small one) are 
 
 import importlib.metadata
 import re
-import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from seqattn_tf.training.data.examples import (
     DEV_SHARE,
     TEST_SHARE,
-    DataWarning,
     Example,
     Splits,
     from_text,
     hold_out,
     hold_out_dev,
 )
-from seqattn_tf.training.data.reading import read_text
+from seqattn_tf.training.data.reading import Faults, read_text
 
 _LINE = re.compile(r"^(?P<word>\S+?)(\(\d+\))?\s+(?P<phonemes>[A-Z]+\d?( +[A-Z]+\d?)*)\s*(#.*)?$")
 
 
 def parse(lines: Iterable[str], name: str, stress: bool = False) -> Iterator[Example]:
-    """The examples of a dictionary's lines; a malformed line is reported with its number and passed over.
+    """The examples of a dictionary's lines; a malformed line is reported with its number and skipped.
 
     >>> list(parse(["tomato(2) T AH0 M AA1 T OW2 # a comment"], "example"))
     [Example(key='tomato', inputs={'text': 'tomato'}, target='T AH M AA T OW')]
     >>> [example.target for example in parse(["tomato T AH0 M EY1 T OW2"], "example", stress=True)]
     ['T AH0 M EY1 T OW2']
     """
+    faults, good = Faults(name), 0
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith(";;;"):
             continue
         match = _LINE.match(line.rstrip("\n"))
         if match is None:
-            message = f"{name}, line {number}: expected WORD PHONEMES. Received: {line[:60]!r}"
-            warnings.warn(message, DataWarning, stacklevel=2)
+            faults.add(number, "WORD PHONEMES", line)
             continue
+        good += 1
         phonemes = " ".join(match["phonemes"].split())
         yield from_text(match["word"].lower(), phonemes if stress else re.sub(r"\d", "", phonemes))
+    faults.close(good)
 
 
 def read(path: Path, stress: bool = False) -> list[Example]:

@@ -5,7 +5,8 @@
 
 Files of ten columns (`.conllu`), and of the five `form upos xpos head deprel`, also have names for their columns. Lines
 that begin with `#` are comments where there are ten; words of several tokens (`1-2`) and empty ones (`1.1`) are
-passed over there. A sentence with a malformed line is reported with file and number, and passed over.
+skipped there. A sentence with a malformed line is reported with file and number, and skipped; a file with too many of
+them is refused (see `reading`).
 """
 
 import re
@@ -50,20 +51,20 @@ def load(data: str | Path | None, columns: Sequence[str], target: Target) -> Spl
 
 
 def _examples(path: Path, columns: Sequence[str], target: Target) -> Iterator[Example]:
-    faults, any_good = Faults(path.name), False
+    faults, good = Faults(path.name), 0
     for number, rows in read_sentences(path, columns, faults):
         try:
             found = target(rows)
         except ValueError as error:
             faults.add(number, *_parts(error))
             continue
-        any_good = True
+        good += 1
         text = Words.raw([row[0] for row in rows]).decode()
         yield Example(text, {"text": text}, found)
-    faults.close()
-    if not any_good:
+    if not good:
         count = faults.count or "no"
         raise ValueError(f"{path}: expected at least one good sentence. Received: {count} malformed ones")
+    faults.close(good, "sentences")
 
 
 def _parts(error: ValueError) -> tuple[str, str]:
@@ -73,7 +74,10 @@ def _parts(error: ValueError) -> tuple[str, str]:
 
 
 def read_sentences(path: Path, columns: Sequence[str], faults: Faults) -> Iterator[tuple[int, list[tuple[str, ...]]]]:
-    """The sentences of a file, each with the number of its first line and some columns of its words."""
+    """The sentences of a file, each with the number of its first line and some columns of its words.
+
+    A sentence with malformed lines is lost once, however many they are.
+    """
     lines = read_lines(path, faults)
     width = len(_cells(next((line for line in lines if line and line.strip() and line[0] != "#"), "")))
     if not width:
@@ -82,7 +86,8 @@ def read_sentences(path: Path, columns: Sequence[str], faults: Faults) -> Iterat
     rows: list[tuple[str, ...]] = []
     first, good = 0, True
     for number, line in enumerate([*lines, ""], 1):
-        if line is None:
+        if line is None:  # reported, and counted as lost, by `read_lines`
+            faults.lost -= not good
             good = False
         elif not line.strip():
             if rows and good and rows[0][0] != DOCUMENT:
@@ -92,15 +97,15 @@ def read_sentences(path: Path, columns: Sequence[str], faults: Faults) -> Iterat
             cells = _cells(line)
             first = first if rows else number
             if len(cells) != width:
-                faults.add(number, f"{width} columns, as in the first line", line)
+                faults.add(number, f"{width} columns, as in the first line", line, lost=good)
                 good = False
             elif width != 10 or not _NO_WORD.fullmatch(cells[0]):
                 rows.append(tuple(cells[place].strip() for place in places))
                 if not all(rows[-1]):
-                    faults.add(number, "text in each column", line)
+                    faults.add(number, "text in each column", line, lost=good)
                     good = False
                 elif width == 10 and good and cells[0] != str(len(rows)):  # heads count the words
-                    faults.add(number, f"{len(rows)} in the first column, the number of the word", line)
+                    faults.add(number, f"{len(rows)} in the first column, the number of the word", line, lost=good)
                     good = False
 
 

@@ -8,6 +8,8 @@ examples in memory is done with one window after the other.
     dev.jsonl test.jsonl        rows that are held out
     counts-0f3a.json            how often each symbol of a column was seen, for each way to cut it
     encoded-91bc/00000.npz      windows as a model reads them (see `stream`)
+
+The names of the last two also follow from the code that cuts texts: what another release wrote is not read.
 """
 
 import collections
@@ -24,6 +26,7 @@ from tqdm import tqdm
 from seqattn_tf.aside import write_json
 from seqattn_tf.text import Texts
 from seqattn_tf.text.cut import cutter
+from seqattn_tf.training.data.code_version import SPLITTING, code_version
 from seqattn_tf.training.data.examples import DataWarning, Example, Examples, example_of
 
 MOST_SYMBOLS = 2_000_000  # that are counted; beyond them, those seen least are forgotten
@@ -142,7 +145,7 @@ class CorpusTexts(Texts):
         self, split: str, fold: bool | str = False, by_lines: bool = False, sentences: bool = False
     ) -> collections.Counter:
         """How often each symbol stands in the texts: counted window by window, once, with a bar."""
-        how = json.dumps([self.place, split, fold, by_lines, sentences])
+        how = json.dumps([self.place, split, fold, by_lines, sentences, code_version(*SPLITTING)])
         path = self.corpus.folder / f"counts-{zlib.crc32(how.encode()):08x}.json"
         if path.is_file():
             return collections.Counter(json.loads(path.read_text(encoding="utf-8")))

@@ -8,7 +8,7 @@
     part-*.tsv.gz                                                 a pattern: all files to train on
 
 Names of files may carry more (`train18k.tsv`, `test_2016_flickr.de.gz`). A malformed line is reported with file and
-number, and passed over.
+number, and skipped; a file with too many of them is refused (see `reading`).
 """
 
 import dataclasses
@@ -20,7 +20,16 @@ from pathlib import Path
 
 from seqattn_tf.training.data.examples import DataWarning, Example, Splits, example_of, from_text
 from seqattn_tf.training.data.finding import PARTS, check_folder, find_part, is_pattern, names_in, public_name
-from seqattn_tf.training.data.reading import TABLES, Faults, fault_of, iter_lines, iter_rows, read_rows, split_name
+from seqattn_tf.training.data.reading import (
+    TABLES,
+    Faults,
+    fault_of,
+    iter_lines,
+    iter_rows,
+    read_rows,
+    refuse_loss,
+    split_name,
+)
 from seqattn_tf.training.data.sources import Source, split, split_sources
 
 _FORMS = "train.TEXT with train.TARGET, or train.csv, .tsv or .jsonl, plain, .gz or .xz"
@@ -123,7 +132,9 @@ def _part_by(column: str, name: str, examples: Iterable[tuple[str, Example]]) ->
             strange[said] = strange.get(said, 0) + 1
     if strange:
         shown = ", ".join(f"{said!r:.30} in {count} rows" for said, count in list(strange.items())[:5])
-        _warn(f"{name}: expected train, dev or test in {column!r}. Passed over: {shown}")
+        _warn(f"{name}: expected train, dev or test in {column!r}. Skipped: {shown}")
+        lost, good = sum(strange.values()), sum(map(len, parts.values()))
+        refuse_loss(name, lost, lost + good, "rows", [f"expected train, dev or test in {column!r}. Received: {shown}"])
     known = {example.key for example in parts["train"]}
     for part in ("dev", "test"):
         if seen := sum(example.key in known for example in parts[part]):
@@ -176,7 +187,8 @@ def iter_parallel(paths: Sequence[Path]) -> Iterator[Example]:
         if len(whole) == len(cells) and not any(bad):
             good += 1
             yield from_text(*whole)
-    for fault in faults:
-        fault.close()
     if not good:
         raise ValueError(f"{paths[0]}: expected at least one good line. Received: {number} malformed ones")
+    for fault in faults:
+        fault.close(number - fault.lost)
+    refuse_loss(" + ".join(path.name for path in paths), number - good, number, "pairs")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from seqattn_tf.training.data.examples import DataWarning, Example, Splits, from_text
 from seqattn_tf.training.data.finding import check_folder
-from seqattn_tf.training.data.reading import read_rows, read_text
+from seqattn_tf.training.data.reading import Faults, read_rows, read_text, refuse_loss
 from seqattn_tf.training.data.stored import Stored, in_folder, in_tar
 
 CAPTIONS = 5
@@ -30,10 +30,10 @@ def captions(folder: Path) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name, caption in read_rows(path, ["0", "1"]):
         found.setdefault(name.rpartition("#")[0], []).append(caption)
+    faults = Faults(path.name)
     for name in [name for name, texts in found.items() if len(texts) != CAPTIONS]:
-        count = len(found.pop(name))
-        message = f"{path.name}, {name}: expected {CAPTIONS} captions. Received: {count}"
-        warnings.warn(message, DataWarning, stacklevel=2)
+        faults.add(name, f"{CAPTIONS} captions", len(found.pop(name)))
+    faults.close(len(found), "images")
     return found
 
 
@@ -54,6 +54,10 @@ def _there(folder: Path, names: Mapping[str, list[str]], there: Collection[str],
     if not all(parts.values()):
         counts = {part: len(listed) for part, listed in parts.items()}
         raise ValueError(f"{folder}: expected {what} with captions in each split. Received: {counts}")
+    missing = [name for part, listed in names.items() for name in listed if name not in there]
+    if missing:
+        warnings.warn(f"{folder}: {len(missing)} of the listed {what} are missing; skipped", DataWarning, stacklevel=3)
+    refuse_loss(str(folder), len(missing), sum(map(len, names.values())), what, [f"missing: {', '.join(missing[:3])}"])
     return parts
 
 

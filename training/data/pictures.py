@@ -15,7 +15,7 @@ from pathlib import Path
 from seqattn_tf.training.data import files
 from seqattn_tf.training.data.examples import DataWarning, Example, Splits
 from seqattn_tf.training.data.finding import check_folder
-from seqattn_tf.training.data.reading import TABLES, read_rows, split_name
+from seqattn_tf.training.data.reading import TABLES, read_rows, refuse_loss, split_name
 from seqattn_tf.training.data.sources import split
 from seqattn_tf.training.data.stored import Stored
 
@@ -83,8 +83,10 @@ def _stored(folder: Path, examples: Sequence[Example], kind: str) -> list[Exampl
     missing = sorted(name for name, stored in there.items() if not stored.path.is_file())
     if missing:
         shown = ", ".join(missing[:3])
-        message = f"{folder}: {len(missing)} of {len(there)} {kind} files are not there, and passed over: {shown}"
+        are = "is" if len(missing) == 1 else "are"
+        message = f"{folder}: {len(missing)} of {len(there)} {kind} files {are} missing; skipped: {shown}"
         warnings.warn(message, DataWarning, stacklevel=4)
+        refuse_loss(str(folder), len(missing), len(there), f"or missing {kind} files", [f"missing: {shown}"])
     return [
         example._replace(inputs={kind: there[example.inputs[kind]]})
         for example in examples

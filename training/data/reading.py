@@ -1,25 +1,43 @@
-"""Lines and rows of one file: plain, gzip or xz, UTF-8, every malformed line reported with its number.
+"""Lines and rows of one file: plain, gzip or xz, every malformed line reported with its number.
+
+Files are in UTF-8 unless `reading_with` names another encoding. A file that appears to be in another one is refused,
+and so is one of which more rows are malformed than `max_bad_rows` allows.
 
 A table is CSV (RFC 4180: quotes around what holds a comma, a quote or a line break; semicolons as separators, where the
 first line has more of them), TSV (no quoting: a quote is a quote) or JSONL (one object per line).
 """
 
-import codecs
 import collections
+import contextlib
+import contextvars
 import csv
+import dataclasses
 import itertools
 import json
+import math
 import re
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from seqattn_tf.encodings import (
+    SAMPLE,
+    UTF8,
+    breaks_lines_as_ascii,
+    check_encoding,
+    described,
+    guess,
+    iter_text,
+    mark_of,
+    misread,
+)
 from seqattn_tf.packed import bare, open_file
 from seqattn_tf.training.data.examples import DataWarning
 
 TABLES = (".csv", ".tsv", ".jsonl")
 SPELLED_OUT = 20  # malformed lines of a file; more are counted
+FIRST = 3  # malformed lines that an error names
 LONGEST_CELL = 2**27  # characters of a cell of a CSV file
 _Lines = Iterator[str | None]
 _Rows = Iterator[tuple[int, list[Any]]]  # each with the number of its first line
@@ -32,51 +50,182 @@ def split_name(path: Path) -> tuple[str, str]:
     return name.stem, last
 
 
-def read_text(path: str | Path) -> str:
-    """A whole text: UTF-8, a byte order mark dropped, every line ending in one line feed."""
-    with open_file(Path(path)) as file:
-        data = file.read()
+@dataclasses.dataclass(frozen=True)
+class ReadingRules:
+    """How files are read: their encoding, and the share of the rows of a file that may be malformed."""
+
+    encoding: str = UTF8
+    max_bad_rows: float = 0.01
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "encoding", check_encoding(self.encoding))
+        if not 0 <= self.max_bad_rows <= 1:
+            raise ValueError(f"max_bad_rows: expected a share from 0 to 1. Received: {self.max_bad_rows}")
+
+
+_DEFAULT = ReadingRules()
+_RULES: contextvars.ContextVar[ReadingRules] = contextvars.ContextVar("reading_rules", default=_DEFAULT)
+
+
+def current_rules() -> ReadingRules:
+    """Return the rules by which files are read now."""
+    return _RULES.get()
+
+
+@contextlib.contextmanager
+def reading_with(encoding: str = UTF8, max_bad_rows: float = 0.01) -> Iterator[None]:
+    """Read all files by these rules for as long as the block runs.
+
+    >>> with reading_with(encoding="windows-1252"):
+    ...     current_rules()
+    ReadingRules(encoding='cp1252', max_bad_rows=0.01)
+    """
+    token = _RULES.set(ReadingRules(encoding, max_bad_rows))
     try:
-        return data.decode("utf-8-sig").replace("\r\n", "\n")
+        yield
+    finally:
+        _RULES.reset(token)
+
+
+def _sample(path: Path) -> bytes:
+    with open_file(path) as file:
+        return file.read(SAMPLE)
+
+
+def _refuse_encoding(path: Path, found: str, where: str = "") -> None:
+    """Raise the error for a file that is not in UTF-8."""
+    name = f"{path}, line {where}" if where else f"{path}"
+    advice = f"; save it as UTF-8, or --set encoding={found or 'NAME'}"
+    raise ValueError(f"{name}: expected UTF-8. Received: {described(found)}{advice}")
+
+
+def _check_mark(path: Path, begin: bytes, encoding: str) -> None:
+    """Refuse a file whose first bytes show that it is in another encoding."""
+    marked = mark_of(begin)
+    if encoding == UTF8 and (marked not in ("", UTF8) or 0 in begin):
+        found = marked or guess(_sample(path))
+        if found != UTF8 and (marked or found):
+            _refuse_encoding(path, found)
+    elif marked and not encoding.startswith(marked):
+        raise ValueError(f"{path}: expected {encoding}. Received: the byte order mark of {marked}")
+
+
+def read_text(path: str | Path) -> str:
+    """Return a whole text, a byte order mark dropped, every line ending in one line feed."""
+    path, encoding = Path(path), current_rules().encoding
+    with open_file(path) as file:
+        data = file.read()
+    _check_mark(path, data[:4096], encoding)
+    try:
+        return data.decode("utf-8-sig" if encoding == UTF8 else encoding).replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         number = data.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"{path}, line {number}: expected UTF-8. Received: {error.reason}") from None
+        if encoding == UTF8 and (found := misread(data)) is not None:
+            _refuse_encoding(path, found, str(number))
+        raise ValueError(f"{path}, line {number}: expected {_spoken(encoding)}. Received: {error.reason}") from None
+
+
+def _spoken(encoding: str) -> str:
+    return "UTF-8" if encoding == UTF8 else encoding
 
 
 class Faults:
-    """The malformed lines of one file: the first ones spelled out, the rest counted."""
+    """The malformed lines of one file: the first ones spelled out, the rest counted.
+
+    Attributes:
+        count: lines that were reported.
+        lost: rows that are lost with them.
+    """
 
     def __init__(self, name: str) -> None:
-        self.name, self.count = name, 0
+        self.name, self.count, self.lost = name, 0, 0
+        self._first: list[str] = []
 
-    def add(self, number: int, expected: str, received: object) -> None:
-        """Report a line."""
+    def add(self, where: int | str, expected: str, received: object, lost: int = 1) -> None:
+        """Report the line of a number, or something else by its name, with which so many rows are lost."""
         self.count += 1
+        self.lost += lost
+        place = f"line {where}" if isinstance(where, int) else where
+        shown = received if isinstance(received, int) else repr(str(received)[:60])
+        reason = f"{place}: expected {expected}. Received: {shown}"
+        if len(self._first) < FIRST and lost:
+            self._first.append(reason)
         if self.count <= SPELLED_OUT:
-            self._warn(f"{self.name}, line {number}: expected {expected}. Received: {str(received)[:60]!r}")
+            self._warn(f"{self.name}, {reason}")
 
-    def close(self) -> None:
-        """Say how many more there were."""
+    def close(self, good: int, what: str = "rows") -> None:
+        """Say how many more there were, and refuse the file if too many of its rows are lost.
+
+        Args:
+            good: how many rows were read.
+            what: what the rows are called.
+        """
         if self.count > SPELLED_OUT:
-            self._warn(f"{self.name}: {self.count - SPELLED_OUT} more malformed lines passed over")
+            self._warn(f"{self.name}: {self.count - SPELLED_OUT} more malformed lines skipped")
+        refuse_loss(self.name, self.lost, self.lost + good, what, self._first)
 
     @staticmethod
     def _warn(message: str) -> None:
         warnings.warn(message, DataWarning, stacklevel=4)
 
 
+def refuse_loss(name: str, lost: int, total: int, what: str = "rows", first: Sequence[str] = ()) -> None:
+    """Raise an error where more than the allowed share of some rows is lost.
+
+    Args:
+        name: of the file.
+        lost: malformed rows.
+        total: all of them.
+        what: what they are called.
+        first: what is wrong with the first ones.
+    """
+    most = current_rules().max_bad_rows
+    if total and lost > most * total:
+        allowed = math.ceil(100 * lost / total) / 100
+        shown = "; ".join([*first, *(["..."] if lost > len(first) else [])])
+        raise ValueError(
+            f"{name}: expected at most {100 * most:g} % malformed {what}. Received: {lost} of {total} ({shown}). "
+            f"Correct them, or skip them with --set max_bad_rows={allowed:g}"
+        )
+
+
 def iter_lines(path: Path, faults: Faults) -> _Lines:
-    """The lines of a file without their ends, one after the other; None for one that is not UTF-8."""
-    number = 0
+    """The lines of a file without their ends, one after the other; None for one that cannot be decoded."""
+    encoding = current_rules().encoding
+    number, whole, broken = 0, 0, 0
     with open_file(path) as file:
+        if not breaks_lines_as_ascii(encoding):
+            yield from _wide_lines(path, file, encoding)
+            return
         for number, data in enumerate(file, 1):
-            if number == 1 and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                raise ValueError(f"{path}: expected UTF-8. Received: UTF-16; save it as UTF-8")
+            if number == 1:
+                _check_mark(path, data, encoding)
             try:
-                yield data.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+                line = data.decode("utf-8-sig" if number == 1 and encoding == UTF8 else encoding)
             except UnicodeDecodeError as error:
-                faults.add(number, "UTF-8", error.reason)
+                if not broken and encoding == UTF8 and (found := misread(_sample(path))) is not None:
+                    _refuse_encoding(path, found, str(number))
+                broken += 1
+                faults.add(number, _spoken(encoding), error.reason)
                 yield None
+            else:
+                whole += not data.isascii()
+                yield line.rstrip("\r\n")
+    if not number:
+        raise ValueError(f"{path}: expected lines. Received: an empty file")
+    if broken > max(whole, 1) and encoding == UTF8:
+        _refuse_encoding(path, "")
+
+
+def _wide_lines(path: Path, file: IO[bytes], encoding: str) -> _Lines:
+    """The lines of a file in an encoding of several bytes a character, which cannot be taken up after a broken one."""
+    number = 0
+    try:
+        for number, line in enumerate(iter_text(file, encoding), 1):
+            yield (line.removeprefix("\ufeff") if number == 1 else line).rstrip("\r\n")
+    except UnicodeError as error:
+        reason = getattr(error, "reason", error)
+        raise ValueError(f"{path}: expected {encoding}. Received: {reason}") from None
     if not number:
         raise ValueError(f"{path}: expected lines. Received: an empty file")
 
@@ -114,7 +263,7 @@ def iter_rows(path: str | Path, columns: Sequence[str]) -> Iterator[tuple[str, .
     path, good = Path(path), 0
     faults = Faults(path.name)
     lines, kind = iter_lines(path, faults), split_name(path)[1]
-    found = _objects(lines, columns, faults) if kind == ".jsonl" else _cells(kind, lines, columns, faults)
+    found = _objects(lines, columns, faults) if kind == ".jsonl" else _cells(path, lines, columns, faults)
     for number, cells in found:
         cells = [_as_text(cell) for cell in cells]
         bad = next((i for i, cell in enumerate(cells) if fault_of(cell)), None)
@@ -123,9 +272,9 @@ def iter_rows(path: str | Path, columns: Sequence[str]) -> Iterator[tuple[str, .
             yield tuple(cell.strip() for cell in cells)
         else:
             faults.add(number, f"{fault_of(cells[bad])} in {columns[bad]!r}", cells[bad])
-    faults.close()
     if not good:
         raise ValueError(f"{path}: expected at least one good row. Received: {faults.count or 'no'} malformed ones")
+    faults.close(good)
 
 
 def _as_text(cell: Any) -> Any:
@@ -140,7 +289,7 @@ def _objects(lines: _Lines, keys: Sequence[str], faults: Faults) -> _Rows:
         try:
             entry = json.loads(line)
         except (ValueError, RecursionError):
-            faults.add(number, "JSON", line)
+            faults.add(number, "JSON", line, lost=bool(line.strip()))
             continue
         if isinstance(entry, dict) and all(key in entry for key in keys):
             yield number, [entry[key] for key in keys]
@@ -148,15 +297,18 @@ def _objects(lines: _Lines, keys: Sequence[str], faults: Faults) -> _Rows:
             faults.add(number, f"an object with {list(keys)}", line)
 
 
-def _cells(kind: str, lines: _Lines, columns: Sequence[str], faults: Faults) -> _Rows:
+def _cells(path: Path, lines: _Lines, columns: Sequence[str], faults: Faults) -> _Rows:
     """Some cells of each row of a CSV or TSV file.
 
     The first line of a CSV file always has the names, and says how many cells each row has: one more is a comma without
     quotes around it. That of a TSV file has names where columns are named.
     """
+    kind = split_name(path)[1]
+    named = kind == ".csv" or not all(map(str.isdecimal, columns))
+    lines = _with_names(path, lines) if named else lines
     rows = _quoted(lines, faults) if kind == ".csv" else _tabbed(lines)
     number, first = next(rows, (1, []))
-    header = [cell.strip() for cell in first] if kind == ".csv" or not all(map(str.isdecimal, columns)) else []
+    header = [cell.strip() for cell in first] if named else []
     shown = [name[:30] for name in header]
     if missing := [column for column in columns if not column.isdecimal() and column not in header]:
         raise ValueError(f"{faults.name}: expected columns named {missing} in its first line. Received: {shown}")
@@ -168,11 +320,22 @@ def _cells(kind: str, lines: _Lines, columns: Sequence[str], faults: Faults) -> 
         rows = _with_first(number, first, rows)
     for number, cells in rows:
         if len(cells) <= max(places):
-            faults.add(number, f"at least {max(places) + 1} columns", "\t".join(cells))
+            faults.add(number, f"at least {max(places) + 1} columns", "\t".join(cells), lost=any(cells))
         elif width is not None and len(cells) != width:
             faults.add(number, f"{width} columns, as in the first line", ",".join(cells))
         else:
             yield number, [cells[place] for place in places]
+
+
+def _with_names(path: Path, lines: _Lines) -> _Lines:
+    """Lines of which the first with something in it, which names the columns, has to be decoded."""
+    for number, line in enumerate(lines, 1):
+        if line is None:
+            _refuse_encoding(path, guess(_sample(path)), str(number))
+        yield line
+        if line:
+            break
+    yield from lines
 
 
 def _with_first(number: int, first: list[str], rows: _Rows) -> _Rows:
@@ -191,17 +354,22 @@ def _quoted(lines: _Lines, faults: Faults) -> _Rows:
     text = _Ahead(lines)
     names = re.sub('"[^"]*"', "", text.peek())
     delimiter = ";" if names.count(";") > names.count(",") else ","
+    while text.begin():
+        try:
+            cells = _next_cells(text, delimiter)
+        except csv.Error as error:
+            faults.add(text.number, "cells with whole quotes", f"{error}: {text.taken[0]}")
+            text.give_back()
+        else:
+            if cells:
+                yield text.number, cells
+
+
+def _next_cells(text: "_Ahead", delimiter: str) -> list[str]:
+    """One row. The limit of a cell is that of the whole process, so it is raised for no longer than this."""
     limit = csv.field_size_limit(LONGEST_CELL)
     try:
-        while text.begin():
-            try:
-                cells = next(csv.reader(text, delimiter=delimiter, strict=True), [])
-            except csv.Error as error:
-                faults.add(text.number, "cells with whole quotes", f"{error}: {text.taken[0]}")
-                text.give_back()
-            else:
-                if cells:
-                    yield text.number, cells
+        return next(csv.reader(text, delimiter=delimiter, strict=True), [])
     finally:
         csv.field_size_limit(limit)
 

@@ -11,8 +11,10 @@ from seqattn_tf.aside import user_cache
 from seqattn_tf.packed import is_packed
 from seqattn_tf.training.checkpoints import digest
 from seqattn_tf.training.data import dealing
+from seqattn_tf.training.data.code_version import READING, code_version
 from seqattn_tf.training.data.corpus import Corpus
 from seqattn_tf.training.data.examples import TEST_SHARE, TEST_START, Example, Splits, hold_out, hold_out_dev
+from seqattn_tf.training.data.reading import current_rules
 
 STREAMS = ("auto", "always", "never")
 IN_MEMORY = 64 * 2**20  # bytes of text
@@ -69,7 +71,9 @@ def split_sources(sources: Mapping[str, Source], stream: str = "auto") -> Splits
 
 def _stored(train: Source, held: Sequence[str]) -> Corpus:
     """The corpus of these examples in the user's cache; written where it is not there, or not whole."""
-    folder = user_cache() / "corpora" / digest(json.dumps([FORMAT, train.state, sorted(held)]).encode())
+    rules = current_rules()
+    state = [FORMAT, train.state, sorted(held), rules.encoding, rules.max_bad_rows, code_version(*READING)]
+    folder = user_cache() / "corpora" / digest(json.dumps(state).encode())
     try:
         return Corpus(folder)
     except ValueError:

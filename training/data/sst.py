@@ -35,23 +35,26 @@ def load(folder: str | Path | None, binary: bool = False, trees: bool = True, ph
     parts: dict[str, list[Example]] = {}
     for part, path in found.items():
         parts[part] = []
-        faults = Faults(path.name)
+        faults, good = Faults(path.name), 0
         for number, line in enumerate(read_lines(path, faults), 1):
+            if line is None:
+                continue
             try:
-                nodes = parse(line or "")
+                nodes = parse(line)
                 labels = [names[label] for label in nodes.labels]
             except (ValueError, KeyError):
-                faults.add(number, "a tree with sentiments from 0 to 4", line)
+                faults.add(number, "a tree with sentiments from 0 to 4", line, lost=bool(line.strip()))
                 continue
+            good += 1
             learned = phrases and part == "train"
             if trees and labels and labels[0]:
                 target = tuple(labels) if learned else labels[0]
-                parts[part].append(Example(" ".join(nodes.words), {"text": str(line)}, target))
+                parts[part].append(Example(" ".join(nodes.words), {"text": line}, target))
             elif not trees:
                 parts[part] += _texts(nodes, labels, learned)
-        faults.close()
         if not parts[part]:
             raise ValueError(f"{path}: expected at least one tree. Received: {faults.count or 'no'} malformed ones")
+        faults.close(good, "trees")
     origin = f"SST, {'two' if binary else 'five'} sentiments{', all phrases' if phrases else ''}"
     scale = tuple(dict.fromkeys(filter(None, names.values())))
     return Splits(parts["train"], parts["dev"], parts["test"], origin, labels=scale)

@@ -29,7 +29,7 @@ class Encoded:
 
     Args:
         corpus: of texts.
-        vocabulary: what the arrays depend on, as a hash.
+        key: a hash of what the arrays depend on: the vocabulary, and the code that splits texts.
         read: examples to their columns, those of them that can be learned from, and what is said of the others.
 
     Attributes:
@@ -38,8 +38,8 @@ class Encoded:
         windows: how many there are.
     """
 
-    def __init__(self, corpus: Corpus, vocabulary: str, read: Read) -> None:
-        self.folder, self.windows = corpus.folder / f"encoded-{vocabulary}", corpus.windows
+    def __init__(self, corpus: Corpus, key: str, read: Read) -> None:
+        self.folder, self.windows = corpus.folder / f"encoded-{key}", corpus.windows
         first = self.columns, rows, _ = read(corpus.window(0))
         left = LeftOut()
         for window in tqdm(range(corpus.windows), unit="window", desc="cutting texts"):

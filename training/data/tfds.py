@@ -15,6 +15,7 @@ from tqdm import tqdm
 from seqattn_tf.aside import write_aside
 from seqattn_tf.training.data.examples import Example, Splits, example_of
 from seqattn_tf.training.data.finding import PARTS
+from seqattn_tf.training.data.reading import refuse_loss
 from seqattn_tf.training.data.sources import Source, split, split_sources
 from seqattn_tf.training.data.stored import in_tar
 
@@ -38,7 +39,7 @@ def load(
 
     def source(part: str, word: str) -> Source:
         def read() -> Iterator[Example]:
-            for row in _texts(builder.as_dataset(split=word), builder.info.features, asked):
+            for row in _texts(name, builder.as_dataset(split=word), builder.info.features, asked):
                 yield example_of(columns, [*map(str.strip, row)])
 
         about = builder.info.splits[word]
@@ -55,7 +56,9 @@ def rows(name: str, columns: Sequence[str], data_dir: str | None = None) -> dict
     """
     builder = _prepared(name, columns, data_dir)
     features = builder.info.features
-    return {part: list(_texts(builder.as_dataset(split=word), features, columns)) for part, word in _parts(builder)}
+    return {
+        part: list(_texts(name, builder.as_dataset(split=word), features, columns)) for part, word in _parts(builder)
+    }
 
 
 def _prepared(name: str, columns: Sequence[str], data_dir: str | None) -> Any:
@@ -84,8 +87,9 @@ def _parts(builder: Any) -> Iterator[tuple[str, str]]:
             yield part, word
 
 
-def _texts(examples: Any, features: Any, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _texts(name: str, examples: Any, features: Any, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
     named = {column: features[column].int2str for column in columns if hasattr(features[column], "int2str")}
+    good = lost = 0
     for example in examples.as_numpy_iterator():
         row = []
         for column in columns:
@@ -97,7 +101,11 @@ def _texts(examples: Any, features: Any, columns: Sequence[str]) -> Iterator[tup
             else:
                 raise ValueError(f"{column}: expected a feature of text or classes. Received: {value}")
         if all(text.strip() for text in row):
+            good += 1
             yield tuple(row)
+        else:
+            lost += 1
+    refuse_loss(name, lost, lost + good, "examples", [f"no text in one of {', '.join(columns)}"])
 
 
 def load_pictures(name: str, image: str, caption: str, data_dir: str | None = None) -> Splits:

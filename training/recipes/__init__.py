@@ -5,6 +5,7 @@ import pkgutil
 from pathlib import Path
 
 from seqattn_tf import plugins
+from seqattn_tf.named import suggest
 from seqattn_tf.training.recipes.base import Recipe, load_pairs
 
 __all__ = ["PACKAGED", "Recipe", "from_file", "get", "load_pairs", "names"]
@@ -23,7 +24,8 @@ def get(name: str) -> Recipe:
     if name in PACKAGED:
         return importlib.import_module(f"{__name__}.{name}").recipe
     if name not in Recipe.made and name not in names():
-        raise ValueError(f"recipe: expected one of {names()}, or a Python file to train. Received: {name!r}")
+        near = suggest(name, names())
+        raise ValueError(f"recipe: expected one of {names()}, or a Python file to train. Received: {name!r}{near}")
     return Recipe.get(name)
 
 

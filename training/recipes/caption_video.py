@@ -21,7 +21,7 @@ from seqattn_tf.training.tasks.settings import TableSplit
 
 
 @dataclasses.dataclass(frozen=True)
-class ClipSettings(TableSplit, CaptionVideoSettings):
+class CaptionClipSettings(TableSplit, CaptionVideoSettings):
     """Settings, how many clips are drawn, and which columns a table of one's own has."""
 
     clip: str = setting("clip", "column or key of a clip's file")
@@ -33,7 +33,7 @@ class ClipSettings(TableSplit, CaptionVideoSettings):
         self._refuse_less(1, "examples")
 
 
-FULL = ClipSettings(
+FULL = CaptionClipSettings(
     units=128,
     embedding=64,
     cell="gru",
@@ -49,7 +49,7 @@ FULL = ClipSettings(
 )
 
 
-def load(data: str | Path | None, settings: ClipSettings) -> Splits:
+def load(data: str | Path | None, settings: CaptionClipSettings) -> Splits:
     """Generated clips, or some of one's own."""
     if data is None:
         return clips.load(settings.examples, seed=settings.seed)

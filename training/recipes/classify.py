@@ -4,7 +4,8 @@
     seqattn train classify --data reviews.csv --set text=review --set target=stars --set sentences=true
 
 Data: movie reviews in ten folds (`test_fold`); or a table. Encoder: a hierarchical attention network, words of each
-line and lines; or flat. Loss: cross-entropy of the labels. Metric: share of right labels.
+line and lines; or flat, as where every training text has one line. Loss: cross-entropy of the labels. Metric: share of
+right labels.
 """
 
 import dataclasses

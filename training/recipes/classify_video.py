@@ -20,7 +20,7 @@ from seqattn_tf.training.tasks.settings import TableSplit
 
 
 @dataclasses.dataclass(frozen=True)
-class ClipSettings(TableSplit, WatchSettings):
+class ClassifyClipSettings(TableSplit, WatchSettings):
     """Settings, how many clips are drawn, and which columns a table of one's own has."""
 
     clip: str = setting("clip", "column or key of a clip's file")
@@ -32,7 +32,7 @@ class ClipSettings(TableSplit, WatchSettings):
         self._refuse_less(1, "examples")
 
 
-FULL = ClipSettings(
+FULL = ClassifyClipSettings(
     units=128,
     cell="gru",
     filters="24 48 64",
@@ -46,7 +46,7 @@ FULL = ClipSettings(
 )
 
 
-def load(data: str | Path | None, settings: ClipSettings) -> Splits:
+def load(data: str | Path | None, settings: ClassifyClipSettings) -> Splits:
     """Generated clips, or some of one's own."""
     if data is None:
         return clips.load(settings.examples, seed=settings.seed, labels=True)

@@ -20,7 +20,7 @@ from seqattn_tf.training.tasks import EntailSettings, EntailTask, setting
 
 
 @dataclasses.dataclass(frozen=True)
-class PairSettings(EntailSettings):
+class EntailTableSettings(EntailSettings):
     """Settings, and where more pairs to learn from are."""
 
     more: str = setting("", "a folder with SNLI, whose training pairs are learned from, too")
@@ -31,7 +31,7 @@ class PairSettings(EntailSettings):
             object.__setattr__(self, "more", place(self.more))
 
 
-FULL = PairSettings(
+FULL = EntailTableSettings(
     units=100,
     embedding=100,
     min_count=2,
@@ -45,7 +45,7 @@ FULL = PairSettings(
 )
 
 
-def load(data: str | Path | None, settings: PairSettings) -> Splits:
+def load(data: str | Path | None, settings: EntailTableSettings) -> Splits:
     """SICK, a table with columns of these names, or SNLI."""
     if sick.is_sick(data):
         found = sick.load(data)

@@ -16,13 +16,13 @@ from seqattn_tf.training.tasks import PairSettings, PairTask, setting
 
 
 @dataclasses.dataclass(frozen=True)
-class EntailSettings(PairSettings):
+class EntailGenerateSettings(PairSettings):
     """Settings, and which relation the pairs have."""
 
     label: str = setting("entailment", "or neutral, contradiction")
 
 
-FULL = EntailSettings(
+FULL = EntailGenerateSettings(
     **WORDS,
     min_count=3,
     dropout=0.5,

@@ -18,6 +18,7 @@ from seqattn_tf.text import SymbolRules
 from seqattn_tf.training.checkpoints import digest
 from seqattn_tf.training.data import Example, Examples, Splits
 from seqattn_tf.training.data.batches import Batching, Columns, Order, Part, batches, input_columns, whole
+from seqattn_tf.training.data.code_version import SPLITTING, code_version
 from seqattn_tf.training.data.corpus import Corpus
 from seqattn_tf.training.data.examples import first_of_each, group_targets
 from seqattn_tf.training.data.left_out import LeftOut
@@ -198,6 +199,7 @@ class Training(Generic[AnySettings, AnyModel]):
         self.task, self.settings, self.model, self.splits = task, settings, model, splits
         for name, part in (("development", splits.dev), ("test", splits.test)):
             self._refuse_long(name, Examples.of(part))
+            self._refuse_targets(name, part)
         stored = self._encode(splits.train) if isinstance(splits.train, Corpus) else None
         self.columns, self.rows, left = stored.sample if stored else self.read(Examples.of(splits.train))
         left.warn()
@@ -226,7 +228,8 @@ class Training(Generic[AnySettings, AnyModel]):
     def _encode(self, corpus: Corpus) -> Encoded:
         if self.task.ordered:
             raise ValueError("stream: expected never where examples stand in an order. Received: data on disk")
-        return Encoded(corpus, vocabulary_of(self.model), self.read)
+        own = {type(part).__module__ for part in (*self.model.inputs.values(), self.model.target)}
+        return Encoded(corpus, f"{vocabulary_of(self.model)}-{code_version(*SPLITTING, *own)}", self.read)
 
     def _refuse_long(self, name: str, part: Examples) -> None:
         for given, column in self.task.inputs(self.model, part).items():
@@ -237,6 +240,14 @@ class Training(Generic[AnySettings, AnyModel]):
                     f"{name} split: expected {given} of at most {limit} places (max_source of a text). "
                     f"Received: {longest}, {value!r:.80}"
                 )
+
+    def _refuse_targets(self, name: str, part: Sequence[Example]) -> None:
+        """Refuse targets that answers could not be compared with, which would only be found after an epoch."""
+        for example in part:
+            try:
+                self.model.target.said(example.target)
+            except (ValueError, TypeError, IndexError) as error:
+                raise ValueError(f"{name} split, target of {example.key!r:.80}: {error}") from None
 
     def read(self, train: Examples) -> tuple[Columns, np.ndarray, LeftOut]:
         """Examples as columns, those that can be learned from, and what is said of the others."""

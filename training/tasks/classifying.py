@@ -1,11 +1,12 @@
 """Texts to labels."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from seqattn_tf.models import Classifier, ClassifierNetwork
 from seqattn_tf.named import arguments_of
 from seqattn_tf.targets import Label
+from seqattn_tf.text.lines import split_lines
 from seqattn_tf.training.data import Examples, Splits
 from seqattn_tf.training.tasks.base import Task
 from seqattn_tf.training.tasks.reading import ReadingSettings, Reads
@@ -29,7 +30,11 @@ class ClassifyTask(Task[ClassifySettings, Classifier]):
     """Training of a classifier."""
 
     def build(self, settings: ClassifySettings, train: Examples, labels: Sequence[str] = ()) -> Classifier:
-        """Vocabulary and labels of the training examples, those given first, and a network of their sizes."""
+        """Vocabulary and labels of the training examples, those given first, and a network of their sizes.
+
+        Where every training text has one line, a flat encoder reads them instead of one of documents.
+        """
+        settings = _flat_for_lines(settings, train.inputs("text"))
         reads, target = Reads.learn(settings, train.inputs("text")), Label.learn(train.targets, labels)
         arguments = arguments_of(ClassifierNetwork, settings)
         if settings.encoder == "tree":
@@ -40,3 +45,11 @@ class ClassifyTask(Task[ClassifySettings, Classifier]):
     def begin(self, settings: ClassifySettings, splits: Splits) -> Classifier:
         """Labels in the order of the data, where that means something."""
         return self.build(settings, Examples.of(splits.train), splits.labels)
+
+
+def _flat_for_lines(settings: ClassifySettings, texts: Iterable[str]) -> ClassifySettings:
+    """The settings, with a flat encoder where there are no documents of several lines to read."""
+    if settings.encoder != "document" or settings.sentences or any(len(split_lines(text)) > 1 for text in texts):
+        return settings
+    print("every training text has one line: encoder=bidirectional instead of encoder=document")
+    return dataclasses.replace(settings, encoder="bidirectional")

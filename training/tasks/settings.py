@@ -1,9 +1,13 @@
 """Everything about a training that a user may set, each setting with its meaning."""
 
 import dataclasses
+import math
 import typing
 from collections.abc import Sequence
 from typing import Any
+
+from seqattn_tf.named import suggest
+from seqattn_tf.training.data.reading import ReadingRules
 
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -42,6 +46,8 @@ class Settings:
     patience: int = setting(10, "epochs without a better figure on the development split before training stops")
     seed: int = setting(0, "of the weights, the order of the examples and dropout")
     max_examples: int = setting(0, "to train on, at most; 0 for all")
+    encoding: str = setting("utf-8", "of the text files that are read: cp1252, utf-16, ...")
+    max_bad_rows: float = setting(0.01, "share of the rows of a file that may be malformed and skipped; else an error")
     metric: str = setting(
         "",
         "exact, errors, bleu, captions, chrf, rouge, markup, tags, segments, attachment, or a plug-in's; "
@@ -49,12 +55,18 @@ class Settings:
     )
 
     def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ValueError(f"{field.name}: expected a finite number. Received: {value}")
         self._refuse_less(1, "units", "embedding", "depth", "batch_size", "epochs", "patience", "accumulate")
         self._refuse_less(0, "warmup_steps", "max_examples", "batch_tokens", "learning_rate", "seed", "weight_decay")
         if self.precision not in PRECISIONS:
-            raise ValueError(f"precision: expected one of {PRECISIONS}. Received: {self.precision!r}")
+            near = suggest(self.precision, PRECISIONS)
+            raise ValueError(f"precision: expected one of {PRECISIONS}. Received: {self.precision!r}{near}")
         if self.clip_norm <= 0:
             raise ValueError(f"clip_norm: expected a number above 0. Received: {self.clip_norm}")
+        ReadingRules(self.encoding, self.max_bad_rows)  # refuses what they may not be
         for name in ("dropout", "label_smoothing", "average", "beta_2"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected a share from 0 to below 1. Received: {getattr(self, name)}")
@@ -77,7 +89,8 @@ class Settings:
         hints = typing.get_type_hints(type(self))
         kinds = {field.name: hints[field.name] for field in dataclasses.fields(self)}
         if not equals or name not in kinds:
-            raise ValueError(f"setting: expected NAME=VALUE with a name among {sorted(kinds)}. Received: {text!r}")
+            received = f"{text!r}{suggest(name, kinds)}"
+            raise ValueError(f"setting: expected NAME=VALUE with a name among {sorted(kinds)}. Received: {received}")
         if kinds[name] not in (bool, int, float, str):
             raise ValueError(f"{name}: expected a setting of bool, int, float or str. Received: one of {kinds[name]}")
         try:

@@ -1,5 +1,6 @@
 """Rows of files: each is found again from where it begins, and what is none says why."""
 
+import csv
 import gzip
 import lzma
 import sys
@@ -9,6 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from seqattn_tf.serving.mapping.inputs import find_files, open_reader, unpack
+from seqattn_tf.serving.mapping.plan import Job, make
 from seqattn_tf.serving.mapping.readers import Source
 
 FILES = {
@@ -192,3 +194,45 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
     (tmp_path / "a.parquet").touch()
     with pytest.raises(ValueError, match=r"pip install 'seqattn-tf\[parquet\]'"):
         opened(tmp_path / "a.parquet")
+
+
+UMLAUTS = "n,text\n" + "".join(f"{n},{'Müller' if n % 3 == 0 else 'Maier'} geht\n" for n in range(60))
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.txt", "a.jsonl"])
+@pytest.mark.parametrize(
+    ("encoding", "named"), [("cp1252", "what appears to be cp1252"), ("utf-16", "UTF-16"), ("utf-16-le", "UTF-16-LE")]
+)
+def test_a_file_in_another_encoding_is_refused_and_its_encoding_named(tmp_path, name, encoding, named):
+    """Every row with an umlaut of a file in Windows-1252 was set aside, with exit status 0."""
+    (tmp_path / name).write_bytes(UMLAUTS.replace(",", "\t" if name == "a.tsv" else ",").encode(encoding))
+    with pytest.raises(ValueError, match=rf"{name}.*: expected UTF-8. Received: {named}; .*--encoding {encoding}"):
+        make(Job(tmp_path, (Source(tmp_path / name, tmp_path / name),), {"text": "text"}), 10)
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-8"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_another_encoding_may_be_set(tmp_path, encoding, pack):
+    path = tmp_path / ("a.csv" if pack is bytes else "a.csv.gz")
+    path.write_bytes(pack(UMLAUTS.replace("\n", "\r\n").encode(encoding)))
+    reader = open_reader(unpack(path, tmp_path / "room", 0, encoding), ["text"])
+    rows = list(reader.rows(next(reader.marks()), 100))
+    assert [row.values["text"] for row in rows[:2]] == ["Müller geht", "Maier geht"]
+    assert (len(rows), [row.line for row in rows[:2]]) == (60, [2, 3])
+
+
+def test_bytes_that_are_not_in_the_encoding_that_was_set_are_refused(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"fine\nbad \x81\n")
+    with pytest.raises(ValueError, match=r"a.txt, line 2: expected cp1252. Received: character maps to"):
+        unpack(tmp_path / "a.txt", tmp_path / "room", 0, "cp1252")
+    (tmp_path / "a.txt").write_bytes("ü".encode("utf-8-sig"))
+    with pytest.raises(ValueError, match=r"a.txt: expected cp1252. Received: the byte order mark of utf-8"):
+        unpack(tmp_path / "a.txt", tmp_path / "room", 0, "cp1252")
+
+
+def test_a_reader_that_is_left_alone_changes_no_limit_of_others(folder):
+    """A generator that was suspended or abandoned left `csv.field_size_limit` raised for the whole process."""
+    limit = csv.field_size_limit()
+    marks = opened(folder / "a.csv").marks()
+    next(marks)
+    assert csv.field_size_limit() == limit

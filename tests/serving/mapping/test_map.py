@@ -15,6 +15,7 @@ from mapping_toys import TEXTS
 from support import strangers
 from support.pictures import FINE
 
+from seqattn_tf.answer import Answer
 from seqattn_tf.serving.mapping import Options, local, map_file, shards
 
 
@@ -176,6 +177,16 @@ def test_what_only_the_graph_refuses_costs_no_other_row(answers_in_place, load_o
     assert [row["text"] for row in read(report.output)] == [text for text in TEXTS if "cat" not in text]
 
 
+@pytest.mark.parametrize("kind", [".tsv", ".txt"])
+def test_only_line_ends_become_spaces(answers_in_place, load_once, toy, tmp_path, monkeypatch, kind):
+    """U+2028, U+0085 and others at which Python splits lines became spaces in TSV and text."""
+    model, odd = load_once(toy), "a\u2028b\x85c\x0bd"
+    monkeypatch.setattr(model, "answer", lambda rows: [Answer(f"{odd}\r\ne\n", 0.0) for _ in rows])
+    (tmp_path / "in.jsonl").write_text(json.dumps({"text": "x"}) + "\n")
+    report = answers_in_place(toy, tmp_path / "in.jsonl", tmp_path / f"out{kind}")
+    assert f"{odd} e" in report.output.read_text(encoding="utf-8")
+
+
 def test_text_out_keeps_a_blank_line_for_a_bad_row(answers_in_place, toy, said, tmp_path):
     (tmp_path / "in.txt").write_bytes(b"good dog\n\xff\nbad cat\n")
     answers_in_place(toy, tmp_path / "in.txt", tmp_path / "out.txt")
@@ -282,6 +293,17 @@ def test_values_of_json_get_a_type_that_holds_them_all(answers_in_place, toy, tm
     assert (second["big"], second["none"], second["odd"]) == (str(2**70), None, "?")
 
 
+def test_a_table_in_another_encoding_is_refused_or_read(answers_in_place, toy, tmp_path):
+    """`seqattn map` set aside every row with an umlaut of a table in Windows-1252, and exited with 0."""
+    (tmp_path / "in.csv").write_bytes(("text\n" + "Müller\nMaier\n" * 20).encode("cp1252"))
+    with pytest.raises(ValueError, match=r"in.csv: expected UTF-8. Received: what appears to be cp1252; .*--encoding"):
+        answers_in_place(toy, tmp_path / "in.csv", tmp_path / "out.jsonl")
+    report = answers_in_place(toy, tmp_path / "in.csv", tmp_path / "out.jsonl", encoding="windows-1252")
+    assert report[:2] == (40, 0)
+    assert [row["text"] for row in read(report.output)] == ["Müller", "Maier"] * 20
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv", "out.jsonl", "out.jsonl.map.json"]
+
+
 def test_columns_of_other_names(answers_in_place, toy, tmp_path):
     (tmp_path / "in.csv").write_text("word,text\ngood,unread\n")
     report = answers_in_place(toy, tmp_path / "in.csv", tmp_path / "out.jsonl", columns={"text": "word"})
@@ -385,6 +407,59 @@ def test_what_somebody_else_wrote_stays(answers_in_place, toy, tmp_path, name):
     assert not (tmp_path / "out.jsonl.parts").exists()
 
 
+BAD_INPUT = "other\nno column of the model\n"
+
+
+@pytest.mark.parametrize("text", ["in.csv", "in.jsonl"])
+@pytest.mark.parametrize("name", ["plan.json", "unpacked-notes.txt", ".lock", f".{'a' * 32}-thesis.txt"])
+@pytest.mark.parametrize("output", ["folder", "out.jsonl"])
+def test_files_named_like_its_own_are_neither_deleted_nor_overwritten(
+    answers_in_place, toy, tmp_path, name, output, text
+):
+    """An output folder with a user's `plan.json`, `unpacked-*` or `.lock` was taken for its own and emptied."""
+    source = tmp_path / text
+    source.write_text(BAD_INPUT) if text == "in.csv" else write(source, TEXTS)
+    folder = tmp_path / ("folder" if output == "folder" else "out.jsonl.parts")
+    folder.mkdir()
+    (folder / name).write_text('{"mine": true}')
+    with pytest.raises(ValueError, match=r"output: expected a path that is free. Received: .*, which exists"):
+        answers_in_place(toy, source, tmp_path / output)
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {name: '{"mine": true}'}
+
+
+def test_what_a_user_adds_to_a_finished_folder_stays(answers_in_place, toy, tmp_path):
+    """The same command again, which returns at once, deleted a `plan.json` that was put there in the meantime."""
+    source = write(tmp_path / "in.jsonl", TEXTS)
+    report = answers_in_place(toy, source, tmp_path / "parts")
+    for name in ("plan.json", "unpacked-notes.txt", ".lock"):
+        (tmp_path / "parts" / name).write_text("mine")
+    assert answers_in_place(toy, source, tmp_path / "parts") == report
+    assert [(tmp_path / "parts" / name).read_text() for name in ("plan.json", "unpacked-notes.txt", ".lock")] == (
+        ["mine"] * 3
+    )
+
+
+def test_an_empty_folder_of_the_user_outlives_a_refused_input(answers_in_place, toy, tmp_path):
+    (tmp_path / "in.csv").write_text(BAD_INPUT)
+    (tmp_path / "mine").mkdir()
+    for output in ("mine", "new"):
+        with pytest.raises(ValueError, match="expected columns named"):
+            answers_in_place(toy, tmp_path / "in.csv", tmp_path / output)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["in.csv", "mine"]
+
+
+def test_a_plan_of_somebody_else_is_refused_when_a_command_resumes(answers_in_place, toy, tmp_path, monkeypatch):
+    source = write(tmp_path / "in.jsonl", TEXTS)
+    with monkeypatch.context() as patch:
+        patch.setattr("seqattn_tf.serving.mapping.run._work", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            answers_in_place(toy, source, tmp_path / "parts")
+    (tmp_path / "parts/plan.json").write_text('{"mine": true}')
+    with pytest.raises(ValueError, match=r"plan.json: expected a plan that seqattn map wrote"):
+        answers_in_place(toy, source, tmp_path / "parts")
+    assert (tmp_path / "parts/plan.json").read_text() == '{"mine": true}'
+
+
 def test_the_output_is_not_among_the_input(answers_in_place, toy, tmp_path):
     source = write(tmp_path / "in.jsonl", TEXTS)
     for given, output in (
@@ -408,7 +483,8 @@ def test_only_one_at_a_time(answers_in_place, toy, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options", [{"batch_size": 0}, {"shard_rows": 0}, {"threads": 0}, {"processes": -1}, {"engine": "x"}]
+    "options",
+    [{"batch_size": 0}, {"shard_rows": 0}, {"threads": 0}, {"processes": -1}, {"engine": "x"}, {"encoding": "klingon"}],
 )
 def test_options_that_are_none(options):
     with pytest.raises(ValueError, match=f"{next(iter(options))}: expected "):

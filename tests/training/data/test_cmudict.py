@@ -17,6 +17,7 @@ LINES = [
 ]
 
 
+@pytest.mark.usefixtures("bad_rows_allowed")
 def test_malformed_lines_are_reported_with_their_number_and_passed_over():
     with pytest.warns(UserWarning, match="list, line 5: expected WORD PHONEMES"):
         examples = list(cmudict.parse(LINES, "list"))

@@ -97,6 +97,7 @@ def test_five_columns_have_names_and_a_word_may_be_a_hash(tmp_path):
     ],
 )
 @pytest.mark.parametrize("last", [False, True])
+@pytest.mark.usefixtures("bad_rows_allowed")
 def test_a_sentence_with_a_malformed_line_is_passed_over(tmp_path, line, said, last):
     lines = [b"a X X", b"", b"b X X", line, b"c X X", b"", b"d X X"]
     folder = write(tmp_path, b"\n".join(lines[:4] if last else lines))
@@ -105,11 +106,22 @@ def test_a_sentence_with_a_malformed_line_is_passed_over(tmp_path, line, said, l
     assert found == [f"train.txt, {said}"]
 
 
+@pytest.mark.parametrize("bad", [b"bad\n\xff X X\nworse", b"\xff X X\nbad", b"\xff X X"])
+def test_sentences_that_are_lost_are_counted_once_and_too_many_refused(tmp_path, bad):
+    folder = write(tmp_path, b"a X X\n\n" * 99 + bad + b"\n")
+    with pytest.warns(DataWarning):
+        assert len(load(folder, ["0", "1"], tags_of).train) == 99  # 1 of 100
+    folder = write(tmp_path, b"a X X\n\n" * 98 + bad + b"\n")
+    with pytest.warns(DataWarning), pytest.raises(ValueError, match=r"malformed sentences. Received: 1 of 99 "):
+        load(folder, ["0", "1"], tags_of)
+
+
+@pytest.mark.usefixtures("bad_rows_allowed")
 def test_every_malformed_line_is_told_and_the_rest_counted(tmp_path):
     folder = write(tmp_path, "a X X\n\n" + "bad\nworse\n\n" * 30)
     _, found = reported(folder, ["0", "1"], tags_of)
     assert [text.partition(":")[0] for text in found[:3]] == [f"train.txt, line {n}" for n in (3, 4, 6)]
-    assert found[-1] == "train.txt: 40 more malformed lines passed over"
+    assert found[-1] == "train.txt: 40 more malformed lines skipped"
 
 
 @pytest.mark.parametrize(
@@ -124,6 +136,7 @@ def test_every_malformed_line_is_told_and_the_rest_counted(tmp_path):
         ("2 3 1", "expected a tree with one root. Received: 'heads [2, 3, 1]'"),
     ],
 )
+@pytest.mark.usefixtures("bad_rows_allowed")
 def test_a_sentence_that_is_no_tree_is_passed_over(tmp_path, heads, said):
     rows = "".join(f"w{i} X X {head} r\n" for i, head in enumerate(heads.split()))
     good = "a X X 0 root\n"
@@ -141,6 +154,7 @@ def test_a_sentence_that_is_no_tree_is_passed_over(tmp_path, heads, said):
         ("1 2-", "line 2: expected 2 in the first column, the number of the word"),
     ],
 )
+@pytest.mark.usefixtures("bad_rows_allowed")
 def test_words_of_conllu_are_numbered(tmp_path, ids, said):
     rows = "".join("\t".join([number, *"abcdefghi"]) + "\n" for number in ids.split())
     good = "\t".join(["1", *"abcdefghi"]) + "\n"

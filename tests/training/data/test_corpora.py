@@ -76,6 +76,7 @@ def test_shakespeare_whole(shared_data):
     assert max(len(example.target.split()) for example in splits.train) == 30
 
 
+@pytest.mark.usefixtures("bad_rows_allowed")
 def test_brown_loses_its_tags_and_reports_words_without(tmp_path):
     lines = ["### ca01 news", "The/at jury/nn", "no tags", "one/cd half/nn 1/2/cd", *["a/at b/nn"] * 8]
     (tmp_path / "brown.txt").write_text("\n".join(lines))
@@ -94,6 +95,7 @@ def test_brown_whole(shared_data):
 
 
 @pytest.mark.parametrize("lists", [True, False])
+@pytest.mark.usefixtures("bad_rows_allowed")
 def test_captions_from_the_others(tmp_path, lists):
     names = {"train": ["a.jpg", "odd.jpg"], "dev": ["b.jpg"], "test": ["c.jpg"]}
     rows = [f"{name}#{i}\t{name[0]} {i}" for part in names.values() for name in part for i in range(5)]
@@ -215,6 +217,7 @@ def test_a_story_is_what_was_told_until_the_question(tmp_path):
 
 
 @pytest.mark.parametrize("line", ["Mary left.", "2 Where is she?\thome", "2 Where is she?\thome\t9", "x y"])
+@pytest.mark.usefixtures("bad_rows_allowed")
 def test_a_malformed_line_of_a_story_is_told_and_passed_over(tmp_path, line):
     for part in ("train", "test"):
         (tmp_path / f"qa1_x_{part}.txt").write_text(f"1 Zoe slept.\n{line}\n2 Who slept?\tZoe\t1\n" * 20)
@@ -223,6 +226,7 @@ def test_a_malformed_line_of_a_story_is_told_and_passed_over(tmp_path, line):
     assert {example.target for example in splits.test} == {"Zoe"}
 
 
+@pytest.mark.usefixtures("bad_rows_allowed")
 def test_a_story_begins_anew_though_its_first_line_is_malformed(tmp_path):
     for part in ("train", "test"):
         (tmp_path / f"qa1_x_{part}.txt").write_text("1 Zoe slept.\n1 Bob\tran\n2 Ann sat.\n3 Who sat?\tAnn\t2\n" * 20)
@@ -244,6 +248,13 @@ def test_a_broken_archive_of_stories_is_refused(tmp_path, damage):
     path.write_bytes({"cut": whole[: len(whole) // 2], "empty": b"", "text": b"hello"}.get(damage, whole))
     with pytest.raises(ValueError, match=r"expected bAbI.*whole\. Received: \w+Error"):
         babi.load(tmp_path, 1)
+
+
+def test_a_line_separator_inside_a_fact_ends_no_line():
+    """A U+2028 or U+0085 in a fact was taken for the end of a line, and its story lost."""
+    lines = "1 Mary\u2028left\x85.\n2 Where is she?\thome\t1\n"
+    texts = list(babi._questions(lines, "task 1", {}))
+    assert [example.inputs["story"] for example in texts] == ["Mary\u2028left\x85."]
 
 
 def test_babi_whole(shared_data):

@@ -9,6 +9,7 @@ import pytest
 
 from seqattn_tf.text import Texts
 from seqattn_tf.training.data import DataWarning, Example, Splits, corpus, dealing, from_text, sources
+from seqattn_tf.training.data.code_version import READING, SPLITTING, code_version
 from seqattn_tf.training.data.corpus import Corpus
 from seqattn_tf.training.data.dealing import write
 from seqattn_tf.training.data.examples import share
@@ -113,6 +114,18 @@ def test_of_too_many_symbols_the_rare_ones_are_forgotten(tmp_path, monkeypatch):
     assert len(counts) <= 50
     assert counts["often"] == 400
     assert counts["sometimes"] == 266
+
+
+def test_how_rare_the_forgotten_symbols_are_is_said_exactly(tmp_path, monkeypatch):
+    """A count that was one too high in the warning went unnoticed."""
+    found = stored(tmp_path / "c", [from_text(f"often w{n}", "x") for n in range(60)])
+    monkeypatch.setattr(found, "rows", [60])
+    monkeypatch.setattr(found, "cells", lambda _: (["often", f"w{n}", "x"] for n in range(60)))
+    texts = found.inputs("text")
+    texts.place = 1
+    monkeypatch.setattr(corpus, "MOST_SYMBOLS", 50)
+    with pytest.warns(DataWarning, match="seen 1 times or less"):
+        assert not texts.counts("spaces")
 
 
 def test_windows_larger_than_was_thought_are_dealt_again(tmp_path):
@@ -235,3 +248,32 @@ def test_lines_are_json(tmp_path):
     stored(tmp_path / "c", made(3))
     rows = [json.loads(line) for line in (tmp_path / "c" / "00000.jsonl").read_text("utf-8").split("\n")[:-1]]
     assert ["two\nlines", "senil\nowt"] in rows
+
+
+def test_a_digest_of_code_follows_from_every_source_file(tmp_path, monkeypatch):
+    package = tmp_path / "splitting_of_mine"
+    package.mkdir()
+    for name in ("__init__", "words"):
+        (package / f"{name}.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    found = [code_version(package.name)]
+    for name in ("__init__", "words", "letters"):
+        (package / f"{name}.py").write_text("changed = True")
+        code_version.cache_clear()
+        found.append(code_version(package.name))
+    assert len(set(found)) == 4
+    for module in (*SPLITTING, *READING):
+        assert code_version(module) != code_version()  # has sources
+
+
+def test_what_other_code_counted_or_read_is_not_used(tmp_path, monkeypatch):
+    """Counts of symbols and rows on disk were those of the old code after an upgrade."""
+    texts = stored(tmp_path / "c", made(50)).inputs("text")
+    texts.counts("characters")
+    before = sorted((tmp_path / "c").glob("counts-*"))
+    first = split_sources({"train": source(made(300))}, "always").train.folder
+    for module in (corpus, sources):
+        monkeypatch.setattr(module, "code_version", lambda *modules: "another")
+    texts.counts("characters")
+    assert len(sorted((tmp_path / "c").glob("counts-*"))) == len(before) + 1
+    assert split_sources({"train": source(made(300))}, "always").train.folder != first

@@ -124,6 +124,7 @@ def reported(read, *arguments):
         return read(*arguments), [str(warning.message) for warning in caught]
 
 
+@pytest.mark.usefixtures("bad_rows_allowed")
 def test_malformed_lines_of_tsv(tmp_path):
     path = tmp_path / "train.tsv"
     path.write_bytes(b"a\tA\nonly one\nb\t \n\xff\tX\n\n c \tC\td\n")
@@ -137,6 +138,7 @@ def test_malformed_lines_of_tsv(tmp_path):
     ]
 
 
+@pytest.mark.usefixtures("bad_rows_allowed")
 def test_malformed_lines_of_jsonl(tmp_path):
     path = tmp_path / "train.jsonl"
     lines = ['{"s": "a", "t": "A"}', "{oops", "[1]", '{"s": "b"}', '{"s": "c", "t": [3]}', '{"s": "", "t": "D"}']
@@ -154,6 +156,7 @@ def test_malformed_lines_of_jsonl(tmp_path):
     ]
 
 
+@pytest.mark.usefixtures("bad_rows_allowed")
 def test_malformed_lines_of_parallel_text_drop_their_partner(tmp_path):
     for part in ("dev", "test"):
         for language in ("de", "en"):
@@ -168,11 +171,12 @@ def test_malformed_lines_of_parallel_text_drop_their_partner(tmp_path):
     ]
 
 
+@pytest.mark.usefixtures("bad_rows_allowed")
 def test_many_malformed_lines_are_counted(tmp_path):
     write(tmp_path / "train.tsv", ["good\tline", *["bad"] * 100])
     _, said = reported(read_rows, tmp_path / "train.tsv", ["0", "1"])
     assert len(said) == SPELLED_OUT + 1
-    assert said[-1] == "train.tsv: 80 more malformed lines passed over"
+    assert said[-1] == "train.tsv: 80 more malformed lines skipped"
 
 
 @pytest.mark.parametrize("packing", OPENERS)

@@ -59,6 +59,7 @@ def test_a_wrong_label_or_name_is_refused(reviews, label, name):
     assert str(error.value) == message
 
 
+@pytest.mark.usefixtures("bad_rows_allowed")
 def test_a_line_without_a_text_is_passed_over(reviews):
     before = load(reviews)
     with reviews.open("a") as file:

@@ -44,11 +44,12 @@ def test_several_inputs_are_columns_of_their_own(tmp_path):
     assert found == Example("question 7\tanswer 7", {"premise": "question 7", "hypothesis": "answer 7"}, "8")
 
 
+@pytest.mark.usefixtures("bad_rows_allowed")
 def test_a_column_says_where_a_row_belongs(tmp_path):
     path = tmp_path / "t.csv"
     fold = ["train", "Training", "dev", "VAL", "test", "train", "holdout"]
     path.write_text("a,b,fold\n" + "".join(f"q{i},x,{part}\n" for i, part in enumerate(fold)), encoding="utf-8")
-    with pytest.warns(DataWarning, match=r"expected train, dev or test in 'fold'\. Passed over: 'holdout' in 1 rows"):
+    with pytest.warns(DataWarning, match=r"expected train, dev or test in 'fold'\. Skipped: 'holdout' in 1 rows"):
         splits = files.load(path, {"text": "a"}, "b", split_column="fold")
     found = {part: [example.key for example in getattr(splits, part)] for part in ("train", "dev", "test")}
     assert found == {"train": ["q0", "q1", "q5"], "dev": ["q2", "q3"], "test": ["q4"]}

@@ -68,16 +68,27 @@ def test_parts_may_have_tables_of_their_own_and_folders_inside(folder):
     assert splits.train[0].inputs["image"].read() == BYTES["p0.png"]
 
 
+@pytest.mark.usefixtures("bad_rows_allowed")
 def test_missing_pictures_are_passed_over_and_none_is_an_error(folder):
     write(folder, "csv", [*NAMES, "gone.png"])
-    with pytest.warns(DataWarning, match=r"1 of \d+ image files are not there, and passed over: gone.png"):
+    with pytest.warns(DataWarning, match=r"1 of \d+ image files is missing; skipped: gone.png"):
         splits = pictures.load(folder)
     assert sum(map(len, parts(splits))) == 80
     for name in NAMES:
         (folder / name).unlink()
     with (
-        pytest.warns(DataWarning, match="are not there"),
+        pytest.warns(DataWarning, match="missing; skipped"),
         pytest.raises(ValueError, match="expected image files in each split"),
+    ):
+        pictures.load(folder)
+
+
+def test_many_missing_pictures_are_an_error_that_names_them(folder):
+    """Any number of missing pictures was skipped with a warning."""
+    write(folder, "csv", [*NAMES, "gone.png"])
+    with (
+        pytest.warns(DataWarning),
+        pytest.raises(ValueError, match=r"Received: 1 of \d+ \(missing: gone.png\). .*max_bad_rows=0"),
     ):
         pictures.load(folder)
 

@@ -6,7 +6,7 @@ import gzip
 import pytest
 
 from seqattn_tf.training.data import DataWarning
-from seqattn_tf.training.data.reading import LONGEST_CELL, read_rows
+from seqattn_tf.training.data.reading import LONGEST_CELL, iter_rows, read_rows, read_text, reading_with
 
 
 def write(path, text, encoding="utf-8"):
@@ -14,6 +14,7 @@ def write(path, text, encoding="utf-8"):
     return path
 
 
+@pytest.mark.usefixtures("bad_rows_allowed")
 def test_quotes_hold_commas_quotes_and_line_breaks(tmp_path):
     rows = [("a, b", 'say "hi"'), ("two\nlines", " blanks "), ("plain", "é"), ("", "x")]
     with (tmp_path / "t.csv").open("w", newline="", encoding="utf-8") as file:
@@ -70,30 +71,35 @@ def test_names_without_rows_are_no_malformed_ones(tmp_path):
         ('"jump" twice,JUMP', r"line 3: expected cells with whole quotes\. Received: .*expected after"),
     ],
 )
+@pytest.mark.usefixtures("bad_rows_allowed")
 def test_a_bad_line_is_named_by_its_number_and_the_rest_is_read(tmp_path, line, message):
     path = write(tmp_path / "t.csv", f"in,out\na,b\n{line}\nc,d\n")
     with pytest.warns(DataWarning, match=message):
         assert read_rows(path, ["in", "out"]) == [("a", "b"), ("c", "d")]
 
 
+@pytest.mark.usefixtures("bad_rows_allowed")
 def test_a_quote_that_never_closes_is_named_by_the_line_it_opens_in(tmp_path):
     path = write(tmp_path / "t.csv", 'in,out\na,b\n"c,d\ne,f\n')
     with pytest.warns(DataWarning, match=r"t\.csv, line 3: expected cells with whole quotes"):
         assert read_rows(path, ["in", "out"]) == [("a", "b"), ("e", "f")]  # no other line is lost
 
 
+@pytest.mark.usefixtures("bad_rows_allowed")
 def test_a_line_after_one_of_several_lines_keeps_its_number(tmp_path):
     path = write(tmp_path / "t.csv", 'in,out\n"a\nb\nc",d\nonly\ne,f\n')
     with pytest.warns(DataWarning, match=r"t\.csv, line 5: expected at least 2 columns"):
         assert read_rows(path, ["in", "out"]) == [("a\nb\nc", "d"), ("e", "f")]
 
 
+@pytest.mark.usefixtures("bad_rows_allowed")
 def test_a_bad_row_of_several_lines_is_named_by_its_first(tmp_path):
     path = write(tmp_path / "t.csv", 'in,out\na,b\n"c\nd\ne",\nf,g\n')
     with pytest.warns(DataWarning, match=r"t\.csv, line 3: expected text on each side in 'out'"):
         assert read_rows(path, ["in", "out"]) == [("a", "b"), ("f", "g")]
 
 
+@pytest.mark.usefixtures("bad_rows_allowed")
 def test_bytes_that_are_no_text_spoil_one_line(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(b"in,out\na,b\n\xff,x\nc,d\n")
@@ -109,6 +115,7 @@ def test_a_long_cell_is_read_and_the_limit_of_others_left_as_it_was(tmp_path):
     assert csv.field_size_limit() == limit
 
 
+@pytest.mark.usefixtures("bad_rows_allowed")
 def test_numbers_and_truth_values_of_json_are_texts(tmp_path):
     path = write(tmp_path / "t.jsonl", '{"a": 1, "b": true}\n{"a": 0.5, "b": "x"}\n{"a": null, "b": "y"}\n')
     with pytest.warns(DataWarning, match=r"t\.jsonl, line 3: expected text in 'a'\. Received: 'None'"):
@@ -127,8 +134,92 @@ def test_a_column_that_is_not_there_is_named_with_those_that_are(tmp_path):
         read_rows(path, ["text", "label"])
 
 
+@pytest.mark.usefixtures("bad_rows_allowed")
 def test_lines_after_a_quote_that_never_closes_keep_their_order(tmp_path):
     text = "in,out\n" + 'a,"b\n' + "".join(f"{n},{n}\n" for n in range(6))
     with pytest.warns(DataWarning, match=r"t\.csv, line 2: expected cells with whole quotes"):
         found = read_rows(write(tmp_path / "t.csv", text), ["in", "out"])
     assert found == [(str(n), str(n)) for n in range(6)]
+
+
+UMLAUTS = "Straße,Ort\n" + "".join(f"{'Müller' if n % 3 == 0 else 'Maier'} {n},Köln\n" for n in range(600))
+PLAIN_NAMES = "in,out\n" + "".join(f"{'Müller' if n % 3 == 0 else 'Maier'} {n},Bonn\n" for n in range(600))
+
+
+@pytest.mark.parametrize("text", [UMLAUTS, PLAIN_NAMES], ids=["names with umlauts", "plain names"])
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.csv.gz"])
+@pytest.mark.parametrize(
+    ("encoding", "named"), [("cp1252", "what appears to be cp1252"), ("utf-16", "UTF-16"), ("utf-16-le", "UTF-16-LE")]
+)
+def test_a_file_in_another_encoding_is_refused_or_read_as_what_it_is(tmp_path, text, name, encoding, named):
+    """Every row with an umlaut of a CSV file in Windows-1252 was lost, and its second line taken for the names."""
+    columns = text.partition("\n")[0].split(",")
+    data = text.replace(",", "\t" if ".tsv" in name else ",").encode(encoding)
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    with pytest.raises(ValueError, match=rf"expected UTF-8. Received: {named}; .*--set encoding={encoding}"):
+        read_rows(tmp_path / name, columns)
+    with reading_with(encoding=encoding):
+        assert read_rows(tmp_path / name, columns) == [tuple(line.split(",")) for line in text.split("\n")[1:-1]]
+
+
+def test_names_in_another_encoding_are_never_skipped(tmp_path):
+    """The line after them was taken for the names of the columns."""
+    (tmp_path / "t.csv").write_bytes("Straße,out\na,b\nin,out\n".encode("cp1252"))
+    received = r"t.csv, line 1: expected UTF-8. Received: what appears to be cp1252"
+    with pytest.warns(DataWarning, match="line 1"), pytest.raises(ValueError, match=received):
+        read_rows(tmp_path / "t.csv", ["in", "out"])
+
+
+def test_a_text_in_another_encoding_is_refused_or_read_as_what_it_is(tmp_path):
+    (tmp_path / "t.txt").write_bytes("eins\nzwölf\nfünf\n".encode("cp1252"))
+    with pytest.raises(ValueError, match=r"t.txt, line 2: expected UTF-8. Received: what appears to be cp1252"):
+        read_text(tmp_path / "t.txt")
+    with reading_with(encoding="cp1252"):
+        assert read_text(tmp_path / "t.txt") == "eins\nzwölf\nfünf\n"
+    (tmp_path / "t.txt").write_bytes("\ufefffünf".encode())
+    with reading_with(encoding="cp1252"), pytest.raises(ValueError, match="Received: the byte order mark of utf-8"):
+        read_text(tmp_path / "t.txt")
+
+
+def test_an_unknown_encoding_is_refused():
+    for name in ("klingon", "rot13", ""):
+        with pytest.raises(ValueError, match=rf"encoding: expected a text encoding .* Received: '{name}'"):
+            reading_with(encoding=name).__enter__()
+
+
+LOST = (
+    r"t.csv: expected at most 1 % malformed rows. Received: 2 of 150 \(line 3: .*; line 10: .*\). .*max_bad_rows=0.02$"
+)
+
+
+def test_a_file_that_loses_more_than_one_row_in_a_hundred_is_refused(tmp_path):
+    """Any number of malformed rows was skipped with a warning."""
+    lines = ["in,out", *["a,b"] * 150]
+    lines[2], lines[9] = "only one", "one,too,many"
+    path = write(tmp_path / "t.csv", "\n".join(lines) + "\n")
+    with pytest.warns(DataWarning, match="line 3"), pytest.raises(ValueError, match=LOST):
+        read_rows(path, ["in", "out"])
+    with pytest.warns(DataWarning), reading_with(max_bad_rows=0.02):
+        assert len(read_rows(path, ["in", "out"])) == 148
+    path = write(tmp_path / "t.csv", "\n".join([*lines, *["a,b"] * 50]) + "\n")
+    with pytest.warns(DataWarning):
+        assert len(read_rows(path, ["in", "out"])) == 198  # 2 of 200 are allowed
+
+
+def test_blank_lines_are_no_rows_that_are_lost(tmp_path):
+    with pytest.warns(DataWarning, match="line 2: expected JSON"):
+        assert read_rows(write(tmp_path / "t.jsonl", '{"a": "b"}\n\n'), ["a"]) == [("b",)]
+
+
+def test_a_reader_that_is_left_alone_changes_no_limit_of_others(tmp_path):
+    """A generator that was suspended or abandoned left `csv.field_size_limit` raised for the whole process."""
+    limit, path = csv.field_size_limit(), write(tmp_path / "t.csv", "in,out\na,b\nc,d\n")
+    rows = iter_rows(path, ["in", "out"])
+    assert next(rows) == ("a", "b")
+    assert csv.field_size_limit() == limit
+    csv.field_size_limit(limit + 1)
+    try:
+        rows.close()
+        assert csv.field_size_limit() == limit + 1
+    finally:
+        csv.field_size_limit(limit)

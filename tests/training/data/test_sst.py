@@ -89,6 +89,7 @@ def test_of_two_sentiments_neutral_phrases_of_plain_words_are_left_out(tmp_path)
     "line",
     ["(3 (2 The) (2 film)", "(3 (2 The) (2 film)))", "(5 film)", "(x film)", "(3)", "film", "(3 (2 a) (2 b) (2 c))"],
 )
+@pytest.mark.usefixtures("bad_rows_allowed")
 def test_what_is_no_tree_of_sentiments_is_passed_over(tmp_path, line, trees):
     folder = write(tmp_path, ["", GOOD, line, "  ", ONE, ""])
     with pytest.warns(DataWarning) as caught:
@@ -98,6 +99,7 @@ def test_what_is_no_tree_of_sentiments_is_passed_over(tmp_path, line, trees):
     assert [example.target for example in splits.train] == ["positive", "very positive"]
 
 
+@pytest.mark.usefixtures("bad_rows_allowed")
 def test_what_is_no_utf8_is_passed_over(tmp_path):
     write(tmp_path, [])
     (tmp_path / "train.txt").write_bytes(b"(2 \xff)\n" + GOOD.encode())

@@ -1,6 +1,7 @@
 """Batches of a corpus on disk: those of its windows, each row once, to be taken up at any step."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -8,9 +9,10 @@ import tensorflow as tf
 
 from seqattn_tf.training import recipes
 from seqattn_tf.training.data import DataWarning, dealing, from_text, stream
-from seqattn_tf.training.data.batches import Batching
+from seqattn_tf.training.data.batches import Batching, whole
 from seqattn_tf.training.data.left_out import LeftOut
 from seqattn_tf.training.data.sources import Source, split_sources
+from seqattn_tf.training.tasks import base as tasks_base
 
 SETTINGS = dataclasses.replace(
     recipes.get("translate").small,
@@ -239,3 +241,43 @@ def test_a_budget_needs_batches_by_length():
 def test_left_out_add_up():
     both = LeftOut(3, 1, 1, {"text": (9, 8)}) + LeftOut(4, 0, 2, {"text": (12, 8), "target": (5, 4)})
     assert both == LeftOut(7, 1, 3, {"text": (12, 8), "target": (5, 4)})
+
+
+def test_windows_that_other_code_split_are_not_read(splits, training, monkeypatch):
+    """After an upgrade of the code that splits texts, the windows on disk were still those of the old code."""
+    assert opened(splits).order.encoded.folder == training.order.encoded.folder
+    monkeypatch.setattr(tasks_base, "code_version", lambda *modules: "another")
+    other = opened(splits).order.encoded
+    assert other.folder != training.order.encoded.folder
+    assert len(list(other.folder.iterdir())) == other.windows
+
+
+def test_windows_come_in_another_order_in_every_epoch_and_for_every_seed(training):
+    """Windows in one order for all epochs went unnoticed: their batches differ all the same."""
+
+    def orders(seed):
+        part = stream.Stream.__new__(stream.Stream)
+        part.batching, part.of_window = Batching(16, seed), np.full(20, 3)
+        return [[window for _, window, _ in part._windows(range(epoch, epoch + 1), 0)] for epoch in range(4)]
+
+    found = [*orders(0), *orders(1), list(range(20))]
+    assert all(sorted(order) == list(range(20)) for order in found)
+    assert len(set(map(tuple, found))) == 9
+    assert orders(0) == orders(0)
+
+
+def test_every_window_of_every_epoch_is_shuffled_by_a_seed_of_its_own(training, monkeypatch):
+    """One seed for all windows, or for all epochs, went unnoticed."""
+    seeds = []
+
+    def plan(keys, cuts, seed):
+        seeds.append(tuple(seed.numpy()))
+        raise StopIteration
+
+    monkeypatch.setattr(stream, "plan", plan)
+    windows, none = training.order.encoded.windows, tf.zeros([0], tf.int64)
+    for place in itertools.product(range(3), range(windows), [0]):
+        with pytest.raises(StopIteration):
+            training.order._batches(whole, tf.constant(place, tf.int64), none, none, none)
+    assert len(set(seeds)) == 3 * windows
+    assert {seed for seed, _ in seeds} == {SETTINGS.seed}

@@ -1,5 +1,6 @@
 """How a model is asked about many examples."""
 
+import dataclasses
 from types import SimpleNamespace
 
 import pytest
@@ -7,7 +8,8 @@ import pytest
 from seqattn_tf.answer import Answer
 from seqattn_tf.fields import Text
 from seqattn_tf.text import SymbolRules
-from seqattn_tf.training.data import Example
+from seqattn_tf.training import recipes
+from seqattn_tf.training.data import Example, Examples, from_text
 from seqattn_tf.training.tasks import base
 
 
@@ -34,3 +36,18 @@ def test_long_texts_are_asked_in_small_batches(monkeypatch, sizes, most, expecte
     found = base.answer_all(model, examples, most)
     assert asked == expected
     assert {key: len(answer.text) for key, answer in found.items()} == {str(k): size for k, size in enumerate(sizes)}
+
+
+@pytest.mark.parametrize(
+    ("text", "encoder"), [("a fine film", "BidirectionalEncoder"), ("fine\nfilm", "DocumentEncoder")]
+)
+def test_texts_of_one_line_are_classified_by_a_flat_encoder(text, encoder, capsys):
+    """`train classify` refused texts of one line, which is what most tables hold."""
+    recipe = recipes.get("classify")
+    settings = dataclasses.replace(recipe.small, units=4, embedding=4)
+    examples = Examples([from_text(text, "good"), from_text("a bad film", "bad")])
+    model = recipe.task.build(settings, examples)
+    assert type(model.network.encoder).__name__ == encoder
+    said = "every training text has one line: encoder=bidirectional instead of encoder=document"
+    assert (said in capsys.readouterr().out) == ("\n" not in text)
+    assert model.answer(["a film"])[0].text in ("good", "bad")

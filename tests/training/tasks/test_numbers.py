@@ -41,6 +41,18 @@ def test_numbers_and_labels_are_told_apart():
         assert right.dtype.is_floating == (task == "sum")
 
 
+@pytest.mark.parametrize("part", ["dev", "test"])
+@pytest.mark.parametrize("wrong", ["seven", "inf", "nan", "1e39"])
+def test_a_bad_target_to_measure_on_is_refused_before_training(part, wrong):
+    """A target of the development or test split that is no number was found only after the first epoch."""
+    settings = NumberSettings(task="sum", examples=20, batch_size=20)
+    splits = run.open_splits(TOY, settings, None)
+    examples = [*getattr(splits, part)[:7], from_text("1 2", wrong)]
+    received = rf"{part}.* split, target of '1 2': expected a number that is finite. Received: '{wrong}'"
+    with pytest.raises(ValueError, match=received):
+        TOY.task.open(settings, dataclasses.replace(splits, **{part: examples}))
+
+
 def test_a_named_cell_has_its_own_sizes():
     def built(**settings):
         train = numbers.load(settings["task"], train=50, held=5).at_most(0).train

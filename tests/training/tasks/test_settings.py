@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from seqattn_tf.training import recipes
 from seqattn_tf.training.data import Examples, from_text
 from seqattn_tf.training.tasks import PairSettings, PairTask, Settings, TableSettings, setting
 
@@ -41,6 +42,29 @@ def test_a_changed_default_keeps_its_meaning():
 def test_values_out_of_bounds_are_refused(wrong):
     with pytest.raises(ValueError, match=f"{wrong.partition('=')[0]}: expected"):
         Settings().with_assignments([wrong])
+
+
+@pytest.mark.parametrize("name", ["dropout", "learning_rate", "clip_norm", "weight_decay", "max_bad_rows"])
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
+def test_numbers_that_are_not_finite_are_refused(name, value):
+    """`--set learning_rate=nan` and others were accepted: no comparison with NaN is true."""
+    with pytest.raises(ValueError, match=f"{name}: expected a finite number. Received: {value}"):
+        Settings().with_assignments([f"{name}={value}"])
+
+
+def test_every_class_of_settings_has_a_name_of_its_own():
+    """`PairSettings` and `EntailSettings` each were two classes with different meanings."""
+    for name in recipes.names():
+        recipes.get(name)
+    found, seen = [Settings], []
+    while found:
+        kind = found.pop()
+        found += kind.__subclasses__()
+        if kind.__module__.startswith("seqattn_tf.") and kind not in seen:
+            seen.append(kind)
+    names = [kind.__name__ for kind in seen]
+    assert "EntailTableSettings" in names
+    assert sorted(names) == sorted(set(names))
 
 
 @pytest.mark.parametrize("wrong", ["embedding_stddev=-1", "embedding_dropout=1"])
