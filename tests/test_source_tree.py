@@ -23,7 +23,7 @@ LAYERS = [
     [
         "answer",
         "aside",
-        "encodings",
+        "charsets",
         "masking",
         "on_host",
         "packed",

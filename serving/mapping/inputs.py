@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO
 
 from seqattn_tf.aside import write_aside
-from seqattn_tf.encodings import UTF8, breaks_lines_as_ascii, iter_text, mark_of
+from seqattn_tf.charsets import UTF8, breaks_lines_as_ascii, iter_text, mark_of
 from seqattn_tf.packed import bare, is_packed, open_file
 from seqattn_tf.serving.mapping.readers import READERS, ParquetReader, Reader, Source, TextReader
 

@@ -11,7 +11,7 @@ from typing import Any
 from tqdm import tqdm
 
 from seqattn_tf import __version__, plugins
-from seqattn_tf.encodings import UTF8, check_encoding
+from seqattn_tf.charsets import UTF8, check_encoding
 from seqattn_tf.serving.mapping import local, plan
 from seqattn_tf.serving.mapping.inputs import find_files, unpack
 from seqattn_tf.serving.mapping.outputs import FORMATS

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from seqattn_tf.encodings import (
+from seqattn_tf.charsets import (
     SAMPLE,
     UTF8,
     breaks_lines_as_ascii,

@@ -235,6 +235,14 @@ def test_mismatched_files_are_refused(tmp_path):
         load(tmp_path, "de", "en", test="test_2016")
 
 
+def test_all_lines_of_the_longer_file_are_counted(tmp_path):
+    """A count that stopped where the shorter file ends went unnoticed."""
+    parallel(tmp_path)
+    write(tmp_path / "train.de", ["x"] * 9)
+    with pytest.raises(ValueError, match=r"Received: train\.de with 9 and train\.en with 3"):
+        load(tmp_path, "de", "en", test="test_2016")
+
+
 def test_columns_that_are_not_there_are_refused(tmp_path):
     tsv_with_names(tmp_path)
     with pytest.raises(ValueError, match=r"columns named \['french'\] in its first line. Received: \['english', 'ger"):

@@ -281,3 +281,9 @@ def test_every_window_of_every_epoch_is_shuffled_by_a_seed_of_its_own(training, 
             training.order._batches(whole, tf.constant(place, tf.int64), none, none, none)
     assert len(set(seeds)) == 3 * windows
     assert {seed for seed, _ in seeds} == {SETTINGS.seed}
+
+
+def test_the_longest_of_all_windows_is_said():
+    """That of the last window alone went unnoticed."""
+    windows = [LeftOut(3, long=1, longest={"text": (most, 8)}) for most in (9, 12, 10)]
+    assert sum(windows, LeftOut()) == LeftOut(9, long=3, longest={"text": (12, 8)})

@@ -83,7 +83,8 @@ def misread(data: bytes) -> str | None:
     None where they may be read: they are UTF-8, or at most one line of them is broken, or more lines with characters
     outside of ASCII are whole than broken.
 
-    >>> misread("a\\nü\\nö".encode("cp1252")), misread("a\\nü\\nö".encode()), misread("a\\nü\\nb".encode("cp1252"))
+    >>> names = "Maier\\nMüller\\nKöln"
+    >>> misread(names.encode("cp1252")), misread(names.encode()), misread("Maier\\nMüller".encode("cp1252"))
     ('cp1252', None, None)
     """
     found = guess(data)
