@@ -146,7 +146,7 @@ def _draw_tree(tokens: Sequence[str], look: Look) -> Figure:
     ]
     heads, relations = zip(*pairs, strict=True)
     return draw_tree(
-        look.places, heads, relations, look.weights, kind="the tree with the most arcs expected to be right"
+        look.places, heads, relations, look.weights, kind="the tree with the most labelled arcs expected to be right"
     )
 
 
