@@ -7,7 +7,6 @@ import tensorflow as tf
 
 from seqattn_tf.encoder.base import Tensors
 from seqattn_tf.encoder.heads import LEVEL, Heads, HeadsEncoder
-from seqattn_tf.masking import length_mask
 from seqattn_tf.structured import ProjectiveTree
 
 
@@ -19,7 +18,7 @@ class ParentsEncoder(HeadsEncoder):
 
     Args:
         vocabulary: number of ids.
-        parser: the network of a `Parser`, whose best projective tree is taken.
+        parser: the network of a `Parser`, whose projective tree is taken.
         **arguments: of a `HeadsEncoder`, but for `heads`.
 
     >>> from seqattn_tf.encoder import WordEncoder
@@ -51,21 +50,19 @@ class ParentsEncoder(HeadsEncoder):
         super().build(input_shape)
 
     def find_heads(self, words: tf.Tensor, mask: tf.Tensor, tensors: Tensors, training: bool) -> Heads:
-        """The parent of each word in the best tree."""
+        """The parent of each word in the parser's tree."""
         trees = self.parse(tensors)
         weights = tf.one_hot(trees - 1, tf.shape(words)[1], dtype=words.dtype)  # of the root none
         return Heads(tf.matmul(weights, words), weights, trees)
 
     def parse(self, tensors: Tensors) -> tf.Tensor:
-        """The parent of each word in the best tree: `int32 [batch, words]` from 1, 0 for the root and for no word."""
+        """The parent of each word in the parser's answer: `int32 [batch, words]` from 1, 0 for the root and no word."""
         reads = self.parser.encoder.reads
         read = {f"{reads}_ids": self.part(tensors, "parsed_ids"), f"{reads}_letters": self.part(tensors, "letters")}
         found = self.parser(read, training=False)
-        none = tf.cast(tf.shape(found["arcs"])[1] == 0, tf.int32)
-        scores = found["arcs"] + tf.reduce_max(found["relations"], axis=-1)
-        trees = ProjectiveTree(tf.pad(scores, [[0, 0], [0, none], [0, none]]), found["lengths"])
-        words = tf.shape(found["arcs"])[1]
-        return tf.where(length_mask(found["lengths"], words), trees.argmax[:, :words], 0)
+        marginals = ProjectiveTree(found["arcs"], found["lengths"]).marginals
+        labelled = marginals * tf.exp(tf.reduce_max(found["relations"], axis=-1))  # as `GraphTree` decides
+        return ProjectiveTree(labelled, found["lengths"]).argmax
 
     @property
     def arguments(self) -> dict[str, Any]:
