@@ -76,6 +76,20 @@ def test_padding_changes_nothing(encoder):
     assert not padded.mask[:, places:].numpy().any()
 
 
+@pytest.mark.parametrize("heads", ["softmax", "none", None])
+def test_padding_of_words_and_of_their_letters_changes_nothing(heads):
+    """Neither the letters after a word's last reach its spelling, nor the words after the last a mean."""
+    encoder = WordEncoder(10, letters=9, units=6) if heads is None else HeadsEncoder(10, heads=heads, units=6)
+
+    def read(words, letters):
+        spelled = np.pad(SPELLED, [[0, 0], [0, words], [0, letters]])
+        return encoder({"text_ids": np.pad(SOURCE, [[0, 0], [0, words]]), "text_letters": spelled})
+
+    plain, padded = read(0, 0), read(4, 2)
+    np.testing.assert_allclose(padded.summary, plain.summary, atol=1e-6)
+    np.testing.assert_allclose(padded.values[:, :6], plain.values, atol=1e-6)
+
+
 def test_what_one_step_sees_of_a_summary():
     encoder = BidirectionalEncoder(10, units=6)
     encoder.build()
