@@ -135,9 +135,10 @@ def test_noise_makes_facts_older_in_training_alone(kind):
         kind(1, noise=1)
 
 
-def test_a_chain_gives_masked_facts_nothing_whatever_the_others_score():
+@pytest.mark.parametrize("pairs", [False, True])
+def test_a_chain_gives_masked_facts_nothing_whatever_the_others_score(pairs):
     """Scores below -10 000 were once worse than those of facts that are not there."""
-    layer = MemoryChain(HOPS, pairs=False)
+    layer = MemoryChain(HOPS, pairs=pairs)
     layer.build((None, UNITS), (None, None, UNITS))
     for kernel in layer.kernels:
         kernel.assign(-np.eye(UNITS))
@@ -146,7 +147,8 @@ def test_a_chain_gives_masked_facts_nothing_whatever_the_others_score():
         tape.watch(facts)
         answer, weights = layer(query, facts, mask=MASK)
         loss = tf.reduce_sum(answer)
+    gradients = tape.gradient(loss, [facts, *(kernel.value for kernel in layer.kernels)])
+    assert all(np.isfinite(gradient).all() for gradient in gradients)  # of the row without a fact, too
     np.testing.assert_allclose(tf.reduce_sum(weights, 2), [[1, 1], [1, 1], [0, 0]], atol=1e-6)
     assert (weights.numpy()[~np.broadcast_to(MASK[:, None], weights.shape)] == 0).all()
-    assert np.isfinite(tape.gradient(loss, facts)).all()
     assert MASK[1][layer.argmax(query, facts, mask=MASK)[1].numpy()].all()
