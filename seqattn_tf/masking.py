@@ -46,8 +46,8 @@ def bounded(logits: tf.Tensor) -> tf.Tensor:
 
     `-inf` stays what it is, a forbidden place. The largest is small enough for a sum over a sequence to be finite.
 
-    >>> bounded(tf.constant([1.0, float("inf"), -float("inf")])).numpy().tolist() == [1.0, LARGEST, -float("inf")]
-    True
+    >>> [f"{number:g}" for number in bounded(tf.constant([1.0, float("inf"), -float("inf")])).numpy()]
+    ['1', '1e+30', '-inf']
     """
     wide = widen(logits)
     return tf.minimum(wide, tf.constant(LARGEST, wide.dtype))

@@ -113,7 +113,7 @@ def test_one_position():
         (([2, 3, 4], [4]), "pairwise: expected 2 or 3 or 4 axes"),
         (([2, 3, 4], [3, 3]), r"pairwise: expected shape \[4, 4\]. Received: \[3, 3\]"),
         (([2, 3, 4], [2, 3, 4, 4]), r"pairwise: expected shape \[2, 2, 4, 4\]"),
-        (([2, 0, 4], [4, 4]), "unary: expected at least one position"),
+        (([2, 0, 4], [2, 1, 4, 4]), r"pairwise: expected shape \[2, 0, 4, 4\]"),
     ],
 )
 def test_wrong_shapes(arguments, message):

@@ -69,8 +69,9 @@ def test_a_text_of_unknown_words_has_an_answer_and_labels_of_parts_are_learned()
     model = opened("classify", [("a good\nfilm", "good"), ("a bad\nfilm", "bad")]).model
     assert model.answer(["zebra"])[0].text in ("good", "bad")
     assert np.isfinite(model.answer(["zebra"])[0].score)
-    with pytest.raises(ValueError, match=r"none with two; sentences=true makes a line of each sentence"):
-        opened("classify", [("a good film", "good"), ("a bad film", "bad")])
+    flat = opened("classify", [("a good film", "good"), ("a bad film", "bad")]).model  # no text has two lines
+    assert flat.network.encoder.name_in_registry == "bidirectional"
+    assert np.isfinite(flat.answer(["zebra"])[0].score)
 
 
 LABELLED = [("(z (m not) (b bad))", ("z", "m", "b")), ("(q (b so) (b bad))", ("q", "b", "b"))]
