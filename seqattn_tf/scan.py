@@ -65,9 +65,12 @@ def scan(
     """
 
     def body(carry: Any, slices: Any) -> Any:
-        element, *keep = (slices,) if mask is None else slices
-        new = step(element, carry)
-        return tf.nest.map_structure(shaped_as, where_rows(*keep, new, carry) if keep else new, carry)
+        if mask is None:
+            new = step(slices, carry)
+        else:
+            element, keep = slices
+            new = where_rows(keep, step(element, carry), carry)
+        return tf.nest.map_structure(shaped_as, new, carry)
 
     elements = elements if mask is None else (elements, mask)
     final = 0 if reverse else -1

@@ -59,7 +59,7 @@ class Trees(Structured):
 
     def _check_comparable(self, other: Structured) -> None:
         super()._check_comparable(other)
-        if self.single_root != other.single_root:
+        if isinstance(other, Trees) and self.single_root != other.single_root:
             raise ValueError(f"kl: expected trees with single_root={self.single_root}. Received: {other.single_root}")
 
     def score(self, structure: Any) -> tf.Tensor:
