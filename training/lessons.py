@@ -85,8 +85,7 @@ class Lessons:
         taught = self._taught(model)
         if type(taught.answers) is not type(columns.target):
             raise ValueError("target: expected one label of an example to be taught. Received: those of its parts, too")
-        limit = model.target.limit
-        fits = self.lengths <= limit if limit is not None else np.ones(len(self.lengths), bool)
+        fits = np.ones(len(self.lengths), bool)  # answers do, since the teachers' target is this one
         for name, column in given.items():
             fits &= column.lengths[len(train) :] <= model.inputs[name].limit
         both = Columns(given, says.joined(columns.target, taught), says)

@@ -198,6 +198,7 @@ def test_a_student_of_two_runs(spelled, tmp_path, capsys):
     assert record["settings"]["units"] == 8
     about = json.loads((tmp_path / "lessons/about.json").read_text())
     assert (about["made_up"], about["top"], len(about["teachers"])) == (40, 3, 2)
+    assert about["data"] == record["fingerprint"]
     together = Ensemble.of([load(spelled / f"teacher-{seed}") for seed in (0, 1)])
     asked = [json.loads(line) for line in (tmp_path / "lessons/made_up.jsonl").read_text().splitlines()]
     with np.load(tmp_path / "lessons/00000.npz") as part:
