@@ -10,7 +10,6 @@ from seqattn_tf.decoder.base import DecoderMemory, DecoderState
 from seqattn_tf.decoder.symbols import Stepper, SymbolDecoder
 from seqattn_tf.decoding import Beams, greedy
 from seqattn_tf.decoding.beam import Ranking
-from seqattn_tf.decoding.rules import IMPOSSIBLE, LOWEST
 from seqattn_tf.encoder import Encoder, Read
 from seqattn_tf.models.base import Tensors
 from seqattn_tf.models.network import EncoderDecoder
@@ -230,7 +229,7 @@ class Ensemble(Seq2Seq):
         if not self._rescores:
             return found
         other = self.network.rescore(tensors, ended(turned(found.tokens, found.lengths), found.lengths))
-        scores = tf.where(found.scores > LOWEST, (found.scores + other) / 2, IMPOSSIBLE)
+        scores = (found.scores + other) / 2  # what is impossible stays so
         ranking = Ranking(self.length_penalty, 0.0, self.target.limit)
         scored = found._replace(scores=scores, ranks=ranking.by_length(scores, found.lengths))
         _, order = tf.math.top_k(scored.ranks, self.alternatives + 1)

@@ -103,6 +103,14 @@ def test_a_python_function_in_the_graph_is_refused(tmp_path):
         ops.check(tmp_path / "m")
 
 
+def test_the_places_of_an_input_whose_name_begins_with_that_of_another(exported):
+    model = LiteModel(exported / LITE)
+    model.inputs = {"text": model.inputs["text"], "text_before": Text(SymbolRules(("x", "y")))}
+    row = {"text": "ab", "text_before": "xyx"}
+    assert model._places("text", row) == ("a", "b")
+    assert model._places("text_before", row) == ("x", "y", "x")
+
+
 def test_bad_rows_are_refused_alike(preset, exported):
     """One bad row cost all others their answers, on a device as in Keras."""
     rows = ["hello", "x" * 65, "world"]

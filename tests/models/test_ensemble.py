@@ -150,6 +150,13 @@ def test_a_beam_wide_enough_finds_the_best_of_all_answers(forwards, penalty):
         assert_given(answer, ranked(forwards, text, penalty)[:10])
 
 
+def test_a_beam_whose_members_do_not_all_share_one_memory(forwards):
+    """Coverage has a state of its own for every beam, so its memory is repeated, and so is that of the others."""
+    models = [forwards[0], one(3, network=varied(3, score="coverage"))]
+    [answer] = Ensemble.of(models, beam_width=32, alternatives=9).answer(["cab"])  # all beginnings go on
+    assert_given(answer, ranked(models, "cab")[:10])
+
+
 def test_attention_is_the_mean_of_all(forwards, both):
     for ensemble in (Ensemble.of(forwards), both):
         for text, answer in zip(("ab", "cab"), ensemble.answer(["ab", "cab"]), strict=True):
