@@ -7,8 +7,9 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.models import Model
+from seqattn_tf.models.base import DEFAULT
 
-DEFAULT, TENSORS = "serving_default", "tensors"
+TENSORS = "tensors"  # the signature without strings
 
 
 class Signature(NamedTuple):
@@ -20,7 +21,7 @@ class Signature(NamedTuple):
 
 def signatures(model: Model) -> dict[str, Signature]:
     """All that can be asked: answers to strings, what is found in tensors, and what the model declares."""
-    raw = {name: tf.TensorSpec([None], tf.string, name) for name in model.inputs}
+    raw = model.strings
     sent = {
         f"{name}_{part}": tf.TensorSpec(spec.shape, spec.dtype, f"{name}_{part}")
         for name, field in model.in_graph.items()
@@ -39,10 +40,7 @@ def _named(name: str, method: Callable[..., tf.Tensor]) -> Callable[..., dict[st
 
 def concrete(model: Model) -> dict[str, Any]:
     """Concrete functions by signature name."""
-    return {
-        name: tf.function(signature.run, autograph=False).get_concrete_function(**signature.inputs)
-        for name, signature in signatures(model).items()
-    }
+    return {name: model.traced(name, signature.run, signature.inputs) for name, signature in signatures(model).items()}
 
 
 def edge_signature(model: Model) -> Any:

@@ -6,6 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.budget import (  # noqa: F401
+    pytest_fixture_setup,
+    pytest_runtest_makereport,
+    pytest_runtest_protocol,
+    pytest_terminal_summary,
+)
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 if "PYTEST_XDIST_WORKER" in os.environ:  # workers share the cores: one thread each beats all fighting for all

@@ -11,9 +11,10 @@ import tensorflow as tf
 from seqattn_tf.answer import Answer
 from seqattn_tf.export import cpp_loader, meta_graph, ops
 from seqattn_tf.export.forms.base import FORWARD, Answers, Form, Row
-from seqattn_tf.export.signatures import DEFAULT, TENSORS, concrete, signatures
+from seqattn_tf.export.signatures import TENSORS, concrete
 from seqattn_tf.export.verify import batches_by_size
 from seqattn_tf.models import Model
+from seqattn_tf.models.base import DEFAULT
 from seqattn_tf.rows import columns
 
 Tensors = Mapping[str, np.ndarray]
@@ -55,8 +56,8 @@ class SavedModel(Form):
         questions = [questions_about(model, [rows[i] for i in batch]) for batch in batches]
         agreeing, fault = np.ones(len(rows), bool), ""
         for batch, asked, told in zip(batches, questions, ask_signatures(folder, *questions), strict=True):
-            for name, signature in signatures(model).items():
-                for alias, expected in _run(signature.run, asked[name]).items():
+            for name, function in concrete(model).items():
+                for alias, expected in _run(function, asked[name]).items():
                     same = _same_rows(expected, told[name][alias], self.tolerance)
                     if not same.all() and not fault:
                         fault = f"{name} gives another {alias} for {rows[batch[int(np.argmin(same))]]!r:.80}"
@@ -123,9 +124,9 @@ def _outputs(name: str, declared: Any, told: cpp_loader.Told) -> dict[str, np.nd
     return dict(zip(declared.outputs, told.arrays, strict=True))
 
 
-def _run(form: Any, inputs: Tensors) -> dict[str, np.ndarray]:
+def _run(function: Any, inputs: Tensors) -> dict[str, np.ndarray]:
     tensors = {alias: tf.constant(value) for alias, value in inputs.items()}
-    return {alias: np.asarray(value) for alias, value in form(**tensors).items()}
+    return {alias: np.asarray(value) for alias, value in function(**tensors).items()}
 
 
 def _same_rows(expected: np.ndarray, found: np.ndarray, tolerance: float) -> np.ndarray:

@@ -5,7 +5,7 @@ import json
 import os
 import re
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, overload
 
@@ -28,6 +28,7 @@ from seqattn_tf.targets import Label, Target
 
 WHOLE, COMPACT = "model.keras", "weights.npz"
 _NAME = re.compile("[A-Za-z][A-Za-z0-9_]*")
+DEFAULT = "serving_default"  # the signature that answers strings
 TOKENS = "tokens"  # what looks, where it is the tokens of the answer
 
 Tensors = dict[str, tf.Tensor]
@@ -65,8 +66,7 @@ class Model(Named, tf.Module):
         self.network, self.inputs, self.target = network, dict(inputs), target
         self.in_graph = {name: field.in_graph(name) for name, field in inputs.items()}
         self.says = target.in_graph()
-        specs = {name: tf.TensorSpec([None], tf.string, name) for name in inputs}
-        self._compiled = tf.function(self._serve, input_signature=[specs], autograph=False)
+        self._traced: dict[str, Any] = {}
 
     @property
     def looks(self) -> Mapping[str, str | Sequence[str]]:
@@ -153,9 +153,6 @@ class Model(Named, tf.Module):
         there = tf.where(names != "", tf.range(1, tf.shape(names)[1] + 1), 0)
         return tf.reduce_max(tf.pad(there, [[0, 0], [1, 0]]), axis=1)
 
-    def _serve(self, raw: Tensors) -> Tensors:
-        return self.serve(**raw)
-
     def _rows(self, looks: str | Sequence[str], said: Tensors, places: Tensors, batch: tf.Tensor) -> tf.Tensor:
         if not isinstance(looks, str):
             return tf.broadcast_to(tf.constant(looks), tf.concat([batch, [len(looks)]], axis=0))
@@ -192,7 +189,7 @@ class Model(Named, tf.Module):
         if not next(iter(raw.values())):
             return []
         try:
-            found = self._compiled({name: tf.constant(values) for name, values in raw.items()})
+            found = self._answer({name: tf.constant(values) for name, values in raw.items()})
         except tf.errors.InvalidArgumentError as error:
             whole = [dict(zip(raw, values, strict=True)) for values in zip(*raw.values(), strict=True)]
             if len(whole) > 1 and TOGETHER in error.message:
@@ -205,6 +202,20 @@ class Model(Named, tf.Module):
             ) from None
         found = {key: value.numpy() for key, value in found.items()}
         return [Answer.from_outputs(found, row) for row in range(len(found["score"]))]
+
+    def _answer(self, raw: Tensors) -> Tensors:
+        return self.traced(DEFAULT, self.serve, self.strings)(**raw)
+
+    @property
+    def strings(self) -> dict[str, tf.TensorSpec]:
+        """What `serve` takes, by input."""
+        return {name: tf.TensorSpec([None], tf.string, name) for name in self.inputs}
+
+    def traced(self, name: str, run: Callable[..., Tensors], inputs: Mapping[str, tf.TensorSpec]) -> Any:
+        """The concrete function of a signature; it is traced once, for answers, exports and their verification."""
+        if name not in self._traced:
+            self._traced[name] = tf.function(run, autograph=False).get_concrete_function(**inputs)
+        return self._traced[name]
 
     def _answer_part(self, rows: Sequence[Mapping[str, Any]], start: int, end: int) -> list[Answer]:
         """Return the answers to some of the rows; a bad one is named by its place among all."""

@@ -9,7 +9,7 @@ from support.systems import small_seq2seq
 
 from seqattn_tf.answer import Answer, Look
 from seqattn_tf.export.forms import Lite, SavedModel, saved_model
-from seqattn_tf.export.signatures import signatures
+from seqattn_tf.export.signatures import concrete
 from seqattn_tf.export.verify import difference
 from seqattn_tf.text import SymbolRules
 
@@ -28,7 +28,7 @@ def model():
 def said(model):
     """What an export that is right says, by signature."""
     questions = saved_model.questions_about(model, ROWS)
-    return {name: saved_model._run(one.run, questions[name]) for name, one in signatures(model).items()}
+    return {name: saved_model._run(function, questions[name]) for name, function in concrete(model).items()}
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_a_long_row_is_asked_apart_and_seen_in_its_place(model, monkeypatch):
     def told(folder, *questions):
         asked.extend(batch["serving_default"]["text"].tolist() for batch in questions)
         right = [
-            {name: saved_model._run(one.run, batch[name]) for name, one in signatures(model).items()}
+            {name: saved_model._run(function, batch[name]) for name, function in concrete(model).items()}
             for batch in questions
         ]
         right[1]["serving_default"]["score"] = right[1]["serving_default"]["score"] + 1

@@ -38,7 +38,7 @@ def test_rows_with_nothing_to_read_have_nothing_found():
 def test_rows_that_are_too_large_together_are_answered_in_parts():
     """A folder of photographs in `map` and `evaluate`: the limit of a request is none of theirs."""
     model = small_seq2seq(LETTERS, LETTERS, units=4)
-    rows, sizes, answer = ["a", "b", "ab", "ba", "c"], [], model._compiled
+    rows, sizes, answer = ["a", "b", "ab", "ba", "c"], [], model._answer
 
     def at_most_two(raw):
         sizes.append(len(raw["text"]))
@@ -46,7 +46,7 @@ def test_rows_that_are_too_large_together_are_answered_in_parts():
         return answer(raw)
 
     expected = [answer.text for answer in model.answer(rows)]
-    model._compiled = at_most_two
+    model._answer = at_most_two
     assert [answer.text for answer in model.answer(rows)] == expected
     assert sizes == [5, 2, 3, 1, 2]
     with pytest.raises(RowError, match=r"^row 3 \('aaaa") as caught:  # not row 0 of the last part
