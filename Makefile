@@ -6,23 +6,33 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # two installs into one .venv must not meet
-.PHONY: help demo test lint bench docs clean
+.PHONY: help demo test test-docs test-slow lint bench docs clean
 
 help:
-	@echo "make demo    train a small model, export it, serve it, ask it, draw what it looked at"
-	@echo "make test    the tests, without the slow ones"
-	@echo "make lint    ruff and mypy: rules, formatting and types"
-	@echo "make bench   side by side with peers, as ratios"
-	@echo "make docs    the reference of every class, into site/"
-	@echo "make clean   remove .venv, build outputs and caches; never what you trained"
+	@echo "make demo        train a small model, export it, serve it, ask it, draw what it looked at"
+	@echo "make test        the fast tests"
+	@echo "make test-docs   run every block of code in README.md and docs/"
+	@echo "make test-slow   the slow tests: full trainings, other TensorFlow releases, killed processes"
+	@echo "make lint        ruff and mypy: rules, formatting and types"
+	@echo "make bench       side by side with peers, as ratios"
+	@echo "make docs        the reference of every class, into site/"
+	@echo "make clean       remove .venv, build outputs and caches; never what you trained"
 	@echo
 	@echo "PYTHON=python3.12 make ... picks another interpreter (for a fresh .venv; 3.10 to 3.13)"
 
 demo: .venv/.installed
 	$(BIN)/seqattn demo
 
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
+
 test: .venv/.installed-dev
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow"
+	$(PYTEST) -m "not slow and not docs" --budget
+
+test-docs: .venv/.installed-dev
+	$(PYTEST) -m "not slow" tests/docs
+
+test-slow: .venv/.installed-dev
+	$(PYTEST) -m slow
 
 lint: .venv/.installed-dev
 	$(BIN)/ruff check .

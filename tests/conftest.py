@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 from support.budget import (  # noqa: F401
+    pytest_addoption,
     pytest_fixture_setup,
     pytest_runtest_makereport,
     pytest_runtest_protocol,
+    pytest_sessionfinish,
     pytest_terminal_summary,
 )
 
@@ -19,35 +21,6 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # workers share the cores: one thread e
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 ROOT = Path(__file__).resolve().parent.parent
-LONG = (  # files that take a minute or more: begun first, so that no worker waits for the other's at the end
-    "training/recipes/test_recipes.py",
-    "training/test_run.py",
-    "test_cli.py",
-    "test_models_page.py",
-    "models/test_infer_and_answer.py",
-    "models/test_readers.py",
-    "test_plugins_page.py",
-    "test_reading_page.py",
-    "structured/test_tagger.py",
-    "structured/test_families.py",
-    "structured/test_projective.py",
-    "decoder/test_decoders.py",
-    "test_demo.py",
-    "training/tasks/test_telling.py",
-    "test_doors.py",
-    "serving/test_faults.py",
-    "serving/mapping/test_processes.py",
-    "training/test_distribution.py",
-    "training/test_resume.py",
-    "test_readme.py",
-    "test_from_addons.py",
-)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that take long first."""
-    places = {ROOT / "tests" / name: place for place, name in enumerate(LONG)}
-    items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -48,7 +48,7 @@ LAYERS = [
     ["flow", "models", "surface"],
     ["training", "export"],
     ["serving"],
-    ["demo"],
+    ["checks", "demo"],
     ["cli"],
     ["__main__"],
 ]

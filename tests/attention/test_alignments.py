@@ -331,10 +331,6 @@ class TestProjectiveHeads(TestSoftmax):
     takes_one = False
     projective = True
     test_one_at_a_time_is_the_same_as_all = None
-    test_huge_logits_in_single_precision = None  # see tests/structured/test_stability.py
-
-    def queries_for(self, size):
-        return size
 
     def aligned(self, weights, logits):
         size, found = len(logits), np.zeros_like(logits)

@@ -2,13 +2,12 @@
 
 import inspect
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from seqattn_tf.attention import Attention
-from support.gradients import assert_slopes
+from seqattn_tf.checks import check
 from support.layers import random, roundtrip
 
 BATCH, QUERIES, SOURCE, UNITS, WIDTH = 4, 4, 4, 4, 6
@@ -45,11 +44,8 @@ class PartTests:
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
 
-        def test_compiled_mixed_and_fitted(self, layer, tmp_path):
-            self.check_compiled(layer)
-            for dtype in ("mixed_float16", "mixed_bfloat16"):
-                self.check_mixed_precision(dtype)
-            self.check_fit_and_reload(tmp_path)
+        def test_compiled_mixed_and_fitted(self):
+            check(self.make(), only=["xla", "mixed_precision", "saving"])
 
         cls.test_compiled_mixed_and_fitted = quick_or_slow(cls, test_compiled_mixed_and_fitted)
 
@@ -86,18 +82,8 @@ class PartTests:
             np.testing.assert_allclose(context, weights @ self.values, atol=1e-8)
         assert (found.numpy()[np.broadcast_to(~MASK[:, None], found.shape)] == 0).all()
 
-    def test_sources_of_one_place_and_of_none(self, traced):
-        for size in (0, 1):
-            queries = self.query[:, : self.queries_for(size)]
-            mask = tf.constant(MASK[:, :size])
-            context, weights = traced(tf.constant(queries), tf.constant(self.values[:, :size]), mask)
-            assert weights.shape == (BATCH, queries.shape[1], size)
-            assert context.shape == (*queries.shape[:2], self.values.shape[2])
-            assert np.isfinite(context).all()
-            assert (context.numpy()[~MASK[:, :size].any(1)] == 0).all()
-
-    def queries_for(self, size):
-        return QUERIES
+    def test_what_every_part_must_do(self):
+        check(self.make(), skip=["xla", "mixed_precision", "saving", "exports"])
 
     def test_one_at_a_time_is_the_same_as_all(self, layer, traced):
         contexts, weights = traced(tf.constant(self.query), tf.constant(self.dirty()), tf.constant(MASK))
@@ -113,26 +99,6 @@ class PartTests:
                 assert (new.shape, new.dtype) == (old.shape, old.dtype)
             state = after
 
-    def test_gradient_in_float64_whatever_stands_in_the_gaps(self, layer):
-        readout = random(BATCH, QUERIES, self.values.shape[2], seed=8, dtype="float64")
-        others = [variable.value for variable in layer.non_trainable_variables]
-
-        @tf.function
-        def loss(query, values, *weights):
-            (context, found), _ = layer.stateless_call(list(weights), others, query, values, mask=tf.constant(MASK))
-            total = tf.reduce_sum(context * readout) + tf.reduce_sum(found**3)
-            return total + 0 * tf.reduce_sum(query)  # not every score looks at the query
-
-        weights = [variable.numpy() for variable in layer.trainable_variables]
-        tensors = [tf.constant(a) for a in (self.query, self.dirty(), *weights)]
-        with tf.GradientTape() as tape:
-            tape.watch(tensors)
-            value = loss(*tensors)
-        gradients = tape.gradient(value, tensors)
-        assert all(np.isfinite(g).all() for g in gradients)
-        assert (gradients[1].numpy()[~MASK] == 0).all()
-        assert_slopes(loss, [self.query, self.values, *weights], directions=2)
-
     def test_every_argument_survives_saving(self):
         parameters = [
             p
@@ -147,40 +113,6 @@ class PartTests:
         config = roundtrip(part).get_config()
         assert {name: config[name] for name in self.arguments} == self.arguments
         assert type(part).registry[part.name_in_registry] is self.kind
-
-    def check_compiled(self, layer):
-        def run(query, values):
-            with tf.GradientTape() as tape:
-                tape.watch((query, values))
-                context, weights = layer(query, values, mask=tf.constant(MASK))
-                loss = tf.reduce_sum(context**2)
-            zero = tf.UnconnectedGradients.ZERO
-            return context, weights, tape.gradient(loss, (query, values), unconnected_gradients=zero)
-
-        arguments = tf.constant(self.query), tf.constant(self.values)
-        compiled = tf.function(run, jit_compile=True)(*arguments)
-        for one, other in zip(tf.nest.flatten(compiled), tf.nest.flatten(run(*arguments)), strict=True):
-            np.testing.assert_allclose(one, other, atol=1e-9)
-
-    def check_mixed_precision(self, dtype):
-        half, whole = self.build(dtype), self.build("float32")
-        arguments = tf.constant(self.query, tf.float32), tf.constant(self.values, tf.float32)
-        found = half(*arguments, mask=tf.constant(MASK))
-        for ours, single in zip(found, whole(*arguments, mask=tf.constant(MASK)), strict=True):
-            assert ours.dtype == dtype.removeprefix("mixed_")
-            np.testing.assert_allclose(tf.cast(ours, tf.float32), single, atol=0.1)
-
-    def check_fit_and_reload(self, folder):
-        query, values = keras.Input((None, UNITS)), keras.Input((None, self.values.shape[2]))
-        context, weights = self.attention()(query, values)
-        model = keras.Model([query, values], [keras.layers.Dense(1)(context), weights])
-        model.compile("adam", ["mse", None], jit_compile=False)
-        data = [self.query.astype("float32"), self.values.astype("float32")]
-        model.fit(data, data[0][..., :1], verbose=0)
-        model.save(folder / "m.keras")
-        again = keras.models.load_model(folder / "m.keras")
-        for ours, theirs in zip(again(data), model(data), strict=True):
-            np.testing.assert_allclose(ours, theirs, atol=1e-6)
 
 
 class ScoreTests(PartTests):
@@ -227,26 +159,5 @@ class AlignmentTests(PartTests):
                 found[row][kept] = self.aligned(weights, self.values[row].T[kept])
         return found
 
-    def test_weights_mean_what_they_say(self, traced):
-        _, weights = traced(tf.constant(self.query), tf.constant(self.values), tf.constant(MASK))
-        sums = weights.numpy().sum(2)
-        assert (weights.numpy() >= 0).all()
-        assert (weights.numpy() <= 1 + 1e-12).all()
+    def test_what_weights_mean(self):
         assert self.kind.meaning == self.meaning
-        if self.meaning in ("distribution", "sample"):
-            assert (sums <= 1 + 1e-12).all()
-
-    def test_huge_logits_in_single_precision(self):
-        layer = self.build("float32")
-        signs = np.array([[1, 1, -1, 1], [1, -1, 1, 1], [-1, 1, 1, -1], [1, -1, -1, 1]])
-        values = tf.constant(np.broadcast_to(1e4 * signs, self.values.shape) + self.values, tf.float32)
-        query = tf.constant(self.query, tf.float32)
-
-        @tf.function
-        def run(values):
-            with tf.GradientTape() as tape:
-                tape.watch(values)
-                loss = tf.reduce_sum(layer(query, values, mask=tf.constant(MASK))[1] ** 2)
-            return loss, tape.gradient(loss, values)
-
-        assert all(np.isfinite(found).all() for found in run(values))

@@ -4,7 +4,6 @@ A fixture that several tests share is counted by itself, not with the test that 
 """
 
 import json
-import os
 import resource
 from collections import defaultdict
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 LIMIT = 3.0  # CPU seconds of a case
 EXPENSIVE: dict[str, str] = {}  # the start of a case's name, and why it may cost more
 SHOWN = 10
+COSTS = pytest.StashKey[tuple]()
 
 
 def cpu() -> float:
@@ -69,15 +69,55 @@ def pytest_runtest_protocol(item):
     return (yield)
 
 
-def pytest_terminal_summary(terminalreporter, config):
+def pytest_addoption(parser):
+    parser.addoption("--budget", action="store_true", help=f"fail if a case takes more than {LIMIT:g} CPU seconds")
+    parser.addoption("--costs", metavar="FILE", help="write the CPU seconds of every case as JSON")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session):
+    config = session.config
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or hasattr(config, "workerinput"):
+        return
+    cases, fixtures = costs(reporter)
+    config.stash[COSTS] = cases, fixtures
+    if config.getoption("--costs"):
+        Path(config.getoption("--costs")).write_text(json.dumps({"cases": cases, "fixtures": fixtures}))
+    if config.getoption("--budget") and session.exitstatus == pytest.ExitCode.OK and over_budget(cases):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def costs(reporter):
+    """CPU seconds of every case, and of every fixture that several cases share."""
     cases, fixtures = defaultdict(float), defaultdict(float)
-    wall = defaultdict(float)
-    for reports in terminalreporter.stats.values():
-        for report in reports:
-            if hasattr(report, "cpu"):
-                cases[report.nodeid] += report.cpu
-                wall[report.nodeid] += report.duration
-                for name, seconds in report.fixtures.items():
-                    fixtures[name] += seconds
-    if os.environ.get("SEQATTN_COSTS"):
-        Path(os.environ["SEQATTN_COSTS"]).write_text(json.dumps({"cases": cases, "fixtures": fixtures, "wall": wall}))
+    for report in (report for reports in reporter.stats.values() for report in reports if hasattr(report, "cpu")):
+        cases[report.nodeid] += report.cpu
+        for name, seconds in report.fixtures.items():
+            fixtures[name] += seconds
+    return cases, fixtures
+
+
+def over_budget(cases):
+    """The cases that cost too much and have no excuse."""
+    return {
+        name: seconds
+        for name, seconds in cases.items()
+        if seconds > LIMIT and not any(name.startswith(start) for start in EXPENSIVE)
+    }
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    cases, fixtures = config.stash.get(COSTS, ({}, {}))
+    if not cases:
+        return
+    total = sum(cases.values()) + sum(fixtures.values())
+    terminalreporter.section(f"{total:.0f} CPU seconds; the {SHOWN} most expensive cases and fixtures")
+    everything = {**cases, **{f"fixture {name}": seconds for name, seconds in fixtures.items()}}
+    for name, seconds in sorted(everything.items(), key=lambda entry: -entry[1])[:SHOWN]:
+        terminalreporter.line(f"{seconds:6.1f}  {name}")
+    if config.getoption("--budget"):
+        for name, seconds in over_budget(cases).items():
+            terminalreporter.line(
+                f"OVER BUDGET: {name}: expected at most {LIMIT:g} CPU seconds. Received: {seconds:.1f}"
+            )

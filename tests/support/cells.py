@@ -8,8 +8,8 @@ import pytest
 import tensorflow as tf
 
 from seqattn_tf.cells import Cell
+from seqattn_tf.checks import check
 from seqattn_tf.recurrent import Recurrent
-from support.gradients import assert_slopes
 from support.layers import ALL, random, roundtrip
 
 UNITS, FEATURES, BATCH, TIME = 4, 3, 4, 5
@@ -120,10 +120,10 @@ class CellTests:
         super().__init_subclass__(**kwargs)
         mark_slow(
             cls,
-            compiled=lambda self, network: self.check_compiled(network),
             compiled_loop=lambda self, network: self.check_compiled_loop(network),
-            mixed_precision=lambda self: self.check_mixed_precision(),
-            fit_and_reload=lambda self, tmp_path: self.check_fit_and_reload(tmp_path),
+            compiled=lambda self: check(self.make(), only=["xla"]),
+            mixed_precision=lambda self: check(self.make(), only=["mixed_precision"]),
+            fit_and_reload=lambda self: check(self.make(), only=["saving"]),
         )
 
     @pytest.fixture(scope="class")
@@ -163,25 +163,8 @@ class CellTests:
             np.testing.assert_allclose(found, outputs[:, :time], atol=1e-10)
             assert [state.shape.as_list() for state in last] == [[BATCH, UNITS]] * len(states)
 
-    def test_gradient_in_float64_whatever_stands_in_the_padding(self, network):
-        readout = random(BATCH, TIME, UNITS, seed=9, dtype="float64")
-        weights = network.trainable_variables
-        others = [v.value for v in network.non_trainable_variables]
-
-        def loss(inputs, *values):
-            outputs, *states = network.stateless_call(list(values), others, inputs, mask=tf.constant(MASK))[0]
-            return tf.reduce_sum(outputs * readout) + tf.add_n([tf.reduce_sum(tf.sin(s)) for s in states])
-
-        arrays = [DIRTY, *(w.numpy() for w in weights)]
-        tensors = [tf.constant(a) for a in arrays]
-        with tf.GradientTape() as tape:
-            tape.watch(tensors)
-            value = loss(*tensors)
-        gradients = tape.gradient(value, tensors)
-        assert all(np.isfinite(g).all() for g in gradients)
-        assert all(np.any(g != 0) for g in gradients if g.shape.num_elements())
-        assert (gradients[0].numpy()[~MASK] == 0).all()
-        assert_slopes(loss, [INPUTS, *arrays[1:]], directions=2)
+    def test_what_every_cell_must_do(self):
+        check(self.make(), only=["configuration", "mask", "gradients", "step"])
 
     def check_compiled_loop(self, network):
         """In training: the numbers and gradients of the plain loop."""
@@ -204,16 +187,6 @@ class CellTests:
 
         for ours, theirs in zip(slopes(True), slopes(False), strict=True):
             np.testing.assert_allclose(ours, theirs, atol=1e-10)
-
-    def test_call_is_step_after_project(self, network):
-        inputs = tf.constant(INPUTS[:, 0])
-        states = [
-            tf.constant(random(BATCH, UNITS, seed=i, dtype="float64")) for i in range(len(network.cell.state_size))
-        ]
-        output, after = network.cell(inputs, states)
-        for ours, theirs in zip(after, network.cell.step(network.cell.project(inputs), states), strict=True):
-            np.testing.assert_array_equal(ours, theirs)
-        np.testing.assert_array_equal(output, after[0])
 
     def test_what_is_joined_is_an_input_like_others(self, network):
         cell = network.cell
@@ -241,39 +214,6 @@ class CellTests:
         assert type(twin) is type(network.cell)
         assert twin.state_size == network.cell.state_size
         assert not twin.built
-
-    def check_compiled(self, network):
-        def run(inputs, mask):
-            return network(inputs, mask=mask)
-
-        plain = run(tf.constant(INPUTS), tf.constant(MASK))
-        compiled = tf.function(run, jit_compile=True)(tf.constant(INPUTS), tf.constant(MASK))
-        for ours, theirs in zip(tf.nest.flatten(compiled), tf.nest.flatten(plain), strict=True):
-            np.testing.assert_allclose(ours, theirs, atol=1e-10)
-
-    def check_mixed_precision(self):
-        single = Recurrent(self.make(), return_sequences=True)
-        single.build((None, None, FEATURES))
-        inputs, mask = tf.constant(INPUTS, tf.float32), tf.constant(MASK)
-        expected = single(inputs, mask=mask)
-        for dtype in ("mixed_bfloat16", "mixed_float16"):
-            half = Recurrent(self.make(dtype=dtype), dtype=dtype, return_sequences=True)
-            half.build((None, None, FEATURES))
-            half.set_weights(single.get_weights())
-            outputs = half(inputs, mask=mask)
-            assert outputs.dtype == dtype.removeprefix("mixed_")
-            np.testing.assert_allclose(tf.cast(outputs, tf.float32), expected, atol=0.05)
-
-    def check_fit_and_reload(self, folder):
-        inputs = keras.Input((None, FEATURES))
-        outputs = Recurrent(self.make(), return_sequences=True)(inputs)
-        model = keras.Model(inputs, keras.layers.Dense(1)(outputs))
-        model.compile("adam", "mse", jit_compile=False)
-        data = INPUTS.astype("float32")
-        model.fit(data, data[..., :1], verbose=0)
-        model.save(folder / "m.keras")
-        again = keras.models.load_model(folder / "m.keras")
-        np.testing.assert_allclose(again(data), model(data), atol=1e-6)
 
 
 def names():

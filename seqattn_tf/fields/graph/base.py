@@ -73,3 +73,9 @@ def check_batch(name: str, values: str, most: float, unit: str, found: tf.Tensor
     """Refuse a batch that is too large as a whole, though every value in it may be read by itself."""
     message = f"{name}: expected {values} of at most {most:.0f} {unit} {TOGETHER}, received"
     return tf.debugging.Assert(found <= most, [message, found])
+
+
+def padded_rows(rows: tf.RaggedTensor, inner: Sequence[int]) -> tf.Tensor:
+    """Return rows padded to the longest, `[batch, longest, *inner]`; of no rows, TensorFlow would forget `inner`."""
+    padded = rows.to_tensor()
+    return tf.reshape(padded, [*tf.unstack(tf.shape(padded)[:2]), *inner])

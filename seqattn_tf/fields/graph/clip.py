@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from seqattn_tf.fields.clip import CLIPS, EXTENSION, EXTENSIONS, FRAME, GIF, TRAILER, Clip, fitting
-from seqattn_tf.fields.graph.base import GraphField, Reading, Tensors, check_batch
+from seqattn_tf.fields.graph.base import GraphField, Reading, Tensors, check_batch, padded_rows
 from seqattn_tf.fields.graph.image import GraphImage
 from seqattn_tf.fields.graph.text import check_length
 from seqattn_tf.fields.image import BATCH, RESIZED, Image
@@ -53,7 +53,7 @@ class GraphClip(GraphField):
         found = tf.map_fn(
             self._frames, raw, fn_output_signature=tf.RaggedTensorSpec([None, *size], tf.float32, ragged_rank=0)
         )
-        frames = tf.ensure_shape(found.to_tensor(), [None, None, *size])
+        frames = padded_rows(found, size)
         return frames, length_mask(tf.cast(found.row_lengths(), tf.int32), tf.shape(frames)[1])
 
     @staticmethod

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from seqattn_tf.fields.graph.base import GraphField, Reading, Tensors, check_batch
+from seqattn_tf.fields.graph.base import GraphField, Reading, Tensors, check_batch, padded_rows
 from seqattn_tf.fields.graph.text import check_length
 from seqattn_tf.fields.graph.wav import Header, read_header, read_samples, resample
 from seqattn_tf.fields.sound import BATCH, CENTRE, FLOOR, SILENT, SPREAD, Sound, mel_bands
@@ -48,8 +48,8 @@ class GraphSound(GraphField):
 
     def _read(self, raw: tf.Tensor, headers: Header) -> tf.Tensor:
         shape = tf.RaggedTensorSpec([None, self.field.bands], tf.float32, ragged_rank=0)
-        frames = tf.map_fn(lambda row: self._frames(*row), (raw, headers), fn_output_signature=shape).to_tensor()
-        return tf.ensure_shape(frames, [None, None, self.field.bands])
+        frames = tf.map_fn(lambda row: self._frames(*row), (raw, headers), fn_output_signature=shape)
+        return padded_rows(frames, [self.field.bands])
 
     def _frames(self, data: tf.Tensor, header: Header) -> tf.Tensor:
         field = self.field

@@ -8,7 +8,7 @@ import numpy as np
 
 from seqattn_tf import cli
 
-README = (Path(__file__).resolve().parent.parent / "README.md").read_text(encoding="utf-8")
+README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
 
 
 def test_python_examples_run(exported, tmp_path, monkeypatch):

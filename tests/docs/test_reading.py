@@ -12,7 +12,7 @@ from seqattn_tf.export.package import export
 from seqattn_tf.export.verify import difference
 from seqattn_tf.models.presets import FOLDER, find, open_model
 
-PAGE = Path(__file__).parent.parent / "docs" / "reading.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reading.md"
 SHOWN = re.findall(r"^(I saw .*?) {2,}(\S.*?) {3}(-[\d.]+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 
 

@@ -13,7 +13,7 @@ from seqattn_tf.serving.client import connect
 from seqattn_tf.serving.server import Server, ServerConfig
 from seqattn_tf.targets import Target
 
-PAGE = (Path(__file__).resolve().parent.parent / "docs" / "models.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "from_addons.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "from_addons.md"
 TAGS = 3
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parents[1]
 PAGE = (HERE.parent / "docs" / "conformance.md").read_text()
 FOLDERS = {"TensorFlow Serving": HERE / "serving", "TensorFlow Addons": HERE}  # where the files of a part are
 PARTS = {part.splitlines()[0]: part for part in re.split(r"(?m)^## ", PAGE)[1:]}

@@ -10,7 +10,7 @@ from seqattn_tf.cells import Cell
 from seqattn_tf.decoder.symbols import SymbolDecoder
 from seqattn_tf.encoder import Encoder
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "layers.md").read_text(encoding="utf-8")
 
 

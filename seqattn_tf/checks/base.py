@@ -1,0 +1,143 @@
+"""What the checks of all families share: how they are found, run and reported."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+PREFIX = "check_"
+
+
+class Result(NamedTuple):
+    """The outcome of one check; `problem` is empty if it passed."""
+
+    name: str
+    problem: str
+
+
+class CheckError(AssertionError):
+    """At least one check failed.
+
+    Args:
+        part: what was checked.
+        problems: the checks that failed.
+        count: how many checks ran.
+    """
+
+    def __init__(self, part: Any, problems: Sequence[Result], count: int) -> None:
+        self.problems = list(problems)
+        lines = [f"{type(part).__name__}: {len(self.problems)} of {count} checks failed"]
+        super().__init__("\n".join([*lines, *(f"  {name}: {problem}" for name, problem in self.problems)]))
+
+
+class Problem(Exception):
+    """What is wrong, in one sentence."""
+
+
+class Checks:
+    """The checks of one part. Each method `check_*` is one; it raises `Problem` or whatever the part itself raises.
+
+    Args:
+        part: what is checked.
+    """
+
+    def __init__(self, part: Any) -> None:
+        self.part = part
+
+    @classmethod
+    def all_names(cls) -> list[str]:
+        """Return the names of all checks of the family, in the order in which they run."""
+        found = {name: None for base in reversed(cls.__mro__) for name in base.__dict__ if name.startswith(PREFIX)}
+        return [name.removeprefix(PREFIX) for name in found]
+
+    def names(self) -> list[str]:
+        """Return the names of the checks that this part can have."""
+        return self.all_names()
+
+    def run(self, name: str) -> Result:
+        """Run one check."""
+        try:
+            getattr(self, PREFIX + name)()
+        except Problem as problem:
+            return Result(name, str(problem))
+        except Exception as error:  # whatever a part of somebody else raises
+            said = str(error).strip().splitlines()
+            return Result(name, f"raised {type(error).__name__}: {said[0] if said else ''}")
+        return Result(name, "")
+
+
+def expect(condition: Any, problem: str) -> None:
+    """Raise a problem unless the condition holds."""
+    if not condition:
+        raise Problem(problem)
+
+
+def expect_close(found: Any, expected: Any, tolerance: float, what: str) -> None:
+    """Raise a problem unless two arrays have the same shape and nearly the same numbers."""
+    found, expected = np.asarray(found), np.asarray(expected)
+    expect(found.shape == expected.shape, f"{what}: expected the shape {expected.shape}. Received: {found.shape}")
+    if not found.size:
+        return
+    expect(np.isfinite(found).all(), f"{what}: expected finite numbers. Received: NaN or infinity")
+    difference = np.abs(found.astype("float64") - expected.astype("float64"))
+    excess = difference - tolerance * (1 + np.abs(expected.astype("float64")))
+    if excess.max() > 0:
+        place = np.unravel_index(excess.argmax(), excess.shape)
+        raise Problem(
+            f"{what}: expected {expected[place]:.6g}. Received: {found[place]:.6g} at {tuple(map(int, place))}"
+        )
+
+
+def changed(value: Any) -> Any:
+    """Return another value of the same kind as a default, to see whether an argument is stored; None if unknown.
+
+    >>> changed(True), changed(3), changed(0.0), changed("tanh")
+    (False, 4, 0.25, None)
+    """
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 1
+    return value / 2 + 0.25 if isinstance(value, float) else None
+
+
+def arguments_of(kind: type, ends_at: type) -> dict[str, inspect.Parameter]:
+    """Return the constructor arguments of a class and of its bases, up to the base of its family."""
+    found: dict[str, inspect.Parameter] = {}
+    for base in kind.__mro__:
+        if base is ends_at:
+            break
+        if "__init__" in base.__dict__:
+            for name, parameter in list(inspect.signature(base.__init__).parameters.items())[1:]:
+                if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+                    found.setdefault(name, parameter)
+    return found
+
+
+def expect_stored(part: Any, family: type, rebuild: Callable[[Any, dict[str, Any]], Any]) -> None:
+    """Raise a problem unless `get_config` holds every constructor argument, also at values that are not the default.
+
+    Args:
+        part: what is checked.
+        family: the base class of its family, whose own arguments are not looked at.
+        rebuild: a part and changes of its configuration to another part.
+    """
+    config, kind = part.get_config(), type(part)
+    arguments = arguments_of(kind, family)
+    missing = sorted(name for name, one in arguments.items() if name not in config and one.default is not None)
+    expect(not missing, f"get_config: expected every constructor argument. Received: none called {', '.join(missing)}")
+    expect(
+        rebuild(part, {}).get_config() == config, "get_config: expected the same after from_config. Received: another"
+    )
+    for name, parameter in arguments.items():
+        given = config.get(name)
+        other = changed(given if given is not None else parameter.default)
+        if other is None:
+            continue
+        try:
+            made = rebuild(part, {name: other})
+        except (ValueError, TypeError):  # Keras turns one into the other
+            continue  # a value that this part refuses
+        stored = made.get_config().get(name)
+        expect(stored == other, f"get_config: expected {name}={other!r}, as it was given. Received: {stored!r}")

@@ -1,0 +1,171 @@
+"""Checks of an encoder, on texts or on the values of a field."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from seqattn_tf.checks.base import Checks, expect, expect_close, expect_stored
+from seqattn_tf.checks.sequence import WIDTH, export_system, normal, spread
+from seqattn_tf.encoder import Encoder, Read
+from seqattn_tf.fields import Field, Text
+from seqattn_tf.text import SymbolRules
+
+RESERVED = 3  # ids that no symbol has
+
+
+class EncoderChecks(Checks):
+    """Checks that an encoder keeps its contract.
+
+    Args:
+        part: an encoder; it is not changed.
+        field: what it reads; a `Text` of as many symbols as its `vocabulary` if that is not given.
+    """
+
+    def __init__(self, part: Encoder, field: Field | None = None) -> None:
+        super().__init__(part)
+        self.field = field or self._text()
+        graph = self.field.in_graph(part.reads)
+        values = [self.field.raw(value) for value in self.field.made_up(6)]
+        self.tensors = {f"{part.reads}_{name}": one for name, one in graph.encode(tf.constant(values)).items()}
+        self.ids = next(iter(self.tensors))
+
+    def _text(self) -> Text:
+        size = self.part.get_config().get("vocabulary")
+        if self.part.takes != "text" or not isinstance(size, int) or size <= RESERVED:
+            raise ValueError(f"field: expected one to read, as {self.part.takes!r}. Received: none")
+        return Text(SymbolRules(tuple(chr(ord("a") + i) for i in range(size - RESERVED))), 12)
+
+    def names(self) -> list[str]:
+        """Leave out what is known of texts alone: how they are padded, and what answers them."""
+        return [name for name in super().names() if isinstance(self.field, Text) or name not in ("mask", "exports")]
+
+    def made(self, dtype: str = "float64") -> Any:
+        """Return another encoder with the same configuration, with normal numbers for weights."""
+        encoder = type(self.part).from_config({**self.part.get_config(), "dtype": dtype})
+        encoder(self.tensors)
+        for number, weight in enumerate(encoder.trainable_variables):
+            weight.assign(0.7 * normal(*weight.shape, seed=number))
+        return encoder
+
+    def check_configuration(self) -> None:
+        """`get_config` holds every constructor argument, and `from_config` takes them."""
+        expect_stored(self.part, Encoder, lambda part, new: type(part).from_config({**part.get_config(), **new}))
+
+    def check_contract(self) -> None:
+        """It returns values, a mask and a summary of the shapes that it promises."""
+        encoder = self.made()
+        read = encoder(self.tensors)
+        expect(isinstance(read, Read), f"call: expected a Read. Received: {type(read).__name__}")
+        batch = len(self.tensors[self.ids])
+        places = read.values.shape[1]
+        for name, found, expected in (
+            ("values", read.values.shape, (batch, places, encoder.output_size)),
+            ("mask", read.mask.shape, (batch, places)),
+            ("summary", read.summary.shape, (batch, encoder.summary_size)),
+            ("places_read", encoder.places_read(self.tensors).shape, (batch,)),
+        ):
+            expect(tuple(found) == expected, f"{name}: expected the shape {expected}. Received: {tuple(found)}")
+        expect(read.mask.dtype == tf.bool, f"mask: expected bool, True = keep. Received: {read.mask.dtype.name}")
+        expect_close(read.values, read.values, 0, "values")
+
+    def _padded(self, count: int) -> dict[str, tf.Tensor]:
+        return {
+            name: tf.pad(one, [[0, 0], [0, count], *[[0, 0]] * (one.shape.rank - 2)]) if one.shape.rank > 1 else one
+            for name, one in self.tensors.items()
+        }
+
+    def check_mask(self) -> None:
+        """Padding after the longest row changes nothing."""
+        encoder = self.made()
+        read, padded = encoder(self.tensors), encoder(self._padded(3))
+        places, kept = read.values.shape[1], read.mask.numpy()
+        expect_close(padded.summary, read.summary, 1e-8, "summary of padded rows")
+        expect_close(padded.values[:, :places].numpy()[kept], read.values.numpy()[kept], 1e-8, "values of padded rows")
+        expect(not padded.mask[:, places:].numpy().any(), "mask of padding: expected False. Received: True")
+
+    def check_empty_rows(self) -> None:
+        """A row with nothing to read has nothing to look at, and finite numbers."""
+        encoder = self.made()
+        empty = {name: tf.zeros_like(one) for name, one in self.tensors.items()}
+        read = encoder(empty)
+        if not encoder.places_read(empty).numpy().any():
+            expect(not read.mask.numpy().any(), "mask of an empty row: expected False everywhere. Received: True")
+        expect_close(read.summary, read.summary, 0, "summary of an empty row")
+
+    def check_short_sequences(self) -> None:
+        """A batch without rows, and rows of one position, work in a graph with unknown shapes."""
+        encoder = self.made()
+        graph = self.field.in_graph(self.part.reads)
+        specs = {f"{self.part.reads}_{name}": spec for name, spec in graph.tensors.items()}
+        traced = tf.function(lambda tensors: encoder(tensors)[:3], input_signature=[specs], autograph=False)
+        for what, tensors in (("all rows", self.tensors), ("no rows", {n: t[:0] for n, t in self.tensors.items()})):
+            for one, other in zip(traced(tensors), encoder(tensors)[:3], strict=True):
+                expect_close(one, other, 1e-8, f"{what} in a graph with unknown shapes")
+
+    def check_gradients(self) -> None:
+        """Gradients of the weights are finite and equal to finite differences."""
+        encoder, step = self.made(), 1e-5
+        weights = [tf.constant(weight.numpy()) for weight in encoder.trainable_variables]
+
+        @tf.function(autograph=False)
+        def loss(*given: tf.Tensor) -> tf.Tensor:
+            mapping = list(zip(encoder.trainable_variables, given, strict=True))
+            with keras.StatelessScope(state_mapping=mapping):
+                read = encoder(self.tensors)
+            kept = tf.where(read.mask[..., None], read.values, 0)
+            return tf.reduce_sum(tf.sin(kept)) + tf.reduce_sum(tf.cos(read.summary))
+
+        with tf.GradientTape() as tape:
+            tape.watch(weights)
+            value = loss(*weights)
+        found = [tf.convert_to_tensor(one) for one in tape.gradient(value, weights, unconnected_gradients="zero")]
+        moves = [tf.constant(normal(*one.shape, seed=50 + i)) for i, one in enumerate(weights)]
+        above, below = (
+            loss(*(one + sign * step * move for one, move in zip(weights, moves, strict=True))) for sign in (1, -1)
+        )
+        slope = sum(float(tf.reduce_sum(one * move)) for one, move in zip(found, moves, strict=True))
+        expect_close(slope, float(above - below) / (2 * step), 1e-4, "gradient against finite differences")
+
+    def check_xla(self) -> None:
+        """Compiled by XLA, it gives the same."""
+        encoder = self.made()
+        compiled = tf.function(lambda: encoder(self.tensors)[:3], jit_compile=True, autograph=False)
+        for one, other in zip(compiled(), encoder(self.tensors)[:3], strict=True):
+            expect_close(one, other, 1e-8, "output compiled by XLA")
+
+    def check_mixed_precision(self) -> None:
+        """In half precision it stays near single precision."""
+        single = self.made("float32")
+        expected = single(self.tensors)
+        for dtype in ("mixed_bfloat16", "mixed_float16"):
+            half = type(self.part).from_config({**self.part.get_config(), "dtype": dtype})
+            half(self.tensors)
+            half.set_weights(single.get_weights())
+            read = half(self.tensors)
+            wanted = dtype.removeprefix("mixed_")
+            found = read.values.dtype.name
+            expect(found == wanted, f"values in {dtype}: expected {wanted}. Received: {found}")
+            expect_close(tf.cast(read.summary, tf.float32), expected.summary, 0.1, f"summary in {dtype}")
+
+    def check_saving(self) -> None:
+        """Rebuilt from its serialised form, with the same weights, it reads the same."""
+        encoder = self.made("float32")
+        again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(encoder))
+        again(self.tensors)
+        again.set_weights(encoder.get_weights())
+        expect_close(again(self.tensors).values, encoder(self.tensors).values, 1e-6, "values of the loaded encoder")
+
+    def check_exports(self) -> None:
+        """A system with it is exported as SavedModel and LiteRT, and both answer as the Keras model does."""
+        from seqattn_tf.attention import Attention
+        from seqattn_tf.cells import GRUCell
+        from seqattn_tf.decoder import AttentionDecoder
+        from seqattn_tf.models import EncoderDecoder, Seq2Seq
+        from seqattn_tf.targets import Symbols
+
+        letters = SymbolRules(tuple("abc"))
+        encoder = type(self.part).from_config(self.part.get_config())
+        decoder = AttentionDecoder(GRUCell(WIDTH), Attention(units=WIDTH), vocabulary=letters.size, embedding=WIDTH)
+        network = EncoderDecoder(encoder, decoder)
+        export_system(Seq2Seq(spread(network), {self.part.reads: self.field}, Symbols(letters, 4)))

@@ -1,0 +1,200 @@
+"""`check` reports parts that are broken on purpose, each for the right reason, and passes what is right."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import reverse
+from support.strangers import Date
+
+from seqattn_tf.attention import Alignment, Attention
+from seqattn_tf.cells import GRUCell
+from seqattn_tf.checks import CheckError, check, checks_for, run_checks
+from seqattn_tf.decoder import AttentionDecoder
+from seqattn_tf.encoder import BidirectionalEncoder, Encoder
+from seqattn_tf.fields import Text
+from seqattn_tf.fields.graph.text import GraphText
+from seqattn_tf.targets import Label, Symbols
+from seqattn_tf.text import SymbolRules
+
+LONG = ("exports", "xla", "saving", "mixed_precision")  # shown by the members of the families, or by hand
+
+
+def problems(part, **options):
+    """The problems of a part, by the name of the check."""
+    return {result.name: result.problem for result in run_checks(part, **options) if result.problem}
+
+
+def unlisted(kind):
+    """A part that other tests do not find by its name."""
+    del kind.registry[kind.name_in_registry]
+    return kind
+
+
+@unlisted
+class ForgetfulCell(GRUCell):
+    """Does not store an argument, and steps otherwise when it is called as a layer."""
+
+    name_in_registry = "forgetful_for_a_test"
+
+    def __init__(self, units, gain=1.0, **kwargs):
+        super().__init__(units, **kwargs)
+        self.gain = gain
+
+    def call(self, inputs, states, training=False):
+        output, after = super().call(inputs, states, training)
+        return 2 * output, after
+
+
+def test_a_broken_cell():
+    found = problems(ForgetfulCell(4), only=("configuration", "step", "mask"))
+    assert found.keys() == {"configuration", "step"}
+    assert found["configuration"] == "get_config: expected every constructor argument. Received: none called gain"
+    assert found["step"].startswith("output of call, against its first state: expected")
+
+
+@unlisted
+class LeakyAlignment(Alignment):
+    """A softmax that does not look at the mask."""
+
+    name_in_registry = "leaky_for_a_test"
+    meaning = "distribution"
+
+    def call(self, logits, mask, state=(), training=False):
+        return tf.nn.softmax(logits), state
+
+
+def test_a_broken_alignment():
+    found = problems(LeakyAlignment(), skip=LONG)
+    assert {"mask", "empty_rows", "weights"} <= found.keys()
+    assert not found.keys() & {"configuration", "large_scores"}
+    assert found["weights"] == "weights at masked positions: expected 0. Received: others"
+    assert found["empty_rows"].startswith("weights of a fully masked row: expected zeros. Received:")
+
+
+@unlisted
+class LoudText(Text):
+    """Reads capitals as they are; its half in the graph reads them as small letters."""
+
+    name_in_registry = "loud_for_a_test"
+
+    def in_graph(self, name):
+        return GraphLoudText(self, name)
+
+
+class GraphLoudText(GraphText):
+    def read(self, raw):
+        return super().read(tf.strings.lower(raw))
+
+
+def test_a_broken_field(monkeypatch):
+    monkeypatch.setitem(Text.registry, LoudText.name_in_registry, LoudText)
+    field = LoudText(SymbolRules(tuple("abAB")), 6)
+    found = problems(field, values=["aB"], refused=["a" * 6])
+    assert {"both_halves", "bad_values"} <= found.keys()
+    assert not found.keys() & {"configuration", "limit"}
+    assert found["both_halves"].startswith("ids of 'aB' in the graph: expected 6. Received: 4 at (1,)")
+    assert found["bad_values"] == "'aaaaaa': expected a refusal. Received: none"
+
+
+def test_a_broken_recipe():
+    leaked = dataclasses.replace(reverse.language(), test=reverse.language().train[:5])
+    broken = dataclasses.replace(reverse.RECIPE, load=lambda *_: leaked)
+    found = problems(broken, only=("data", "small_settings"))
+    assert found.keys() == {"data"}
+    assert found["data"].startswith("test split: expected inputs that are not in the training split. Received: [")
+
+
+@unlisted
+class ShiftedEncoder(BidirectionalEncoder):
+    """Promises another width than it gives, and keeps padding."""
+
+    name_in_registry = "shifted_for_a_test"
+
+    @property
+    def summary_size(self):
+        return super().summary_size + 1
+
+    def call(self, tensors, training=False):
+        read = super().call(tensors, training)
+        return read._replace(mask=tf.ones_like(read.mask))
+
+
+def test_a_broken_encoder():
+    found = problems(ShiftedEncoder(8, units=4, embedding=4), only=("configuration", "contract", "mask", "empty_rows"))
+    assert {"contract", "mask", "empty_rows"} == found.keys()
+    assert found["contract"] == "summary: expected the shape (6, 9). Received: (6, 8)"
+    assert found["mask"] == "mask of padding: expected False. Received: True"
+
+
+@unlisted
+class SteppingDecoder(AttentionDecoder):
+    """Says something else step by step than all at once."""
+
+    name_in_registry = "stepping_for_a_test"
+
+    def step(self, *arguments, **named):
+        logits, weights, state = super().step(*arguments, **named)
+        return logits + 1, weights, state
+
+
+def test_a_broken_decoder():
+    part = SteppingDecoder(GRUCell(4), Attention(units=4), vocabulary=8, embedding=4)
+    found = problems(part, only=("steps", "empty_rows"))
+    assert found.keys() == {"steps"}
+    assert found["steps"].startswith("logits of step 0: expected")
+
+
+@unlisted
+class MumblingLabel(Label):
+    name_in_registry = "mumbling_for_a_test"
+
+    def tokens(self, found, answer):
+        return [super().tokens(found, answer)[0].upper()]
+
+
+def test_a_broken_target(monkeypatch):
+    monkeypatch.setitem(Label.registry, MumblingLabel.name_in_registry, MumblingLabel)
+    found = problems(MumblingLabel(("no", "yes")), examples=["no", "yes"])
+    assert found == {"both_halves": "text in the graph: expected 'NO'. Received: 'no'"}
+
+
+@pytest.mark.parametrize(
+    ("part", "options"),
+    [
+        (Date(), {"values": ["2024-02-29"], "refused": ["2024-13-01", "tomorrow"]}),
+        (Symbols(SymbolRules(tuple("ab"))), {"examples": ["ab", "b"]}),
+    ],
+    ids=["a field", "a target"],
+)
+def test_what_is_right_passes(part, options):
+    check(part, **options)
+
+
+def test_all_problems_are_in_one_message():
+    with pytest.raises(
+        CheckError, match=r"(?s)^ForgetfulCell: 2 of 2 checks failed\n  configuration: .*\n  step: "
+    ) as caught:
+        check(ForgetfulCell(4), only=("configuration", "step"))
+    assert [problem.name for problem in caught.value.problems] == ["configuration", "step"]
+
+
+def test_what_a_part_raises_is_reported_as_its_problem():
+    @unlisted
+    class Absent(Alignment):
+        name_in_registry = "absent_for_a_test"
+        meaning = "distribution"
+
+    found = problems(Absent(), only=("mask",))
+    assert found["mask"].startswith("raised NotImplementedError")
+
+
+def test_what_cannot_be_checked_is_refused():
+    with pytest.raises(TypeError, match=r"part: expected an instance of Cell, Score.*Received: 'gru'"):
+        checks_for("gru")
+    with pytest.raises(ValueError, match=r"expected names among .*Received: 'gradient'; did you mean 'gradients'\?"):
+        run_checks(GRUCell(4), only=("gradient",))
+    with pytest.raises(ValueError, match=r"field: expected one to read, as 'image'\. Received: none"):
+        checks_for(Encoder.get("grid", backbone="cnn", height=16, width=16))
+    assert np.all([name in checks_for(GRUCell(4)).names() for name in ("gradients", "exports")])
