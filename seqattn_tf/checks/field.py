@@ -13,6 +13,8 @@ from seqattn_tf.fields.base import load_fields, save_fields
 
 JUNK = (b"", b"\x00", b"\xff\xfe\xfd", b"GIF89a", b"RIFF", "\u2028\U0001f600".encode(), b"x" * 100_000)
 
+STRINGS = [tf.TensorSpec([None], tf.string)]
+
 
 class FieldChecks(Checks):
     """Checks that both halves of a field agree.
@@ -28,7 +30,7 @@ class FieldChecks(Checks):
         self.values = [*values, *part.made_up(20, seed=1), *part.odd()]
         self.refused = list(refused)
         self.graph = part.in_graph("it")
-        self.read = tf.function(self.graph.read, [tf.TensorSpec([None], tf.string)], autograph=False)
+        self.read = tf.function(self.graph.read, STRINGS, autograph=False)
 
     def raw(self, values: Sequence[Any]) -> tf.Tensor:
         """Return values as a server gets them."""
@@ -97,6 +99,7 @@ class FieldChecks(Checks):
         """Made-up values are within the limit, and the same for the same seed."""
         made = self.part.made_up(20, seed=1)
         expect(list(made) == list(self.part.made_up(20, seed=1)), "made_up: expected the same values for the same seed")
+        expect(list(made) != list(self.part.made_up(20, seed=2)), "made_up: expected other values for another seed")
         for value in (*made, *self.part.odd()):
             try:
                 self.part.arrays(value)
@@ -119,11 +122,11 @@ class FieldChecks(Checks):
     def check_wire(self) -> None:
         """What a client sends as tensors is what the network reads of the strings."""
         raw = self.raw(self.values)
-        sent = self.graph.to_wire(raw)
+        sent = tf.function(self.graph.to_wire, STRINGS, autograph=False)(raw)
         expect(
             sent.keys() == self.graph.wire.keys(),
             f"to_wire: expected {sorted(self.graph.wire)}. Received: {sorted(sent)}",
         )
-        expected = self.graph.encode(raw)
+        expected = self.read(raw).tensors
         for name, tensor in self.graph.from_wire(sent).items():
             expect_close(np.asarray(tensor), expected[name], 1e-6, f"{name} by wire")
