@@ -72,5 +72,6 @@ def test_training_reads_batches_of_any_size(name, monkeypatch):
     monkeypatch.setattr(f"{type(graph).__module__}.max", lambda *_: 1, raising=False)  # the largest of all limits
     values = field.made_up(3)
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"it: expected .* in one batch"):
-        graph.read(tf.constant(values))
-    assert all(len(rows) == 3 for rows in graph.column(values).rows(tf.range(3)).values())
+        tf.function(graph.read)(tf.constant(values))
+    column = graph.column(values)
+    assert all(len(rows) == 3 for rows in tf.function(column.rows)(tf.range(3)).values())

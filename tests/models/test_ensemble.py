@@ -30,7 +30,7 @@ from seqattn_tf.text import SymbolRules
 from seqattn_tf.text.rules import BEGIN, END
 
 LIMIT = 3
-EVERY = 4 * 4**LIMIT  # a beam so wide that nothing is lost
+EVERY = sum(4**length for length in range(LIMIT + 1))  # a beam so wide that it holds all answers
 BACKWARDS = "right_to_left"
 SAYABLE = [SOUNDS.ids[name] for name in SOUNDS.symbols]
 ANSWERS = [ids for count in range(LIMIT + 1) for ids in itertools.product(SAYABLE, repeat=count)]
@@ -153,7 +153,7 @@ def test_a_beam_wide_enough_finds_the_best_of_all_answers(forwards, penalty):
 def test_a_beam_whose_members_do_not_all_share_one_memory(forwards):
     """Coverage has a state of its own for every beam, so its memory is repeated, and so is that of the others."""
     models = [forwards[0], one(3, network=varied(3, score="coverage"))]
-    [answer] = Ensemble.of(models, beam_width=32, alternatives=9).answer(["cab"])  # all beginnings go on
+    [answer] = Ensemble.of(models, beam_width=EVERY, alternatives=9).answer(["cab"])
     assert_given(answer, ranked(models, "cab")[:10])
 
 

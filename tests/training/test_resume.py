@@ -96,7 +96,7 @@ def test_data_on_disk_go_on_as_exactly(tmp_path, monkeypatch):
     settings = dataclasses.replace(recipe.small, **sizes, **cut, stream="always")
     pattern = str(tmp_path / "w*.tsv")
     run.train(recipe, settings, tmp_path / "whole", pattern)
-    train_broken(recipe, settings, tmp_path / "broken", [5, 9, 14], monkeypatch, pattern)
+    train_broken(recipe, settings, tmp_path / "broken", [5, 12], monkeypatch, pattern)
     assert_same(tmp_path / "whole", tmp_path / "broken")
     assert len(list((tmp_path / "cache" / "seqattn_tf" / "corpora").glob("*/0*.jsonl"))) > 3
     assert run.evaluate(tmp_path / "whole").figures  # it remembers the pattern
@@ -164,12 +164,11 @@ def wait_for(folder, beginning, process):
         time.sleep(0.02)
 
 
-def test_killed_processes_go_on_to_the_same_weights(whole, tmp_path):
-    for moment in ("00000-00000003", "00001-"):
-        process = start(tmp_path)
-        wait_for(tmp_path, moment, process)
-        process.kill()
-        process.wait()
+def test_a_killed_process_goes_on_to_the_same_weights(whole, tmp_path):
+    process = start(tmp_path)
+    wait_for(tmp_path, "00000-00000003", process)
+    process.kill()
+    process.wait()
     run.train(RECIPE, SHORT, tmp_path, keeping=Keeping(steps=3))
     assert_same(whole, tmp_path)
 
