@@ -4,6 +4,7 @@ import contextlib
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 from contextlib import closing
@@ -13,6 +14,13 @@ from support import pages
 
 from seqattn_tf import cli, plugins
 from seqattn_tf.attention import Alignment
+from seqattn_tf.checks.attention import AlignmentChecks, ScoreChecks
+from seqattn_tf.checks.cell import CellChecks
+from seqattn_tf.checks.decoder import DecoderChecks
+from seqattn_tf.checks.encoder import EncoderChecks
+from seqattn_tf.checks.field import FieldChecks
+from seqattn_tf.checks.recipe import RecipeChecks
+from seqattn_tf.checks.target import TargetChecks
 from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.serving.client import connect
 from seqattn_tf.serving.server import Server, ServerConfig
@@ -63,6 +71,20 @@ def test_the_run_is_measured_where_its_data_are(shown, trained, capsys):
 def test_what_it_looked_at_is_drawn(shown, trained, capsys):
     assert ask(capsys, shown[0]["explain"]).strip() == "sharp.png"
     assert (shown[1] / "sharp.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_checks_that_are_shown_pass(trained):
+    names = {}
+    exec(pages.python_of("plugins.md")[1], names)
+    names["test_the_alignment"]()
+    names["test_the_recipe"]()
+
+
+def test_every_check_is_in_the_table():
+    table = pages.text_of("plugins.md").split("## Check your part")[1]
+    listed = set(re.findall(r"\w+", " ".join(re.findall(r"`([\w, ]+)`", table))))
+    families = [CellChecks, ScoreChecks, AlignmentChecks, DecoderChecks, EncoderChecks, FieldChecks, TargetChecks]
+    assert {name for family in (*families, RecipeChecks) for name in family.all_names()} <= listed
 
 
 def test_without_the_plug_in_it_says_what_to_import(trained):
