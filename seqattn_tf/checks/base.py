@@ -108,8 +108,8 @@ def arguments_of(kind: type, ends_at: type) -> dict[str, inspect.Parameter]:
     for base in kind.__mro__:
         if base is ends_at:
             break
-        if "__init__" in base.__dict__:
-            for name, parameter in list(inspect.signature(base.__init__).parameters.items())[1:]:
+        if made := base.__dict__.get("__init__"):
+            for name, parameter in list(inspect.signature(made).parameters.items())[1:]:
                 if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
                     found.setdefault(name, parameter)
     return found

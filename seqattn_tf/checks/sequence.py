@@ -241,7 +241,11 @@ def pairs(**settings: Any) -> Any:
     from seqattn_tf.text import SymbolRules
 
     letters = SymbolRules(tuple("abc"))
-    sizes = {"units": WIDTH, "embedding": WIDTH, "encoder": "forward"}  # values as wide as queries: `dot` needs it
+    sizes: dict[str, Any] = {
+        "units": WIDTH,
+        "embedding": WIDTH,
+        "encoder": "forward",
+    }  # values as wide as queries: `dot` needs it
     network = EncoderDecoder.of_symbols(letters.size, letters.size, **sizes, **settings)
     return Seq2Seq(spread(network), {"text": Text(letters, 12)}, Symbols(letters, 4))
 
