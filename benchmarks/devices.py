@@ -24,6 +24,7 @@ from seqattn_tf import Attention, AttentionDecoder, Bidirectional, encoder
 from seqattn_tf.attention.base import Alignment
 from seqattn_tf.cells import GRUCell
 from seqattn_tf.masking import length_mask
+from seqattn_tf.models import ParserNetwork
 from seqattn_tf.structured import CRF, LinearChain, ProjectiveTree, SemiMarkov, SpanningTree
 
 SIZES = (  # positions and batch
@@ -118,6 +119,7 @@ def encoders(n: int, batch: int) -> Iterator[Case]:
         "words": encoder.WordEncoder(**sizes, letters=IDS),
         "heads_projective": encoder.HeadsEncoder(**sizes, heads="projective"),
         "heads_spanning": encoder.HeadsEncoder(**sizes, heads="spanning"),
+        "parents": encoder.ParentsEncoder(IDS, _parser(), embedding=WIDTH),
         "tree": encoder.TreeEncoder(**sizes),
         "summary": encoder.SummaryEncoder(encoder.BidirectionalEncoder(**sizes)),
         "pyramid": encoder.PyramidEncoder(bands=8, units=WIDTH, depth=2, reads="text"),
@@ -131,6 +133,10 @@ def encoders(n: int, batch: int) -> Iterator[Case]:
     for name, one in made.items():
         one.build()
         yield Case(f"encode_{name}_{n}x{batch}", *_encoded(one, name, n, batch), list(one.variables))
+
+
+def _parser() -> ParserNetwork:
+    return ParserNetwork(encoder.WordEncoder(IDS, letters=IDS, units=WIDTH, embedding=WIDTH), relations=3)
 
 
 def _encoded(one: Any, name: str, n: int, batch: int) -> tuple:
@@ -158,7 +164,8 @@ def _encoded(one: Any, name: str, n: int, batch: int) -> tuple:
         here = tf.range(n)  # a comb: every node joins the word before it with the node before that
         children = tf.stack([tf.where(here % 2 == 0, here - 1, -1), tf.where(here % 2 == 0, here, -1)], -1) + 1
         children = tf.maximum(children, 0) * kept[:, :, None] * tf.cast(here[:, None] > 1, ids.dtype)
-        return finish({"text_ids": ids, "text_letters": letters * kept[:, :, None], "text_children": children})
+        letters = letters * kept[:, :, None]
+        return finish({"text_ids": ids, "text_parsed_ids": ids, "text_letters": letters, "text_children": children})
 
     return text, [([batch, n], IDS), ([batch, n, 5], IDS), ([batch], n + 1)]
 
