@@ -118,7 +118,7 @@ class AlignmentChecks(AttentionChecks):
     def check_weights(self) -> None:
         """Weights are between 0 and 1, 0 where the mask is, and add up to what `meaning` promises."""
         weights = self.call(self.made(), self.constants(dirty=True), tf.constant(MASK))[0].numpy()
-        expect((weights >= 0).all() and (weights <= 1 + 1e-9).all(), "weights: expected 0 to 1. Received: others")
+        expect((weights >= 0).all() and (weights <= 1 + 1e-12).all(), "weights: expected 0 to 1. Received: others")
         hidden = np.broadcast_to(~MASK[:, None], weights.shape)
         expect((weights[hidden] == 0).all(), "weights at masked positions: expected 0. Received: others")
         meaning = getattr(self.part, "meaning", None)
@@ -126,7 +126,7 @@ class AlignmentChecks(AttentionChecks):
         expect(meaning in known, f"meaning: expected one of {known}. Received: {meaning!r}")
         if meaning in SHARES:
             most = weights.sum(axis=2).max()
-            expect(most <= 1 + 1e-9, f"weights of a {meaning}: expected a sum of at most 1. Received: {most:.6g}")
+            expect(most <= 1 + 1e-12, f"weights of a {meaning}: expected a sum of at most 1. Received: {most:.6g}")
 
     def check_large_scores(self) -> None:
         """Scores of +-1e4 in single precision give finite weights and gradients."""

@@ -62,8 +62,8 @@ class Checks:
         except Problem as problem:
             return Result(name, str(problem))
         except Exception as error:  # whatever a part of somebody else raises
-            said = str(error).strip().splitlines()
-            return Result(name, f"raised {type(error).__name__}: {said[0] if said else ''}")
+            lines = str(error).strip().splitlines()
+            return Result(name, f"raised {type(error).__name__}: {lines[0] if lines else ''}")
         return Result(name, "")
 
 

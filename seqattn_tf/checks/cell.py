@@ -17,6 +17,7 @@ class CellChecks(LayerChecks):
     """Args: part: a cell; it is not changed."""
 
     family = Cell
+    half = 0.05
 
     def layer(self, dtype: str) -> Any:
         """Return a network of the cell that gives all outputs and the last states."""

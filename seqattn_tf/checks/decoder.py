@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from seqattn_tf.checks.base import expect_close
-from seqattn_tf.checks.sequence import BATCH, LENGTHS, MASK, TIME, WIDTH, LayerChecks, normal, spread
+from seqattn_tf.checks.sequence import BATCH, LENGTHS, MASK, RESERVED, TIME, WIDTH, LayerChecks, normal, spread
 from seqattn_tf.decoder.base import Decoder
 
 TARGET = 4
@@ -89,6 +89,6 @@ class DecoderChecks(LayerChecks):
         from seqattn_tf.text import SymbolRules
 
         letters = SymbolRules(tuple("abc"))
-        says = SymbolRules(tuple(chr(ord("A") + i) for i in range(self.part.vocabulary - letters.size + 3)))
+        says = SymbolRules(tuple(chr(ord("A") + i) for i in range(self.part.vocabulary - RESERVED)))
         network = EncoderDecoder(BidirectionalEncoder(letters.size, units=WIDTH), self.clone(self.part, {}))
         return Seq2Seq(spread(network), {"text": Text(letters, 12)}, Symbols(says, 4))

@@ -1,4 +1,4 @@
-"""Checks of a recipe: it trains, goes on after an end, answers, is measured and exported."""
+"""Checks of a recipe: it trains, answers, is evaluated, saved and exported."""
 
 import dataclasses
 import tempfile

@@ -1,4 +1,4 @@
-"""What each test costs in CPU seconds, its child processes included; `make test` fails where one costs too much.
+"""What each test costs in CPU seconds, its child processes included; `--budget` fails a run where one costs too much.
 
 A fixture that several tests share is counted by itself, not with the test that happens to come first.
 """
