@@ -1,24 +1,26 @@
 """What every test needs: a quiet TensorFlow with its share of the cores, and the way to the real corpora."""
 
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.budget import (  # noqa: F401
-    pytest_addoption,
-    pytest_fixture_setup,
-    pytest_runtest_makereport,
-    pytest_runtest_protocol,
-    pytest_sessionfinish,
-    pytest_terminal_summary,
-)
+from support import budget
+from support.once import once
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 if "PYTEST_XDIST_WORKER" in os.environ:  # workers share the cores: one thread each beats all fighting for all
     os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    budget.add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(budget)  # hooks of a conftest do not see fixtures of the session
+
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -60,28 +62,29 @@ def preset():
 
 @pytest.fixture(scope="session")
 def exported(tmp_path_factory):
-    """A folder with the shipped model exported, `models/pronounce/1`, once for all workers; nobody changes it."""
+    """A folder with the shipped model exported, `models/pronounce/1`; nobody changes it."""
     from seqattn_tf.export.package import export
     from seqattn_tf.models.presets import find
 
-    base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "exported"
-    done = folder / "done"
-    try:
-        folder.mkdir()
-    except FileExistsError:
-        deadline = time.time() + 300
-        while not done.exists() and time.time() < deadline:
-            time.sleep(0.5)
-        assert done.read_text() == "whole"
-        return folder
-    try:
-        export(find("pronounce"), folder / "models" / "pronounce")
-        done.write_text("whole")
-    except BaseException:
-        done.write_text("failed")
-        raise
-    return folder
+    return once(tmp_path_factory, "exported", lambda to: export(find("pronounce"), to / "models" / "pronounce"))
+
+
+@pytest.fixture(scope="session")
+def reverse_run(tmp_path_factory):
+    """The folder of a run that learned to say words in reverse (see `support.reverse`); nobody changes it."""
+    from support import reverse
+
+    from seqattn_tf.training import run
+
+    return once(tmp_path_factory, "reverse", lambda to: run.train(reverse.RECIPE, reverse.SETTINGS, to / "run")) / "run"
+
+
+@pytest.fixture(scope="session")
+def reversing(reverse_run):
+    """The model of that run."""
+    from seqattn_tf.models import load
+
+    return load(reverse_run)
 
 
 @pytest.fixture

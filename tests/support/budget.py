@@ -69,7 +69,8 @@ def pytest_runtest_protocol(item):
     return (yield)
 
 
-def pytest_addoption(parser):
+def add_options(parser):
+    """The options of a run of the tests."""
     parser.addoption("--budget", action="store_true", help=f"fail if a case takes more than {LIMIT:g} CPU seconds")
     parser.addoption("--costs", metavar="FILE", help="write the CPU seconds of every case as JSON")
 

@@ -195,7 +195,7 @@ def tagged(distribution):
     return {"epochs": np.array(history.history["loss"]), **weights}
 
 
-TRAININGS = (clipped, steady, dropped, resumed, pairs, asked, said)
+TRAININGS = (steady, dropped, resumed, asked, said)
 
 
 # What a process does
@@ -216,6 +216,15 @@ def mirrored(folder, workers, index):
     [device] = tf.config.list_physical_devices("CPU")
     tf.config.set_logical_device_configuration(device, [tf.config.LogicalDeviceConfiguration()] * 2)
     train(folder, open_strategy("mirrored"), (clipped, dropped, tagged))
+    try:
+        open_strategy("multiworker", addresses(1), 0)
+    except RuntimeError as error:
+        (Path(folder) / "late").write_text(str(error))
+
+
+def multiworker_pairs(folder, workers, index):
+    """Train an encoder-decoder with others."""
+    train(folder, open_strategy("multiworker", workers, int(index)), (pairs,))
 
 
 def endless(folder, workers, index):
@@ -232,15 +241,9 @@ def endless(folder, workers, index):
         raise SystemExit(str(error)) from None
 
 
-def late(folder, workers, index):
-    """Open a strategy after something was computed."""
-    tf.constant(1.0) + 1.0
-    open_strategy("multiworker", workers, int(index))
-
-
 def one(folder):
     """Train alone."""
-    train(folder, Distribution(), (*TRAININGS, tagged))
+    train(folder, Distribution(), (clipped, steady, dropped, asked, tagged))
 
 
 if __name__ == "__main__":

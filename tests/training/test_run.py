@@ -1,34 +1,29 @@
-"""Training on a small made-up language: say each letter, in reverse."""
+"""Training, on small made-up languages: say each letter in reverse; see whether one is there."""
 
 import dataclasses
 import json
 
 import pytest
-from support.reverse import RECIPE, SETTINGS, language
+from support import reverse
+from support.sees import RECIPE, SETTINGS, sentences
 
 from seqattn_tf.models.base import read_config
 from seqattn_tf.training import recipes, run
 from seqattn_tf.training.checkpoints import Checkpoints
 from seqattn_tf.training.data import from_text
-from seqattn_tf.training.metrics import ERRORS
 from seqattn_tf.training.recipes import Recipe
-from seqattn_tf.training.tasks import PairTask, Settings
+from seqattn_tf.training.tasks import ClassifyTask, Settings
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("runs") / "reverse"
+    folder = tmp_path_factory.mktemp("runs") / "sees"
     return folder, run.train(RECIPE, SETTINGS, folder)
 
 
-def test_learns_the_rule_on_words_it_has_not_seen(trained):
-    _, model = trained
-    assert RECIPE.task.measure(model, language().test).figures["per"] < 0.1
-
-
-def test_attention_learns_to_look_backwards(trained):
-    _, model = trained
-    [answer] = model.answer(["abcd"])
+def test_a_decoder_learns_its_rule_on_words_it_has_not_seen_and_to_look_backwards(reversing):
+    assert reverse.RECIPE.task.measure(reversing, reverse.language().test).figures["per"] < 0.1
+    [answer] = reversing.answer(["abcd"])
     assert answer.text == "D C B A"
     assert answer.looks["text"].weights.argmax(-1).tolist() == [3, 2, 1, 0]
 
@@ -36,19 +31,19 @@ def test_attention_learns_to_look_backwards(trained):
 def test_record_says_where_the_model_comes_from(trained):
     folder, model = trained
     record = read_config(folder)["record"]
-    assert record["recipe"] == "pronounce"
+    assert record["recipe"] == "classify"
     assert record["settings"] == dataclasses.asdict(SETTINGS)
     assert record["data"] == "made up"
-    assert record["summary"] == "reverse"
-    assert record["counts"] == {"train": len(language().train), "dev": 30, "test": 30}
-    assert record["examples"] == [{"text": example.key} for example in language().dev[::5]]
-    assert record["references"] == [[example.target] for example in language().dev[::5]]
-    figures = RECIPE.task.measure(model, language().dev).figures
-    assert record["figures"]["dev_per"] == pytest.approx(figures["per"], abs=1e-4)
+    assert record["summary"] == "sees a letter"
+    assert record["counts"] == {"train": len(sentences().train), "dev": 8, "test": 8}
+    assert record["examples"] == [{"text": example.key} for example in sentences().dev[:6]]
+    assert record["references"] == [[example.target] for example in sentences().dev[:6]]
+    figures = RECIPE.task.measure(model, sentences().dev).figures
+    assert record["figures"]["dev_accuracy"] == pytest.approx(figures["accuracy"], abs=1e-4)
 
 
 @dataclasses.dataclass(frozen=True)
-class Counting(PairTask):
+class Counting(ClassifyTask):
     """What is simpler and learned from the same says from how many examples."""
 
     def baselines(self, model, train, examples):
@@ -56,16 +51,16 @@ class Counting(PairTask):
 
 
 def test_no_more_than_so_many_examples_are_learned_from_and_recorded(tmp_path, monkeypatch):
-    recipe = dataclasses.replace(RECIPE, task=Counting(metrics=[ERRORS]))
-    settings = dataclasses.replace(SETTINGS, max_examples=70, epochs=1)
+    recipe = dataclasses.replace(RECIPE, task=Counting())
+    settings = dataclasses.replace(SETTINGS, max_examples=20, epochs=1)
     training = recipe.task.open(settings, run.open_splits(recipe, settings, None))
-    assert (training.rows.tolist(), training.steps) == (list(range(70)), 2)
-    assert list(training.splits.train) == language().train[:70]
+    assert (training.rows.tolist(), training.steps) == (list(range(20)), 2)
+    assert list(training.splits.train) == sentences().train[:20]
     run.train(recipe, settings, tmp_path)
-    assert read_config(tmp_path)["record"]["counts"] == {"train": 70, "dev": 30, "test": 30}
+    assert read_config(tmp_path)["record"]["counts"] == {"train": 20, "dev": 8, "test": 8}
     monkeypatch.setattr(recipes, "get", lambda _: recipe)
     figures = run.evaluate(tmp_path).figures
-    assert (figures["learned_from"], figures["measured_on"]) == (70, 30)
+    assert (figures["learned_from"], figures["measured_on"]) == (20, 8)
 
 
 def test_finished_run_returns_at_once_and_other_settings_are_refused(trained):
@@ -73,22 +68,23 @@ def test_finished_run_returns_at_once_and_other_settings_are_refused(trained):
     before = (folder / "model.keras").stat().st_mtime_ns
     again = run.train(RECIPE, SETTINGS, folder)
     assert (folder / "model.keras").stat().st_mtime_ns == before
-    assert again.answer(["dab"])[0].text == model.answer(["dab"])[0].text
-    with pytest.raises(ValueError, match=r"other settings .*'units': \(24, 8\)"):
+    assert again.answer(["a b"])[0].text == model.answer(["a b"])[0].text
+    with pytest.raises(ValueError, match=r"other settings .*'units': \(6, 8\)"):
         run.train(RECIPE, dataclasses.replace(SETTINGS, units=8), folder)
 
 
-def test_other_data_is_refused(trained):
+def test_other_data_is_refused(trained, monkeypatch):
     folder, _ = trained
-    other = dataclasses.replace(RECIPE, load=lambda *_: dataclasses.replace(language(), test=language().dev))
+    other = dataclasses.replace(RECIPE, load=lambda *_: dataclasses.replace(sentences(), test=sentences().dev))
     with pytest.raises(ValueError, match=r"other settings .*'data': \('\w{8}', '\w{8}'\)"):
         run.train(other, SETTINGS, folder)
+    monkeypatch.setattr(recipes, "get", lambda _: other)
     with pytest.raises(ValueError, match="expected what the model was trained on, made up"):
         run.evaluate(folder)
 
 
 def test_early_stopping_keeps_the_best(tmp_path):
-    settings = dataclasses.replace(SETTINGS, learning_rate=0.0, epochs=9, patience=2, max_examples=64)
+    settings = dataclasses.replace(SETTINGS, learning_rate=0.0, epochs=9, patience=2)
     run.train(RECIPE, settings, tmp_path)
     progress = Checkpoints(tmp_path / "checkpoints").newest().about["progress"]
     assert (progress["epoch"], progress["best_epoch"]) == (3, 0)  # two more without a better one
@@ -96,7 +92,7 @@ def test_early_stopping_keeps_the_best(tmp_path):
 
 
 def test_a_loss_that_is_no_number_stops_the_run_with_advice(tmp_path):
-    settings = dataclasses.replace(SETTINGS, max_examples=64)
+    settings = dataclasses.replace(SETTINGS)
     object.__setattr__(settings, "learning_rate", float("nan"))  # which settings refuse
     with pytest.raises(
         FloatingPointError,
@@ -128,8 +124,8 @@ def test_recipes_are_found_by_name():
 
 
 def test_words_too_long_to_answer_are_found_before_training(tmp_path):
-    long = dataclasses.replace(language(), dev=[from_text("a" * 65, "A")])
-    with pytest.raises(ValueError, match=r"development split: expected text of at most 64 places"):
+    long = dataclasses.replace(sentences(), dev=[from_text("a " * 161, "yes")])
+    with pytest.raises(ValueError, match=r"development split: expected text of at most 160 places"):
         run.train(dataclasses.replace(RECIPE, load=lambda *_: long), SETTINGS, tmp_path)
 
 
@@ -141,6 +137,6 @@ def test_evaluate_needs_a_record(tmp_path, trained):
 
 def test_a_run_of_another_recipe_is_refused(trained):
     other = dataclasses.replace(RECIPE, name="another")
-    with pytest.raises(ValueError, match=r"other settings .*'recipe': \('pronounce', 'another'\)"):
+    with pytest.raises(ValueError, match=r"other settings .*'recipe': \('classify', 'another'\)"):
         run.train(other, SETTINGS, trained[0])
     Recipe.made.pop("another")

@@ -5,7 +5,7 @@ import struct
 
 import pytest
 import tensorflow as tf
-from support.reverse import RECIPE, SHORT
+from support.sees import RECIPE, WHOLE
 
 from seqattn_tf import cli
 from seqattn_tf.models import load
@@ -18,7 +18,7 @@ from seqattn_tf.training.runs import find_runs, table
 def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("some") / "runs"
     for name, units, board in (("few", 8, True), ("many", 12, False)):
-        run.train(RECIPE, dataclasses.replace(SHORT, units=units), folder / name, tensorboard=board)
+        run.train(RECIPE, dataclasses.replace(WHOLE, encoder="forward", units=units), folder / name, tensorboard=board)
     (folder / "nothing").mkdir()
     return folder
 
@@ -30,19 +30,21 @@ def test_runs_are_listed_with_their_figures_and_what_sets_them_apart(runs, tmp_p
     title, few, many = table(found)
     assert title[:4] == ["run", "recipe", "epochs", "minutes"]
     assert (title[-1], few[-1], many[-1]) == ("units", "8", "12")
-    assert (few[1], few[2]) == ("pronounce", "2/2")
-    assert {"dev_per", "dev_wer"} <= set(title)
-    assert float(few[title.index("dev_per")]) == pytest.approx(found[0].figures["dev_per"], abs=1e-4)
+    assert (few[1], few[2]) == ("classify", "2/2")
+    assert "dev_accuracy" in title
+    assert float(few[title.index("dev_accuracy")]) == pytest.approx(found[0].figures["dev_accuracy"], abs=1e-4)
     assert cli.main(["runs", str(runs), "-o", str(tmp_path / "curves.png")]) == 0
     said = capsys.readouterr().out
-    assert "pronounce" in said
-    assert {"curves.png", "curves-dev_per.png", "curves-gradient.png"} <= {path.name for path in tmp_path.iterdir()}
+    assert "classify" in said
+    assert {"curves.png", "curves-dev_accuracy.png", "curves-gradient.png"} <= {
+        path.name for path in tmp_path.iterdir()
+    }
 
 
 def test_a_history_has_what_was_measured_the_norm_of_the_gradient_and_the_pace(runs):
     for one in find_runs([runs / "few"]):
         for logs in one.history:
-            assert {"loss", "dev_per", "dev_wer", "gradient", "symbols_per_second"} <= logs.keys()
+            assert {"loss", "dev_accuracy", "gradient", "symbols_per_second"} <= logs.keys()
             assert logs["gradient"] > 0
             assert logs["symbols_per_second"] > 0
         assert set(one.record["made_with"]) == {"tensorflow", "keras", "machine"}

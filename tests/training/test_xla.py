@@ -1,14 +1,16 @@
 """Steps compiled by XLA: the same training, on padded batches, by a choice that a run keeps."""
 
 import dataclasses
-import random
 import re
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from support.reverse import RECIPE, SETTINGS, language
+from support.reverse import RECIPE, language
+from support.reverse import SETTINGS as REVERSE
+from support.sees import RECIPE as SEES
+from support.sees import SETTINGS as SMALL
 
 from seqattn_tf.cli import main
 from seqattn_tf.encoder.heads import HeadsEncoder
@@ -18,43 +20,7 @@ from seqattn_tf.training.callbacks import KeepState
 from seqattn_tf.training.checkpoints import Checkpoints, Progress, state_of
 from seqattn_tf.training.data import Splits, from_text
 from seqattn_tf.training.distribution import open_strategy
-from seqattn_tf.training.recipes import Recipe
 from seqattn_tf.training.run import Keeping
-from seqattn_tf.training.tasks.classifying import ClassifySettings, ClassifyTask
-
-
-@dataclasses.dataclass(frozen=True)
-class WordsAlone(ClassifySettings):
-    """Settings of a classifier without a loop, which XLA compiles in a second or two."""
-
-    heads: str = "none"
-
-
-SMALL = WordsAlone(
-    encoder="heads",
-    split="spaces",
-    min_count=1,
-    units=6,
-    embedding=5,
-    dropout=0.2,
-    batch_size=8,
-    epochs=2,
-    learning_rate=1e-2,
-    warmup_steps=2,
-    patience=9,
-)
-
-
-def sentences(_folder=None, _settings=None):
-    """Up to seven words; whether `a` is among them."""
-    generator = random.Random(0)
-    drawn = {" ".join(generator.choices("abcdefg", k=generator.randint(1, 7))) for _ in range(60)}
-    rows = [from_text(text, "yes" if "a" in text else "no") for text in sorted(drawn)]
-    generator.shuffle(rows)
-    return Splits(rows[16:], rows[:8], rows[8:16], "made up")
-
-
-SEES = Recipe("classify", "sees a letter", sentences, ClassifyTask(), SMALL, SMALL)
 
 
 def opened(settings=SMALL, recipe=SEES):
@@ -113,12 +79,11 @@ def test_steps_are_compiled_and_learn_the_same():
     assert set(padded) == {8}
 
 
-@pytest.mark.parametrize("multiple", [8, 5])
-def test_padding_is_harmless(multiple):
+def test_padding_is_harmless():
     """Sources and targets of a decoder: the same loss and gradients of longer rows."""
-    training, _ = opened(dataclasses.replace(SETTINGS, label_smoothing=0.1), RECIPE)
+    training, _ = opened(dataclasses.replace(REVERSE, label_smoothing=0.1), RECIPE)
     network, found = training.model.network, []
-    for chosen in (1, multiple):
+    for chosen in (1, 5):
         for column in training.columns.all:
             column.round_up(chosen)
         inputs, right = next(iter(training.batches(0)))
@@ -137,9 +102,19 @@ def test_a_run_remembers_that_it_is_compiled(runs):
     assert figures(runs["on"])[-1]["loss"] == pytest.approx(figures(runs["off"])[-1]["loss"], abs=0.2)
 
 
-def test_a_compiled_run_goes_on_after_a_kill_to_the_same_weights(runs, tmp_path, monkeypatch):
-    class Killed(BaseException):
-        pass
+class Killed(BaseException):
+    """As good as a kill: nothing is done after it."""
+
+
+@pytest.mark.parametrize("choice", ["on", "off"])
+def test_what_auto_chose_is_stored_trains_as_if_it_was_told_and_goes_on_after_a_kill(
+    choice, runs, tmp_path, monkeypatch
+):
+    def measured(training, progress):
+        for compiled in (False, True) if choice == "on" else (False,):
+            xla.use(training, compiled)
+            xla._seconds(training, progress, rounds=1, most=1)
+        return choice
 
     usual, count = KeepState.on_train_batch_end, 0
 
@@ -150,12 +125,14 @@ def test_a_compiled_run_goes_on_after_a_kill_to_the_same_weights(runs, tmp_path,
             raise Killed
         usual(self, batch, logs)
 
+    monkeypatch.setattr(xla, "_faster", measured)
     monkeypatch.setattr(KeepState, "on_train_batch_end", counted)
     with pytest.raises(Killed):
-        run.train(SEES, SMALL, tmp_path, xla="on", keeping=Keeping(steps=2))
-    monkeypatch.setattr(xla, "_faster", None)  # auto has nothing to measure: the run is compiled
+        run.train(SEES, SMALL, tmp_path, xla="auto", keeping=Keeping(steps=2))
+    monkeypatch.setattr(xla, "_faster", None)  # nothing is measured again: the checkpoint says what was chosen
     run.train(SEES, SMALL, tmp_path, xla="auto")
-    assert_same(tmp_path, runs["on"])
+    assert held(tmp_path).about["xla"] == read_config(tmp_path)["record"]["xla"] == choice
+    assert_same(tmp_path, runs[choice])
 
 
 def test_auto_takes_what_is_faster_and_touches_nothing(monkeypatch, capsys):
@@ -171,20 +148,6 @@ def test_auto_takes_what_is_faster_and_touches_nothing(monkeypatch, capsys):
         assert xla.settle(training, "auto", progress) == chosen
         assert training.model.network._jit_compile == (chosen == "on")
         assert {column.multiple for column in training.columns.inputs.values()} == {width}
-
-
-@pytest.mark.parametrize("choice", ["on", "off"])
-def test_what_auto_chose_is_stored_and_trains_as_if_it_was_told(choice, runs, tmp_path, monkeypatch):
-    def measured(training, progress):
-        for compiled in (False, True) if choice == "on" else (False,):
-            xla.use(training, compiled)
-            xla._seconds(training, progress, rounds=1, most=1)
-        return choice
-
-    monkeypatch.setattr(xla, "_faster", measured)
-    run.train(SEES, SMALL, tmp_path, xla="auto")
-    assert held(tmp_path).about["xla"] == read_config(tmp_path)["record"]["xla"] == choice
-    assert_same(tmp_path, runs[choice])
 
 
 def test_another_choice_than_that_of_the_run_is_refused(runs):
@@ -208,7 +171,7 @@ def uncompilable(monkeypatch):
     monkeypatch.setattr(HeadsEncoder, "embed", embed)
 
 
-def test_a_network_that_does_not_compile(uncompilable, tmp_path, capsys):
+def test_a_network_that_does_not_compile(uncompilable, capsys):
     training, progress = opened()
     before = [variable.numpy() for variable in state_of(training.model.network)]
     expected = r"xla: expected a network that XLA compiles\. Received: .*unsupported operations.*PyFunc.*; --xla off"
@@ -218,8 +181,6 @@ def test_a_network_that_does_not_compile(uncompilable, tmp_path, capsys):
     assert re.fullmatch(r"xla: off\. " + expected + ".*\n", capsys.readouterr().out)
     for a, b in zip(before, state_of(training.model.network), strict=True):
         np.testing.assert_array_equal(a, b.numpy())
-    run.train(SEES, dataclasses.replace(SMALL, epochs=1), tmp_path, xla="auto")
-    assert held(tmp_path).about["xla"] == "off"
 
 
 @pytest.mark.slow
@@ -230,7 +191,7 @@ def test_lines_are_folded_in_shapes_that_xla_does_not_know():
         return Splits(*doubled, "made up")
 
     recipe = dataclasses.replace(RECIPE, load=lines)
-    training, progress = opened(dataclasses.replace(SETTINGS, encoder="hierarchical"), recipe)
+    training, progress = opened(dataclasses.replace(REVERSE, encoder="hierarchical"), recipe)
     with pytest.raises(ValueError, match=r"line_encoder.*/ScatterNd\S* with op ScatterNd"):
         xla.settle(training, "on", progress)
 
