@@ -5,12 +5,12 @@ import warnings
 
 import numpy as np
 import pytest
-from support.slow import slow
+from support import corpora
+from support.tried import quick, tried
 
 from seqattn_tf.training import recipes, run
 from seqattn_tf.training.data import from_text
 from seqattn_tf.training.record import read_record
-from tests.support import corpora
 
 QUICK = {"units": 8, "embedding": 6, "batch_size": 16, "epochs": 1, "warmup_steps": 5, "max_examples": 64}
 MORE = {
@@ -38,9 +38,6 @@ LOOKS = {
 }
 
 
-ELSEWHERE = (*LOOK, "parse", "classify", "sentiment", "tag", "transduce")  # trained by other tests, on small tables
-
-
 SENSES = (
     "answer_image",
     "caption",
@@ -52,26 +49,45 @@ SENSES = (
 READS = [name for name in recipes.PACKAGED if name not in SENSES]
 
 
-@pytest.mark.parametrize("name", [slow(name) if name in ELSEWHERE else name for name in READS])
-def test_small_preset_trains_saves_reloads_and_answers(name, tmp_path, monkeypatch):
+def opened(name, folder, monkeypatch):
+    """A recipe with its settings, a little data and something to ask."""
     recipe = recipes.get(name)
     assert name == recipe.name
-    (tmp_path / "data").mkdir()
-    data, text = corpora.write(name, tmp_path / "data")
+    folder.mkdir()
+    data, text = corpora.write(name, folder)
     settings = dataclasses.replace(recipe.small, **QUICK, **MORE.get(name, {}))
     if name in ("execute", "transduce"):
         load_all = recipe.load
         few = dataclasses.replace(recipe, load=lambda d, s: _few(load_all(d, s)))
         monkeypatch.setattr(recipes, "get", lambda _: few)
         recipe = few
-    model = run.train(recipe, settings, tmp_path / "run", data)
-    [answer] = model.answer([text])  # the model that `train` returns was loaded from the folder
+    return recipe, settings, data, text
+
+
+def check(name, answer):
     assert set(answer.looks) == LOOKS.get(name, {"text"} if name in LOOK else set())
     for look in answer.looks.values():
         assert look.weights.shape == (len(look.rows), len(look.places))
         if name in LOOK:
             assert look.rows == answer.tokens
             np.testing.assert_allclose(look.weights.sum(axis=1), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", READS)
+def test_small_preset_learns_answers_and_is_measured(name, tmp_path, monkeypatch):
+    recipe, settings, data, text = opened(name, tmp_path / "data", monkeypatch)
+    settings = quick(settings)
+    _, answer, _ = tried(recipe, settings, _few(run.open_splits(recipe, settings, data)), text)
+    check(name, answer)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", READS)
+def test_small_preset_trains_saves_reloads_and_answers(name, tmp_path, monkeypatch):
+    recipe, settings, data, text = opened(name, tmp_path / "data", monkeypatch)
+    model = run.train(recipe, settings, tmp_path / "run", data)
+    [answer] = model.answer([text])  # the model that `train` returns was loaded from the folder
+    check(name, answer)
     assert model.explain(text).axes or not answer.looks
     report = run.evaluate(tmp_path / "run", data)
     assert recipe.task.monitor in report.figures

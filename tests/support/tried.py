@@ -1,0 +1,35 @@
+"""A recipe tried without a training: one gradient, one answer, one picture and the figures of a few examples."""
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+
+QUICK = {"beam_width": 1, "alternatives": 0}  # searching is tested with the decoders
+
+
+def quick(settings):
+    """The same settings, with greedy answers."""
+    return dataclasses.replace(settings, **{name: QUICK[name] for name in QUICK if hasattr(settings, name)})
+
+
+def tried(recipe, settings, splits, value):
+    """The model before it learned, its answer to a value, and the figures of the test split.
+
+    A gradient of the first batch is taken as a training takes it; it must be a number and reach the weights.
+    """
+    training = recipe.task.open(settings, splits)
+    network = training.model.network
+    inputs, right = next(iter(training.batches(0)))
+    with tf.GradientTape() as tape:
+        loss = training.loss(right, network(inputs, training=True)) + sum(network.losses)
+    gradients = tape.gradient(loss, network.trainable_variables)
+    assert np.isfinite(float(loss))
+    moved = [grad is not None and bool(tf.reduce_any(tf.convert_to_tensor(grad) != 0)) for grad in gradients]
+    assert np.mean(moved) > 0.8, [v.path for v, m in zip(network.trainable_variables, moved, strict=True) if not m]
+    [answer] = training.model.answer([value])
+    assert training.model.explain(value).axes or not any(look.weights.size for look in answer.looks.values())
+    report = recipe.task.measure(training.model, training.splits.test, training.splits.notes)
+    assert recipe.task.monitor in report.figures
+    assert all(np.isfinite(figure) for figure in report.figures.values()), report.figures
+    return training.model, answer, report
