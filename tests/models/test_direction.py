@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import tensorflow as tf
+from support.edge import assert_same_on_the_edge
 from support.systems import language_model, teller
 from support.varied import LETTERS, SOUNDS, TEXTS, varied
 
@@ -100,6 +101,13 @@ def test_a_model_of_the_usual_direction_is_saved_as_before(pair):
     assert sorted(pair[0].target.get_config()) == ["limit", "rules"]
 
 
+@pytest.mark.traced
+def test_what_is_said_from_its_end_is_the_same_on_the_edge(pair, tmp_path):
+    assert_same_on_the_edge(pair[1], tmp_path, TEXTS, 1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.traced
 def test_every_form_says_the_same(pair, tmp_path):
     """Both exports are compared with the Keras model in texts, scores and attention, before they are there."""
     done = export_model(pair[1], tmp_path / "models/m", {"examples": [{"text": text} for text in TEXTS]})

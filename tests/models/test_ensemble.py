@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import tensorflow as tf
+from support.edge import assert_same_on_the_edge
 from support.systems import reader, teller
 from support.varied import LETTERS, SOUNDS, TEXTS, varied
 
@@ -248,6 +249,14 @@ def test_it_is_saved_and_loaded_like_any_other(forwards, backwards, tmp_path, re
             assert difference(expected, found, 1e-6) == ""
 
 
+@pytest.mark.traced
+def test_both_directions_say_the_same_on_the_edge(forwards, backwards, tmp_path):
+    model = Ensemble.of([forwards[0], backwards[0]], beam_width=2, alternatives=1, length_penalty=0.5)
+    assert_same_on_the_edge(model, tmp_path, TEXTS, 1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.traced
 def test_every_form_says_the_same(forwards, backwards, tmp_path):
     """Texts, scores and attention of both exports are compared with the Keras model's before they are there."""
     model = Ensemble.of([*forwards, backwards[0]], beam_width=3, alternatives=2, length_penalty=0.5)

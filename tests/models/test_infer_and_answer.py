@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from support.edge import assert_same_on_the_edge
 from support.readers import clear, parser
 from support.slow import slow
 
@@ -104,7 +105,15 @@ def test_an_answer_is_the_same_alone_in_a_batch_and_from_a_folder(made, tmp_path
         assert (answer.text == "") == (answer.score == -np.inf) == (not all(row.values()))
 
 
-@pytest.mark.parametrize("name", [name if name == "chain" else slow(name) for name in MADE])
+@pytest.mark.traced
+def test_a_chain_of_facts_is_the_same_on_the_edge(tmp_path):
+    model, rows = MADE["chain"]()
+    assert_same_on_the_edge(model, tmp_path, rows, 1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.traced
+@pytest.mark.parametrize("name", MADE)
 def test_every_form_answers_alike(name, tmp_path):
     model, rows = MADE[name]()
     if name == "spanning":
@@ -247,6 +256,7 @@ def test_a_field_and_its_parser_cut_alike():
     assert ParsedWords.beside(parser().inputs["text"].rules, parser().inputs["text"], 50).limit == 12
 
 
+@pytest.mark.traced
 def test_an_encoder_decoder_over_soft_heads_tells_its_tree():
     rules = SymbolRules(tuple("abcd"), "spaces")
     network = EncoderDecoder.of_symbols(rules.size, rules.size, units=5, encoder="heads", heads="projective")

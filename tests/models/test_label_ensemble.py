@@ -130,6 +130,7 @@ def mixed():
     return LabelEnsemble.of([classifier(pool="last"), last])
 
 
+@pytest.mark.traced
 def test_models_of_two_kinds_are_saved_and_say_the_same_on_the_edge(mixed, tmp_path):
     assert mixed.systems == [{"system": name, "settings": {}} for name in ("classifier", "reader")]
     expected = mixed.answer(TEXTS)
@@ -152,6 +153,7 @@ def test_what_each_is_comes_back(pair, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.traced
 def test_every_form_says_the_same(pair, mixed, tmp_path):
     for place, model in enumerate([LabelEnsemble.of(pair), mixed]):
         done = export_model(model, tmp_path / f"models/{place}", {"examples": [{"text": text} for text in TEXTS]})

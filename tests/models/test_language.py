@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from support.edge import assert_same_on_the_edge
 from support.systems import language_model
 
 from seqattn_tf.decoding.sample import drawing
@@ -202,6 +203,13 @@ def test_saved_folder_rebuilds_the_model(words, tmp_path):
     assert [a.text for a in again.answer(["the", ""])] == [a.text for a in model.answer(["the", ""])]
 
 
+@pytest.mark.traced
+def test_sampling_is_the_same_on_the_edge(model, tmp_path):
+    assert_same_on_the_edge(model, tmp_path, ["abc", "", "c"])
+
+
+@pytest.mark.slow
+@pytest.mark.traced
 def test_all_forms_say_the_same(model, tmp_path):
     """Sampling too, on the edge in built-in ops."""
     exported = export_model(model, tmp_path / "models/m", {})

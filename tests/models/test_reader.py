@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from support.slow import slow
+from support.edge import assert_same_on_the_edge
 from support.systems import reader
 
 from seqattn_tf.export.lite_runtime import LiteModel
@@ -119,7 +119,14 @@ def test_every_argument_is_saved(labeller, sums, tmp_path):
     assert again.answer(["1 2"])[0].text == model.answer(["1 2"])[0].text
 
 
-@pytest.mark.parametrize("kind", ["sums", slow("labeller")])
+@pytest.mark.traced
+def test_a_number_is_the_same_on_the_edge(sums, tmp_path):
+    assert_same_on_the_edge(sums, tmp_path, ["1 9 9", "", "x"])
+
+
+@pytest.mark.slow
+@pytest.mark.traced
+@pytest.mark.parametrize("kind", ["sums", "labeller"])
 def test_all_forms_say_the_same(kind, request, tmp_path):
     model = request.getfixturevalue(kind)
     exported = export_model(model, tmp_path / "models/m", {})

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 from support import readers
+from support.edge import assert_same_on_the_edge
 from support.slow import slow
 
 from seqattn_tf.export.lite_runtime import LiteModel
@@ -27,6 +28,7 @@ def model(request):
     return readers.small(request.param)
 
 
+@pytest.mark.traced
 def test_an_answer_is_the_same_alone_in_a_batch_and_from_a_folder(model, tmp_path):
     together = model.answer(readers.TEXTS)
     model.save(tmp_path)
@@ -39,7 +41,14 @@ def test_an_answer_is_the_same_alone_in_a_batch_and_from_a_folder(model, tmp_pat
     assert model.answer([]) == []
 
 
-@pytest.mark.parametrize("name", [name if name in QUICK else slow(name) for name in readers.READERS])
+@pytest.mark.traced
+def test_a_tagger_answers_alike_on_the_edge(tmp_path):
+    assert_same_on_the_edge(readers.small("tagger"), tmp_path, readers.TEXTS, 1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.traced
+@pytest.mark.parametrize("name", readers.READERS)
 def test_every_form_answers_alike(name, tmp_path):
     model = readers.small(name)
     exported = export_model(model, tmp_path / "models/m", {"examples": [{"text": text} for text in readers.TEXTS]})
@@ -53,6 +62,7 @@ def test_what_is_too_long_is_refused(model):
         model.answer(["good " * 10_000])
 
 
+@pytest.mark.traced
 def test_a_picture_is_drawn_of_anything(model):
     for text in readers.TEXTS[:3]:
         assert model.explain(text).axes or text == "" or not model.looks

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from support.slow import slow
+from support.edge import assert_same_on_the_edge
 
 from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.package import export_model
@@ -85,7 +85,14 @@ def test_it_is_saved_and_read_again(teller, tmp_path):
         assert (one.text, one.score) == (other.text, pytest.approx(other.score, abs=1e-5))
 
 
-@pytest.mark.parametrize("kind", ["pointer", slow("memory")])
+@pytest.mark.traced
+def test_a_pointer_points_the_same_on_the_edge(tmp_path):
+    assert_same_on_the_edge(small("pointer"), tmp_path, TEXTS)
+
+
+@pytest.mark.slow
+@pytest.mark.traced
+@pytest.mark.parametrize("kind", ["pointer", "memory"])
 def test_every_form_answers_alike(kind, tmp_path):
     model = small(kind)
     exported = export_model(model, tmp_path / "models/m", {})

@@ -2,6 +2,10 @@
 
 import keras
 
+from seqattn_tf.export import manifest
+from seqattn_tf.export.forms.lite import Lite
+from seqattn_tf.export.lite_runtime import LiteModel
+from seqattn_tf.export.verify import difference
 from seqattn_tf.models import EncoderDecoder, LanguageNetwork, PointerNetwork, ReaderNetwork, RetellNetwork
 from seqattn_tf.text import SymbolRules
 from support import systems
@@ -51,3 +55,16 @@ FAMILIES = {
 def small(family):
     keras.utils.set_random_seed(3)
     return FAMILIES[family]()
+
+
+def on_the_edge(model, folder, rows):
+    """The answers of a model's LiteRT file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    Lite().write(model, folder, manifest.describe(model, {}))
+    return LiteModel(folder).answer(rows)
+
+
+def assert_same_on_the_edge(model, folder, rows, tolerance=1e-4):
+    """A LiteRT file answers as its model does."""
+    for here, edge in zip(model.answer(rows), on_the_edge(model, folder, rows), strict=True):
+        assert difference(here, edge, tolerance) == ""
