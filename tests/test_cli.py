@@ -10,12 +10,14 @@ import time
 import warnings
 
 import pytest
+from support.slow import slow
 
 from seqattn_tf import __version__, cli
 from seqattn_tf.training import recipes
 from seqattn_tf.training.tasks import Settings
 
 TINY = ["units=4", "embedding=4", "epochs=1", "batch_size=16", "warmup_steps=2", "source_split=spaces"]
+GREEDY = ["beam_width=1", "alternatives=0"]
 COLUMNS = ["text=ask", "target=say", "target_split=spaces", "max_length_ratio=3"]
 
 
@@ -28,7 +30,7 @@ def table(tmp_path, monkeypatch):
     return tmp_path / "own.csv"
 
 
-def train(*more, settings=(*TINY, *COLUMNS), folder="run"):
+def train(*more, settings=(*TINY, *COLUMNS, *GREEDY), folder="run"):
     sets = [part for setting in settings for part in ("--set", setting)]
     return cli.main(["train", "translate", "--preset", "small", "--data", "own.csv", "--run", folder, *sets, *more])
 
@@ -158,9 +160,9 @@ def _heed_interrupts():
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a process in the background inherits that it is ignored
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 75)])
+@pytest.mark.parametrize(("number", "status"), [slow(signal.SIGINT, 130), (signal.SIGTERM, 75)])
 def test_a_signal_leaves_a_clean_line_a_status_of_its_own_and_a_run_that_goes_on(number, status, table, tmp_path):
-    settings = [*TINY, *COLUMNS, "epochs=400", "patience=400"]
+    settings = [*TINY, *COLUMNS, *GREEDY, "epochs=400", "patience=400"]
     sets = [part for setting in settings for part in ("--set", setting)]
     command = [sys.executable, "-m", "seqattn_tf.cli", "train", "translate", "--preset", "small", "--data", "own.csv"]
     command += ["--run", "run", *sets]

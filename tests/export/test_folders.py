@@ -1,5 +1,7 @@
 """A version directory appears whole or not at all."""
 
+import dataclasses
+import json
 import os
 import shutil
 import subprocess
@@ -7,14 +9,13 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 import tensorflow as tf
 from support import systems
 from tensorflow_serving.apis import prediction_log_pb2
 
 from seqattn_tf.export import manifest, package
-from seqattn_tf.export.forms import Lite, SavedModel
+from seqattn_tf.export.forms.base import Form
 from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.package import export_model, export_presets
 from seqattn_tf.export.versions import versions
@@ -33,7 +34,7 @@ def tiny():
 
 
 @pytest.mark.slow
-def test_versions_count_up_and_are_not_overwritten(tiny, tmp_path):
+def test_a_version_holds_both_forms_and_requests_to_warm_up_with(tiny, tmp_path):
     first = export_model(tiny, tmp_path / "models/m", {})
     assert first.version == tmp_path / "models/m/1"
     assert {"assets.extra", "saved_model.pb", "variables"} <= {path.name for path in first.version.iterdir()}
@@ -47,37 +48,63 @@ def test_versions_count_up_and_are_not_overwritten(tiny, tmp_path):
     assert verified == {"rows": 105, "SavedModel": 105, "LiteRT": 105}
 
 
-@pytest.mark.slow
-def test_a_model_that_fails_its_verification_is_not_published(tiny, tmp_path, monkeypatch):
-    before = export_model(tiny, tmp_path / "models/m", {"recipe": "good"})
-    for form in (SavedModel, Lite):
-        with monkeypatch.context() as patch:
-            patch.setattr(form, "compare", lambda form, model, folder, rows: (np.arange(len(rows)) < 3, "why"))
-            with pytest.raises(
-                ValueError, match=f"{form.title}: expected the Keras model's 105 answers.*3 of them; why"
-            ):
-                export_model(tiny, tmp_path / "models/m", {"recipe": "bad"})
-    assert [path.name for path in (tmp_path / "models/m").iterdir()] == ["1"]
-    assert manifest.read(before.lite)["record"] == {"recipe": "good"}
-    assert LiteModel(before.lite).answer(["a"])[0].text in ("yes", "no")
+class Said(Form):
+    """A form for tests of folders alone: it says what its model said when it was written."""
+
+    title = "what was said"
+
+    def __init__(self, changed=0):
+        self.changed = changed  # so many answers are others
+
+    def write(self, model, folder, described):
+        (folder / "said.json").write_text(json.dumps(described["name"]))
+        self.model = model
+        return {"said": True}
+
+    def open(self, folder):
+        def answers(rows):
+            found = self.model.answer(rows)
+            return [dataclasses.replace(one, text="?") if n < self.changed else one for n, one in enumerate(found)]
+
+        return answers
 
 
-@pytest.mark.slow
-def test_of_two_exports_of_one_version_the_second_is_told(tiny, tmp_path, monkeypatch):
+def test_versions_count_up_and_none_is_overwritten(tiny, tmp_path):
+    for number in (1, 2):
+        done = export_model(tiny, tmp_path / "m", {}, forms=[Said()])
+        assert (done.version, done.rows, done.agreeing) == (tmp_path / f"m/{number}", 105, {"what was said": 105})
+    about = manifest.read(done.version / "assets.extra")
+    assert (about["version"], about["said"], about["verified"]) == (2, True, {"rows": 105, "what was said": 105})
+    assert (done.version / "assets.extra" / FILE).stat().st_size > 100
+    with pytest.raises(ValueError, match=r"expected one that .* does not hold\. Received: 1"):
+        export_model(tiny, tmp_path / "m", {}, version=1, forms=[Said()])
+    assert versions(tmp_path / "m") == [1, 2]
+
+
+@pytest.mark.parametrize("forms", [[Said(1)], [Said(), Said(1)]])
+def test_an_export_that_fails_its_verification_is_not_published(tiny, tmp_path, forms):
+    """Nor where the last of several forms fails, nor is anything left of it."""
+    export_model(tiny, tmp_path / "m", {"recipe": "good"}, forms=[Said()])
+    with pytest.raises(
+        ValueError, match=r"what was said: expected the Keras model's 105 answers.*10\d of them; another"
+    ):
+        export_model(tiny, tmp_path / "m", {"recipe": "bad"}, forms=forms)
+    assert [path.name for path in (tmp_path / "m").iterdir()] == ["1"]
+    assert manifest.read(tmp_path / "m/1/assets.extra")["record"] == {"recipe": "good"}
+
+
+def test_of_two_exports_of_one_version_the_second_is_told(tiny, tmp_path):
     """Both begin before either ends."""
 
-    compare = Lite.compare
+    class Late(Said):
+        def compare(self, model, folder, rows):
+            export_model(tiny, tmp_path / "m", {"recipe": "faster"}, forms=[Said()])
+            return super().compare(model, folder, rows)
 
-    def meanwhile(*arguments):
-        monkeypatch.setattr(Lite, "compare", compare)
-        export_model(tiny, tmp_path / "models/m", {"recipe": "faster"})
-        return compare(*arguments)
-
-    monkeypatch.setattr(Lite, "compare", meanwhile)
     with pytest.raises(ValueError, match=r"does not hold\. Received: 1"):
-        export_model(tiny, tmp_path / "models/m", {"recipe": "slower"})
-    assert [path.name for path in (tmp_path / "models/m").iterdir()] == ["1"]
-    assert manifest.read(tmp_path / "models/m/1/assets.extra")["record"] == {"recipe": "faster"}
+        export_model(tiny, tmp_path / "m", {"recipe": "slower"}, forms=[Late()])
+    assert [path.name for path in (tmp_path / "m").iterdir()] == ["1"]
+    assert manifest.read(tmp_path / "m/1/assets.extra")["record"] == {"recipe": "faster"}
 
 
 SLOW_EXPORT = """

@@ -9,7 +9,7 @@ import tensorflow as tf
 from support.systems import small_seq2seq
 
 from seqattn_tf import cli
-from seqattn_tf.export import manifest, ops
+from seqattn_tf.export import manifest, ops, package
 from seqattn_tf.export.forms import Lite, QuantizedLite, SavedModel
 from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.verify import difference, rows_to_verify
@@ -143,7 +143,8 @@ def test_lite_in_int8_is_a_quarter_and_says_nearly_the_same(preset, exported, wo
     )  # what was not quantized would be equal
 
 
-def test_weights_of_lite_are_chosen_on_the_command_line(tmp_path):
+def test_weights_of_lite_are_chosen_on_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(package, "MADE_UP", 3)
     letters = SymbolRules(tuple("abc"))
     small_seq2seq(letters, letters, max_target=4, units=6).save(tmp_path / "run", {"recipe": "r"})
     command = ["export", str(tmp_path / "run"), str(tmp_path / "models/m")]

@@ -56,6 +56,10 @@ def pytest_runtest_makereport(item, call):
     report = yield
     now = cpu()
     report.cpu = now - getattr(item, "_cpu_begun", now) - METER.inner
+    if report.when == "teardown":  # what ends after the last test of a file served them all
+        ended = f"{item.nodeid.split('::')[0]}: what ended with it"
+        METER.fixtures[ended] = METER.fixtures.get(ended, 0.0) + report.cpu
+        report.cpu = 0.0
     report.fixtures = METER.fixtures
     METER.reset()
     item._cpu_begun = now

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from mapping_toys import TEXTS
+from support.slow import slow
 
 from seqattn_tf import cli
 from seqattn_tf.serving.mapping import Options, map_file
@@ -67,10 +68,11 @@ def of_group(group):
     return found
 
 
-def test_killed_twice_it_goes_on_to_the_same_bytes(toy, source, tmp_path, answers_in_place, capfd):
+@pytest.mark.parametrize("kills", [(os.killpg,), slow((os.killpg, os.kill))])
+def test_killed_it_goes_on_to_the_same_bytes(toy, source, tmp_path, answers_in_place, capfd, kills):
     whole = answers_in_place(toy, source, tmp_path / "whole.jsonl", shard_rows=50, batch_size=8)
     output, done = tmp_path / "out.jsonl", 0
-    for kill in (os.killpg, os.kill):  # all of them; then the one that began the others, which end with it
+    for kill in kills:  # all of them; then the one that began the others, which end with it
         with begun(toy, source, output) as process:
             until(lambda so_far=done: parts(output) > so_far + 3, process)
             time.sleep(random.random() / 5)
