@@ -67,7 +67,10 @@ def test_scores_without_positions_have_the_empty_structure_alone(name):
 
 @pytest.mark.parametrize("name", [*EMPTY][1:])
 def test_scores_that_turn_out_to_have_no_positions(name):
-    """Only here is that not known while a graph is traced: as in a served model, asked with a batch of empty rows."""
+    """Only here is that not known while a graph is traced: as in a served model, asked with a batch of empty rows.
+
+    The same graph gives of rows with positions what is found without one.
+    """
     build, shape = EMPTY[name]
     free = [None, None, *([None] if "chain" not in name and name != "segments" else shape[2:])]
 
@@ -76,6 +79,12 @@ def test_scores_that_turn_out_to_have_no_positions(name):
         found = build(scores, None)
         return *found.posterior(), *tf.nest.flatten(found.argmax)
 
+    positions = 3
+    if name != "chain of its own pairs":  # has none
+        full = [3, positions, *(shape[2:] if name == "segments" else [positions + 1])]
+        scores = tf.constant(np.random.default_rng(0).normal(size=full).astype("float32"))
+        for ours, theirs in zip(results(scores), results.python_function(scores), strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-5)
     log_partition, marginals, *best = results(tf.zeros(shape))
     np.testing.assert_array_equal(log_partition, np.zeros(3))
     assert marginals.shape == shape
