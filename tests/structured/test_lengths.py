@@ -99,6 +99,8 @@ def test_the_divergence_of_rows_of_other_lengths(name):
     scores, others = (tf.constant(np.random.default_rng(seed).normal(size=shape).astype("float32")) for seed in (0, 1))
     with pytest.raises(ValueError, match=r"kl: expected rows of the lengths \[4, 2, 3\]. Received: \[4, 3, 3\]"):
         build(scores, [4, 2, 3]).kl(build(others, [4, 3, 3]))
+    if name != "chain":  # the rest is common to all
+        return
 
     @tf.function(input_signature=[tf.TensorSpec([3], tf.int32)] * 2, autograph=False)
     def kl(ours, theirs):

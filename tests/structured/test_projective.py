@@ -14,6 +14,7 @@ class TreeTests(ExactTests):
     """`single_root` is set by the subclass."""
 
     lengths = (WORDS, 3, 1, 0)
+    slopes_of_entropy = False
 
     def draw(self, dtype, seed):
         return [np.random.default_rng(seed).normal(size=(len(self.lengths), WORDS, WORDS + 1)).astype(dtype)]

@@ -60,13 +60,9 @@ def test_training_helps_and_beats_a_softmax(trained):
     np.testing.assert_allclose(found["again"], found["accuracy"], atol=1e-6)
     assert not tags[~real].any()
 
-    inputs = keras.Input((None,), dtype="int32")
-    features = keras.layers.Embedding(4, TAGS, mask_zero=True)(inputs)
-    softmax = keras.Model(inputs, keras.layers.Dense(TAGS, "softmax")(features))
-    softmax.compile(adam(), "sparse_categorical_crossentropy", jit_compile=False)
-    train_words, train_labels = sticky()
-    softmax.fit(train_words, np.maximum(train_labels, 0), epochs=8, verbose=0)
-    alone = softmax.predict(words, verbose=0).argmax(-1)
+    train_words, train_labels = sticky()  # the most frequent tag of each word is the best that a softmax can learn
+    most = [np.bincount(train_labels[train_words == word] + 1).argmax() - 1 for word in range(4)]
+    alone = np.take(most, words)
     assert found["accuracy"] > (alone == labels)[real].mean() + 0.08
 
 
@@ -164,8 +160,7 @@ def test_labels_of_which_more_or_less_is_known_than_of_the_tags(time, shape):
         lambda: iter([(features, labels, weights)]),
         output_signature=tuple(map(tf.TensorSpec, specs, [tf.float32, tf.int64, tf.float32])),
     )
-    history = model.fit(data.repeat(2), steps_per_epoch=1, shuffle=False, verbose=0).history
-    assert {name: one for name, [one] in history.items()} == pytest.approx(expected, rel=1e-5)
+    assert model.evaluate(data, verbose=0, return_dict=True) == pytest.approx(expected, rel=1e-5)
 
 
 def test_ragged_rows_made_dense_batch_by_batch():
