@@ -97,7 +97,6 @@ def test_gradient_in_float64_whatever_stands_in_the_padding(network):
     readout = random(BATCH, TIME, UNITS + WIDTH, seed=9, dtype="float64")
     others = [variable.value for variable in network.non_trainable_variables]
 
-    @tf.function
     def loss(inputs, *weights):
         outputs, *_ = network.stateless_call(list(weights), others, inputs, mask=tf.constant(MASK))[0]
         return tf.reduce_sum(outputs * readout)
@@ -110,7 +109,7 @@ def test_gradient_in_float64_whatever_stands_in_the_padding(network):
     gradient = tape.gradient(value, dirty).numpy()
     assert np.isfinite(gradient).all()
     assert (gradient[~MASK] == 0).all()
-    assert_slopes(loss, [INPUTS, *weights], directions=3)
+    assert_slopes(loss, [INPUTS, *weights], directions=2)
 
 
 def test_any_numbers_are_a_state(network):

@@ -172,7 +172,6 @@ class CellTests:
         def slopes(compiled):
             network.jit_compile = compiled
 
-            @tf.function(autograph=False)
             def both():
                 inputs = tf.constant(INPUTS)
                 with tf.GradientTape() as tape:
@@ -181,7 +180,7 @@ class CellTests:
                     loss = tf.reduce_sum(outputs**3) + tf.add_n([tf.reduce_sum(tf.sin(state)) for state in states])
                 return outputs, tape.gradient(loss, [inputs, *(v.value for v in network.trainable_variables)])
 
-            found = tf.nest.flatten(both())
+            found = tf.nest.flatten((tf.function(both, autograph=False) if compiled else both)())
             network.jit_compile = None
             return found
 
