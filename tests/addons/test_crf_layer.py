@@ -4,7 +4,9 @@ import itertools
 
 import keras
 import numpy as np
+import pytest
 import tensorflow as tf
+from support.slow import slow
 
 from seqattn_tf import CRF, CRFModel
 
@@ -63,10 +65,11 @@ def test_transitions_all_alike_change_nothing(policy):
     np.testing.assert_array_equal(tags, LABELS)
 
 
-def test_the_loss_in_numbers(policy):
-    """In a graph where the loss is scaled as well, step by step elsewhere."""
+@pytest.mark.parametrize("eagerly", [True, slow(False)])
+def test_the_loss_in_numbers(policy, eagerly):
+    """Graphs of the same are traced in the tests of `CRFModel` as well."""
     model = model_of(layer())
-    model.compile("sgd", run_eagerly=policy != "mixed_float16", jit_compile=False)
+    model.compile("sgd", run_eagerly=eagerly, jit_compile=False)
     found = model.train_on_batch(SCORES, LABELS, return_dict=True)["loss"]
     np.testing.assert_allclose(found, -sum(map(log_likelihood, range(3))) / LABELS.size, rtol=1e-5)
 
