@@ -77,7 +77,7 @@ def network():
 
 def test_numbers_of_the_formula_in_every_mode(network):
     unknown = [tf.TensorSpec([None, None, FEATURES], tf.float64), tf.TensorSpec([None, None], tf.bool)]
-    traced = tf.function(lambda x, m: network(x, mask=m), input_signature=unknown)
+    traced = tf.function(lambda x, m: network(x, mask=m), unknown, autograph=False)
     for run in (lambda x, m: network(x, mask=m), traced):
         outputs, *states = run(tf.constant(DIRTY), tf.constant(MASK))
         for row, length in enumerate(LENGTHS):

@@ -81,8 +81,12 @@ class TestBahdanauThatRemembersAndGates(DecoderTests):
         attention = Attention("coverage", "sparsemax", units=5, gate=True, dtype=dtype)
         return AttentionDecoder(LSTMCell(4, dtype=dtype), attention, VOCABULARY, **SIZES, dtype=dtype)
 
-    def test_compiled_loop_has_the_gradients_of_the_plain_one(self):
-        super().test_compiled_loop_has_the_gradients_of_the_plain_one()  # for one of them, slow or not
+    def test_compiled_loop_of_one_that_compiles_soon(self):
+        """It remembers and gates as well; the slow test compiles all of them."""
+        attention = Attention("coverage", units=5, gate=True, dtype="float64")
+        decoder = AttentionDecoder(GRUCell(4, dtype="float64"), attention, VOCABULARY, **SIZES, dtype="float64")
+        decoder.build((None, None), (None, None, WIDTH), (None, WIDTH))
+        self.check_compiled_loop(decoder)
 
 
 class TestLuong(DecoderTests):

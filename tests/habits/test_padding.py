@@ -1,4 +1,4 @@
-"""A tagger and a classifier of our layers, masks from `Embedding` alone: twenty padded places more change nothing."""
+"""A tagger and a classifier of our layers, masks from `Embedding` alone: padded places more change nothing."""
 
 import keras
 import numpy as np
@@ -12,7 +12,7 @@ from seqattn_tf.attention import AttentionPooling
 WORDS = np.random.default_rng(0).integers(1, 30, [6, 7]) * (np.arange(7) < [[7], [4], [1], [6], [2], [7]])
 TAGS = np.random.default_rng(1).integers(0, 3, [6, 7])
 LABELS = np.random.default_rng(2).integers(0, 2, [6])
-MORE = 20
+MORE = 5
 
 
 def wider(array):

@@ -130,7 +130,9 @@ class DecoderTests:
 
     @pytest.mark.slow
     def test_compiled_loop_has_the_gradients_of_the_plain_one(self):
-        decoder = self.built("float64")
+        self.check_compiled_loop(self.built("float64"))
+
+    def check_compiled_loop(self, decoder):
         (one, gradients), (other, expected) = self.slopes(decoder, True), self.slopes(decoder, False)
         np.testing.assert_allclose(one, other)
         for gradient, right in zip(gradients, expected, strict=True):
