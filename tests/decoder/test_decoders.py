@@ -11,7 +11,7 @@ from support.decoders import BATCH, MASK, SOURCE, SUMMARY, TARGET, VALUES, WIDTH
 
 import seqattn_tf
 from seqattn_tf.attention import Attention
-from seqattn_tf.cells import GRUCell, LSTMCell
+from seqattn_tf.cells import GRUCell, LSTMCell, RNNCell
 from seqattn_tf.decoder import AttentionDecoder, LuongDecoder, PointerDecoder
 from seqattn_tf.decoding import beam, greedy
 
@@ -84,7 +84,7 @@ class TestBahdanauThatRemembersAndGates(DecoderTests):
     def test_compiled_loop_of_one_that_compiles_soon(self):
         """It remembers and gates as well; the slow test compiles all of them."""
         attention = Attention("coverage", units=5, gate=True, dtype="float64")
-        decoder = AttentionDecoder(GRUCell(4, dtype="float64"), attention, VOCABULARY, **SIZES, dtype="float64")
+        decoder = AttentionDecoder(RNNCell(4, dtype="float64"), attention, VOCABULARY, **SIZES, dtype="float64")
         decoder.build((None, None), (None, None, WIDTH), (None, WIDTH))
         self.check_compiled_loop(decoder)
 
