@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from seqattn_tf.attention import Attention
 from seqattn_tf.checks import check
-from support.layers import random, roundtrip
+from support.layers import random, roundtrip, step_by_step
 from support.slow import slow
 
 BATCH, QUERIES, SOURCE, UNITS, WIDTH = 4, 4, 4, 4, 6
@@ -46,7 +46,8 @@ class PartTests:
 
         @pytest.mark.parametrize("name", [name if name in cls.quick else slow(name) for name in LONG])
         def test_compiled_mixed_and_fitted(self, name):
-            check(self.make(), only=[name])
+            with step_by_step(name == "saving"):
+                check(self.make(), only=[name])
 
         cls.test_compiled_mixed_and_fitted = test_compiled_mixed_and_fitted
 
@@ -81,11 +82,8 @@ class PartTests:
         check(self.make(), only=["short_sequences"])
 
     def test_gradients(self):
-        tf.config.run_functions_eagerly(self.step_by_step)
-        try:
+        with step_by_step(self.step_by_step):
             check(self.make(), only=["gradients"])
-        finally:
-            tf.config.run_functions_eagerly(False)
 
     def test_one_at_a_time_is_the_same_as_all(self, layer):
         contexts, weights = layer(tf.constant(self.query), tf.constant(self.dirty()), mask=tf.constant(MASK))
