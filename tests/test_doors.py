@@ -16,6 +16,7 @@ from support import strangers
 
 from seqattn_tf import cli
 from seqattn_tf.export.lite_runtime import LiteModel
+from seqattn_tf.models import presets
 from seqattn_tf.serving.client import connect
 from seqattn_tf.serving.errors import ServingError
 from seqattn_tf.serving.server import Server, ServerConfig
@@ -105,6 +106,13 @@ def test_row_format_gives_every_output(server):
     assert cat["alternatives"] == []
 
 
+@pytest.fixture
+def opened(preset, monkeypatch):
+    """The shipped model is opened once for all commands."""
+    opening = presets.open_model
+    monkeypatch.setattr(presets, "open_model", lambda name: preset if name == "pronounce" else opening(name))
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "printed"),
     [
@@ -136,7 +144,7 @@ def test_row_format_gives_every_output(server):
         (["serve", "nowhere"], 2, "nowhere"),
     ],
 )
-def test_command_line(arguments, status, printed, capsys):
+def test_command_line(arguments, status, printed, opened, capsys):
     assert cli.main(arguments) == status
     captured = capsys.readouterr()
     assert printed in captured.out + captured.err
@@ -153,7 +161,7 @@ def test_command_line_asks_a_server(server, capsys):
         assert "expected at most 64 symbols" in capsys.readouterr().err
 
 
-def test_command_line_reads_files(tmp_path, capsys):
+def test_command_line_reads_files(opened, tmp_path, capsys):
     (tmp_path / "word.txt").write_text("cat\n")
     (tmp_path / "word.bin").write_bytes(b"c\xffat")
     files = [str(tmp_path / name) for name in ("word.txt", "word.bin")]
@@ -162,7 +170,7 @@ def test_command_line_reads_files(tmp_path, capsys):
     assert printed == [["cat", "K AE T"], ["(4 bytes)", "K AE T"]]
 
 
-def test_command_line_says_everything_as_json(capsys):
+def test_command_line_says_everything_as_json(opened, capsys):
     assert cli.main(["query", "pronounce", "text=cat", "日本語", "--json"]) == 0
     cat, nothing = map(json.loads, capsys.readouterr().out.splitlines())
     assert cat["tokens"] == cat["looks"]["text"]["rows"] == ["K", "AE", "T"]

@@ -5,8 +5,11 @@ import importlib
 import pkgutil
 
 import pytest
+import tensorflow as tf
+from support.layers import step_by_step
 
 import seqattn_tf
+from seqattn_tf.models.base import Model
 
 
 def modules() -> list[str]:
@@ -19,9 +22,23 @@ def modules() -> list[str]:
     return sorted(set(found))
 
 
+@pytest.fixture
+def quick(monkeypatch):
+    """Step by step: to trace a graph takes longer than an example; the tests of models and of taggers trace theirs."""
+
+    def not_traced(self, name, run, inputs):
+        return lambda **given: run(**{key: tf.convert_to_tensor(given[key], inputs[key].dtype) for key in inputs})
+
+    monkeypatch.setattr(Model, "traced", not_traced)
+
+
+TRAINED = ("seqattn_tf.structured.tagger",)  # by `fit`
+
+
 @pytest.mark.parametrize("name", modules())
-def test_examples_of(name):
-    result = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
+def test_examples_of(name, quick):
+    with step_by_step(name in TRAINED):
+        result = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
     assert result.failed == 0
 
 

@@ -18,6 +18,7 @@ class CellChecks(LayerChecks):
 
     family = Cell
     half = 0.05
+    needs_every_weight = True
 
     def layer(self, dtype: str) -> Any:
         """Return a network of the cell that gives all outputs and the last states."""

@@ -32,6 +32,7 @@ class LayerChecks(Checks):
     family: ClassVar[type]
     masked: ClassVar[int] = 0  # which of `arrays` the mask belongs to
     half: ClassVar[float] = 0.1  # how far half precision may be from single precision
+    needs_every_weight: ClassVar[bool] = False  # whether each has an influence on the outputs, whatever the weights
 
     # How it is called
 
@@ -138,7 +139,10 @@ class LayerChecks(Checks):
         return tf.add_n([tf.reduce_sum(tf.sin((1.0 + i) * one)) for i, one in enumerate(outputs)])
 
     def check_gradients(self) -> None:
-        """Gradients are finite whatever stands in the padding, zero there, and equal to finite differences."""
+        """Gradients are finite whatever stands in the padding, zero there, and equal to finite differences.
+
+        Where every weight is needed, as in cells, none has a gradient of zeros.
+        """
         layer = self.made()
         others = [variable.value for variable in layer.non_trainable_variables]
         weights = [tf.constant(variable.numpy()) for variable in layer.trainable_variables]
@@ -160,6 +164,8 @@ class LayerChecks(Checks):
         for name, gradient in zip(names, gradients, strict=True):
             finite = np.isfinite(gradient).all()
             expect(finite, f"gradient of {name}: expected finite numbers with NaN in the padding. Received: NaN")
+            used = not self.needs_every_weight or not np.size(gradient) or np.any(gradient)
+            expect(used, f"gradient of {name}: expected one that is not zero. Received: zeros, as of what is not used")
         at_padding = gradients[self.masked].numpy()[~MASK]
         expect((at_padding == 0).all(), "gradient at the padding: expected zeros. Received: other numbers")
         given = [*self.constants(), *weights]

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from support.slow import slow
 
 from seqattn_tf import CRF, CRFModel
 
@@ -64,8 +65,9 @@ def test_transitions_all_alike_change_nothing(policy):
     np.testing.assert_array_equal(tags, LABELS)
 
 
-@pytest.mark.parametrize("eagerly", [True, False])
+@pytest.mark.parametrize("eagerly", [True, slow(False)])
 def test_the_loss_in_numbers(policy, eagerly):
+    """Graphs of the same are traced in the tests of `CRFModel` as well."""
     model = model_of(layer())
     model.compile("sgd", run_eagerly=eagerly, jit_compile=False)
     found = model.train_on_batch(SCORES, LABELS, return_dict=True)["loss"]

@@ -260,7 +260,7 @@ class TestHard(TestSoftmax):
         assert layer.random
         query, values = tf.ones([1, 40, 1]), tf.zeros([1, SOURCE, 1])
 
-        @tf.function
+        @tf.function(autograph=False)
         def run():
             memory = layer.prepare(values)
             return layer.attend(query, memory, training=True)
@@ -284,7 +284,8 @@ class TestCRF(TestSoftmax):
     kind = attention.CRFAlignment
     meaning = "marginals"
     arguments = {"bias": -1.0}
-    quick = True
+    quick = ("mixed_precision",)
+    step_by_step = True
 
     def aligned(self, weights, logits):
         bias, pairwise = weights
@@ -295,6 +296,7 @@ class TestCRF(TestSoftmax):
 
 class TestSegments(TestSoftmax):
     kind = attention.SegmentsAlignment
+    step_by_step = True
     meaning = "marginals"
     arguments = {"width": 2, "bias": -1.0}
 
@@ -326,6 +328,7 @@ class TestSegments(TestSoftmax):
 
 class TestProjectiveHeads(TestSoftmax):
     kind = attention.HeadsAlignment
+    step_by_step = True
     meaning = "marginals"
     arguments = {"tree": "spanning"}
     takes_one = False

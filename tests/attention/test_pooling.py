@@ -25,7 +25,7 @@ def build(align, **options):
 def test_numbers_of_the_formula_and_gradient(align):
     layer = build(align, dtype="float64")
     unknown = [tf.TensorSpec([None, None, 5], tf.float64), tf.TensorSpec([None, None], tf.bool)]
-    context, weights = tf.function(lambda v, m: layer(v, mask=m), input_signature=unknown)(DIRTY, MASK)
+    context, weights = tf.function(lambda v, m: layer(v, mask=m), unknown, autograph=False)(DIRTY, MASK)
     kernel, bias, scale, *others = (w.numpy() for w in layer.trainable_variables)
     for row, mask in enumerate(MASK):
         logits = np.array([np.tanh(value @ kernel + bias) @ scale[:, 0] for value in VALUES[row]])[mask]
@@ -37,7 +37,6 @@ def test_numbers_of_the_formula_and_gradient(align):
         np.testing.assert_allclose(weights[row].numpy()[mask], expected, atol=1e-12)
         np.testing.assert_allclose(context[row], expected @ VALUES[row][mask], atol=1e-12)
 
-    @tf.function
     def loss(values, *weights):
         (context, _), _ = layer.stateless_call(
             list(weights), [v.value for v in layer.non_trainable_variables], values, mask=tf.constant(MASK)
@@ -65,7 +64,7 @@ def test_saving_arguments_and_errors(tmp_path):
     inputs = keras.Input((None, 5))
     context, weights = AttentionPooling(3, "sigmoid")(inputs)
     model = keras.Model(inputs, [keras.layers.Dense(1)(context), weights])
-    model.compile("adam", ["mse", None])
+    model.compile("adam", ["mse", None], run_eagerly=True)
     data = VALUES.astype("float32")
     model.fit(data, data[:, 0, :1], verbose=0)
     model.save(tmp_path / "m.keras")

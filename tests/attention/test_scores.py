@@ -33,7 +33,7 @@ class TestAdditive(ScoreTests):
 
 class TestNormalized(TestAdditive):
     more = {"normalize": True}
-    quick = True
+    quick = ("xla", "mixed_precision", "saving")
 
     def test_starts_as_in_addons(self):
         score = self.make()
@@ -132,7 +132,7 @@ class TestScaledDot(TestDot):
 
 class TestCosine(TestDot):
     kind = attention.CosineScore
-    quick = True
+    quick = ("mixed_precision",)
     arguments = {"strength": 2.0}
 
     def logits(self, weights, query, values, past, mask):

@@ -77,6 +77,6 @@ def test_stateful_in_half_precision_and_in_training():
     inputs = keras.Input(batch_shape=(BATCH, TIME, FEATURES))
     states = keras.layers.RNN(cell, stateful=True, dtype="mixed_bfloat16")(inputs)
     model = keras.Model(inputs, keras.layers.Dense(1, dtype="float32")(states))
-    model.compile("sgd", "mse", jit_compile=False)
+    model.compile("sgd", "mse", run_eagerly=True)
     losses = model.fit(INPUTS, np.ones((BATCH, 1)), batch_size=BATCH, epochs=2, verbose=0).history["loss"]
     assert np.isfinite(losses).all()

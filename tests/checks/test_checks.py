@@ -55,6 +55,24 @@ def test_a_broken_cell():
 
 
 @unlisted
+class IdleCell(GRUCell):
+    """Has a weight that it does not use."""
+
+    name_in_registry = "idle_for_a_test"
+
+    def build(self, input_shape):
+        super().build(input_shape)
+        self.idle = self.add_weight(shape=(3,), name="idle")
+
+
+def test_a_cell_with_a_weight_that_is_not_used():
+    [[name, problem]] = problems(IdleCell(4), only=("gradients", "step")).items()
+    assert name == "gradients"
+    assert problem.startswith("gradient of ")
+    assert problem.endswith("idle: expected one that is not zero. Received: zeros, as of what is not used")
+
+
+@unlisted
 class LeakyAlignment(Alignment):
     """A softmax that does not look at the mask."""
 

@@ -1,5 +1,7 @@
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -7,14 +9,16 @@ import pytest
 import tensorflow as tf
 from support.decoders import BATCH, MASK, SOURCE, SUMMARY, TARGET, VALUES, WIDTH, DecoderTests
 
+import seqattn_tf
 from seqattn_tf.attention import Attention
-from seqattn_tf.cells import GRUCell, LSTMCell
+from seqattn_tf.cells import GRUCell, LSTMCell, RNNCell
 from seqattn_tf.decoder import AttentionDecoder, LuongDecoder, PointerDecoder
 from seqattn_tf.decoding import beam, greedy
 
 VOCABULARY = 7
 TOKENS = np.random.default_rng(0).integers(1, VOCABULARY, (BATCH, TARGET)).astype("int32")
 SIZES = {"embedding": 3, "readout": 4}
+ROOT = Path(seqattn_tf.__file__).parent.parent
 ARGUMENTS = {"vocabulary": VOCABULARY, **SIZES, "dropout": 0.0, "scheduled_sampling": 0.0, "jit_compile": False}
 
 
@@ -55,7 +59,7 @@ class TestBahdanau(DecoderTests):
         assert np.allclose(looks, others, atol=1e-6) != states_change  # which depend on the states before them
 
     def test_functional_model_fits_and_reloads(self, tmp_path):
-        super().test_functional_model_fits_and_reloads(tmp_path)  # for one of them, slow or not
+        super().test_functional_model_fits_and_reloads(tmp_path, run_eagerly=True)  # for one of them, slow or not
 
     def test_the_state_before_the_step_asks(self, decoder):
         """The first look depends on the summary alone, whatever the first symbol is."""
@@ -77,8 +81,12 @@ class TestBahdanauThatRemembersAndGates(DecoderTests):
         attention = Attention("coverage", "sparsemax", units=5, gate=True, dtype=dtype)
         return AttentionDecoder(LSTMCell(4, dtype=dtype), attention, VOCABULARY, **SIZES, dtype=dtype)
 
-    def test_compiled_loop_has_the_gradients_of_the_plain_one(self):
-        super().test_compiled_loop_has_the_gradients_of_the_plain_one()  # for one of them, slow or not
+    def test_compiled_loop_of_one_that_compiles_soon(self):
+        """It remembers and gates as well; the slow test compiles all of them."""
+        attention = Attention("coverage", units=5, gate=True, dtype="float64")
+        decoder = AttentionDecoder(RNNCell(4, dtype="float64"), attention, VOCABULARY, **SIZES, dtype="float64")
+        decoder.build((None, None), (None, None, WIDTH), (None, WIDTH))
+        self.check_compiled_loop(decoder)
 
 
 class TestLuong(DecoderTests):
@@ -273,7 +281,8 @@ def test_a_pointer_generates_with_an_unknown_number_of_places():
         memory, state = decoder.begin(values, None, summary)
         return greedy(decoder.step, state, memory, begin=-1, end=0, max_length=4, never=(2,)).tokens
 
-    found = tf.function(run, input_signature=[tf.TensorSpec([None, None, WIDTH]), tf.TensorSpec([None, WIDTH])])
+    specs = [tf.TensorSpec([None, None, WIDTH]), tf.TensorSpec([None, WIDTH])]
+    found = tf.function(run, specs, autograph=False)
     np.testing.assert_array_equal(found(VALUES, SUMMARY), run(tf.constant(VALUES), tf.constant(SUMMARY)))
 
 
@@ -294,6 +303,44 @@ def test_what_is_drawn_is_drawn_anew(align):
     assert (attention.align.generator.state.numpy() != before).any()
 
 
+def imported_with(name, found):
+    """The modules of the package that come with a module, by the imports at the top of files."""
+    path = ROOT.joinpath(*name.split("."))
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    if name in found or not path.is_file():  # seen, or no module: a class
+        return found
+    found.add(name)
+    imported_with(name.rpartition(".")[0], found)
+    for line in ast.parse(path.read_text()).body:
+        if isinstance(line, ast.ImportFrom):
+            for one in (line.module, *(f"{line.module}.{alias.name}" for alias in line.names)):
+                imported_with(one, found)
+        elif isinstance(line, ast.Import):
+            for alias in line.names:
+                imported_with(alias.name, found)
+    return found
+
+
+def classes_in(stored):
+    """The registered classes of ours in what Keras writes of a layer."""
+    if isinstance(stored, dict):
+        if str(stored.get("registered_name")).startswith("seqattn_tf>"):
+            yield keras.saving.get_registered_object(stored["registered_name"])
+        stored = list(stored.values())
+    for one in stored if isinstance(stored, list) else ():
+        yield from classes_in(one)
+
+
+def test_what_a_file_is_made_of_comes_with_the_layers():
+    """The slow test below loads one in another process."""
+    known = imported_with("seqattn_tf.layers", set())
+    decoder = AttentionDecoder(GRUCell(4), Attention("general", "crf"), VOCABULARY, **SIZES)
+    found = {kind.__module__ for kind in classes_in(keras.saving.serialize_keras_object(decoder))}
+    assert len(found) == 5  # decoder, cell, attention, score, alignment
+    assert found <= known
+
+
+@pytest.mark.slow
 def test_a_file_loads_in_a_process_that_imports_the_layers(tmp_path):
     tokens, values = keras.Input((TARGET,), dtype="int32"), keras.Input((SOURCE, WIDTH))
     decoder = AttentionDecoder(GRUCell(4), Attention("general", "crf"), VOCABULARY, **SIZES)

@@ -91,7 +91,8 @@ def test_padding_need_not_be_covered():
 def test_stopping_early_changes_nothing(penalty):
     automaton = Automaton(rows=12, seed=1, end=1.0)
     for width in (1, 2, 4):
-        found = automaton.decode(beam, compiled=False, width=width, answers=width, length_penalty=penalty)
+        compiled = False if (penalty, width) == (0.8, 4) else None  # one of them in a graph, which takes longer
+        found = automaton.decode(beam, compiled, width=width, answers=width, length_penalty=penalty)
         for row in range(12):
             expected = search(automaton, row, width, penalty)[:width]
             np.testing.assert_allclose(found.scores[row, : len(expected)], [one[0] for one in expected], rtol=1e-4)
@@ -134,22 +135,20 @@ def test_the_best_never_gets_worse_as_the_beam_grows():
     """
     automaton = Automaton(rows=6, seed=1)
     rules = {"max_length": 2, "never": (END,)}
-    best = [automaton.decode(beam, compiled=False, width=width, **rules).scores.numpy() for width in (1, 2, 3, 4, 99)]
+    best = [automaton.decode(beam, width=width, **rules).scores.numpy() for width in (1, 2, 3, 4, 99)]
     assert all((wide >= narrow - 1e-6).all() for narrow, wide in itertools.pairwise(best))  # sums round by their order
     assert (best[-1] > best[0] + 0.1).any()
     expected = [exhaustive(automaton, row, limit=2, never=(END,))[0].score for row in range(6)]
     np.testing.assert_allclose(best[-1][:, 0], expected, rtol=1e-4)
 
 
-@pytest.mark.parametrize(
-    "rules", [{}, {"length_penalty": 0.7, "coverage_penalty": 0.2, "no_repeat": 2, "prefix": PREFIX}]
-)
-def test_xla_equals_plain(rules):
+def test_xla_equals_plain():
+    """With all that a search may be told; plain graphs are in most of the tests here."""
     automaton = Automaton(seed=4)
+    rules = {"length_penalty": 0.7, "coverage_penalty": 0.2, "no_repeat": 2, "prefix": PREFIX}
     plain = automaton.decode(beam, width=3, answers=2, **rules)
-    for compiled in (False, True):
-        for one, other in zip(automaton.decode(beam, compiled, width=3, answers=2, **rules), plain, strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-5)
+    for one, other in zip(automaton.decode(beam, True, width=3, answers=2, **rules), plain, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5)
 
 
 def decode_logits(logits, way=beam, **arguments):

@@ -76,8 +76,13 @@ def test_as_many_in_a_row_as_have_room(source, rows):
     assert named == {1: [4, 0, 0, 0], 2: [4, 0, 4, 0], 4: [4] * 4}[rows]
 
 
-@pytest.mark.parametrize(("target", "source"), [(1, 1), (3, 6), (12, 12), (4, 24), (30, 2)])
-@pytest.mark.parametrize("symbol", ["s", "source", "a symbol of many letters"])
+LONG = "a symbol of many letters"
+
+
+@pytest.mark.parametrize(
+    ("target", "source", "symbol"),
+    [(1, 1, "s"), (1, 1, LONG), (3, 6, "source"), (3, 6, LONG), (12, 12, "source"), (4, 24, LONG), (30, 2, "source")],
+)
 def test_nothing_is_cut_and_nothing_overlaps(target, source, symbol):
     names = ("a heading wider than a map of one", *NAMES)
     figure = draw_alignments(maps_of(target, source, names), [symbol] * source, ["AH0"] * target, title="title " * 9)

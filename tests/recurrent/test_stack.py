@@ -80,8 +80,9 @@ def halves(steps):
     return tf.constant(np.concatenate([steps[:, ::2], steps[:, 1::2]], axis=-1))
 
 
-@pytest.mark.parametrize("cell", ["gru", "lstm"])
-@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 8, 9])
+@pytest.mark.parametrize(
+    ("cell", "length"), [*(("gru", length) for length in (1, 2, 3, 4, 5, 8, 9)), ("lstm", 3), ("lstm", 8)]
+)
 def test_a_pyramid_reads_pairs_and_a_row_alone_gives_the_same(cell, length):
     layer = Stack(cell, units=3, depth=3, bidirectional=True, pyramid=True, dtype="float64", **ALL)
     inputs = random(2, 9, 4, seed=1, dtype="float64")

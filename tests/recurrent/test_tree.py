@@ -1,5 +1,7 @@
 """Recursion over trees, against a recursion over one tree."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -86,7 +88,12 @@ class TestChildSum(NetworkTests):
 
 class TestBinary(TestChildSum):
     name, formula = "binary", staticmethod(binary)
-    quick = ("compiled",)
+
+    def test_compiled_without_its_gradient(self, layer):
+        """The slow `test_compiled` takes the gradient as well."""
+        compiled = tf.function(functools.partial(self.run, layer), jit_compile=True, autograph=False)
+        arguments = tf.constant(self.inputs), tf.constant(self.mask)
+        near(compiled(*arguments), self.run(layer, *arguments))
 
 
 class TestTensor(TestChildSum):
@@ -177,13 +184,14 @@ def test_lengths_of_rows():
 
 def test_what_is_no_tree_is_refused():
     layer = TreeRecurrent("child_sum", units=UNITS)
+    traced = tf.function(layer)
     inputs = tf.zeros([1, 3, FEATURES])
     for expected, children in {
         "without a cycle": [[1], [0], [-1]],
         "one parent for a node at the most": [[2], [2], [-1]],
         "expected numbers of nodes": [[3], [-1], [-1]],
     }.items():
-        for run in (layer, tf.function(layer)):
+        for run in (layer, traced):
             with pytest.raises(tf.errors.InvalidArgumentError, match=expected):
                 run(inputs, children=tf.constant([children]))
 

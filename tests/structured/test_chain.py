@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import tensorflow as tf
+from support.gradients import assert_slopes
 from support.structures import ExactTests, Row
 
 from seqattn_tf.structured import LinearChain
@@ -50,9 +51,6 @@ class ChainTests(ExactTests):
 
 class TestStepTransitions(ChainTests):
     pairwise_shape = (4, TIMES - 1, STATES, STATES)
-    test_everything_compiled_and_with_unknown_shapes = pytest.mark.slow(
-        ChainTests.test_everything_compiled_and_with_unknown_shapes
-    )
 
     def test_edge_marginals(self):
         _, chain, rows = self.case()
@@ -68,11 +66,22 @@ class TestStepTransitionsByPrefix(TestStepTransitions):
 class TestSharedTransitions(ChainTests):
     pairwise_shape = (STATES, STATES)
 
+    def test_gradient_of_entropy_and_divergence(self):
+        """Once for all structures, which have the formulas in common."""
+        scores, others = self.draw("float64", 2), self.draw("float64", 3)
+
+        def loss(*scores):
+            dist, other = (self.build(*some, lengths=np.array(self.lengths)) for some in (scores[:2], scores[2:]))
+            return tf.reduce_sum(tf.sin(dist.entropy)) + tf.reduce_sum(tf.cos(dist.kl(other)))
+
+        assert_slopes(loss, [*scores, *others], directions=2)
+
 
 class TestSharedTransitionsByPrefix(TestSharedTransitions):
     method = "prefix"
     known = (1, 2)
     test_gradient_through_marginals = test_samples_are_reproducible_eager_and_compiled = None  # as above
+    test_gradient_of_entropy_and_divergence = None
 
 
 class TestRowTransitions(ChainTests):

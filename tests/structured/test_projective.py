@@ -13,6 +13,9 @@ WORDS = 5
 class TreeTests(ExactTests):
     """`single_root` is set by the subclass."""
 
+    lengths = (WORDS, 3, 1, 0)
+    slopes_of_entropy = False
+
     def draw(self, dtype, seed):
         return [np.random.default_rng(seed).normal(size=(len(self.lengths), WORDS, WORDS + 1)).astype(dtype)]
 
@@ -41,26 +44,16 @@ class TreeTests(ExactTests):
 
 class TestSingleRoot(TreeTests):
     single_root = True
-    test_second_derivatives = pytest.mark.slow(TreeTests.test_second_derivatives)
 
 
 class TestMultiRoot(TreeTests):
     single_root = False
-    # Compiled and differentiated twice above: the root's arcs are the only difference.
+    # Compiled, differentiated twice and given strange numbers above: the root's arcs are the only difference.
     test_everything_compiled_and_with_unknown_shapes = test_samples_are_reproducible_eager_and_compiled = None
-    test_second_derivatives = None
+    test_second_derivatives = test_what_stands_beyond_the_length_has_no_influence = test_huge_potentials = None
 
-    @pytest.mark.slow
     def test_gradient_through_marginals(self):
         super().test_gradient_through_marginals(xla=False)
-
-
-@pytest.mark.parametrize("single_root", [True, False])
-def test_five_words(single_root):
-    harness = TestSingleRoot() if single_root else TestMultiRoot()
-    harness.lengths = (5, 3)
-    for test in (harness.test_log_partition_and_marginals, harness.test_argmax, harness.test_top_k):
-        test("float64")
 
 
 @pytest.mark.parametrize(("single_root", "count"), [(True, 30), (False, 55)])

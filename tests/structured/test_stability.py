@@ -9,10 +9,9 @@ from support.slow import slow
 from seqattn_tf.structured import LinearChain, ProjectiveTree, SemiMarkov, SpanningTree
 
 
-def with_gradient(build, *scores, xla=False):
+def with_gradient(build, *scores, xla=False, graph=False):
     """Log-partition, marginals, and the gradient of a weighted sum of the marginals in every array of scores."""
 
-    @tf.function(jit_compile=xla, autograph=False)
     def function(*scores):
         with tf.GradientTape() as tape:
             tape.watch(scores)
@@ -22,13 +21,15 @@ def with_gradient(build, *scores, xla=False):
             value = tf.reduce_sum(weights * marginals)
         return dist.log_partition, marginals, *tape.gradient(value, scores)
 
+    if graph or xla:
+        function = tf.function(function, jit_compile=xla, autograph=False)
     return [result.numpy() for result in function(*map(tf.constant, scores))]
 
 
 def compare(build, *scores, xla=False, atol=1e-5, summed=None):
     """In float32 the same as in float64; the last gradient, a sum over all positions, within `summed`."""
-    wide = with_gradient(build, *(s.astype("float64") for s in scores))
-    narrow = with_gradient(build, *(s.astype("float32") for s in scores), xla=xla)
+    wide = with_gradient(build, *(s.astype("float64") for s in scores), graph=True)
+    narrow = with_gradient(build, *(s.astype("float32") for s in scores), xla=xla, graph=True)
     np.testing.assert_allclose(narrow[0], wide[0], rtol=2e-6)
     np.testing.assert_allclose(narrow[1], wide[1], atol=atol)
     bounds = [atol] * (len(scores) - 1) + [summed or atol]
@@ -60,13 +61,13 @@ def test_ten_thousand_positions_in_segments():
 @pytest.mark.parametrize("method", ["scan", "prefix"])
 def test_states_that_fade_and_are_needed_at_the_end(method):
     """Two states that never meet. The first gains e^5 a step over the second; at the end only the second may be."""
-    times, never = 100, -np.inf
+    times, never = 40, -np.inf  # e^200 is far beyond single precision
     unary = np.zeros([2, times, 2], "float32")
     unary[:, :, 0] = 5.0
     unary[0, -1, 0] = never
     pairwise = np.array([[0.0, never], [never, 0.0]], "float32")
     log_partition, marginals, by_unary, by_pairwise = with_gradient(
-        lambda u, p: LinearChain(u, p, method=method), unary, pairwise
+        lambda u, p: LinearChain(u, p, method=method), unary, pairwise, graph=method == "scan"
     )
     np.testing.assert_allclose(log_partition, [0.0, 5.0 * times], atol=1e-4)
     np.testing.assert_allclose(marginals[0], np.tile([0.0, 1.0], (times, 1)), atol=1e-6)
@@ -156,14 +157,15 @@ def test_third_derivatives_in_a_graph():
 
 
 def test_entropy_and_divergence_of_huge_scores():
-    unary = 1e4 * np.random.default_rng(0).integers(-1, 2, [2, 30, 3]) + random(2, 30, 3)
+    unary = 1e4 * np.random.default_rng(0).integers(-1, 2, [2, 12, 3]) + random(2, 12, 3)
     pairwise = 1e4 * np.random.default_rng(1).integers(-1, 2, [3, 3]) + random(3, 3, seed=1)
-    arcs = 1e4 * np.random.default_rng(2).integers(-1, 2, [2, 8, 9]) + random(2, 8, 9, seed=2)
+    arcs = 1e4 * np.random.default_rng(2).integers(-1, 2, [2, 5, 6]) + random(2, 5, 6, seed=2)
     for build, scores in ((LinearChain, (unary, pairwise)), (ProjectiveTree, (arcs,)), (SpanningTree, (arcs,))):
         narrow = [s.astype("float32") for s in scores]
         dist, wide = build(*narrow), build(*(s.astype("float64") for s in narrow))
-        assert np.all(wide.entropy > 0.1)
-        np.testing.assert_allclose(dist.entropy, wide.entropy, rtol=1e-5)
+        entropy = wide.entropy
+        assert np.all(entropy > 0.1)
+        np.testing.assert_allclose(dist.entropy, entropy, rtol=1e-5)
         np.testing.assert_allclose(dist.kl(dist), [0, 0], atol=1e-6)
 
 

@@ -53,20 +53,14 @@ def test_training_helps_and_beats_a_softmax(trained):
     words, labels = sticky(seed=1)
     real = words > 0
     found = model.evaluate(words, labels, verbose=0, return_dict=True)
-    tags = model.predict(words, verbose=0)
-    assert tags.shape == words.shape
-    assert tags.dtype == np.int32
+    tags = model(words)["tags"].numpy()
     np.testing.assert_allclose(found["accuracy"], (tags == labels)[real].mean(), atol=1e-6)
     np.testing.assert_allclose(found["again"], found["accuracy"], atol=1e-6)
     assert not tags[~real].any()
 
-    inputs = keras.Input((None,), dtype="int32")
-    features = keras.layers.Embedding(4, TAGS, mask_zero=True)(inputs)
-    softmax = keras.Model(inputs, keras.layers.Dense(TAGS, "softmax")(features))
-    softmax.compile(adam(), "sparse_categorical_crossentropy", jit_compile=False)
-    train_words, train_labels = sticky()
-    softmax.fit(train_words, np.maximum(train_labels, 0), epochs=8, verbose=0)
-    alone = softmax.predict(words, verbose=0).argmax(-1)
+    train_words, train_labels = sticky()  # the most frequent tag of each word is the best that a softmax can learn
+    most = [np.bincount(train_labels[train_words == word] + 1).argmax() - 1 for word in range(4)]
+    alone = np.take(most, words)
     assert found["accuracy"] > (alone == labels)[real].mean() + 0.08
 
 
@@ -79,7 +73,7 @@ def test_the_loss_is_the_formula(trained):
     likelihood = layer.log_likelihood(found["scores"], labels, found["mask"]).numpy()
     plain = model.compute_loss(y=labels, y_pred=found)
     np.testing.assert_allclose(plain, -likelihood.sum() / (words > 0).sum(), rtol=1e-5)
-    weighted = model.evaluate(words, labels, sample_weight=weights, verbose=0, return_dict=True)["loss"]
+    weighted = float(model.compute_loss(y=labels, y_pred=found, sample_weight=weights))
     np.testing.assert_allclose(weighted, -(weights * likelihood).sum() / (words > 0).sum(), rtol=1e-5)
     labels[0, :] = 7  # no tag; its weight is 0
     assert float(model.compute_loss(y=labels, y_pred=found, sample_weight=weights)) == pytest.approx(weighted, rel=1e-5)
@@ -108,13 +102,13 @@ def test_mixed_precision(policy, trained):
     finally:
         keras.config.set_dtype_policy("float32")
     model.set_weights(trained[0].get_weights())
-    words, labels = sticky(rows=32, seed=4)
+    words, labels = sticky(rows=4, times=12, seed=4)
     found = model(words)
     assert found["scores"].dtype == tf.float32
     expected = float(trained[0].compute_loss(y=labels, y_pred=trained[0](words)))
     assert float(model.compute_loss(y=labels, y_pred=found)) == pytest.approx(expected, rel=0.02)
     if policy == "mixed_float16":  # the loss is scaled there
-        model.compile(keras.optimizers.SGD(0.0), jit_compile=False)
+        model.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
         assert model.fit(words, labels, verbose=0).history["loss"][0] == pytest.approx(expected, rel=0.02)
 
 
@@ -151,17 +145,20 @@ def test_labels_of_which_more_or_less_is_known_than_of_the_tags(time, shape):
     weights = np.array([0.5, 2.0], "float32")
     inputs = keras.Input((time, 5))
     model = CRFModel(inputs, CRF(4)(inputs))
+    found = model(features)
+    right = found["tags"] == labels
+    expected = {
+        "loss": float(model.compute_loss(y=labels, y_pred=found, sample_weight=weights)),
+        "accuracy": np.mean(right),
+        "weighted": np.average(np.mean(right, axis=1), weights=weights),
+    }
     model.compile("sgd", weighted_metrics=[keras.metrics.Accuracy(name="weighted")], jit_compile=False)
-    expected = model.evaluate(features, labels, sample_weight=weights, verbose=0, return_dict=True)
     specs = [[None, None, None], shape, shape and shape[:1]]
     data = tf.data.Dataset.from_generator(
         lambda: iter([(features, labels, weights)]),
         output_signature=tuple(map(tf.TensorSpec, specs, [tf.float32, tf.int64, tf.float32])),
     )
     assert model.evaluate(data, verbose=0, return_dict=True) == pytest.approx(expected, rel=1e-5)
-    history = model.fit(data.repeat(2), steps_per_epoch=1, shuffle=False, verbose=0).history
-    assert history["loss"][0] == pytest.approx(expected["loss"], rel=1e-5)
-    assert history["accuracy"][0] == pytest.approx(expected["accuracy"])
 
 
 def test_ragged_rows_made_dense_batch_by_batch():
@@ -169,7 +166,7 @@ def test_ragged_rows_made_dense_batch_by_batch():
     ragged = tf.data.Dataset.from_tensor_slices((tf.ragged.constant(rows), tf.ragged.constant(tags)))
     data = ragged.ragged_batch(2).map(lambda x, y: (x.to_tensor(), y.to_tensor()))
     model = tagger(CRF(TAGS))
-    model.compile("sgd", jit_compile=False)
+    model.compile("sgd", run_eagerly=True)
     assert np.isfinite(model.fit(data, shuffle=False, verbose=0).history["loss"][0])
 
 
@@ -186,24 +183,28 @@ def test_a_model_with_its_own_call():
     words = sticky(rows=8, seed=6)[0]
     model.compile(adam(), run_eagerly=True)
     model.fit(words, np.where(words > 1, 1, 0), verbose=0)
-    assert model.predict(words, verbose=0).shape == words.shape
+    tags = model.predict(words, verbose=0)
+    assert tags.shape == words.shape
+    assert tags.dtype == np.int32
+    np.testing.assert_array_equal(tags, model(words)["tags"])
 
 
 def test_what_the_model_refuses():
     words, labels = sticky(rows=4)
     model = tagger(CRF(TAGS))
+    found = model(words)
     with pytest.raises(ValueError, match=r"loss: expected none, the model has its own\. Received: 'mse'"):
         model.compile("sgd", loss="mse")
     with pytest.raises(ValueError, match=r"sample_weight: expected one for each row, \[batch\]\. Received: \(4, 16\)"):
-        model.compute_loss(y=labels, y_pred=model(words), sample_weight=np.ones((4, 16)))
+        model.compute_loss(y=labels, y_pred=found, sample_weight=np.ones((4, 16)))
     with pytest.raises(ValueError, match=r"labels: expected \(4, 16\), as the tags\. Received: \(4, 7\)"):
-        model.compute_loss(y=labels[:, :7], y_pred=model(words))
+        model.compute_loss(y=labels[:, :7], y_pred=found)
     inputs = keras.Input((None, TAGS))
     with pytest.raises(ValueError, match="outputs: expected the result of a CRF layer"):
-        CRFModel(inputs, keras.layers.Dense(2)(inputs)).compute_loss(y=labels, y_pred=model(words)["scores"])
+        CRFModel(inputs, keras.layers.Dense(2)(inputs)).compute_loss(y=labels, y_pred=found["scores"])
     two = CRFModel(inputs, CRF(TAGS)(CRF(TAGS)(inputs)["scores"]))
     with pytest.raises(ValueError, match=r"layers: expected one CRF\. Received: 2"):
-        two.compute_loss(y=labels, y_pred=model(words))
+        two.compute_loss(y=labels, y_pred=found)
 
 
 def test_weighted_metrics_and_metrics_by_name():
@@ -213,8 +214,10 @@ def test_weighted_metrics_and_metrics_by_name():
     words, labels = np.array([[1, 2, 0], [3, 4, 5]]), np.array([[0, 1, 0], [2, 2, 1]])
     weights = np.array([1.0, 0.0], "float32")
     logs = model.evaluate(words, labels, sample_weight=weights, verbose=0, return_dict=True)
-    tags = model.predict(words, verbose=0)
-    np.testing.assert_allclose(logs["weighted"], np.mean(tags[0, :2] == labels[0, :2]), atol=1e-6)
+    found = model(words)
+    np.testing.assert_allclose(logs["weighted"], np.mean(found["tags"][0, :2] == labels[0, :2]), atol=1e-6)
+    expected = model.compute_loss(y=labels, y_pred=found, sample_weight=weights)
+    np.testing.assert_allclose(logs["loss"], expected, rtol=1e-5)
     with pytest.raises(ValueError, match="metrics: expected a list"):
         model.compile("adam", metrics={"tags": ["accuracy"]})
 

@@ -8,7 +8,8 @@ import tensorflow as tf
 
 from seqattn_tf.attention import Attention
 from seqattn_tf.checks import check
-from support.layers import random, roundtrip
+from support.layers import random, roundtrip, step_by_step
+from support.slow import slow
 
 BATCH, QUERIES, SOURCE, UNITS, WIDTH = 4, 4, 4, 4, 6
 MASK = np.array([[1, 1, 1, 1], [1, 0, 1, 1], [0, 0, 1, 0], [0, 0, 0, 0]], bool)
@@ -23,9 +24,7 @@ def sigmoid(logits):
     return 1 / (1 + np.exp(-logits))
 
 
-def quick_or_slow(cls, test):
-    """The test of a quick member as it is, that of another behind the slow marker."""
-    return test if cls.quick else pytest.mark.slow(test)
+LONG = ("xla", "mixed_precision", "saving")  # the checks that take long, the export apart
 
 
 class PartTests:
@@ -36,7 +35,8 @@ class PartTests:
     """
 
     takes_one = True  # query by query, or all places at once: self-attention
-    quick = False  # whether what takes long runs for this member without the slow marker
+    quick = ()  # what of that which takes long runs for this member without the slow marker
+    step_by_step = False  # whether gradients are taken without a graph, where one takes long to trace
     remembers = False
     query = random(BATCH, QUERIES, UNITS, dtype="float64")
     arguments = {}
@@ -44,10 +44,12 @@ class PartTests:
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
 
-        def test_compiled_mixed_and_fitted(self):
-            check(self.make(), only=["xla", "mixed_precision", "saving"])
+        @pytest.mark.parametrize("name", [name if name in cls.quick else slow(name) for name in LONG])
+        def test_compiled_mixed_and_fitted(self, name):
+            with step_by_step(name == "saving"):
+                check(self.make(), only=[name])
 
-        cls.test_compiled_mixed_and_fitted = quick_or_slow(cls, test_compiled_mixed_and_fitted)
+        cls.test_compiled_mixed_and_fitted = test_compiled_mixed_and_fitted
 
     @classmethod
     def build(cls, dtype):
@@ -62,31 +64,29 @@ class PartTests:
     def layer(cls):
         return cls.build("float64")
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def traced(cls, layer):
-        widths = (UNITS, cls.values.shape[2])
-        unknown = [tf.TensorSpec([None, None, width], tf.float64) for width in widths]
-        unknown.append(tf.TensorSpec([None, None], tf.bool))
-        return tf.function(lambda q, v, m: layer(q, v, mask=m), input_signature=unknown)
-
     def dirty(self):
         return np.where(MASK[..., None], self.values, np.nan)
 
-    def test_numbers_of_the_formula_in_every_mode(self, layer, traced):
-        """Eager and with unknown shapes, gaps in the mask, NaN in them, a row of one place and one of none."""
+    def test_numbers_of_the_formula(self, layer):
+        """With gaps in the mask, NaN in them, a row of one place and one of none; unknown shapes are checked below."""
         weights = self.expected(layer, self.values)
-        for function in (lambda q, v, m: layer(q, v, mask=m), traced):
-            context, found = function(tf.constant(self.query), tf.constant(self.dirty()), tf.constant(MASK))
-            np.testing.assert_allclose(found, weights, atol=1e-9)
-            np.testing.assert_allclose(context, weights @ self.values, atol=1e-8)
+        context, found = layer(tf.constant(self.query), tf.constant(self.dirty()), mask=tf.constant(MASK))
+        np.testing.assert_allclose(found, weights, atol=1e-9)
+        np.testing.assert_allclose(context, weights @ self.values, atol=1e-8)
         assert (found.numpy()[np.broadcast_to(~MASK[:, None], found.shape)] == 0).all()
 
     def test_what_every_part_must_do(self):
-        check(self.make(), skip=["xla", "mixed_precision", "saving", "exports"])
+        check(self.make(), skip=[*LONG, "exports", "gradients", "short_sequences"])
 
-    def test_one_at_a_time_is_the_same_as_all(self, layer, traced):
-        contexts, weights = traced(tf.constant(self.query), tf.constant(self.dirty()), tf.constant(MASK))
+    def test_unknown_shapes_and_short_sequences(self):
+        check(self.make(), only=["short_sequences"])
+
+    def test_gradients(self):
+        with step_by_step(self.step_by_step):
+            check(self.make(), only=["gradients"])
+
+    def test_one_at_a_time_is_the_same_as_all(self, layer):
+        contexts, weights = layer(tf.constant(self.query), tf.constant(self.dirty()), mask=tf.constant(MASK))
         memory = layer.prepare(tf.constant(self.dirty()), tf.constant(MASK))
         state = layer.initial_state(memory)
         assert layer.stateful == self.remembers == bool(tf.nest.flatten(state))

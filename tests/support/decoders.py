@@ -108,17 +108,16 @@ class DecoderTests:
 
         specs = [tf.TensorSpec([None] * (a.shape.rank - 1) + [a.shape[-1]], a.dtype) for a in self.inputs()]
         specs[0], specs[3] = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None, None], tf.bool)
-        plain = tf.function(run, input_signature=specs)
+        plain = tf.function(run, input_signature=specs, autograph=False)
         given, values, summary, mask = self.inputs()
         np.testing.assert_allclose(plain(*self.inputs()), run(*self.inputs()), atol=1e-5)
         assert plain(given[:, :0], values, summary, mask).shape[1] == 0
 
     def slopes(self, decoder, compiled):
-        """Value and gradients in a graph, with the compiled loop or without."""
+        """Value and gradients, with the compiled loop in a graph or step by step."""
         given, values, summary, mask = self.inputs(decoder.dtype)
         decoder.jit_compile = compiled
 
-        @tf.function(autograph=False)
         def both():
             with tf.GradientTape() as tape:
                 tape.watch([values, summary])
@@ -127,11 +126,13 @@ class DecoderTests:
             sources = [values, summary, *(v.value for v in decoder.trainable_variables)]
             return loss, tape.gradient(loss, sources, unconnected_gradients="zero")
 
-        return both()
+        return (tf.function(both, autograph=False) if compiled else both)()
 
     @pytest.mark.slow
     def test_compiled_loop_has_the_gradients_of_the_plain_one(self):
-        decoder = self.built("float64")
+        self.check_compiled_loop(self.built("float64"))
+
+    def check_compiled_loop(self, decoder):
         (one, gradients), (other, expected) = self.slopes(decoder, True), self.slopes(decoder, False)
         np.testing.assert_allclose(one, other)
         for gradient, right in zip(gradients, expected, strict=True):
@@ -141,14 +142,15 @@ class DecoderTests:
         decoder = self.built("float64")
         given, _, _, mask = self.inputs("float64")
 
-        @tf.function
         def loss(values, summary, *weights):
             rest = [v.value for v in decoder.non_trainable_variables]
             (logits, alpha), _ = decoder.stateless_call(list(weights), rest, given, values, summary, mask=mask)
             return tf.reduce_sum(tf.tanh(logits[:2])) + tf.reduce_sum(alpha**2)
 
         trainable = [v.numpy() for v in decoder.trainable_variables]
-        assert_slopes(loss, [VALUES.astype("float64"), SUMMARY.astype("float64"), *trainable], tolerance=1e-5)
+        assert_slopes(
+            loss, [VALUES.astype("float64"), SUMMARY.astype("float64"), *trainable], tolerance=1e-5, directions=2
+        )
 
     def test_every_argument_survives(self, decoder):
         config = roundtrip(decoder).get_config()
@@ -171,12 +173,13 @@ class DecoderTests:
             np.testing.assert_allclose(one, other, atol=1e-5)
 
     @pytest.mark.slow
-    def test_functional_model_fits_and_reloads(self, tmp_path):
+    def test_functional_model_fits_and_reloads(self, tmp_path, run_eagerly=False):
         shapes = {"given": (None,), "values": (None, WIDTH), "summary": (WIDTH,)}
         inputs = {n: keras.Input(s, name=n, dtype="int32" if n == "given" else None) for n, s in shapes.items()}
         logits, _ = self.make()(*inputs.values())
         model = keras.Model(inputs, logits)
-        model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile("adam", loss, run_eagerly=run_eagerly)
         data = {"given": self.given, "values": VALUES, "summary": SUMMARY}
         before = [w.copy() for w in model.get_weights()]
         model.fit(data, np.ones([BATCH, TARGET], "int32"), verbose=0)

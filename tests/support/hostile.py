@@ -196,7 +196,9 @@ BATCHES = {  # what a graph is given at once: each value may be read by itself, 
     "sound": {"a long one and 3000 short ones": lambda: [wav(samples=240_000), *[wav(samples=1)] * 3_000]},
 }
 AT_ONCE = {"sound": {"at 192 kHz": lambda: [wav("u1", rate=192_000, samples=100)] * 300}}  # read, and not for long
-CASES |= dict.fromkeys(("text", "lines", "words", "parsed_words", "tree"), TEXTS)
+CASES |= dict.fromkeys(("text", "lines", "words", "tree"), TEXTS)
+UNFOLDED = ("words", "open brackets", "ligatures that unfold", "nothing")  # the costliest; it reads as "words" does
+CASES |= {"parsed_words": {case: TEXTS[case] for case in UNFOLDED}}
 
 
 def _rate(data, rate):

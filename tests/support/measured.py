@@ -43,7 +43,7 @@ class Child:
             self.process.stdin.flush()
             return Cost(*pickle.load(self.process.stdout))
         except (EOFError, BrokenPipeError):
-            raise AssertionError(f"expected an answer within {patience:g} s. Received: none") from None
+            raise TimeoutError(f"expected an answer within {patience:g} s. Received: none") from None
         finally:
             watch.cancel()
 
@@ -67,9 +67,8 @@ def _readers(fields):
 
     def graph(name, values):
         if name not in made:
-            made[name] = tf.function(
-                fields[name].in_graph(name).read, input_signature=[tf.TensorSpec([None], tf.string)]
-            )
+            strings = [tf.TensorSpec([None], tf.string)]
+            made[name] = tf.function(fields[name].in_graph(name).read, strings, autograph=False)
         made[name](tf.constant(values))
 
     return {"plain": plain, "graph": graph}

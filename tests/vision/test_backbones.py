@@ -68,8 +68,11 @@ def test_weights_of_an_application_come_from_a_file(tmp_path):
     whole.save_weights(tmp_path / "own.weights.h5")
     backbone = ApplicationBackbone("MobileNetV2", "block_6_expand_relu")
     backbone.load(str(tmp_path / "own.weights.h5"))
-    cut = keras.Model(whole.input, whole.get_layer("block_6_expand_relu").output)
-    np.testing.assert_allclose(backbone(pixels()), cut(backbone.scaled(pixels()), training=False), atol=1e-4)
+    last = whole.layers.index(whole.get_layer("block_6_expand_relu"))
+    expected = {weight.path: weight.numpy() for layer in whole.layers[: last + 1] for weight in layer.weights}
+    assert len(backbone.network.weights) == len(expected)
+    for weight in backbone.network.weights:
+        np.testing.assert_array_equal(weight, expected[weight.path])
     with pytest.raises(ValueError, match="pretrained: expected weights of MobileNetV2"):
         backbone.load(str(tmp_path / "none.weights.h5"))
 
@@ -95,7 +98,7 @@ def test_every_pretrained_weight_is_in_its_place(pretrained):
 
 def test_photographs_have_the_statistics_that_every_norm_was_trained_to(pretrained, shared_data):
     """What each norm sees of photographs is what it remembers of ImageNet: the network is wired as it was trained."""
-    stored = list(in_tar(shared_data / "flickr8k" / "images224_test.tar").values())[:24]
+    stored = list(in_tar(shared_data / "flickr8k" / "images224_test.tar").values())[:10]
     seen = Image(224, 224).in_graph("image").encode(tf.constant([picture.read() for picture in stored]))["pixels"]
     norms = [layer for layer in pretrained.network.layers if isinstance(layer, keras.layers.BatchNormalization)]
     inside = keras.Model(pretrained.network.input, [norm.input for norm in norms])
