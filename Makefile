@@ -23,7 +23,7 @@ help:
 demo: .venv/.installed
 	$(BIN)/seqattn demo
 
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
 test: .venv/.installed-dev
 	$(PYTEST) -m "not slow and not docs"

@@ -144,7 +144,7 @@ def test_lite_in_int8_is_a_quarter_and_says_nearly_the_same(preset, exported, wo
 
 
 def test_weights_of_lite_are_chosen_on_the_command_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(package, "MADE_UP", 3)
+    monkeypatch.setattr(package, "MADE_UP", 9)
     letters = SymbolRules(tuple("abc"))
     small_seq2seq(letters, letters, max_target=4, units=6).save(tmp_path / "run", {"recipe": "r"})
     command = ["export", str(tmp_path / "run"), str(tmp_path / "models/m")]
