@@ -236,3 +236,24 @@ def test_a_forgotten_at_is_said(tmp_path, capsys, monkeypatch):
     (tmp_path / "words.txt").write_text("hello")
     assert cli.main(["query", "pronounce", "words.txt"]) == 0
     assert "words.txt is the name of a file; did you mean @words.txt?" in capsys.readouterr().err
+
+
+def test_one_bad_question_to_a_server_costs_no_other_its_answer():
+    """A server refuses all rows of a request together: they are asked one by one; what is gone stays gone."""
+    from seqattn_tf.cli.asking import _answers_of
+    from seqattn_tf.serving.errors import ServingError
+
+    class Client:
+        def __init__(self, code):
+            self.code = code
+
+        def answer(self, model, rows):
+            if any(row["text"] == "bad" for row in rows):
+                raise ServingError(self.code, "text: expected something else")
+            return [row["text"].upper() for row in rows]
+
+    rows = [{"text": text} for text in ("one", "bad", "two")]
+    first, wrong, last = _answers_of(Client("INVALID_ARGUMENT"), "toy", rows)
+    assert (first, last, wrong.row) == ("ONE", "TWO", 1)
+    with pytest.raises(ServingError):
+        _answers_of(Client("UNAVAILABLE"), "toy", rows)

@@ -77,3 +77,11 @@ def test_rows_are_padded_on_to_a_multiple(multiple):
     assert found["label"].numpy().tolist() == [2, 0]
     assert found["size"].numpy().tolist() == [0, 1]
     assert together.rows(tf.constant([1]))["ids"].shape == (1, 0)
+
+
+def test_one_column_follows_another():
+    """Every row of the second began one symbol too late, where the padding behind the first was counted."""
+    first = Padded("ids", np.array([5, 6, 7]), np.array([0, 1, 3]), end=2)
+    joined = first.followed_by(Padded("ids", np.array([8, 9]), np.array([0, 0, 2]), end=2))
+    assert joined.lengths.tolist() == [1, 2, 0, 2]
+    assert joined.rows(tf.range(4))["ids"].numpy().tolist() == [[5, 2, 0], [6, 7, 2], [2, 0, 0], [8, 9, 2]]

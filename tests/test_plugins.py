@@ -109,11 +109,15 @@ def test_what_is_installed_is_found_without_being_named(tmp_path, monkeypatch):
     folder.mkdir()
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: plugged\nVersion: 1.0\n")
     (folder / "entry_points.txt").write_text(
-        "[seqattn_tf.plugins]\nmine = plugged_installed\nbroken = plugged_nowhere\n", encoding="utf-8"
+        "[seqattn_tf.plugins]\nmine = plugged_installed\nbroken = plugged_nowhere\nwrong = plugged_wrong\n", "utf-8"
     )
+    write(tmp_path, "plugged_wrong", "1 / 0\n")
     monkeypatch.syspath_prepend(tmp_path)
     plugins.load_installed.cache_clear()
-    with pytest.warns(UserWarning, match=r"plug-in broken \(plugged_nowhere\) cannot be imported: No module"):
+    with (
+        pytest.warns(UserWarning, match=r"plug-in broken \(plugged_nowhere\) cannot be imported: No module"),
+        pytest.warns(UserWarning, match=r"plug-in wrong \(plugged_wrong\) cannot be imported: division by zero"),
+    ):
         kind = Cell.member("mine_of_a_distribution")
     assert kind.__name__ == "Installed"
 

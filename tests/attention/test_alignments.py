@@ -424,3 +424,14 @@ def test_what_stands_where_nothing_is_kept_has_no_gradient(name):
     assert (weights.numpy()[1] == 0).all()
     assert all(np.isfinite(gradient).all() for gradient in gradients)
     assert gradients[0][0, 1] == 0
+
+
+@pytest.mark.parametrize("tree", ["projective", "spanning"])
+def test_the_best_heads_are_numbered_among_all_places(tree):
+    """Not among those that are kept: a mask may have holes."""
+    logits = np.zeros([1, 4, 4], "float32")
+    logits[0, 1, 3] = logits[0, 0, 1] = 5.0  # of the places 1, 2 and 4: the second looks at the last, the first at it
+    align = attention.HeadsAlignment(tree)
+    align.build()
+    heads = align.argmax(tf.constant(logits), tf.constant([[True, True, False, True]]))
+    assert heads.numpy().tolist() == [[2, 4, 0, 0]]

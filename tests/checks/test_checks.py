@@ -11,6 +11,7 @@ from support.strangers import Date
 from seqattn_tf.attention import Alignment, Attention
 from seqattn_tf.cells import GRUCell
 from seqattn_tf.checks import CheckError, check, checks_for, run_checks
+from seqattn_tf.checks.base import Problem, expect_close
 from seqattn_tf.decoder import AttentionDecoder
 from seqattn_tf.encoder import BidirectionalEncoder, Encoder
 from seqattn_tf.fields import Text
@@ -216,3 +217,9 @@ def test_what_cannot_be_checked_is_refused():
     with pytest.raises(ValueError, match=r"field: expected one to read, as 'image'\. Received: none"):
         checks_for(Encoder.get("grid", backbone="cnn", height=16, width=16))
     assert np.all([name in checks_for(GRUCell(4)).names() for name in ("gradients", "exports")])
+
+
+def test_what_is_no_number_is_reported():
+    """NaN equals nothing, so that a comparison of two by their difference passed."""
+    with pytest.raises(Problem, match=r"weights: expected finite numbers\. Received: NaN or infinity"):
+        expect_close([1.0, float("nan")], [1.0, float("nan")], 1e-6, "weights")

@@ -144,3 +144,16 @@ def test_errors(arguments, message):
     with pytest.raises(ValueError) as error:  # noqa: PT011
         Automaton().decode(sample, **{"seed": [0, 0], **arguments})
     assert str(error.value) == message
+
+
+def test_top_p_is_of_the_probabilities_at_the_temperature():
+    """At a high temperature more symbols are needed to reach the same share."""
+    logits = tf.constant([[4.0, 2.0, 0.0, -2.0]])
+    drawn = set()
+    for lucky in range(4):
+        luck = tf.one_hot([lucky], 4, on_value=0.999999, off_value=1e-6)
+        choose = drawing(8.0, top_k=0, top_p=0.7, noise=lambda logits, time, luck=luck: luck)
+        drawn.add(int(choose(logits, tf.constant(0))[0][0]))
+    shares = tf.nn.softmax(logits / 8.0)[0].numpy()
+    assert shares[:2].sum() < 0.7 < shares[:3].sum()
+    assert drawn == {0, 1, 2}

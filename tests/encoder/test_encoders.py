@@ -276,3 +276,18 @@ def test_pictures_and_letters_whatever_data_format_keras_is_set_to(kind):
         finally:
             keras.config.set_image_data_format("channels_last")
     np.testing.assert_allclose(made["channels_first"], made["channels_last"], atol=1e-6)
+
+
+def test_a_story_of_empty_lines_alone_is_not_read():
+    facts = FactsEncoder(10, MARK, embedding=4, lines=3, reads="story")
+    ids = tf.constant([[MARK, MARK, 0], [MARK, 4, 5], [0, 0, 0]])
+    assert facts.places_read({"story_ids": ids}).numpy().tolist() == [0, 2, 0]
+
+
+def test_padding_has_no_heads():
+    encoder = HeadsEncoder(10, "softmax", units=4, embedding=4)
+    ids = tf.constant([[3, 4, 5], [3, 4, 0]])
+    mask = ids != 0
+    found = encoder.find_heads(tf.ones([2, 3, 4]), mask, {"text_ids": ids}, training=False)
+    assert found.weights.numpy()[1, 1].any()
+    assert not found.weights.numpy()[1, 2].any()

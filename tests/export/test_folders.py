@@ -79,6 +79,8 @@ def test_versions_count_up_and_none_is_overwritten(tiny, tmp_path):
     with pytest.raises(ValueError, match=r"expected one that .* does not hold\. Received: 1"):
         export_model(tiny, tmp_path / "m", {}, version=1, forms=[Said()])
     assert versions(tmp_path / "m") == [1, 2]
+    shutil.rmtree(tmp_path / "m/1")
+    assert export_model(tiny, tmp_path / "m", {}, forms=[Said()]).version.name == "3"  # after the last, not the count
 
 
 @pytest.mark.parametrize("forms", [[Said(1)], [Said(), Said(1)]])

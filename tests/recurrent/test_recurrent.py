@@ -9,7 +9,7 @@ from support.layers import ALL, random
 from support.networks import BATCH, FEATURES, TIME, UNITS, TimeNetworkTests, near
 
 from seqattn_tf.cells import DropoutCell, GRUCell, LSTMCell
-from seqattn_tf.recurrent import Bidirectional, Recurrent, Stack
+from seqattn_tf.recurrent import Bidirectional, Recurrent, Stack, watch_gates
 
 CONTEXT = tf.constant(random(BATCH, 2, seed=5, dtype="float64"))
 INPUTS, MASK = TimeNetworkTests.inputs, TimeNetworkTests.mask
@@ -366,3 +366,26 @@ def test_a_large_known_batch_is_projected_beside_the_steps(options):
     expected, last = layer(inputs[7:12], mask=mask[7:12], **few)
     np.testing.assert_allclose(outputs[7:12], expected, atol=1e-6)
     np.testing.assert_allclose(states[7:12], last, atol=1e-6)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_gates_are_of_the_states_before_each_step(reverse):
+    """Those of a network that reads backwards come from the states after each step."""
+    layer = Recurrent("gru", units=3, reverse=reverse, return_sequences=True)
+    inputs = tf.random.stateless_normal([1, 4, 2], [1, 2])
+    with watch_gates() as seen:
+        states = layer(inputs)
+    [(_, gates)] = seen
+    nothing = tf.zeros([1, 1, 3])
+    before = tf.concat([states[:, 1:], nothing] if reverse else [nothing, states[:, :-1]], axis=1)
+    expected = layer.cell.gates(inputs[0], [before[0]])
+    for name, values in expected.items():
+        np.testing.assert_allclose(gates[name], values, atol=1e-6, err_msg=name)
+
+
+def test_the_last_output_of_a_row_without_a_step_is_zero_whatever_it_began_with():
+    layer = Recurrent("gru", units=3)
+    begin = tf.ones([2, 3])
+    last = layer(tf.ones([2, 2, 2]), mask=tf.constant([[True, True], [False, False]]), initial_state=begin)
+    assert last.numpy()[0].any()
+    assert not last.numpy()[1].any()

@@ -211,3 +211,11 @@ def test_errors():
         SpanningTree(tf.zeros([2, 3, 3]))
     with pytest.raises(ValueError, match=r"top_k: expected .* Use argmax, sample or ProjectiveTree. Received: k=3"):
         SpanningTree(tf.zeros([2, 3, 4])).top_k(3)
+
+
+def test_a_row_of_no_words_beside_one_that_is_hard_to_solve():
+    """What keeps all but one word from the root is no part of a tree without words."""
+    dist = SpanningTree(normal(2, 3, 4, scale=50), [3, 0])
+    log_partition, _ = dist._walk(dist._possible(dist.arcs))
+    assert np.isfinite(log_partition[0])
+    assert float(log_partition[1]) == 0

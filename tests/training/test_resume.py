@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from seqattn_tf.models import load
 from seqattn_tf.training import recipes, run
 from seqattn_tf.training.callbacks import KeepState
 from seqattn_tf.training.checkpoints import Checkpoints
+from seqattn_tf.training.identity import refuse_another
 from seqattn_tf.training.recipes.base import load_pairs
 from seqattn_tf.training.run import Keeping
 from seqattn_tf.training.stopping import Stop, Stopped
@@ -254,3 +256,12 @@ def test_a_run_begins_with_the_model_of_another(whole, tmp_path):
     with pytest.raises(ValueError, match="init_from: expected a run of another"):
         run.train(dataclasses.replace(other, name="another"), settings, tmp_path / "other", init_from=whole)
     type(RECIPE).made.pop("another")
+
+
+def test_more_epochs_of_data_in_an_order_are_another_training(tmp_path):
+    """Their epochs are parts of the data: with more of them, each part is another."""
+    about = {"recipe": "r", "settings": {"epochs": 2}, "data": "d", "init_from": "", "xla": "off", "lessons": ""}
+    held, more = SimpleNamespace(about=about), {**about, "settings": {"epochs": 3}}
+    refuse_another(tmp_path, held, more, SimpleNamespace(ordered=False))
+    with pytest.raises(ValueError, match=r"other settings .*'epochs': \(2, 3\)"):
+        refuse_another(tmp_path, held, more, SimpleNamespace(ordered=True))

@@ -222,3 +222,27 @@ def test_a_body_in_gzip_is_bounded_where_no_limit_is_set(repository_root, monkey
             (body + b" ", {}, 200),
         ):
             assert http_request(server.rest_url, "POST", "/v1/models/toy:predict", sent, headers)[0] == expected
+
+
+def test_who_has_no_certificate_is_refused_where_one_is_asked_for(repository_root, authority, tmp_path):
+    issued, own = authority.issue_cert("127.0.0.1"), authority.issue_cert("asker@example.org")
+    (tmp_path / "ssl.config").write_text(
+        f"server_key: {quoted(issued.private_key_pem)} server_cert: {quoted(issued.cert_chain_pems[0])} "
+        f"custom_ca: {quoted(authority.cert_pem)} client_verify: true"
+    )
+    request = get_model_status_pb2.GetModelStatusRequest()
+    request.model_spec.name = "toy"
+
+    def asked(address, *pair):
+        credentials = grpc.ssl_channel_credentials(authority.cert_pem.bytes(), *pair)
+        with grpc.secure_channel(address, credentials) as channel:
+            return model_service_pb2_grpc.ModelServiceStub(channel).GetModelStatus(request, timeout=20)
+
+    with Server(config(repository_root, ssl_config_file=tmp_path / "ssl.config")) as server:
+        answer = asked(server.grpc_address, own.private_key_pem.bytes(), own.cert_chain_pems[0].bytes())
+        assert answer.model_version_status[0].version == 1
+        with pytest.raises(grpc.RpcError) as raised:
+            asked(server.grpc_address)
+        assert raised.value.code() == grpc.StatusCode.UNAVAILABLE
+        with pytest.raises(OSError, match=r"(?i)certificate|closed|reset|pipe"):
+            ask(server, "/v1/models/toy", authority)

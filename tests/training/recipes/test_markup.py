@@ -87,3 +87,8 @@ def test_a_picture_keeps_its_proportions_and_a_small_one_its_size():
     shrunk = field.arrays(large.getvalue())["pixels"]
     assert (shrunk[:32] == 0).all()
     assert (shrunk[32:] == 255).all()
+
+
+def test_other_seeds_draw_other_formulas():
+    drawn = [RECIPE.load(None, dataclasses.replace(TINY, seed=seed)).train[0].target for seed in (0, 1, 0)]
+    assert drawn[0] == drawn[2] != drawn[1]
