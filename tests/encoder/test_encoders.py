@@ -287,6 +287,7 @@ def test_a_story_of_empty_lines_alone_is_not_read():
 def test_padding_has_no_heads():
     encoder = HeadsEncoder(10, "softmax", units=4, embedding=4)
     ids = tf.constant([[3, 4, 5], [3, 4, 0]])
+    encoder({"text_ids": ids})  # builds it
     mask = ids != 0
     found = encoder.find_heads(tf.ones([2, 3, 4]), mask, {"text_ids": ids}, training=False)
     assert found.weights.numpy()[1, 1].any()
