@@ -189,7 +189,7 @@ def test_requests_may_be_limited_in_size(repository_root):
         for body, headers in (
             (large, {}),
             (gzip.compress(large), {"Content-Encoding": "gzip"}),
-            (iter([large[:900], large[900:]]), {}),  # in chunks
+            (iter([large[start : start + 900] for start in range(0, len(large), 900)]), {}),  # in chunks that are fine
         ):
             status, answer, _ = http_request(server.rest_url, "POST", "/v1/models/toy:predict", body, headers)
             assert status == 413
