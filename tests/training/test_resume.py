@@ -14,61 +14,27 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from support import reverse
+from support.killed import Killed, assert_same, figures, held, kill_after
 from support.sees import RECIPE, WHOLE, sentences
 from support.slow import slow
 
 from seqattn_tf.models import load
 from seqattn_tf.training import recipes, run
 from seqattn_tf.training.callbacks import KeepState
-from seqattn_tf.training.checkpoints import Checkpoints
 from seqattn_tf.training.identity import refuse_another
 from seqattn_tf.training.recipes.base import load_pairs
 from seqattn_tf.training.run import Keeping
 from seqattn_tf.training.stopping import Stop, Stopped
 
 
-class Killed(BaseException):
-    """As good as a kill: nothing is done after it."""
-
-
-def state(folder):
-    held = Checkpoints(folder / "checkpoints").newest()
-    history = held.about["progress"]["history"]
-    figures = [{name: value for name, value in logs.items() if name != "symbols_per_second"} for logs in history]
-    return held.arrays, figures
-
-
-def assert_same(folder, other):
-    (arrays, history), (others, other_history) = state(folder), state(other)
-    for a, b in zip(arrays, others, strict=True):
-        np.testing.assert_array_equal(a, b)
-    assert history == other_history
-    names = ["model.keras", "config.json"]
-    assert all((folder / name).is_file() for name in names)
-
-
 def train_broken(recipe, settings, folder, moments, monkeypatch, data=None):
     """Train, with a kill after so many steps of each process."""
-    count = 0
-    usual = KeepState.on_train_batch_end
-
-    def counted(self, batch, logs=None):
-        nonlocal count
-        count += 1
-        if moments and count == moments[0]:
-            moments.pop(0)
-            raise Killed
-        usual(self, batch, logs)
-
-    monkeypatch.setattr(KeepState, "on_train_batch_end", counted)
-    while True:
-        count = 0
-        try:
-            run.train(recipe, settings, folder, data, keeping=Keeping(steps=2))
-            break
-        except Killed:
-            pass
-    monkeypatch.setattr(KeepState, "on_train_batch_end", usual)
+    for steps in moments:
+        with monkeypatch.context() as patch:
+            kill_after(steps, patch)
+            with pytest.raises(Killed):
+                run.train(recipe, settings, folder, data, keeping=Keeping(steps=2))
+    run.train(recipe, settings, folder, data, keeping=Keeping(steps=2))
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +58,7 @@ def test_a_decoder_goes_on_to_the_same_weights(tmp_path, monkeypatch):
 
 def test_another_seed_gives_other_weights(whole, tmp_path):
     run.train(RECIPE, dataclasses.replace(WHOLE, seed=4), tmp_path)
-    assert any((a != b).any() for a, b in zip(state(whole)[0], state(tmp_path)[0], strict=True))
+    assert any((a != b).any() for a, b in zip(held(whole).arrays, held(tmp_path).arrays, strict=True))
 
 
 def test_data_on_disk_go_on_as_exactly(tmp_path, monkeypatch):
@@ -106,7 +72,7 @@ def test_data_on_disk_go_on_as_exactly(tmp_path, monkeypatch):
     pattern = str(tmp_path / "w*.tsv")
     recipe = dataclasses.replace(RECIPE, load=load_pairs)
     run.train(recipe, settings, tmp_path / "whole", pattern)
-    train_broken(recipe, settings, tmp_path / "broken", [5, 12], monkeypatch, pattern)
+    train_broken(recipe, settings, tmp_path / "broken", [5, 6], monkeypatch, pattern)
     assert_same(tmp_path / "whole", tmp_path / "broken")
     assert len(list((tmp_path / "cache" / "seqattn_tf" / "corpora").glob("*/0*.jsonl"))) > 3
     monkeypatch.setattr(recipes, "get", lambda _: recipe)
@@ -207,7 +173,7 @@ def test_a_signal_is_heeded_after_the_step_or_while_it_is_measured_and_no_step_i
         with pytest.raises(Stopped) as stopped:
             run.train(RECIPE, WHOLE, tmp_path)
         assert stopped.value.number == signal.SIGTERM
-        progress = Checkpoints(tmp_path / "checkpoints").newest().about["progress"]
+        progress = held(tmp_path).about["progress"]
         assert (progress["epoch"], progress["step"]) == (0, done)
     run.train(RECIPE, WHOLE, tmp_path)
     assert told == ["step", "measure"]
@@ -230,8 +196,8 @@ def test_a_second_signal_ends_at_once():
 def test_more_epochs_go_on_and_fewer_are_refused(whole, tmp_path):
     shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
     run.train(RECIPE, dataclasses.replace(WHOLE, epochs=3), tmp_path)
-    assert state(tmp_path)[1][:2] == state(whole)[1]
-    assert len(state(tmp_path)[1]) == 3
+    assert figures(tmp_path)[:2] == figures(whole)
+    assert len(figures(tmp_path)) == 3
     with pytest.raises(ValueError, match=r"other settings .*'epochs': \(3, 2\)"):
         run.train(RECIPE, WHOLE, tmp_path)
 
@@ -261,7 +227,7 @@ def test_a_run_begins_with_the_model_of_another(whole, tmp_path):
 def test_more_epochs_of_data_in_an_order_are_another_training(tmp_path):
     """Their epochs are parts of the data: with more of them, each part is another."""
     about = {"recipe": "r", "settings": {"epochs": 2}, "data": "d", "init_from": "", "xla": "off", "lessons": ""}
-    held, more = SimpleNamespace(about=about), {**about, "settings": {"epochs": 3}}
-    refuse_another(tmp_path, held, more, SimpleNamespace(ordered=False))
+    before, more = SimpleNamespace(about=about), {**about, "settings": {"epochs": 3}}
+    refuse_another(tmp_path, before, more, SimpleNamespace(ordered=False))
     with pytest.raises(ValueError, match=r"other settings .*'epochs': \(2, 3\)"):
-        refuse_another(tmp_path, held, more, SimpleNamespace(ordered=True))
+        refuse_another(tmp_path, before, more, SimpleNamespace(ordered=True))

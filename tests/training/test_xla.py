@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from support.killed import Killed, assert_same, figures, held, kill_after
 from support.reverse import RECIPE, language
 from support.reverse import SETTINGS as REVERSE
 from support.sees import RECIPE as SEES
@@ -16,8 +17,7 @@ from seqattn_tf.cli import main
 from seqattn_tf.encoder.heads import HeadsEncoder
 from seqattn_tf.models.base import read_config
 from seqattn_tf.training import recipes, run, xla
-from seqattn_tf.training.callbacks import KeepState
-from seqattn_tf.training.checkpoints import Checkpoints, Progress, state_of
+from seqattn_tf.training.checkpoints import Progress, state_of
 from seqattn_tf.training.data import Splits, from_text
 from seqattn_tf.training.distribution import open_strategy
 from seqattn_tf.training.run import Keeping
@@ -29,23 +29,6 @@ def opened(settings=SMALL, recipe=SEES):
     training = recipe.task.open(settings, recipe.load(None, settings))
     run.compile_network(training)
     return training, Progress()
-
-
-def held(folder):
-    """The newest checkpoint."""
-    return Checkpoints(folder / "checkpoints").newest()
-
-
-def figures(folder):
-    """What was measured after each epoch, but for the time."""
-    history = held(folder).about["progress"]["history"]
-    return [{name: value for name, value in logs.items() if name != "symbols_per_second"} for logs in history]
-
-
-def assert_same(folder, other):
-    for a, b in zip(held(folder).arrays, held(other).arrays, strict=True):
-        np.testing.assert_array_equal(a, b)
-    assert figures(folder) == figures(other)
 
 
 @pytest.fixture(scope="module")
@@ -102,10 +85,6 @@ def test_a_run_remembers_that_it_is_compiled(runs):
     assert figures(runs["on"])[-1]["loss"] == pytest.approx(figures(runs["off"])[-1]["loss"], abs=0.2)
 
 
-class Killed(BaseException):
-    """As good as a kill: nothing is done after it."""
-
-
 @pytest.mark.parametrize("choice", ["on", "off"])
 def test_what_auto_chose_is_stored_trains_as_if_it_was_told_and_goes_on_after_a_kill(
     choice, runs, tmp_path, monkeypatch
@@ -116,17 +95,8 @@ def test_what_auto_chose_is_stored_trains_as_if_it_was_told_and_goes_on_after_a_
             xla._seconds(training, progress, rounds=1, most=1)
         return choice
 
-    usual, count = KeepState.on_train_batch_end, 0
-
-    def counted(self, batch, logs=None):
-        nonlocal count
-        count += 1
-        if count == 4:
-            raise Killed
-        usual(self, batch, logs)
-
     monkeypatch.setattr(xla, "_faster", measured)
-    monkeypatch.setattr(KeepState, "on_train_batch_end", counted)
+    kill_after(4, monkeypatch)
     with pytest.raises(Killed):
         run.train(SEES, SMALL, tmp_path, xla="auto", keeping=Keeping(steps=2))
     monkeypatch.setattr(xla, "_faster", None)  # nothing is measured again: the checkpoint says what was chosen
