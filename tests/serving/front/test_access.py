@@ -244,5 +244,6 @@ def test_who_has_no_certificate_is_refused_where_one_is_asked_for(repository_roo
         with pytest.raises(grpc.RpcError) as raised:
             asked(server.grpc_address)
         assert raised.value.code() == grpc.StatusCode.UNAVAILABLE
-        with pytest.raises(OSError, match=r"(?i)certificate|closed|reset|pipe"):
+        # TLS 1.3 refuses after the client believes itself connected: it sees an alert, an end or a reset.
+        with pytest.raises((ssl.SSLError, ConnectionError)):
             ask(server, "/v1/models/toy", authority)
