@@ -1,6 +1,7 @@
 import re
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -97,23 +98,59 @@ def browser():
         browser.close()
 
 
-@pytest.fixture
-def open_page(browser):
-    """Opens the page; at the end nothing may have gone wrong in it or have been asked of another host."""
-    contexts, wrong = [], []
+class Windows:
+    """Browser windows that are used again: opening one takes six times as long as another page in it."""
 
-    def open_page(url, link="", refused=False, prepare=None, **options):
-        context = browser.new_context(**options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on(
-            "request",
-            lambda request: request.url.removeprefix("blob:").startswith(url + "/") or wrong.append(request.url),
-        )
+    def __init__(self, browser):
+        self.browser = browser
+        self.idle = {}
+
+    def take(self, options):
+        """A window with these options of a context, showing nothing."""
+        same = self.idle.setdefault(repr(sorted(options.items())), [])
+        page = same.pop() if same else self.browser.new_context(**options).new_page()
+        return page, lambda: self._put_back(page, same, options)
+
+    def _put_back(self, page, same, options):
+        page.unroute_all(behavior="ignoreErrors")
+        page.goto("about:blank")
+        page.mouse.move(0, 0)
+        page.set_viewport_size(options.get("viewport", {"width": 1280, "height": 720}))
+        same.append(page)
+
+
+@pytest.fixture(scope="session")
+def windows(browser):
+    return Windows(browser)
+
+
+@pytest.fixture
+def open_page(browser, windows):
+    """Opens the page; at the end nothing may have gone wrong in it or have been asked of another host.
+
+    `fresh` opens a window for this test alone: whoever changes its clock or adds scripts to it needs one.
+    """
+    ends, wrong = [], []
+
+    def open_page(url, link="", refused=False, prepare=None, fresh=False, **options):
+        if fresh:
+            page = browser.new_context(**options).new_page()
+            ends.append(page.context.close)
+        else:
+            page, put_back = windows.take(options)
+            ends.append(put_back)
         # Chromium itself writes a line for each answer above 399.
         expected = re.compile("Failed to load resource" if refused else "$^")
-        page.on("console", lambda line: expected.match(line.text) or wrong.append(line.text))
+        listeners = {
+            "pageerror": lambda error: wrong.append(str(error)),
+            "request": lambda request: (
+                request.url.removeprefix("blob:").startswith(url + "/") or wrong.append(request.url)
+            ),
+            "console": lambda line: expected.match(line.text) or wrong.append(line.text),
+        }
+        for event, listener in listeners.items():
+            page.on(event, listener)
+            ends.insert(0, partial(page.remove_listener, event, listener))
         if prepare:
             prepare(page)
         page.goto(f"{url}/{link}")
@@ -121,8 +158,8 @@ def open_page(browser):
         return page
 
     yield open_page
-    for context in contexts:
-        context.close()
+    for end in ends:
+        end()
     assert not wrong
 
 

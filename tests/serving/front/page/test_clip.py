@@ -198,7 +198,7 @@ def test_other_frames_than_were_read_are_shown_as_the_browser_does(shown, expect
 
 
 def test_a_browser_without_a_decoder_shows_the_clip(shown, expect):
-    page = shown(prepare=lambda page: page.add_init_script("delete window.ImageDecoder"))
+    page = shown(fresh=True, prepare=lambda page: page.add_init_script("delete window.ImageDecoder"))
     expect(page.locator(".stills img")).to_be_visible()
     expect(page.locator("canvas")).to_have_count(0)
     assert page.locator(".stills img").evaluate("image => image.naturalWidth") == WIDE

@@ -189,7 +189,7 @@ def test_models_that_cannot_be_asked_say_why(url, open_page, expect):
 
 
 def test_a_slow_question_can_be_stopped_and_is_asked_once(url, open_page, expect):
-    page = open_page(url, "#model=toy", reduced_motion="reduce")
+    page = open_page(url, "#model=toy", fresh=True, reduced_motion="reduce")
     page.clock.install(time=0)
     page.clock.pause_at(1000)
     held = []

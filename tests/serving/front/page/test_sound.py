@@ -236,7 +236,7 @@ def test_a_recording_is_sent_as_wav(show, expect):
 
 
 def test_a_recording_ends_by_itself(show, expect):
-    page = show(permissions=["microphone"])
+    page = show(fresh=True, permissions=["microphone"])
     page.evaluate(LENGTHENED, 31)
     page.clock.install(time=0)
     page.clock.pause_at(1000)
