@@ -207,8 +207,10 @@ def train(folder, distribution, trainings=TRAININGS):
 
 
 def multiworker(folder, workers, index):
-    """Train with others."""
-    train(folder, open_strategy("multiworker", workers, int(index)))
+    """Train with others, in the end until one of them is lost."""
+    distribution = open_strategy("multiworker", workers, int(index))
+    train(folder, distribution)
+    train_until_lost(folder, distribution)
 
 
 def mirrored(folder, workers, index):
@@ -228,8 +230,13 @@ def multiworker_pairs(folder, workers, index):
 
 
 def endless(folder, workers, index):
+    """Train until another worker is lost."""
+    train_until_lost(folder, open_strategy("multiworker", workers, int(index)))
+
+
+def train_until_lost(folder, distribution):
     """Train until another worker is lost; say when that was known, and leave."""
-    distribution = open_strategy("multiworker", workers, int(index))
+    index = distribution.index
     network, going = compiled(distribution, sgd), Path(folder) / f"going{index}"
     each = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: going.touch())
     try:

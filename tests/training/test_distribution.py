@@ -34,20 +34,39 @@ def read(folder, index=0):
     return {path.stem[:-1]: dict(np.load(path)) for path in sorted(folder.glob(f"*{index}.npz"))}
 
 
+def lose(processes, folder, lost):
+    """Kill one of two processes that train together; when that was, and when and how the other ended."""
+    (victim, _), (other, output) = processes[lost], processes[1 - lost]
+    try:
+        deadline = time.time() + PATIENCE
+        while not all((folder / f"going{index}").exists() for index in range(2)):
+            assert time.time() < deadline
+            assert [process.poll() for process, _ in processes] == [None, None], output.read_text()[-3000:]
+            time.sleep(0.1)
+        killed = time.time()
+        victim.send_signal(signal.SIGKILL)
+        status, left = other.wait(PATIENCE), time.time()
+    finally:
+        for process, _ in processes:
+            process.kill()
+            process.wait()
+    return (killed, left, status, *json.loads((folder / f"lost{1 - lost}").read_text()))
+
+
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    """What one device found, two processes, and two devices of a process."""
+    """What one device found, two processes of which the second was killed in the end, and two devices of a process."""
     alone, together, mirrored = (tmp_path_factory.mktemp(name) for name in ("alone", "together", "mirrored"))
     addresses = workers.addresses(2)
     processes = [workers.start("multiworker", together, addresses, index) for index in range(2)]
     try:
         workers.one(alone)
     finally:
-        finish(processes)
+        loss = lose(processes, together, 1)
     finish([workers.start("mirrored", mirrored, "", 0)])
-    late = (mirrored / "late").read_text()
     return {
-        "late": late,
+        "late": (mirrored / "late").read_text(),
+        "loss": loss,
         "one": read(alone),
         "first": read(together),
         "second": read(together, 1),
@@ -121,32 +140,27 @@ def test_all_have_the_figures_of_the_chief(found):
         assert np.isnan(figures["none"])
 
 
-@pytest.mark.parametrize("lost", [1, pytest.param(0, marks=pytest.mark.slow)])
-def test_a_killed_worker_ends_the_other_with_a_clear_error_within_a_minute(tmp_path, lost):
-    addresses = workers.addresses(2)
-    processes = [workers.start("endless", tmp_path, addresses, index) for index in range(2)]
-    (victim, _), (other, output) = processes[lost], processes[1 - lost]
-    try:
-        deadline = time.time() + PATIENCE
-        while not all((tmp_path / f"going{index}").exists() for index in range(2)):
-            assert time.time() < deadline
-            assert other.poll() is None, output.read_text()[-3000:]
-            time.sleep(0.1)
-        killed = time.time()
-        victim.send_signal(signal.SIGKILL)
-        assert other.wait(PATIENCE) == 1
-        left = time.time()
-    finally:
-        for process, _ in processes:
-            process.kill()
-            process.wait()
-    known, message = json.loads((tmp_path / f"lost{1 - lost}").read_text())
+def assert_said(loss, lost):
+    """The other worker left within a minute, with a clear error."""
+    killed, left, status, known, message = loss
+    assert status == 1
     assert known - killed < 60
     assert left - known < 30
     assert message == (
         f"worker {1 - lost} of 2: expected all to go on. Received: no answer of {lost}. "
         "Start all of them again with the same commands: the run goes on from its last checkpoint"
     )
+
+
+def test_a_killed_worker_ends_the_other_with_a_clear_error_within_a_minute(found):
+    assert_said(found["loss"], 1)
+
+
+@pytest.mark.slow
+def test_a_killed_chief_ends_the_other_with_a_clear_error_within_a_minute(tmp_path):
+    addresses = workers.addresses(2)
+    processes = [workers.start("endless", tmp_path, addresses, index) for index in range(2)]
+    assert_said(lose(processes, tmp_path, 0), 0)
 
 
 def test_a_strategy_that_comes_too_late_says_so(found):
