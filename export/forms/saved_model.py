@@ -85,11 +85,12 @@ def _spec(spec: tf.TensorSpec) -> dict[str, Any]:
 def questions_about(model: Model, rows: Sequence[Row]) -> dict[str, Tensors]:
     """Inputs of every signature that ask about the same rows; what wants an answer is asked for the model's own."""
     raw = {name: tf.constant(values) for name, values in columns(rows, list(model.inputs)).items()}
-    sent = {
-        f"{name}_{part}": tensor
-        for name, field in model.in_graph.items()
-        for part, tensor in field.to_wire(raw[name]).items()
-    }
+
+    def wired(**raw: tf.Tensor) -> dict[str, tf.Tensor]:
+        sent = {name: field.to_wire(raw[name]) for name, field in model.in_graph.items()}
+        return {f"{name}_{part}": tensor for name, parts in sent.items() for part, tensor in parts.items()}
+
+    sent = model.traced("to wire", wired, model.strings)(**raw)  # run op by op, a sound takes seconds
     said = tf.constant([answer.text for answer in model.answer(rows)])
     asked = {DEFAULT: raw, TENSORS: sent}
     asked |= {name: {**raw, **dict.fromkeys(texts, said)} for name, texts in model.signatures.items()}
