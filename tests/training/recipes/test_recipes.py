@@ -16,7 +16,7 @@ QUICK = {"units": 8, "embedding": 6, "batch_size": 16, "epochs": 1, "warmup_step
 MORE = {
     "execute": {"programs": 300},
     "toy": {"examples": 200},
-    "char_lm": {"sequence_length": 24},
+    "char_lm": {"sequence_length": 24, "max_target": 30},
     "translate": {"vocabulary": 60},
     "entail": {"heads": "softmax", "compare_units": 8},
     "answer": {"form": "chain", "hops": 1},
