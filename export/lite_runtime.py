@@ -2,6 +2,8 @@
 
 model = LiteModel("models/pronounce/1/assets.extra/lite")
 model.answer(["hello"])[0].text
+
+tflite-runtime 2.14 computes a `RetellNetwork` wrongly (a head of its memory moves elsewhere): use ai-edge-litert there.
 """
 
 import threading
