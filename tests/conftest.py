@@ -1,6 +1,9 @@
 """What every test needs: a quiet TensorFlow with its share of the cores, and the way to the real corpora."""
 
+import functools
+import gc
 import os
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +25,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(budget)  # hooks of a conftest do not see fixtures of the session
 
 
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()  # what was imported stays: looking at a million objects for garbage, again and again, takes a tenth
+
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -40,7 +48,25 @@ def _seeded(_seeded_module: None) -> None:
 def _seed() -> None:
     import keras
 
+    _keep_graphs_when_seeding()
     keras.utils.set_random_seed(1)
+
+
+@functools.cache
+def _keep_graphs_when_seeding() -> None:
+    """Let `tf.random.set_seed` set the seed and no more: it also throws away every optimised graph and every kernel.
+
+    That is for kernels with a state of their own, and nothing here draws by one. A graph that several tests share
+    would be optimised anew in each of them.
+    """
+    import tensorflow as tf
+    from tensorflow.python.eager import context
+
+    def set_seed(seed: int) -> None:
+        own = context.context()
+        own._seed, own._rng = seed, random.Random(seed)
+
+    tf.random.set_seed = set_seed
 
 
 @pytest.fixture(scope="session")
