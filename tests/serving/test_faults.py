@@ -11,7 +11,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import faults
-import fuzzing
 import grpc
 import pytest
 import serving_toys
@@ -485,6 +484,8 @@ def with_examples(served, models, tmp_path_factory):
 @pytest.mark.parametrize("times", [1, slow(20)])
 @pytest.mark.slow
 def test_no_body_makes_an_error_of_the_server_s_own(with_examples, times):
+    import fuzzing  # a second, for this test alone
+
     fuzzing.fuzz_rest(with_examples, 1000 * times)
     fuzzing.fuzz_grpc(with_examples, 300 * times)
     assert faults.SERVERS_OWN not in with_examples.log

@@ -24,7 +24,10 @@ def huge():
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
-    rows = zlib.compress(bytes((3 * HUGE + 1) * HUGE), 9)
+    compress = zlib.compressobj(9, wbits=-zlib.MAX_WBITS)
+    row = compress.compress(bytes(3 * HUGE + 1)) + compress.flush(zlib.Z_FULL_FLUSH)  # which may follow itself
+    check = (3 * HUGE + 1) * HUGE % 65521 << 16 | 1  # of zeros
+    rows = b"\x78\xda" + row * HUGE + compress.flush() + struct.pack(">I", check)
     header = struct.pack(">IIBBBBB", HUGE, HUGE, 8, 2, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
 
