@@ -28,7 +28,7 @@ found = tf.config.threading.get_intra_op_parallelism_threads(), tf.config.thread
 said = " ".join(map(str, (*found, os.environ.get("OMP_NUM_THREADS"))))
 pathlib.Path(__file__).with_name(f"{os.getpid()}.txt").write_text(said)
 """
-OPTIONS = ["--processes", "2", "--shard-rows", "50", "--batch-size", "8"]
+OPTIONS = ["--shard-rows", "50", "--batch-size", "8"]
 
 
 @pytest.fixture
@@ -38,8 +38,8 @@ def source(tmp_path):
     return tmp_path / "in.jsonl"
 
 
-def begun(toy, source, output, **how):
-    command = [*COMMAND, str(toy), str(source), str(output), *OPTIONS]
+def begun(toy, source, output, processes=2, **how):
+    command = [*COMMAND, str(toy), str(source), str(output), *OPTIONS, "--processes", str(processes)]
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True, **how)
 
 
@@ -68,12 +68,12 @@ def of_group(group):
     return found
 
 
-@pytest.mark.parametrize("kills", [(os.killpg,), slow((os.killpg, os.kill))])
-def test_killed_it_goes_on_to_the_same_bytes(toy, source, tmp_path, answers_in_place, capfd, kills):
+@pytest.mark.parametrize(("kills", "processes"), [((os.killpg,), 0), slow((os.killpg, os.kill), 2)])
+def test_killed_it_goes_on_to_the_same_bytes(toy, source, tmp_path, answers_in_place, capfd, kills, processes):
     whole = answers_in_place(toy, source, tmp_path / "whole.jsonl", shard_rows=50, batch_size=8)
     output, done = tmp_path / "out.jsonl", 0
     for kill in kills:  # all of them; then the one that began the others, which end with it
-        with begun(toy, source, output) as process:
+        with begun(toy, source, output, max(processes, 1)) as process:
             until(lambda so_far=done: parts(output) > so_far + 3, process)
             time.sleep(random.random() / 5)
             kill(process.pid, signal.SIGKILL)
@@ -82,7 +82,7 @@ def test_killed_it_goes_on_to_the_same_bytes(toy, source, tmp_path, answers_in_p
         assert done < parts(output) < ROWS / 50
         done = parts(output)
     capfd.readouterr()
-    assert cli.main(["map", str(toy), str(source), str(output), *OPTIONS]) == 0
+    assert cli.main(["map", str(toy), str(source), str(output), *OPTIONS, "--processes", str(processes)]) == 0
     said = capfd.readouterr()
     answered, rejected = ROWS - whole.rejected, f"{output}.rejected.jsonl"
     assert (
