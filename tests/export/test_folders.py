@@ -115,10 +115,11 @@ from seqattn_tf.export import package
 from seqattn_tf.export.warmup import FILE
 from seqattn_tf.export.forms import SavedModel
 from seqattn_tf.text import SymbolRules
-from support.systems import small_seq2seq
+from seqattn_tf.models import ReaderNetwork
+from support.systems import reader
 a = SymbolRules(("a",))
 SavedModel.compare = lambda *_: time.sleep(600)
-package.export_model(small_seq2seq(a, a, units=4), pathlib.Path(sys.argv[1]), {})
+package.export_model(reader(ReaderNetwork(a.size, outputs=1, units=4), a), pathlib.Path(sys.argv[1]), {})
 """
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
+from support import edge
 from support.systems import small_seq2seq
 
 from seqattn_tf import cli
@@ -145,8 +146,7 @@ def test_lite_in_int8_is_a_quarter_and_says_nearly_the_same(preset, exported, wo
 
 def test_weights_of_lite_are_chosen_on_the_command_line(tmp_path, monkeypatch):
     monkeypatch.setattr(package, "MADE_UP", 9)
-    letters = SymbolRules(tuple("abc"))
-    small_seq2seq(letters, letters, max_target=4, units=6).save(tmp_path / "run", {"recipe": "r"})
+    edge.small("labels").save(tmp_path / "run", {"recipe": "r"})
     command = ["export", str(tmp_path / "run"), str(tmp_path / "models/m")]
     assert cli.main([*command, "--lite-weights", "int8"]) == 0
     assert manifest.read(tmp_path / "models/m/1" / Lite.place)["lite"]["weights"] == "int8"
@@ -170,6 +170,7 @@ def test_disagreement_is_refused():
         QuantizedLite().check(agreeing(94, 100), "")
 
 
+@pytest.mark.slow
 def test_both_forms_notice_another_model(preset, exported, words):
     other = small_seq2seq(preset.inputs["text"].rules, preset.target.rules, max_target=8)
     rows = [{"text": word} for word in words[:20]]
@@ -196,10 +197,11 @@ def test_made_up_rows_repeat_by_seed_and_reach_the_edges():
     assert {"", b"\xff", "AH AH AH AH AH"} <= {row["b"] for row in rows}
 
 
-def test_a_chain_of_choices_runs_on_the_edge_at_every_length(tmp_path):
+def test_a_chain_of_choices_runs_on_the_edge_at_every_length(tmp_path, monkeypatch):
     """Its recursion is cut into chunks, of which a short text has none whole."""
     letters = SymbolRules(tuple("abc"))
     model = small_seq2seq(letters, letters, max_target=6, units=6, align="crf")
     Lite().write(model, tmp_path, manifest.describe(model, {}))
     texts = ["", "a", "ab", "abc", "abca", "abcab", "abcabcabcabcabcabcabcabcabcabcabc"]
+    monkeypatch.setattr(model, "traced", lambda name, run, inputs: run)
     assert [a.text for a in LiteModel(tmp_path).answer(texts)] == [a.text for a in model.answer(texts)]
