@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 from support import corpora
 from support.reverse import RECIPE, SETTINGS, language
+from support.step_by_step import untraced
 from support.systems import language_model, reader
 from support.varied import LETTERS, SOUNDS, TEXTS, varied
 
@@ -23,6 +24,8 @@ from seqattn_tf.training import lessons as lessons_module
 from seqattn_tf.training import run
 from seqattn_tf.training.data import Example, from_text
 from seqattn_tf.training.lessons import Teacher, read_lessons, write_lessons
+
+pytestmark = pytest.mark.usefixtures("eagerly")
 
 GREEDY = ["beam_width=1", "alternatives=0"]
 TINY = ["units=8", "embedding=6", "epochs=1", "batch_size=32", "warmup_steps=2"]
@@ -191,7 +194,8 @@ def spelled(tmp_path_factory):
     (folder / "data").mkdir()
     corpora.pronounce(folder / "data")
     command = ["train", "pronounce", "--data", f"{folder}/data", "--run", f"{folder}/teacher-0"]
-    assert cli.main([*command, *settings("units=12", *GREEDY)]) == 0
+    with untraced():
+        assert cli.main([*command, *settings("units=12", *GREEDY)]) == 0
     other = load(folder / "teacher-0")  # as good as another run
     other.network.set_weights([weight[..., ::-1] for weight in other.network.get_weights()])
     other.save(folder / "teacher-1", read_config(folder / "teacher-0")["record"])

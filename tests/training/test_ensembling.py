@@ -9,12 +9,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from support import reverse
+from support.step_by_step import untraced
 
 from seqattn_tf import cli
 from seqattn_tf.models import Ensemble, load
 from seqattn_tf.models.base import read_config
 from seqattn_tf.training import ensembling, recipes, run
 from seqattn_tf.training.ensembling import combine
+
+pytestmark = pytest.mark.usefixtures("eagerly")
 
 TINY = ["units=12", "embedding=8", "epochs=1", "batch_size=16", "warmup_steps=2", "max_target=8", "metric=exact"]
 TABLE = ["source_split=spaces", "target_split=spaces", "text=ask", "target=say", "max_length_ratio=3"]
@@ -29,7 +32,7 @@ def runs(tmp_path_factory):
     rows = [f"word {i % 7} and {i},a long answer {i % 7}" for i in range(90)]
     (folder / "own.csv").write_text("\n".join(["ask,say", *rows]) + "\n", encoding="utf-8")
     recipe = recipes.get("translate")
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, untraced():
         patch.chdir(folder)
         chosen = [part for setting in (*TINY, *TABLE, *SEARCH) for part in ("--set", setting)]
         assert cli.main(["train", "translate", "--preset", "small", "--data", "own.csv", "--run", "one", *chosen]) == 0

@@ -22,6 +22,8 @@ from seqattn_tf.text import SymbolRules
 from seqattn_tf.training.data import Example
 from seqattn_tf.training.faithfulness import faithfulness
 
+pytestmark = pytest.mark.usefixtures("eagerly")
+
 RULES = SymbolRules(("\n", "a", "dog", "runs", "sleeps", "not"), "spaces", unknown=True)
 WORDS, LINES, LABELS = Text(RULES), Lines(RULES, 200), Label(("no", "maybe", "yes"))
 MARK = RULES.ids["\n"]

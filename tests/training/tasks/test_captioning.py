@@ -24,7 +24,8 @@ from seqattn_tf.training.tasks.seeing import of_maps
 
 RECIPE = recipes.get("caption")
 TINY = dataclasses.replace(
-    RECIPE.small, units=16, embedding=8, filters="8 12", side=40, examples=64, epochs=1, batch_size=16, warmup_steps=2
+    RECIPE.small, units=16, embedding=8, filters="8 12", side=40, examples=64, epochs=1, batch_size=16, warmup_steps=2,
+    max_target=8,  # the longest caption
 )
 
 

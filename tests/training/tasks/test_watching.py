@@ -11,6 +11,7 @@ from seqattn_tf.training.data import clips
 from seqattn_tf.training.record import read_record
 from seqattn_tf.training.tasks.watching import FORMS
 
+SPOKEN = {"max_target": 12}  # the longest caption
 TINY = {"units": 8, "filters": "6 8", "side": 16, "examples": 24, "epochs": 1, "batch_size": 8, "warmup_steps": 2}
 CLIP = clips.draw(3)
 
@@ -29,10 +30,12 @@ def check(name, settings, answer):
         np.testing.assert_allclose(look.weights.sum(axis=1), 1, atol=1e-5)
 
 
-@pytest.mark.parametrize(("name", "form"), [("caption_video", "both"), ("classify_video", "local")])
-def test_clips_are_learned_from_answered_and_measured(name, form):
+@pytest.mark.parametrize(
+    ("name", "form", "more"), [("caption_video", "both", SPOKEN), ("classify_video", "local", {})]
+)
+def test_clips_are_learned_from_answered_and_measured(name, form, more):
     recipe = recipes.get(name)
-    settings = quick(dataclasses.replace(recipe.small, form=form, **TINY))
+    settings = quick(dataclasses.replace(recipe.small, form=form, **TINY, **more))
     _, answer, report = tried(recipe, settings, recipe.load(None, settings), CLIP.gif())
     check(name, settings, answer)
     assert 0 <= report.figures["accuracy"] <= 1
