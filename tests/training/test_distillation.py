@@ -27,8 +27,8 @@ from seqattn_tf.training.lessons import Teacher, read_lessons, write_lessons
 
 pytestmark = pytest.mark.usefixtures("eagerly")
 
-GREEDY = ["beam_width=1", "alternatives=0"]
-TINY = ["units=8", "embedding=6", "epochs=1", "batch_size=32", "warmup_steps=2"]
+GREEDY = ["beam_width=1", "alternatives=0", "max_target=5"]
+TINY = ["units=8", "embedding=6", "epochs=1", "batch_size=64", "warmup_steps=2"]
 
 
 def settings(*more):
@@ -265,7 +265,7 @@ def test_teachers_of_something_else_are_refused(spelled, tmp_path, capsys):
 
 
 def test_labels_are_taught(tmp_path, capsys):
-    rows = [f"{word} {number},{word}" for number in range(60) for word in ("good", "bad", "so")]
+    rows = [f"{word} {number},{word}" for number in range(40) for word in ("good", "bad", "so")]
     (tmp_path / "own.csv").write_text("\n".join(["text,label", *rows]) + "\n")
     common = ["--data", str(tmp_path / "own.csv"), *settings("text=text", "target=label", "encoder=forward")]
     assert cli.main(["train", "classify", "--run", str(tmp_path / "t"), *common]) == 0

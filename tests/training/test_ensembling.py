@@ -19,7 +19,7 @@ from seqattn_tf.training.ensembling import combine
 
 pytestmark = pytest.mark.usefixtures("eagerly")
 
-TINY = ["units=12", "embedding=8", "epochs=1", "batch_size=16", "warmup_steps=2", "max_target=8", "metric=exact"]
+TINY = ["units=12", "embedding=8", "epochs=1", "batch_size=32", "warmup_steps=2", "max_target=4", "metric=exact"]
 TABLE = ["source_split=spaces", "target_split=spaces", "text=ask", "target=say", "max_length_ratio=3"]
 SEARCH = ["beam_width=1", "alternatives=0", "length_penalty=0"]
 OTHERS = {"other": ["units=8"], "back": ["direction=right_to_left"]}
