@@ -9,13 +9,14 @@ from contextlib import contextmanager
 import pytest
 
 
-@pytest.fixture(autouse=True)
-def step_by_step(request, monkeypatch):
-    """Every model computes its answers eagerly, unless the test is marked `traced`."""
+@contextmanager
+def answering_eagerly():
+    """Every model computes its answers eagerly."""
     from seqattn_tf.models.base import Model
 
-    if request.node.get_closest_marker("traced") is None:
-        monkeypatch.setattr(Model, "traced", lambda self, name, run, inputs: run)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Model, "traced", lambda self, name, run, inputs: run)
+        yield
 
 
 @contextmanager
@@ -30,8 +31,37 @@ def untraced():
         tf.config.run_functions_eagerly(False)
 
 
+@contextmanager
+def unimproved():
+    """Graphs run as they were traced: to improve one takes longer than all its steps in a short training."""
+    import tensorflow as tf
+
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+    try:
+        yield
+    finally:
+        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": False})
+
+
+@pytest.fixture(autouse=True)
+def step_by_step(request):
+    """Every model computes its answers eagerly, unless the test is marked `traced`."""
+    if request.node.get_closest_marker("traced") is not None:
+        yield
+        return
+    with answering_eagerly():
+        yield
+
+
 @pytest.fixture
 def eagerly():
     """A test whose trainings are so short that tracing them takes longer."""
     with untraced():
+        yield
+
+
+@pytest.fixture
+def as_traced():
+    """A test whose graphs run as they were traced."""
+    with unimproved():
         yield

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 from support import sees
+from support.step_by_step import untraced
 
 from seqattn_tf import cli
 from seqattn_tf.models import load
@@ -17,7 +18,8 @@ from seqattn_tf.training.tasks import Report
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "sees"
-    run.train(sees.RECIPE, dataclasses.replace(sees.SETTINGS, units=64, embedding=64, epochs=1), folder)
+    with untraced():
+        run.train(sees.RECIPE, dataclasses.replace(sees.SETTINGS, units=64, embedding=64, epochs=1), folder)
     return folder
 
 

@@ -35,6 +35,7 @@ def global_norm(model):
     return float(tf.linalg.global_norm(tape.gradient(loss, model.trainable_variables)))
 
 
+@pytest.mark.usefixtures("as_traced")
 @pytest.mark.parametrize(
     ("clipping", "share"),
     [
@@ -67,6 +68,7 @@ def test_norm_under_a_loss_scale(tmp_path):
     assert found["gradient/clipped"][0][1] == 1
 
 
+@pytest.mark.usefixtures("eagerly")
 def test_saturation_of_the_gates_and_nothing_left_behind(tmp_path):
     model = network()
     apply = model.optimizer.apply

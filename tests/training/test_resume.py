@@ -17,6 +17,7 @@ from support import reverse
 from support.killed import Killed, assert_same, figures, held, kill_after
 from support.sees import RECIPE, WHOLE, sentences
 from support.slow import slow
+from support.step_by_step import answering_eagerly, unimproved
 
 from seqattn_tf.models import load
 from seqattn_tf.training import recipes, run
@@ -25,6 +26,8 @@ from seqattn_tf.training.identity import refuse_another
 from seqattn_tf.training.recipes.base import load_pairs
 from seqattn_tf.training.run import Keeping
 from seqattn_tf.training.stopping import Stop, Stopped
+
+pytestmark = pytest.mark.usefixtures("as_traced")
 
 
 def train_broken(recipe, settings, folder, moments, monkeypatch, data=None):
@@ -40,7 +43,8 @@ def train_broken(recipe, settings, folder, moments, monkeypatch, data=None):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "whole"
-    run.train(RECIPE, WHOLE, folder)
+    with answering_eagerly(), unimproved():
+        run.train(RECIPE, WHOLE, folder)
     return folder
 
 
@@ -122,8 +126,10 @@ CHILD = """
 import pathlib, sys
 sys.path.insert(0, sys.argv[2])
 from support.sees import RECIPE, WHOLE
+from support.step_by_step import unimproved
 from seqattn_tf.training import run
-run.train(RECIPE, WHOLE, pathlib.Path(sys.argv[1]), keeping=run.Keeping(steps=3))
+with unimproved():
+    run.train(RECIPE, WHOLE, pathlib.Path(sys.argv[1]), keeping=run.Keeping(steps=3))
 """
 
 

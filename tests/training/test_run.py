@@ -6,6 +6,7 @@ import json
 import pytest
 from support import reverse
 from support.sees import RECIPE, SETTINGS, sentences
+from support.step_by_step import answering_eagerly, unimproved
 
 from seqattn_tf.models.base import read_config
 from seqattn_tf.training import recipes, run
@@ -14,11 +15,14 @@ from seqattn_tf.training.data import from_text
 from seqattn_tf.training.recipes import Recipe
 from seqattn_tf.training.tasks import ClassifyTask, Settings
 
+pytestmark = pytest.mark.usefixtures("as_traced")
+
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "sees"
-    return folder, run.train(RECIPE, SETTINGS, folder)
+    with answering_eagerly(), unimproved():
+        return folder, run.train(RECIPE, SETTINGS, folder)
 
 
 def test_a_decoder_learns_its_rule_on_words_it_has_not_seen_and_to_look_backwards(reversing):

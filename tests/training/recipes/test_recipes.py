@@ -14,10 +14,13 @@ from seqattn_tf.training.record import read_record
 
 QUICK = {"units": 8, "embedding": 6, "batch_size": 16, "epochs": 1, "warmup_steps": 5, "max_examples": 64}
 MORE = {
-    "execute": {"programs": 300},
+    "execute": {"programs": 200},
     "toy": {"examples": 200},
     "char_lm": {"sequence_length": 24, "max_target": 30},
-    "translate": {"vocabulary": 60},
+    "translate": {"vocabulary": 60, "max_target": 8},
+    "summarize": {"max_target": 8},
+    "dialog": {"max_target": 8},
+    "entail_generate": {"max_target": 8},
     "entail": {"heads": "softmax", "compare_units": 8},
     "answer": {"form": "chain", "hops": 1},
     "transduce": {"heads": "softmax", "examples": 200},

@@ -24,14 +24,22 @@ from seqattn_tf.training.tasks.seeing import of_maps
 
 RECIPE = recipes.get("caption")
 TINY = dataclasses.replace(
-    RECIPE.small, units=16, embedding=8, filters="8 12", side=40, examples=64, epochs=1, batch_size=16, warmup_steps=2,
+    RECIPE.small,
+    units=16,
+    embedding=8,
+    filters="8 12",
+    side=40,
+    examples=16,
+    epochs=1,
+    batch_size=16,
+    warmup_steps=2,
     max_target=8,  # the longest caption
 )
 
 
 @pytest.fixture(scope="module")
 def splits():
-    return scenes.load(64, 8)
+    return scenes.load(16, 4)
 
 
 def test_cells_are_covered_as_the_box_lies():
@@ -91,9 +99,9 @@ def test_two_captioners_teach_a_third(splits, frozen, tmp_path):
     lessons = read_lessons(tmp_path / "lessons", splits.train)
     student = dataclasses.replace(TINY, frozen=frozen, maps=str(tmp_path))
     training = RECIPE.task.open(student, splits, lessons=lessons)
-    assert len(training.rows) == 128
+    assert len(training.rows) == 32
     given = "image_map" if frozen else "image_pixels"
-    tensors, _ = training.columns.batch(tf.constant([3, 64 + 3]))
+    tensors, _ = training.columns.batch(tf.constant([3, 16 + 3]))
     np.testing.assert_array_equal(*tensors[given].numpy())  # the same picture, with a caption of the data and of theirs
     rules, [said] = teachers.target.rules, teachers.answer([{"image": splits.train[3].inputs["image"].read()}])
     assert rules.names(tensors["shifted"].numpy()[1][1 : 1 + len(said.tokens)]) == list(said.tokens)

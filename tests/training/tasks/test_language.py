@@ -14,6 +14,8 @@ from seqattn_tf.training.data import Example, Splits
 from seqattn_tf.training.ngrams import KneserNey
 from seqattn_tf.training.tasks.language import LanguageSettings, LanguageTask
 
+pytestmark = pytest.mark.usefixtures("as_traced")
+
 TINY = {
     "units": 24,
     "embedding": 16,

@@ -13,6 +13,8 @@ from seqattn_tf.training import recipes, run
 from seqattn_tf.training.data import sequences
 from seqattn_tf.training.tasks.numbers import NumberSettings, NumberTask
 
+pytestmark = pytest.mark.usefixtures("as_traced")
+
 TOY = recipes.get("toy")
 QUICK = {"examples": 64, "batch_size": 32, "epochs": 1, "longest": 3, "units": 6, "embedding": 4, "warmup_steps": 1}
 
