@@ -10,7 +10,9 @@ import time
 import warnings
 
 import pytest
+from support.layers import step_by_step as op_by_op
 from support.slow import slow
+from support.step_by_step import step_by_step  # noqa: F401
 
 from seqattn_tf import __version__, cli
 from seqattn_tf.training import recipes
@@ -32,7 +34,8 @@ def table(tmp_path, monkeypatch):
 
 def train(*more, settings=(*TINY, *COLUMNS, *GREEDY), folder="run"):
     sets = [part for setting in settings for part in ("--set", setting)]
-    return cli.main(["train", "translate", "--preset", "small", "--data", "own.csv", "--run", folder, *sets, *more])
+    with op_by_op(True):  # a few steps
+        return cli.main(["train", "translate", "--preset", "small", "--data", "own.csv", "--run", folder, *sets, *more])
 
 
 def test_the_version_is_that_of_the_package(capsys):
@@ -162,9 +165,10 @@ def _heed_interrupts():
 
 @pytest.mark.parametrize(("number", "status"), [slow(signal.SIGINT, 130), (signal.SIGTERM, 75)])
 def test_a_signal_leaves_a_clean_line_a_status_of_its_own_and_a_run_that_goes_on(number, status, table, tmp_path):
-    settings = [*TINY, *COLUMNS, *GREEDY, "epochs=400", "patience=400"]
+    small = ["units=4", "embedding=4", "min_count=1", "pool=average", "encoder=forward", "text=ask", "target=say"]
+    settings = [*small, "epochs=400", "patience=400"]
     sets = [part for setting in settings for part in ("--set", setting)]
-    command = [sys.executable, "-m", "seqattn_tf.cli", "train", "translate", "--preset", "small", "--data", "own.csv"]
+    command = [sys.executable, "-m", "seqattn_tf.cli", "train", "classify", "--preset", "small", "--data", "own.csv"]
     command += ["--run", "run", *sets]
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, preexec_fn=_heed_interrupts

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import keras
 import pytest
+from support.step_by_step import step_by_step  # noqa: F401
 
 from seqattn_tf import plugins
 from seqattn_tf.attention import Alignment, Score
