@@ -18,7 +18,7 @@ from seqattn_tf import __version__, cli
 from seqattn_tf.training import recipes
 from seqattn_tf.training.tasks import Settings
 
-TINY = ["units=4", "embedding=4", "epochs=1", "batch_size=16", "warmup_steps=2", "source_split=spaces"]
+TINY = ["units=4", "embedding=4", "epochs=1", "batch_size=64", "warmup_steps=2", "source_split=spaces"]
 GREEDY = ["beam_width=1", "alternatives=0"]
 COLUMNS = ["text=ask", "target=say", "target_split=spaces", "max_length_ratio=3"]
 
