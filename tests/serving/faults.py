@@ -89,6 +89,8 @@ class ServerProcess:
             assert line, self.log
             kind, _, rest = line.partition(" ")
             told[kind] = rest.strip()
+        assert told["page"] == f"{told['REST']}/"
+        self.models = told["model"]
         self.rest_url = told["REST"]
         self.grpc_address = told["gRPC"].removeprefix("grpc://")
 

@@ -4,6 +4,7 @@ import contextlib
 import gc
 import json
 import os
+import re
 import shutil
 import socket
 import struct
@@ -163,6 +164,9 @@ def test_clients_carry_on_after_sigkill_and_restart(after_sigkill):
 
 def test_sigterm_finishes_what_was_accepted(after_sigkill):
     server, _ = after_sigkill
+    assert server.models == "steady version 1"
+    assert server.rest_url.startswith("http://127.0.0.1:")
+    assert re.fullmatch(r"127\.0\.0\.1:\d+", server.grpc_address)
     with Load(*askers(server, "steady", 3)) as load:
         load.wait_for(100)
         with spinning(server, "steady", 2.0) as slow:

@@ -51,7 +51,8 @@ def test_a_folder_of_models_is_served_and_left(binary, repository_root, exports)
         connect(server.rest_url, retries=0).status("toy")
 
 
-def test_flags_and_files_are_handed_on(binary, repository_root, tmp_path):
+def test_flags_and_files_are_handed_on_and_one_that_is_deaf_is_killed(binary, repository_root, tmp_path):
+    (binary / "mode").write_text("deaf")
     batching = tmp_path / "batching.txt"
     batching.write_text("max_batch_size { value: 8 }")
     config = ServerConfig(
@@ -60,10 +61,12 @@ def test_flags_and_files_are_handed_on(binary, repository_root, tmp_path):
         enable_batching=True,
         batching_parameters_file=batching,
         rest_api_enable_cors_support=True,
+        drain_seconds=0.5,
         **PORTS,
     )
     with TensorFlowServing(config, log=lambda _: None) as server:
         assert connect(server.rest_url).predict("only", {"text": ["a"]})["upper"].tolist() == ["A"]
+        assert server.stop() == -9
     arguments = json.loads((binary / "arguments.json").read_text())
     for wanted in (
         "--model_name=only",
@@ -82,15 +85,11 @@ def test_a_server_that_refuses_is_an_error_with_its_log(binary, repository_root)
     assert raised.value.code == "UNAVAILABLE"
 
 
-def test_a_server_that_is_late_or_deaf_is_killed(binary, repository_root):
+def test_a_server_that_is_late_is_killed(binary, repository_root):
     (binary / "mode").write_text("late")
     server = TensorFlowServing(ServerConfig(repository_root, **PORTS), log=lambda _: None, timeout=1)
     with pytest.raises(ServingError, match=r"not ready after 1 s: toy"):
         server.start()
-    (binary / "mode").write_text("deaf")
-    lines = []
-    server = TensorFlowServing(ServerConfig(repository_root, drain_seconds=0.5, **PORTS), log=lines.append).start()
-    assert server.stop() == -9
 
 
 def test_what_it_does_not_have_is_refused(repository_root):

@@ -12,7 +12,7 @@ from seqattn_tf import cli
 from seqattn_tf.export import package
 from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.verify import difference
-from seqattn_tf.models.base import read_config
+from seqattn_tf.models.base import Model, read_config
 from seqattn_tf.models.presets import find, open_model
 from seqattn_tf.serving.client import connect
 from seqattn_tf.serving.server import Server
@@ -98,7 +98,8 @@ def test_a_hundred_megapixels_take_no_memory(url):
     assert grown < 50
 
 
-def test_the_command_line_answers_and_refuses(url, tmp_path, capsys):
+def test_the_command_line_answers_and_refuses(url, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(Model, "traced", lambda self, name, run, inputs: run)
     good, bad = tmp_path / "good.jpg", tmp_path / "bad.png"
     good.write_bytes(SCENE.read())  # a PNG by another name
     bad.write_bytes(BAD["half a png"][0])

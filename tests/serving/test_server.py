@@ -115,6 +115,7 @@ def _refused(url):
     return False
 
 
+@pytest.mark.slow
 def test_serve_prints_where_and_what_and_drains_on_sigterm(repository_root, gate):
     code = (
         "import sys; from pathlib import Path; from seqattn_tf.serving.server import ServerConfig, serve; "
