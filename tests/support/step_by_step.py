@@ -4,7 +4,7 @@ That graphs answer as models do is what the tests of exports and of the contract
 those of runs that are resumed, distributed or compiled.
 """
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import pytest
 
@@ -53,15 +53,20 @@ def step_by_step(request):
         yield
 
 
+def is_slow(request):
+    """Slow tests train long enough for a graph, and export."""
+    return request.node.get_closest_marker("slow") is not None
+
+
 @pytest.fixture
-def eagerly():
+def eagerly(request):
     """A test whose trainings are so short that tracing them takes longer."""
-    with untraced():
+    with nullcontext() if is_slow(request) else untraced():
         yield
 
 
 @pytest.fixture
-def as_traced():
+def as_traced(request):
     """A test whose graphs run as they were traced."""
-    with unimproved():
+    with nullcontext() if is_slow(request) else unimproved():
         yield
