@@ -104,6 +104,7 @@ def test_the_first_may_be_said_from_its_end(here):
 
 
 @pytest.mark.slow
+@pytest.mark.traced
 def test_it_is_exported(here, tmp_path, capsys):
     assert cli.main(["ensemble", "one", "other", "-o", "all"]) == 0
     assert capsys.readouterr().out == "2 models answer as one in all\n"
