@@ -10,9 +10,8 @@ import time
 import warnings
 
 import pytest
-from support.layers import step_by_step as op_by_op
 from support.slow import slow
-from support.step_by_step import step_by_step  # noqa: F401
+from support.step_by_step import step_by_step, untraced  # noqa: F401
 
 from seqattn_tf import __version__, cli
 from seqattn_tf.training import recipes
@@ -34,7 +33,7 @@ def table(tmp_path, monkeypatch):
 
 def train(*more, settings=(*TINY, *COLUMNS, *GREEDY), folder="run"):
     sets = [part for setting in settings for part in ("--set", setting)]
-    with op_by_op(True):  # a few steps
+    with untraced():  # a few steps
         return cli.main(["train", "translate", "--preset", "small", "--data", "own.csv", "--run", folder, *sets, *more])
 
 

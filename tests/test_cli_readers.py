@@ -4,8 +4,8 @@ import json
 import re
 
 import pytest
-from support.layers import step_by_step
 from support.readers import tagger
+from support.step_by_step import untraced
 
 from seqattn_tf import cli
 from seqattn_tf.export import package
@@ -33,7 +33,7 @@ def trained(tmp_path_factory):
         ]
         settings = [part for one in chosen for part in ("--set", one)]
         data = ["--data", str(folder / "days.csv"), "--run", str(folder / name)]
-        with step_by_step(True):  # a few of them
+        with untraced(True):  # a few of them
             assert cli.main(["train", "classify", "--preset", "small", *data, *settings]) == 0
     return folder
 

@@ -6,7 +6,7 @@ import pkgutil
 
 import pytest
 import tensorflow as tf
-from support.layers import step_by_step
+from support.step_by_step import untraced
 
 import seqattn_tf
 from seqattn_tf.models.base import Model
@@ -37,7 +37,7 @@ TRAINED = ("seqattn_tf.structured.tagger",)  # by `fit`
 
 @pytest.mark.parametrize("name", modules())
 def test_examples_of(name, quick):
-    with step_by_step(name in TRAINED):
+    with untraced(name in TRAINED):
         result = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
     assert result.failed == 0
 

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from serving_toys import config, post
 from support.pictures import BAD, FINE
+from support.step_by_step import answering_eagerly
 
 from seqattn_tf import cli
 from seqattn_tf.export import package
 from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.verify import difference
-from seqattn_tf.models.base import Model, read_config
+from seqattn_tf.models.base import read_config
 from seqattn_tf.models.presets import find, open_model
 from seqattn_tf.serving.client import connect
 from seqattn_tf.serving.server import Server
@@ -98,16 +99,17 @@ def test_a_hundred_megapixels_take_no_memory(url):
     assert grown < 50
 
 
-def test_the_command_line_answers_and_refuses(url, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(Model, "traced", lambda self, name, run, inputs: run)
+def test_the_command_line_answers_and_refuses(url, tmp_path, capsys):
     good, bad = tmp_path / "good.jpg", tmp_path / "bad.png"
     good.write_bytes(SCENE.read())  # a PNG by another name
     bad.write_bytes(BAD["half a png"][0])
     assert cli.main(["query", NAME, f"image=@{good}", "--url", url.rest_url]) == 0
     assert SCENE.caption in capsys.readouterr().out
-    assert cli.main(["query", NAME, f"image=@{bad}"]) == 2
+    with answering_eagerly():
+        assert cli.main(["query", NAME, f"image=@{bad}"]) == 2
     assert "image: expected a JPEG, PNG or BMP picture. Received: a broken one" in capsys.readouterr().err
-    assert cli.main(["explain", NAME, f"image=@{good}", "-o", str(tmp_path / "looks.png")]) == 0
+    with answering_eagerly():
+        assert cli.main(["explain", NAME, f"image=@{good}", "-o", str(tmp_path / "looks.png")]) == 0
     assert (tmp_path / "looks.png").stat().st_size > 5000
 
 

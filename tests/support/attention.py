@@ -8,8 +8,9 @@ import tensorflow as tf
 
 from seqattn_tf.attention import Attention
 from seqattn_tf.checks import check
-from support.layers import random, roundtrip, step_by_step
+from support.layers import random, roundtrip
 from support.slow import slow
+from support.step_by_step import untraced
 
 BATCH, QUERIES, SOURCE, UNITS, WIDTH = 4, 4, 4, 4, 6
 MASK = np.array([[1, 1, 1, 1], [1, 0, 1, 1], [0, 0, 1, 0], [0, 0, 0, 0]], bool)
@@ -46,7 +47,7 @@ class PartTests:
 
         @pytest.mark.parametrize("name", [name if name in cls.quick else slow(name) for name in LONG])
         def test_compiled_mixed_and_fitted(self, name):
-            with step_by_step(name == "saving"):
+            with untraced(name == "saving"):
                 check(self.make(), only=[name])
 
         cls.test_compiled_mixed_and_fitted = test_compiled_mixed_and_fitted
@@ -82,7 +83,7 @@ class PartTests:
         check(self.make(), only=["short_sequences"])
 
     def test_gradients(self):
-        with step_by_step(self.step_by_step):
+        with untraced(self.step_by_step):
             check(self.make(), only=["gradients"])
 
     def test_one_at_a_time_is_the_same_as_all(self, layer):

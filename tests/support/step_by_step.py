@@ -20,11 +20,11 @@ def answering_eagerly():
 
 
 @contextmanager
-def untraced():
-    """No `tf.function` is traced, so that steps of a training run as they are written; maps of data still are."""
+def untraced(wanted=True):
+    """No `tf.function` is traced: quicker where a graph would run a few times. Maps of data still are."""
     import tensorflow as tf
 
-    tf.config.run_functions_eagerly(True)
+    tf.config.run_functions_eagerly(wanted)
     try:
         yield
     finally:
@@ -46,10 +46,7 @@ def unimproved():
 @pytest.fixture(autouse=True)
 def step_by_step(request):
     """Every model computes its answers eagerly, unless the test is marked `traced`."""
-    if request.node.get_closest_marker("traced") is not None:
-        yield
-        return
-    with answering_eagerly():
+    with nullcontext() if request.node.get_closest_marker("traced") else answering_eagerly():
         yield
 
 
@@ -61,7 +58,7 @@ def is_slow(request):
 @pytest.fixture
 def eagerly(request):
     """A test whose trainings are so short that tracing them takes longer."""
-    with nullcontext() if is_slow(request) else untraced():
+    with untraced(not is_slow(request)):
         yield
 
 

@@ -4,6 +4,7 @@ import json
 import signal
 import socket
 import time
+from contextlib import contextmanager
 
 import keras
 import numpy as np
@@ -18,15 +19,22 @@ from seqattn_tf.training.distribution import Cluster, Distribution, Spread, open
 PATIENCE = 300  # seconds for what takes ten on an idle machine
 
 
-def finish(processes):
-    """Wait for processes; none is left behind."""
+@contextmanager
+def ended(processes):
+    """None of the processes is left behind."""
     try:
-        for process, output in processes:
-            assert process.wait(PATIENCE) == 0, output.read_text()[-3000:]
+        yield
     finally:
         for process, _ in processes:
             process.kill()
             process.wait()
+
+
+def finish(processes):
+    """Wait for processes; none is left behind."""
+    with ended(processes):
+        for process, output in processes:
+            assert process.wait(PATIENCE) == 0, output.read_text()[-3000:]
 
 
 def read(folder, index=0):
@@ -37,7 +45,7 @@ def read(folder, index=0):
 def lose(processes, folder, lost):
     """Kill one of two processes that train together; when that was, and when and how the other ended."""
     (victim, _), (other, output) = processes[lost], processes[1 - lost]
-    try:
+    with ended(processes):
         deadline = time.time() + PATIENCE
         while not all((folder / f"going{index}").exists() for index in range(2)):
             assert time.time() < deadline
@@ -46,10 +54,6 @@ def lose(processes, folder, lost):
         killed = time.time()
         victim.send_signal(signal.SIGKILL)
         status, left = other.wait(PATIENCE), time.time()
-    finally:
-        for process, _ in processes:
-            process.kill()
-            process.wait()
     return (killed, left, status, *json.loads((folder / f"lost{1 - lost}").read_text()))
 
 
