@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import budget
+from support import budget, forked
 from support.once import once
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -23,11 +23,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(budget)  # hooks of a conftest do not see fixtures of the session
+    if budget.runs_tests(config) and not config.option.collectonly:
+        forked.start_server()
 
 
 def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()  # what was imported stays: looking at a million objects for garbage, again and again, takes a tenth
+    gc.set_threshold(50_000, 20, 100)
 
 
 ROOT = Path(__file__).resolve().parent.parent

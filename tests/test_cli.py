@@ -10,6 +10,7 @@ import time
 import warnings
 
 import pytest
+from support import forked
 from support.slow import slow
 from support.step_by_step import step_by_step, untraced  # noqa: F401
 
@@ -158,10 +159,6 @@ def test_what_cannot_be_done_is_refused_before_any_evaluation(capsys):
     assert "ends in .png, .svg or .pdf" in capsys.readouterr().err
 
 
-def _heed_interrupts():
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a process in the background inherits that it is ignored
-
-
 @pytest.mark.parametrize(("number", "status"), [slow(signal.SIGINT, 130), (signal.SIGTERM, 75)])
 def test_a_signal_leaves_a_clean_line_a_status_of_its_own_and_a_run_that_goes_on(number, status, table, tmp_path):
     small = ["units=4", "embedding=4", "min_count=1", "pool=average", "encoder=forward", "text=ask", "target=say"]
@@ -169,9 +166,7 @@ def test_a_signal_leaves_a_clean_line_a_status_of_its_own_and_a_run_that_goes_on
     sets = [part for setting in settings for part in ("--set", setting)]
     command = [sys.executable, "-m", "seqattn_tf.cli", "train", "classify", "--preset", "small", "--data", "own.csv"]
     command += ["--run", "run", *sets]
-    with subprocess.Popen(
-        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, preexec_fn=_heed_interrupts
-    ) as run:
+    with forked.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as run:
         deadline = time.time() + 120
         while not list((tmp_path / "run").glob("checkpoints/*.npz")) and time.time() < deadline:
             time.sleep(0.1)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import tensorflow as tf
-from support import systems
+from support import forked, systems
 from tensorflow_serving.apis import prediction_log_pb2
 
 from seqattn_tf.export import manifest, package
@@ -125,7 +125,7 @@ package.export_model(reader(ReaderNetwork(a.size, outputs=1, units=4), a), pathl
 
 def test_killed_export_leaves_no_version(tmp_path):
     target = tmp_path / "models/m"
-    process = subprocess.Popen(
+    process = forked.Popen(
         [sys.executable, "-c", SLOW_EXPORT, str(target)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -12,7 +12,9 @@ from seqattn_tf.serving.server import Server
 sys.path.insert(0, str(Path(__file__).parent))  # pytest does not make a test's neighbours importable
 import serving_toys
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+CHROMIUM = next(  # the shell draws no windows of its own: half the CPU time
+    filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"))), None
+)
 QUIETLY = [
     "--no-sandbox",
     "--disable-gpu",
@@ -22,6 +24,7 @@ QUIETLY = [
     "--disable-component-update",
     "--disable-sync",
     "--use-fake-device-for-media-stream",  # a microphone that beeps
+    "--use-fake-ui-for-media-stream",
 ]
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 import grpc
 import tensorflow as tf
 from serving_toys import LIMIT, http_request, install, until
+from support import forked
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 SECRETS = re.compile(
@@ -75,7 +76,7 @@ class ServerProcess:
         command = [sys.executable, "-m", "seqattn_tf.cli", "serve", str(folder), "--embedded"]
         command += [f"--rest_api_port={rest_port}", f"--port={grpc_port}", "--file_system_poll_wait_seconds=0.05"]
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115  open for as long as the process
-        self.process = subprocess.Popen(
+        self.process = forked.Popen(
             command + list(flags),
             stdout=subprocess.PIPE,
             stderr=self._log,

@@ -84,10 +84,14 @@ def add_options(parser):
     parser.addoption("--costs", metavar="FILE", help="write the CPU seconds of every case as JSON")
 
 
+def runs_tests(config):
+    """Whether this process runs tests, rather than dealing them out to workers."""
+    return hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None)
+
+
 def pytest_configure(config):
     config.stash[IMPORTS] = []
-    runs_tests = hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None)
-    if config.getoption("--budget") and runs_tests:
+    if config.getoption("--budget") and runs_tests(config):
         begun = cpu()
         importlib.import_module("tensorflow")
         config.stash[IMPORTS].append(cpu() - begun)

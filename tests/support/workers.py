@@ -4,7 +4,6 @@ import dataclasses
 import json
 import os
 import socket
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -18,6 +17,7 @@ from seqattn_tf.targets.graph import MaskedCrossEntropy
 from seqattn_tf.training.distribution import Distribution, WorkerLost, open_strategy
 from seqattn_tf.training.optimizer import optimizer_of
 from seqattn_tf.training.tasks import Settings
+from support import forked
 from support.reverse import RECIPE, SETTINGS, language
 
 STEPS, BATCH, WIDTH = 20, 16, 7
@@ -31,7 +31,7 @@ def start(name, folder, workers, index):
     own = {"PYTHONPATH": paths, "TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": ""}
     command = [sys.executable, "-m", "support.workers", name, str(folder), workers, str(index)]
     with output.open("w") as file:
-        return subprocess.Popen(command, env={**os.environ, **own}, stdout=file, stderr=file), output
+        return forked.Popen(command, env={**os.environ, **own}, stdout=file, stderr=file), output
 
 
 def addresses(count):

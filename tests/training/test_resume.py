@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from support import reverse
+from support import forked, reverse
 from support.killed import Killed, assert_same, figures, held, kill_after
 from support.sees import RECIPE, WHOLE, sentences
 from support.slow import slow
@@ -135,7 +135,7 @@ with unimproved():
 
 def start(folder):
     tests = str(Path(__file__).parents[1])
-    return subprocess.Popen(
+    return forked.Popen(
         [sys.executable, "-c", CHILD, str(folder), tests], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
 

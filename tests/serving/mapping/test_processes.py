@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from mapping_toys import TEXTS
+from support import forked
 from support.slow import slow
 
 from seqattn_tf import cli
@@ -38,9 +39,9 @@ def source(tmp_path):
     return tmp_path / "in.jsonl"
 
 
-def begun(toy, source, output, processes=2, **how):
+def begun(toy, source, output, processes=2):
     command = [*COMMAND, str(toy), str(source), str(output), *OPTIONS, "--processes", str(processes)]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True, **how)
+    return forked.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
 
 def parts(output):
@@ -123,14 +124,10 @@ def test_one_process_killed_ends_the_command_which_goes_on(toy, source, tmp_path
     assert not multiprocessing.active_children()
 
 
-def heed_interrupts():
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a process in the background inherits that it is ignored
-
-
 @pytest.mark.slow
 def test_an_interrupt_leaves_a_clean_line(toy, source, tmp_path):
     output = tmp_path / "out.jsonl"
-    with begun(toy, source, output, preexec_fn=heed_interrupts) as process:
+    with begun(toy, source, output) as process:
         until(lambda: parts(output) > 0, process)
         os.killpg(process.pid, signal.SIGINT)
         said = process.communicate(timeout=60)[1]

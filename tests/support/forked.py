@@ -1,0 +1,168 @@
+"""Python processes that start with TensorFlow imported: forked from a process that imported it and computed nothing.
+
+`Popen` and `run` take what those of `subprocess` take, for `[sys.executable, "-m", MODULE, ...]` and
+`[sys.executable, "-c", CODE, ...]`. To import TensorFlow costs a process five CPU seconds; a fork costs none. Where no
+server runs (it needs Linux), both start an ordinary process.
+
+The server's child forks once more and ends, so that the new process becomes a child of the one that asked for it: that
+one waits for it, kills it and is charged for its CPU time, as for any other.
+"""
+
+import atexit
+import ctypes
+import gc
+import importlib
+import inspect
+import os
+import pickle
+import runpy
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import traceback
+
+IMPORTED = (
+    "tensorflow_text",
+    "seqattn_tf.cli",
+    "seqattn_tf.checks",
+    "seqattn_tf.training.run",
+    "seqattn_tf.serving.mapping",
+    "seqattn_tf.serving.server",
+)
+PR_SET_CHILD_SUBREAPER = 36
+FIELDS = inspect.signature(subprocess.Popen._execute_child)
+
+
+class Server:
+    """The process that forks; `requests` is the socket on which it listens."""
+
+    requests = None
+    lock = threading.Lock()
+
+
+def start_server():
+    """Fork the server from this process, which has computed nothing so far."""
+    if sys.platform != "linux" or Server.requests is not None:
+        return
+    for name in IMPORTED:
+        importlib.import_module(name)
+    if ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        return
+    Server.requests, listening = socket.socketpair()
+    gc.freeze()  # no page of what was imported is copied because garbage is looked for
+    pid = os.fork()
+    if pid == 0:
+        Server.requests.close()
+        _serve(listening)
+    listening.close()
+    atexit.register(_stop, pid)
+
+
+def _stop(pid):
+    Server.requests.close()
+    os.waitpid(pid, 0)
+
+
+class Popen(subprocess.Popen):
+    """`subprocess.Popen` by a fork. Signals have their default actions in it; `preexec_fn` is not called."""
+
+    def _execute_child(self, *given):
+        if Server.requests is None:
+            return super()._execute_child(*given)
+        asked = FIELDS.bind(self, *given).arguments
+        python, *command = map(str, asked["args"])
+        if python != sys.executable or command[0] not in ("-m", "-c"):
+            raise ValueError(f"args: expected [sys.executable, '-m' or '-c', ...]. Received: {asked['args']!r}")
+        env = os.environ if asked["env"] is None else asked["env"]
+        request = pickle.dumps((command, dict(env), str(asked["cwd"] or os.getcwd()), asked["start_new_session"]))
+        ends = [asked[name] for name in ("p2cread", "c2pwrite", "errwrite")]
+        with Server.lock:
+            socket.send_fds(
+                Server.requests,
+                [struct.pack("I", len(request)) + request],
+                [own if fd == -1 else fd for own, fd in enumerate(ends)],
+            )
+            self.pid = struct.unpack("I", Server.requests.recv(4))[0]
+        self._child_created = True
+        pipes = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
+        return self._close_pipe_fds(*(asked[name] for name in pipes))
+
+
+def run(args, *, capture_output=False, check=False, timeout=None, **how):
+    """`subprocess.run` by a fork."""
+    pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE) if capture_output else {}
+    with Popen(args, **pipes, **how) as process:
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except BaseException:
+            process.kill()
+            raise
+    if check and process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, args, out, err)
+    return subprocess.CompletedProcess(args, process.returncode, out, err)
+
+
+def _serve(listening):
+    """Fork a process for every request, until the other end is closed."""
+    while True:
+        head, fds, *_ = socket.recv_fds(listening, 4, 3)
+        if not head:
+            os._exit(0)
+        request = listening.recv(struct.unpack("I", head)[0], socket.MSG_WAITALL)
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            grandchild = os.fork()
+            if grandchild == 0:
+                _begin(pickle.loads(request), fds)
+            os.write(writing, struct.pack("I", grandchild))
+            os._exit(0)
+        os.waitpid(child, 0)  # from here on the grandchild is a child of the process that asked
+        listening.send(os.read(reading, 4))
+        for fd in (reading, writing, *fds):
+            os.close(fd)
+
+
+def _begin(request, fds):
+    """Be `python -m MODULE ...` or `python -c CODE ...`, with these standard streams."""
+    status = 1
+    try:
+        (kind, what, *arguments), env, folder, session = request
+        for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+        if session:
+            os.setsid()
+        for own, fd in enumerate(fds):
+            os.dup2(fd, own)
+        os.closerange(3, 4096)
+        sys.stdin, sys.stdout, sys.stderr = (open(own, mode) for own, mode in enumerate("rww"))  # noqa: SIM115
+        os.environ.clear()
+        os.environ.update(env)
+        os.chdir(folder)
+        atexit._clear()
+        sys.path[:0] = ["" if kind == "-c" else folder, *filter(None, env.get("PYTHONPATH", "").split(os.pathsep))]
+        sys.argv = [what if kind == "-m" else "-c", *arguments]
+        if kind == "-m":
+            runpy.run_module(what, run_name="__main__", alter_sys=True)
+        else:
+            main = type(sys)("__main__")
+            sys.modules["__main__"] = main
+            exec(compile(what, "<string>", "exec"), main.__dict__)
+        status = 0
+    except SystemExit as leaving:
+        status = leaving.code if isinstance(leaving.code, int) else 0 if leaving.code is None else 1
+        if isinstance(leaving.code, str):
+            print(leaving.code, file=sys.stderr)
+    except KeyboardInterrupt:
+        status = 130
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os._exit(status & 0xFF)
