@@ -36,6 +36,16 @@ def pytest_collection_finish() -> None:
 ROOT = Path(__file__).resolve().parent.parent
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _forked_loader() -> Iterator[None]:
+    """The C++ loader that verifies every export runs in forked processes; `test_cpp_loader` starts clean ones."""
+    from seqattn_tf.export import cpp_loader
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cpp_loader, "subprocess", forked)
+        yield
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _seeded_module() -> None:
     """What a file's fixtures draw is the same in every run."""

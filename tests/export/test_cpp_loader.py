@@ -54,6 +54,12 @@ TEXTS = {LETTERS: ["abc", "", "c?a", "aa"], PIECES: ["ab", "", "aba a", "zz"], W
 LONG = ("pairs, beam over a chain", "pairs, greedy")  # the shipped model is the fast one of pairs
 
 
+@pytest.fixture(autouse=True)
+def _clean_process(monkeypatch):
+    """The loader runs in a process into which nothing was imported, as for a user."""
+    monkeypatch.setattr(cpp_loader, "subprocess", subprocess)
+
+
 @pytest.fixture(params=[slow(kind) if kind in LONG else kind for kind in KINDS])
 def model(request):
     keras.utils.set_random_seed(3)

@@ -32,6 +32,7 @@ IMPORTED = (
     "seqattn_tf.serving.mapping",
     "seqattn_tf.serving.server",
 )
+TimeoutExpired = subprocess.TimeoutExpired
 PR_SET_CHILD_SUBREAPER = 36
 FIELDS = inspect.signature(subprocess.Popen._execute_child)
 
@@ -91,12 +92,14 @@ class Popen(subprocess.Popen):
         return self._close_pipe_fds(*(asked[name] for name in pipes))
 
 
-def run(args, *, capture_output=False, check=False, timeout=None, **how):
+def run(args, *, input=None, capture_output=False, check=False, timeout=None, **how):
     """`subprocess.run` by a fork."""
     pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE) if capture_output else {}
+    if input is not None:
+        pipes["stdin"] = subprocess.PIPE
     with Popen(args, **pipes, **how) as process:
         try:
-            out, err = process.communicate(timeout=timeout)
+            out, err = process.communicate(input, timeout)
         except BaseException:
             process.kill()
             raise
