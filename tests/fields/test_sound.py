@@ -5,8 +5,6 @@ import io
 import numpy as np
 import pytest
 import tensorflow as tf
-from scipy.io import wavfile
-from scipy.signal import resample_poly
 from support.sounds import wav
 
 from seqattn_tf.fields import Sound
@@ -18,6 +16,8 @@ from seqattn_tf.fields.wav import read_header, read_samples, resample, write_wav
 @pytest.mark.parametrize(("kind", "scale"), [("u1", 128), ("<i2", 2**15), ("<i4", 2**31), ("<f4", 1), ("<f8", 1)])
 @pytest.mark.parametrize("channels", [1, 2])
 def test_samples_are_those_that_scipy_reads(kind, scale, channels):
+    from scipy.io import wavfile
+
     data = wav(kind, channels=channels, samples=501)
     rate, expected = wavfile.read(io.BytesIO(data))
     header = read_header(data)
@@ -34,12 +34,16 @@ def test_samples_of_24_bits_are_those_of_16_with_more_digits():
 
 
 def test_scipy_reads_what_is_written():
+    from scipy.io import wavfile
+
     rate, samples = wavfile.read(io.BytesIO(write_wav(np.array([0.0, 0.5, -1.0, 3.0]), 16_000)))
     assert (rate, samples.tolist()) == (16_000, [0, 16384, -32768, 32767])
 
 
 @pytest.mark.parametrize("given", [8_000, 11_025, 16_000, 22_050, 44_100, 48_000])
 def test_another_rate_is_that_of_scipy(given):
+    from scipy.signal import resample_poly
+
     time = np.arange(given) / given
     sound = sum(np.sin(2 * np.pi * hertz * time) for hertz in (100, 440, 1500, 3000)).astype(np.float32)
     found = resample(sound, given, 8_000)
