@@ -48,8 +48,10 @@ def whole(tmp_path_factory):
     return folder
 
 
-def test_the_same_weights_after_kills_in_the_first_epoch_and_later(whole, tmp_path, monkeypatch):
-    train_broken(RECIPE, WHOLE, tmp_path, [3, 5], monkeypatch)
+@pytest.mark.parametrize("moments", [slow([3, 5]), [3]])
+def test_the_same_weights_after_kills_in_the_first_epoch_and_later(moments, whole, tmp_path, monkeypatch):
+    with unimproved():  # as `whole` is
+        train_broken(RECIPE, WHOLE, tmp_path, moments, monkeypatch)
     assert_same(whole, tmp_path)
 
 
@@ -65,7 +67,8 @@ def test_another_seed_gives_other_weights(whole, tmp_path):
     assert any((a != b).any() for a, b in zip(held(whole).arrays, held(tmp_path).arrays, strict=True))
 
 
-def test_data_on_disk_go_on_as_exactly(tmp_path, monkeypatch):
+@pytest.mark.parametrize("moments", [slow([5, 6]), [5]])
+def test_data_on_disk_go_on_as_exactly(moments, tmp_path, monkeypatch):
     """Kills within a window and between two."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("seqattn_tf.training.data.dealing.WINDOW", 1500)
@@ -76,7 +79,7 @@ def test_data_on_disk_go_on_as_exactly(tmp_path, monkeypatch):
     pattern = str(tmp_path / "w*.tsv")
     recipe = dataclasses.replace(RECIPE, load=load_pairs)
     run.train(recipe, settings, tmp_path / "whole", pattern)
-    train_broken(recipe, settings, tmp_path / "broken", [5, 6], monkeypatch, pattern)
+    train_broken(recipe, settings, tmp_path / "broken", moments, monkeypatch, pattern)
     assert_same(tmp_path / "whole", tmp_path / "broken")
     assert len(list((tmp_path / "cache" / "seqattn_tf" / "corpora").glob("*/0*.jsonl"))) > 3
     monkeypatch.setattr(recipes, "get", lambda _: recipe)
@@ -147,12 +150,14 @@ def wait_for(folder, beginning, process):
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_a_killed_process_goes_on_to_the_same_weights(whole, tmp_path):
     process = start(tmp_path)
     wait_for(tmp_path, "00000-00000003", process)
     process.kill()
     process.wait()
-    run.train(RECIPE, WHOLE, tmp_path, keeping=Keeping(steps=3))
+    with unimproved():  # as `whole` is
+        run.train(RECIPE, WHOLE, tmp_path, keeping=Keeping(steps=3))
     assert_same(whole, tmp_path)
 
 

@@ -12,7 +12,8 @@ from support.reverse import RECIPE, language
 from support.reverse import SETTINGS as REVERSE
 from support.sees import RECIPE as SEES
 from support.sees import SETTINGS as SMALL
-from support.step_by_step import answering_eagerly, unimproved
+from support.slow import slow
+from support.step_by_step import answering_eagerly, unimproved, untraced
 
 from seqattn_tf.cli import main
 from seqattn_tf.encoder.heads import HeadsEncoder
@@ -89,7 +90,7 @@ def test_a_run_remembers_that_it_is_compiled(runs):
     assert figures(runs["on"])[-1]["loss"] == pytest.approx(figures(runs["off"])[-1]["loss"], abs=0.2)
 
 
-@pytest.mark.parametrize("choice", ["on", "off"])
+@pytest.mark.parametrize("choice", [slow("on"), "off"])
 def test_what_auto_chose_is_stored_trains_as_if_it_was_told_and_goes_on_after_a_kill(
     choice, runs, tmp_path, monkeypatch
 ):
@@ -108,10 +109,30 @@ def test_what_auto_chose_is_stored_trains_as_if_it_was_told_and_goes_on_after_a_
     assert_same(tmp_path, runs[choice])
 
 
+def test_after_a_kill_steps_are_compiled_if_that_was_chosen(tmp_path, monkeypatch):
+    """Nothing is compiled here: what is asked for is."""
+    used = []
+    monkeypatch.setattr(xla, "use", lambda training, compiled: used.append(compiled))
+    monkeypatch.setattr(xla, "_seconds", lambda *_, **__: 1.0)
+    monkeypatch.setattr(xla, "_faster", lambda *_: "on")
+    with monkeypatch.context() as patch, untraced():
+        kill_after(2, patch)
+        with pytest.raises(Killed):
+            run.train(SEES, SMALL, tmp_path, xla="auto", keeping=Keeping(steps=1))
+    assert held(tmp_path).about["xla"] == "on"
+    monkeypatch.setattr(xla, "_faster", None)
+    with monkeypatch.context() as patch, untraced():
+        kill_after(1, patch)
+        with pytest.raises(Killed):
+            run.train(SEES, SMALL, tmp_path, xla="auto")
+    assert used == [True, True]
+
+
 def test_auto_takes_what_is_faster_and_touches_nothing(monkeypatch, capsys):
     training, progress = opened()
     before = [variable.numpy() for variable in state_of(training.model.network)]
-    assert xla.settle(training, "auto", progress) in ("on", "off")
+    with untraced():  # steps are compiled for `on` and in the slow tests
+        assert xla.settle(training, "auto", progress) in ("on", "off")
     after = [variable.numpy() for variable in state_of(training.model.network)]
     for a, b in zip(before, after, strict=True):
         np.testing.assert_array_equal(a, b)

@@ -1,5 +1,7 @@
 import dataclasses
+import functools
 
+from seqattn_tf.training.data import programs
 from seqattn_tf.training.recipes.execute import ExecuteSettings, by_difficulty, recipe
 
 
@@ -11,7 +13,8 @@ def test_accuracy_is_told_for_each_difficulty_and_not_without_notes():
     assert by_difficulty(answers, references, {}) == []
 
 
-def test_the_settings_say_how_difficult_the_programs_are():
+def test_the_settings_say_how_difficult_the_programs_are(monkeypatch):
+    monkeypatch.setattr(programs, "load", functools.partial(programs.load, held=20))
     settings = dataclasses.replace(recipe.small, programs=40, length=1, nesting=1, curriculum="baseline")
     assert isinstance(settings, ExecuteSettings)
     splits = recipe.load(None, settings)
