@@ -53,12 +53,13 @@ def test_flow_of_a_network_is_that_of_its_inputs():
 
 
 def test_pictures():
-    flows = {"RNN": gradient_flow(RNNCell(2), DATA), "zero": (np.arange(3), np.zeros(3))}
+    flows = {"RNN": gradient_flow(RNNCell(2), DATA), "zero": (np.arange(3), [0, np.nan, 1])}
     figure = draw_flows(flows)
     [axes] = figure.axes
     assert [line.get_label() for line in axes.get_lines()][:2] == ["RNN", "zero"]
     assert axes.get_yscale() == "log"
     np.testing.assert_allclose(axes.get_lines()[0].get_ydata(), flows["RNN"].norms)
+    np.testing.assert_allclose(axes.get_lines()[1].get_ydata(), [1e-12, 1e-12, 1])  # also what is no number
     assert flows["RNN"].draw("RNN").axes
 
 

@@ -88,6 +88,14 @@ class TestStackedThatRemembers(DecoderTests):
         attention = Attention("coverage", units=5, dtype=dtype)
         return StackedDecoder(GRUCell(4, dtype=dtype), attention, VOCABULARY, **SIZES, dtype=dtype)
 
+    def test_neither_look_remembers_a_step_that_is_not_kept(self, decoder):
+        tokens, values, summary, mask = self.inputs()
+        kept = np.arange(TARGET) != 1
+        found = decoder(tokens, values, summary, mask=mask, tokens_mask=tf.constant([kept] * BATCH))
+        expected = decoder(tokens.numpy()[:, kept], values, summary, mask=mask)
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one.numpy()[:, kept], other, atol=1e-5)
+
 
 @pytest.mark.parametrize("score", ["general", "coverage"])
 def test_beams_share_a_memory_and_find_the_same(score):

@@ -71,6 +71,19 @@ def test_a_frozen_backbone_does_not_learn_and_its_maps_stand_for_pictures():
     assert tape.gradient(loss, encoder.backbone.network.weights[0]) is None
 
 
+class Dropping(ConvolutionalBackbone):
+    """One that drops out what it found, as those do that drop whole layers."""
+
+    def make(self):
+        network = super().make()
+        return keras.Model(network.input, keras.layers.Dropout(0.5)(network.output))
+
+
+def test_a_frozen_backbone_sees_in_training_what_it_always_sees():
+    encoder = GridEncoder(Dropping((4, 6)), 20, 28, frozen=True)
+    np.testing.assert_allclose(encoder(tensors(), training=True).values, encoder(tensors()).values, atol=1e-6)
+
+
 def test_a_backbone_that_learns_takes_no_map():
     encoder = made()
     both = {**tensors(), "image_map": tf.zeros([2, 5, 7, 6])}

@@ -44,6 +44,8 @@ def test_first_target_row_is_on_top_and_larger_is_darker():
     figure = draw_alignment([[1, 0], [0, 0]], "ab", "xy")
     axes, pixels = figure.axes[0], drawn(figure)
     height = pixels.shape[0]
+    (_, first), (_, second) = axes.transData.transform([(0, 0), (0, 1)])
+    assert first > second
 
     def brightness(column, row):
         x, y = axes.transData.transform((column + 0.2, row + 0.2))

@@ -55,6 +55,10 @@ def test_an_arc_is_above_all_that_it_meets():
     assert levels[Arc(0, 4, "")] == max(level for arc, level in levels.items() if arc.head >= 0)
 
 
+def test_arcs_that_meet_at_a_word_alone_share_a_level():
+    assert set(levels_of([Arc(0, 1, ""), Arc(1, 2, ""), Arc(4, 2, "")]).values()) == {1}
+
+
 def test_probable_arcs_are_below_and_darker():
     marginals = SURE.copy()
     marginals[4] = [0, 0.3, 0.6, 0.04, 0]  # and 0.06 for the root

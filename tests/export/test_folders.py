@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.package import export_model, export_presets
 from seqattn_tf.export.versions import versions
 from seqattn_tf.export.warmup import FILE
+from seqattn_tf.fields import Text
 from seqattn_tf.models import ReaderNetwork
 from seqattn_tf.text import SymbolRules
 
@@ -195,3 +197,16 @@ def test_a_change_in_any_part_of_the_package_makes_the_presets_be_exported_anew(
         with (copy / part).open("a") as file:
             file.write("# another\n")
         assert package._state_of_package() != unchanged
+
+
+def test_an_interpreter_is_asked_one_question_at_a_time():
+    edge = LiteModel.__new__(LiteModel)
+    edge.inputs, edge.lock = {"text": Text(LETTERS)}, threading.Lock()
+
+    def run(**fed):
+        raise RuntimeError(f"locked: {edge.lock.locked()}")
+
+    edge.run = run
+    with pytest.raises(ValueError, match="locked: True"):
+        edge.answer(["abc"])
+    assert not edge.lock.locked()

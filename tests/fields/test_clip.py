@@ -61,6 +61,12 @@ def test_a_strip_is_cut_into_frames_with_the_proportions_that_are_seen():
     assert field.picture(data.getvalue()).shape == (10, 57, 3)
 
 
+def test_frames_beyond_the_length_that_was_sent_are_none():
+    found = Clip(4, 8).in_graph("it").from_wire({"frames": tf.ones([2, 3, 4, 8, 3]), "lengths": tf.constant([3, 1])})
+    assert found["there"].numpy().tolist() == [[1, 1, 1], [1, 0, 0]]
+    assert tf.reduce_max(found["frames"], axis=[2, 3, 4]).numpy().tolist() == [[1, 1, 1], [1, 0, 0]]
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [

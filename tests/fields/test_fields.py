@@ -266,6 +266,8 @@ def test_a_bmp_from_the_top_down_is_a_picture_like_another():
     )
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"it: expected a picture of at most 100 pixels"):
         read(Image(6, 5, limit=100), [bytes(data)])
+    with pytest.raises(ValueError, match=r"expected a picture of at most 100 pixels\. Received: 50 x 37"):
+        Image(6, 5, limit=100).arrays(bytes(data))
 
 
 def test_shrinking_keeps_the_mean_and_growing_keeps_the_corners():

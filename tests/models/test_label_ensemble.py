@@ -123,6 +123,12 @@ def test_the_network_gives_what_answers_come_from(pair):
     np.testing.assert_allclose(shares(ensemble, ["cab"]), means, atol=1e-6)
 
 
+def test_plug_ins_are_those_of_all_models(pair):
+    named = Named(pair[1].network, pair[1].inputs, pair[1].target)
+    assert LabelEnsemble.of(pair).plugins == {}
+    assert LabelEnsemble.of([pair[0], named]).plugins == named.plugins != {}
+
+
 @pytest.fixture(scope="module")
 def mixed():
     """Models of two kinds."""

@@ -5,6 +5,7 @@ import itertools
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from support import readers
 from support.edge import assert_same_on_the_edge
 from support.slow import slow
@@ -198,3 +199,13 @@ def test_parts_that_do_not_fit_together_are_refused():
         TaggerNetwork(tagger.network.encoder, readers.TAGS, output="softmax", scheme="BIO")
     with pytest.raises(ValueError, match="pool: expected 'last' where every value has a label"):
         ClassifierNetwork(flat.network.encoder, 3, pool="attention", everywhere=True)
+
+
+def test_a_word_may_be_a_head_of_any_word_more_often_than_others():
+    parser = readers.parser()
+    tensors, _ = parser.read({"text": tf.constant(["The dog barks ."])})
+    before = parser.network(tensors)["arcs"]
+    parser.network.arc_bias.assign(tf.ones_like(parser.network.arc_bias))
+    [gained] = (parser.network(tensors)["arcs"] - before).numpy()
+    np.testing.assert_allclose(gained, np.tile(gained[:1], [4, 1]), atol=1e-4)
+    assert np.ptp(gained[0]) > 1e-3

@@ -69,7 +69,7 @@ def test_a_config_file_that_is_not_there_is_not_followed(repository_root):
 
 @pytest.mark.parametrize("name", ["rest_api_port", "port"])
 def test_a_port_in_use_is_an_error_that_names_it(repository_root, name):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
+    with socket.create_server(("127.0.0.1", 0), reuse_port=True) as taken:  # which others may, too
         number = taken.getsockname()[1]
         ports = {"rest_api_port": 0, "port": 0} | {name: number}
         with pytest.raises(OSError, match=f"^{name}: expected a free port. Received: 127.0.0.1:{number}"):

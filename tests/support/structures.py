@@ -187,10 +187,14 @@ class ExactTests:
         _, dist, rows = self.case()
         _, other, others = self.case(seed=1)
         best = dist.argmax
-        for pick in (0, -1):
-            columns = [np.stack([row.structures[pick][n] for row in rows]) for n in range(len(rows[0].structures[0]))]
-            structure = tf.nest.pack_sequence_as(best, [tf.constant(c, tf.int32) for c in columns])
-            self.near(dist.log_prob(structure), [np.log(row.probabilities[pick]) for row in rows], "float64")
+        for share in (0, 0.3, 1):  # the first, one whose parts differ, the last
+            picks = [round(share * (len(row.structures) - 1)) for row in rows]
+            picked = [row.structures[pick] for row, pick in zip(rows, picks, strict=True)]
+            structure = tf.nest.pack_sequence_as(
+                best, [tf.constant(np.stack(c), tf.int32) for c in zip(*picked, strict=True)]
+            )
+            expected = [np.log(row.probabilities[pick]) for row, pick in zip(rows, picks, strict=True)]
+            self.near(dist.log_prob(structure), expected, "float64")
         self.near(dist.entropy, [row.entropy for row in rows], "float64")
         self.near(dist.kl(other), [row.kl(o) for row, o in zip(rows, others, strict=True)], "float64")
 

@@ -5,6 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
+from seqattn_tf.targets import Tree
+from seqattn_tf.targets.base import load_target, save_target
 from seqattn_tf.targets.tree import check_tree, is_projective
 
 
@@ -63,3 +65,8 @@ def test_nothing_is_a_tree():
     nothing = np.zeros(0, np.int32)
     check_tree(nothing)
     assert is_projective(nothing)
+
+
+@pytest.mark.parametrize("projective", [True, False])
+def test_a_stored_target_finds_the_same_kind_of_trees(projective):
+    assert load_target(save_target(Tree(("dep",), projective))).projective == projective

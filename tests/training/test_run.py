@@ -46,6 +46,15 @@ def test_record_says_where_the_model_comes_from(trained):
     assert record["figures"]["dev_accuracy"] == pytest.approx(figures["accuracy"], abs=1e-4)
 
 
+def test_the_model_has_the_running_mean_of_weights_and_its_training_goes_on_from_the_last(tmp_path):
+    with answering_eagerly(), unimproved():
+        model = run.train(RECIPE, dataclasses.replace(SETTINGS, epochs=1, average=0.9, max_examples=40), tmp_path)
+    state = Checkpoints(tmp_path / run.CHECKPOINTS).newest().arrays
+    pairs = [pair for pair in zip(model.network.variables, state, strict=False) if pair[0].trainable]
+    assert [mean.shape for mean, _ in pairs] == [last.shape for _, last in pairs]
+    assert all((mean.numpy() != last).any() for mean, last in pairs)
+
+
 @dataclasses.dataclass(frozen=True)
 class Counting(ClassifyTask):
     """What is simpler and learned from the same says from how many examples."""

@@ -84,6 +84,8 @@ def test_inputs_are_read(document, dtypes, expected):
         ({"inputs": [1]}, {"a": "string"}, "JSON Value: 1 Type: Number is not of expected type: string"),
         ({"inputs": [0]}, {"b": "bool"}, "JSON Value: 0 Type: Number is not of expected type: bool"),
         ({"inputs": [2**31]}, {"k": "int32"}, "Type: Number is not of expected type: int32"),
+        ({"inputs": [-(2**31) - 1, 0]}, {"k": "int32"}, "Type: Number is not of expected type: int32"),
+        ({"inputs": [-1, 0]}, {"k": "uint64"}, "Type: Number is not of expected type: uint64"),
         ({"inputs": [2**31]}, {"k": "uint8"}, "Type: Number is not of expected type: uint8"),
         ({"inputs": [2**32]}, {"k": "uint32"}, "Type: Number is not of expected type: uint32"),
         (

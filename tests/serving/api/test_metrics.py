@@ -104,6 +104,12 @@ def test_names_that_nothing_answers_to_do_not_grow_the_page_without_bound():
     assert counts['request_count{model_name="late",status="INVALID_ARGUMENT"}'] == 1
 
 
+def test_a_name_of_a_thousand_characters_is_no_label():
+    metrics = Metrics()
+    metrics.answered("m" * 1000, "", "REST", "NOT_FOUND", 0.0)
+    assert named(read(metrics), "request_count") == {'request_count{model_name="",status="NOT_FOUND"}': 1}
+
+
 def test_nothing_is_lost_between_threads():
     metrics = Metrics()
     with ThreadPoolExecutor(8) as threads:

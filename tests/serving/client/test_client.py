@@ -12,6 +12,8 @@ import tensorflow as tf
 from serving_toys import answering, config, export_fixed
 
 from seqattn_tf.serving.client import GrpcClient, RestClient, connect
+from seqattn_tf.serving.client.base import ModelVersion
+from seqattn_tf.serving.client.rest import _path
 from seqattn_tf.serving.errors import ServingError
 from seqattn_tf.serving.server import Server, ServerConfig
 
@@ -34,6 +36,18 @@ def test_both_clients_give_the_same_answers(rest_client, grpc_client):
                 np.testing.assert_allclose(array, by_grpc[alias], rtol=1e-6)
     assert rest_client.status("toy") == grpc_client.status("toy")
     assert rest_client.metadata("toy") == grpc_client.metadata("toy")
+
+
+@pytest.mark.parametrize(
+    ("asked", "path"),
+    [
+        (ModelVersion("a/b c"), "/v1/models/a%2Fb%20c"),
+        (ModelVersion("m", 0), "/v1/models/m/versions/0"),
+        (ModelVersion("m", label="x/y"), "/v1/models/m/labels/x%2Fy"),
+    ],
+)
+def test_no_name_reaches_into_the_rest_of_a_path(asked, path):
+    assert _path(asked) == path
 
 
 def test_text_is_str_and_bytes_are_bytes(client):

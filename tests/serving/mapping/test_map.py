@@ -365,6 +365,8 @@ def test_another_command_is_refused_and_what_differs_is_named(answers_in_place, 
     before = (tmp_path / "out.jsonl").read_bytes()
     for options, different in (
         ({"batch_size": 5}, r"another batch_size \(5, before 256\)"),
+        ({"columns": {"text": "word"}}, "another columns"),
+        ({"encoding": "latin-1"}, r"another encoding \(iso8859-1, before utf-8\)"),
         (
             {"shard_rows": 8, "attention": True},
             r"another attention \(True, before False\), another shard_rows \(8, before 7\)",

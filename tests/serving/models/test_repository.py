@@ -1,3 +1,4 @@
+import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
@@ -11,7 +12,7 @@ from tensorflow_serving.config import model_server_config_pb2
 from seqattn_tf.serving.client import RestClient
 from seqattn_tf.serving.errors import ServingError
 from seqattn_tf.serving.models.model_config import folder_of_models
-from seqattn_tf.serving.models.repository import ModelRepository
+from seqattn_tf.serving.models.repository import ModelRepository, _fingerprint
 
 
 def states(repository, name="toy"):
@@ -66,6 +67,18 @@ def test_a_new_version_replaces_the_old_and_a_removed_one_gives_way(repository, 
     assert states(repository) == {2: "END", 1: "END"}
     with pytest.raises(ServingError, match=r"Servable not found for request: Latest\(toy\)"):
         repository.get("toy")
+
+
+def test_files_have_changed_when_their_size_or_their_time_has(tmp_path):
+    file = tmp_path / "variables/variables.index"
+    file.parent.mkdir()
+    seen = []
+    for data, seconds in ((b"one", 1), (b"two", 2), (b"three", 2)):
+        file.write_bytes(data)
+        os.utime(file, (seconds, seconds))
+        seen.append(_fingerprint(tmp_path))
+    assert len(set(seen)) == 3
+    assert _fingerprint(tmp_path) == seen[-1]
 
 
 def test_a_broken_version_is_refused_and_tried_again_when_its_files_change(repository, repository_root, exports):

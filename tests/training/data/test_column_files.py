@@ -50,6 +50,15 @@ def reported(data, columns, target):
     return [example.inputs["text"].split() for example in splits.train], [str(warning.message) for warning in caught]
 
 
+def test_a_relation_of_two_words_is_one_symbol():
+    assert tree_of([("a", "0", "root"), ("b", "1", "nmod poss")]) == "0:root 1:nmod_poss"
+
+
+def test_where_a_document_begins_is_no_sentence(tmp_path):
+    folder = write(tmp_path, f"-DOCSTART- -X- O\n\n{CHUNKS}\n-DOCSTART- -X- O\n")
+    assert load(folder, ["0", "-1"], tags_of).train == examples(FOUND)
+
+
 @pytest.mark.parametrize("between", [" ", "  ", "\t", " \t"])
 @pytest.mark.parametrize(
     "made",

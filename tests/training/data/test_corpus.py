@@ -13,6 +13,7 @@ from seqattn_tf.training.data.code_version import READING, SPLITTING, code_versi
 from seqattn_tf.training.data.corpus import Corpus
 from seqattn_tf.training.data.dealing import write
 from seqattn_tf.training.data.examples import share
+from seqattn_tf.training.data.reading import reading_with
 from seqattn_tf.training.data.sources import Source, split_sources
 
 STRANGE = ['a "quote"', "two\nlines", "tab\there", "grün ☃ \u2028 end", "\\"]
@@ -92,6 +93,22 @@ def test_held_out_are_those_of_the_smallest_hashes_with_all_of_their_key(tmp_pat
         ranked = sorted((k for k in {e.key for e in examples} if start <= share(k) < end), key=share)
         assert keys[part] == set(ranked[: most // 3])  # three rows of each
         assert [e.target for e in parts[part]] == sorted((e.target for e in parts[part]), key=int)
+
+
+def test_a_key_that_was_given_back_is_not_held_out_again():
+    part = dealing._HeldOut(0.0, 1.0, 2)
+    assert [part.add(where, line) for where, line in ((0.2, "a"), (0.6, "b"), (0.6, "c"))] == [[], [], ["b", "c"]]
+    assert part.takes(0.5)
+    assert not part.takes(0.6)
+
+
+def test_files_read_by_other_rules_are_another_corpus():
+    def folder(**rules):
+        with reading_with(**rules):
+            return split_sources({"train": source(made(100))}, "always").train.folder
+
+    assert folder() == folder()
+    assert len({folder(), folder(encoding="cp1252"), folder(max_bad_rows=0.5)}) == 3
 
 
 def test_symbols_are_counted_as_in_memory_and_once(tmp_path, monkeypatch):

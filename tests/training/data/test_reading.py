@@ -5,6 +5,7 @@ import gzip
 
 import pytest
 
+from seqattn_tf.charsets import guess
 from seqattn_tf.training.data import DataWarning
 from seqattn_tf.training.data.reading import LONGEST_CELL, iter_rows, read_rows, read_text, reading_with
 
@@ -179,6 +180,12 @@ def test_a_text_in_another_encoding_is_refused_or_read_as_what_it_is(tmp_path):
     (tmp_path / "t.txt").write_bytes("\ufefffünf".encode())
     with reading_with(encoding="cp1252"), pytest.raises(ValueError, match="Received: the byte order mark of utf-8"):
         read_text(tmp_path / "t.txt")
+
+
+@pytest.mark.parametrize("character", ["\u00e9", "\u20ac", "\U0001f600"])
+def test_a_sample_that_ends_within_a_character_is_utf_8(character):
+    for cut in range(1, len(character.encode())):
+        assert guess("d\u00e9j\u00e0 ".encode() + character.encode()[:cut]) == "utf-8"
 
 
 def test_an_unknown_encoding_is_refused():

@@ -96,6 +96,8 @@ def test_classes_by_their_names():
     splits = snli.load("tfds:made_up_inference", "neutral")
     assert splits.train == [from_text("train premise", "hypothesis 1")]
     assert splits.origin.endswith("made_up_inference test, neutral")
+    labels = sorted(label for [label] in ours.rows("made_up_inference", ["label"])["train"])
+    assert labels == ["-", "contradiction", "entailment", "neutral"]  # the first: nobody knows
 
 
 def test_one_text():

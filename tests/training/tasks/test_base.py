@@ -9,7 +9,7 @@ from seqattn_tf.answer import Answer
 from seqattn_tf.fields import Text
 from seqattn_tf.text import SymbolRules
 from seqattn_tf.training import recipes
-from seqattn_tf.training.data import Example, Examples, from_text
+from seqattn_tf.training.data import DataWarning, Example, Examples, Splits, from_text
 from seqattn_tf.training.tasks import base
 
 
@@ -51,3 +51,12 @@ def test_texts_of_one_line_are_classified_by_a_flat_encoder(text, encoder, capsy
     said = "every training text has one line: encoder=bidirectional instead of encoder=document"
     assert (said in capsys.readouterr().out) == ("\n" not in text)
     assert model.answer(["a film"])[0].text in ("good", "bad")
+
+
+def test_texts_of_exactly_the_limit_are_learned_from():
+    recipe = recipes.get("classify")
+    settings = dataclasses.replace(recipe.small, units=4, embedding=4, max_source=3)
+    train = [from_text(text, label) for text, label in (("a b c", "good"), ("a b c d", "bad"), ("a", "bad"))]
+    with pytest.warns(DataWarning, match=r"1 of 3 training examples are too long.* text of up to 4 places where 3 are"):
+        training = recipe.task.open(settings, Splits(train, train[:1], train[2:], "here"))
+    assert training.rows.tolist() == [0, 2]

@@ -37,7 +37,12 @@ def test_a_changed_default_keeps_its_meaning():
 
 
 @pytest.mark.parametrize(
-    "wrong", ["learning_rate=-1", "clip_norm=0", "seed=-1", "warmup_steps=-1", "label_smoothing=1"]
+    "wrong",
+    [
+        *["units=0", "embedding=0", "depth=0", "batch_size=0", "epochs=0", "patience=0", "accumulate=0"],
+        *["warmup_steps=-1", "max_examples=-1", "batch_tokens=-1", "learning_rate=-1", "seed=-1", "weight_decay=-1"],
+        *["clip_norm=0", "label_smoothing=1"],
+    ],
 )
 def test_values_out_of_bounds_are_refused(wrong):
     with pytest.raises(ValueError, match=f"{wrong.partition('=')[0]}: expected"):
