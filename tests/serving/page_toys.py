@@ -3,6 +3,7 @@
 import base64
 import json
 import math
+import os
 import urllib.request
 from pathlib import Path
 
@@ -84,6 +85,20 @@ def with_manifest(version: Path, manifest) -> None:
     (version / "assets.extra").mkdir(exist_ok=True)
     text = manifest if isinstance(manifest, str) else json.dumps(manifest)
     (version / "assets.extra" / FILE).write_text(text)
+
+
+def offered(name, kinds, outputs, examples=(), **more):
+    """What the list of models says of one with inputs of these kinds."""
+    inputs = [{"name": key, "type": "string", "kind": kind, "limit": None, **more} for key, kind in kinds.items()]
+    about = {"name": name, "version": "1", "versions": [], "summary": "", "ranked_by": ""}
+    return {**about, "inputs": inputs, "outputs": [*outputs], "examples": [*examples]}
+
+
+def sized(path, size):
+    """A file of so many zeros: a browser opens it itself, where bytes are handed to it in words of JSON."""
+    path.touch()
+    os.truncate(path, size)
+    return path
 
 
 def asked(url, model, text):

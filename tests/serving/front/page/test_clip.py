@@ -2,12 +2,12 @@
 
 import base64
 import io
-import json
 import re
 
 import numpy as np
 import pytest
 from page_checks import CHECKS, contrast, tone
+from page_toys import offered, sized
 from PIL import Image
 
 WIDE, HIGH = 6, 4  # pixels of a frame
@@ -43,30 +43,16 @@ def seen(**more):
 
 
 @pytest.fixture
-def show(server, open_page):
+def show(stage, open_page):
     """Opens the page with a model that takes a clip; `page.sent` has the bytes of each that was sent."""
 
-    def show(outputs=None, examples=(), prepare=lambda page: None, **options):
+    def show(outputs=None, examples=(), **options):
         outputs = outputs or seen()
-        inputs = [{"name": "clip", "type": "string", "kind": "clip", "limit": None}]
-        model = {"name": "film", "version": "1", "versions": [], "summary": "", "ranked_by": "", "inputs": inputs}
         clips = [{"clip": {"b64": base64.b64encode(data).decode()}} for data in examples]
-        models = {"models": [{**model, "outputs": [*outputs], "examples": clips}]}
-        reply = {"outputs": {key: [value] for key, value in outputs.items()}}
-        sent = []
-
-        def predict(route):
-            [value] = route.request.post_data_json["inputs"]["clip"]
-            sent.append(base64.b64decode(value["b64"]))
-            route.fulfill(body=json.dumps(reply))
-
-        def route(page):
-            page.sent = sent
-            page.route("**/page/models.json", lambda route: route.fulfill(json=models))
-            page.route("**/*:predict", predict)
-            prepare(page)
-
-        return open_page(server.rest_url, "#model=film", prepare=route, **options)
+        sent = stage.play(outputs, offered("film", {"clip": "clip"}, outputs, clips))
+        page = open_page(stage.url, "#model=film", **options)
+        page.sent = sent
+        return page
 
     return show
 
@@ -112,7 +98,7 @@ def stills(page):
 # files
 
 
-def test_a_clip_is_sent_byte_by_byte(show, expect):
+def test_a_clip_is_sent_byte_by_byte(show, expect, tmp_path):
     page = show()
     expect(page.locator("#inputs .field > .quiet")).to_have_text(
         "Choose an animated GIF or a strip of frames, drop it here or paste it."
@@ -130,7 +116,7 @@ def test_a_clip_is_sent_byte_by_byte(show, expect):
     assert ask(page) == strip()
     before = page.get_by_role("group", name="Asked before").get_by_role("button")
     expect(before).to_have_text(["strip.png", "ring.gif"])
-    choose(page, bytes(8_100_000), "long.gif")
+    page.get_by_label("clip", exact=True).set_input_files(sized(tmp_path / "long.gif", 8_100_000))
     expect(page.get_by_role("alert")).to_have_text("long.gif has 8.1 MB. A clip may have at most 8 MB.")
 
 

@@ -2,11 +2,11 @@ r"""How the page sets an answer in LaTeX as a formula beside its picture, in a r
 
 import base64
 import io
-import json
 
 import numpy as np
 import pytest
 from page_checks import CHECKS, contrast, tone
+from page_toys import offered
 from PIL import Image
 
 from seqattn_tf.training.data import formulas
@@ -77,21 +77,13 @@ def read(latex=LATEX, **more):
 
 
 @pytest.fixture
-def show(server, open_page):
+def show(stage, open_page):
     """Opens the page with a model whose example is answered so."""
 
     def show(outputs, sent=None, kind="image", padded=None, **options):
         sent = {"b64": base64.b64encode(picture()).decode()} if sent is None else sent
-        inputs = [{"name": "image", "type": "string", "kind": kind, "limit": None, "page": padded}]
-        model = {"name": "markup", "version": "1", "versions": [], "summary": "", "ranked_by": "", "inputs": inputs}
-        models = {"models": [{**model, "outputs": [*outputs], "examples": [{"image": sent}]}]}
-        reply = {"outputs": {key: [value] for key, value in outputs.items()}}
-
-        def route(page):
-            page.route("**/page/models.json", lambda route: route.fulfill(json=models))
-            page.route("**/*:predict", lambda route: route.fulfill(body=json.dumps(reply)))
-
-        page = open_page(server.rest_url, "#model=markup", prepare=route, **options)
+        stage.play(outputs, offered("markup", {"image": kind}, outputs, [{"image": sent}], page=padded))
+        page = open_page(stage.url, "#model=markup", **options)
         page.locator(".facts").wait_for()
         return page
 
@@ -101,20 +93,20 @@ def show(server, open_page):
 # formulas
 
 
-def test_latex_becomes_mathml(server, open_page):
-    page = open_page(server.rest_url)
+def test_latex_becomes_mathml(stage, open_page):
+    page = open_page(stage.url)
     found = page.evaluate(STRUCTURE, [*STRUCTURES])
     assert dict(zip(STRUCTURES, found, strict=True)) == STRUCTURES
 
 
-def test_what_is_no_formula_is_none(server, open_page):
-    page = open_page(server.rest_url)
+def test_what_is_no_formula_is_none(stage, open_page):
+    page = open_page(stage.url)
     found = page.evaluate(STRUCTURE, NONE)
     assert dict(zip(NONE, found, strict=True)) == dict.fromkeys(NONE)
 
 
-def test_every_formula_of_the_recipe_is_set(server, open_page):
-    page = open_page(server.rest_url)
+def test_every_formula_of_the_recipe_is_set(stage, open_page):
+    page = open_page(stage.url)
     drawn = [formulas.draw(number).latex for number in range(300)]
     assert {*" ".join(drawn).split()} == {*formulas.SYMBOLS}
     marked = [latex for latex in drawn if {*latex} & {*"\\^_"}]

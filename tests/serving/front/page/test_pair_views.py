@@ -1,12 +1,12 @@
 """What the page asks and shows of stories and of pairs of texts, in a real browser; answers are made up."""
 
-import json
 import math
 import re
 
 import numpy as np
 import pytest
 from page_checks import CHECKS, contrast, tone
+from page_toys import offered
 from support.slow import slow
 
 STORY = ["Wolves fear mice.", "Emily is a cat.", "Cats fear wolves.", "Jessica is a mouse."]
@@ -62,20 +62,12 @@ def entailed(premise=(2, 3, 0), hypothesis=(2, 0), **more):
 
 
 @pytest.fixture
-def show(server, open_page):
+def show(stage, open_page):
     """Opens the page with one answer of a model on it."""
 
     def show(outputs, name="story", examples=(), **options):
-        inputs = [{"name": key, "type": "string", "kind": kind, "limit": None} for key, kind in INPUTS[name].items()]
-        model = {"name": name, "version": "1", "versions": [], "summary": "", "ranked_by": "", "inputs": inputs}
-        models = {"models": [{**model, "outputs": [*outputs], "examples": [*examples]}]}
-        reply = {"outputs": {key: [value] for key, value in outputs.items()}}
-
-        def answered(page):
-            page.route("**/page/models.json", lambda route: route.fulfill(json=models))
-            page.route("**/*:predict", lambda route: route.fulfill(body=json.dumps(reply)))
-
-        return open_page(server.rest_url, f"#model={name}&{next(iter(INPUTS[name]))}=x", prepare=answered, **options)
+        stage.play(outputs, offered(name, INPUTS[name], outputs, examples))
+        return open_page(stage.url, f"#model={name}&{next(iter(INPUTS[name]))}=x", **options)
 
     return show
 

@@ -1,10 +1,11 @@
-"""What the page shows of tags, trees, phrases and labels, in a real browser; answers are made up on their way to it."""
+"""What the page shows of tags, trees, phrases and labels, in a real browser; answers are made up."""
 
 import re
 
 import numpy as np
 import pytest
 from page_checks import CHECKS, contrast, tone
+from page_toys import offered
 from support.slow import slow
 
 WORDS = ["the", "old", "dog", "saw", "it", "."]
@@ -77,16 +78,12 @@ CHUNKED = tagging(CHUNKS, ["B-NP", "B-VP", "I-NP", "I-VP", "O"])
 
 
 @pytest.fixture
-def show(server, open_page):
+def show(stage, open_page):
     """Opens the page with one answer on it."""
 
     def show(outputs, **options):
-        reply = {"outputs": {name: [value] for name, value in outputs.items()}}
-
-        def answered(page):
-            page.route("**/*:predict", lambda route: route.fulfill(json=reply))
-
-        return open_page(server.rest_url, "#model=toy&text=x", prepare=answered, **options)
+        stage.play(outputs, offered("toy", {"text": "text"}, outputs))
+        return open_page(stage.url, "#model=toy&text=x", **options)
 
     return show
 

@@ -1,12 +1,12 @@
 """How the page takes sounds, and shows when it heard what, in a real browser; answers are made up."""
 
 import base64
-import json
 import re
 
 import numpy as np
 import pytest
 from page_checks import CHECKS, contrast, tone
+from page_toys import offered, sized
 from support.sounds import wav
 
 from seqattn_tf.fields.wav import read_header, read_samples, write_wav
@@ -35,30 +35,17 @@ def heard(**more):
 
 
 @pytest.fixture
-def show(server, open_page):
+def show(stage, open_page):
     """Opens the page with a model that takes a sound; `page.sent` has the bytes of each that was sent."""
 
     def show(outputs=None, examples=(), kind="sound", link="#model=digits", **options):
         outputs = outputs or heard()
-        inputs = [{"name": "sound", "type": "string", "kind": kind, "limit": None}]
-        model = {"name": "digits", "version": "1", "versions": [], "summary": "", "ranked_by": "", "inputs": inputs}
         sounds = [{"sound": {"b64": base64.b64encode(data).decode()}} for data in examples]
-        models = {"models": [{**model, "outputs": [*outputs], "examples": sounds}]}
-        models["models"].append({**model, "name": "other", "inputs": [{**inputs[0], "kind": "text"}], "examples": []})
-        reply = {"outputs": {key: [value] for key, value in outputs.items()}}
-        sent = []
-
-        def predict(route):
-            [value] = route.request.post_data_json["inputs"]["sound"]
-            sent.append(value if kind == "text" else base64.b64decode(value["b64"]))
-            route.fulfill(body=json.dumps(reply))
-
-        def prepare(page):
-            page.sent = sent
-            page.route("**/page/models.json", lambda route: route.fulfill(json=models))
-            page.route("**/*:predict", predict)
-
-        return open_page(server.rest_url, link, prepare=prepare, **options)
+        models = offered("digits", {"sound": kind}, outputs, sounds), offered("other", {"sound": "text"}, ())
+        sent = stage.play(outputs, *models)
+        page = open_page(stage.url, link, **options)
+        page.sent = sent
+        return page
 
     return show
 
@@ -148,7 +135,7 @@ def test_a_sound_may_be_pasted_or_dropped(show, expect, way):
     assert held(page) == ["brought.wav"]
 
 
-def test_what_is_refused_leaves_what_was_there(show, expect):
+def test_what_is_refused_leaves_what_was_there(show, expect, tmp_path):
     page = show()
     alert = page.get_by_role("alert")
     choose(page, b"RIFFabcdWAVX" + bytes(100), "odd.wav")
@@ -158,7 +145,7 @@ def test_what_is_refused_leaves_what_was_there(show, expect):
     give(page, expect)
     choose(page, b"", "nothing.mp3", "audio/mpeg")
     expect(alert).to_have_text("nothing.mp3 is no sound that this browser can read.")
-    choose(page, bytes(8_100_000), "long.wav")
+    page.get_by_label("sound", exact=True).set_input_files(sized(tmp_path / "long.wav", 8_100_000))
     expect(alert).to_have_text("long.wav has 8.1 MB. A sound may have at most 8 MB.")
     assert held(page) == ["seven.wav"]
     assert ask(page) == tones()
@@ -444,7 +431,8 @@ def test_nothing_heard_is_said_so(shown, expect, more, message):
 
 def test_what_is_no_sound_or_has_no_times_is_a_map(show, expect):
     named = heard(sound_places=[f"word {place}" for place in range(20)])
-    for page in (show(named, [tones()]), show(kind="text", link="#model=digits&sound=x")):
+    for shown in ({"outputs": named, "examples": [tones()]}, {"kind": "text", "link": "#model=digits&sound=x"}):
+        page = show(**shown)
         expect(page.locator(".map")).to_have_count(1)
         expect(page.locator(".heard")).to_have_count(0)
 
