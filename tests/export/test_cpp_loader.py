@@ -51,11 +51,11 @@ KINDS = {
 TEXTS = {LETTERS: ["abc", "", "c?a", "aa"], PIECES: ["ab", "", "aba a", "zz"], WORDS: ["cat sat", "", "sat dog", "cat"]}
 
 
-LONG = ("pairs, beam over a chain", "pairs, greedy")  # the shipped model is the fast one of pairs
+LONG = ("pairs, beam over a chain", "pairs, greedy", "numbers")  # the shipped model is the fast one of pairs
 
 
-@pytest.fixture(autouse=True)
-def _clean_process(monkeypatch):
+@pytest.fixture
+def clean_process(monkeypatch):
     """The loader runs in a process into which nothing was imported, as for a user."""
     monkeypatch.setattr(cpp_loader, "subprocess", subprocess)
 
@@ -118,7 +118,7 @@ def test_every_signature_of_every_kind_answers_there_as_in_keras(model, tmp_path
     assert_weights_are_stored_once(model, tmp_path / "m")
 
 
-def test_the_shipped_model_answers_there_as_in_keras(preset, exported):
+def test_the_shipped_model_answers_there_as_in_keras(preset, exported, clean_process):
     questions, said = asked_in_python(preset, ["hello", "", "naïve"])
     [found] = ask_signatures(exported / "models/pronounce/1", questions)
     assert_same(found, said)
@@ -227,7 +227,7 @@ def test_values_of_every_dtype_and_shape_come_back(tmp_path):
             assert back.tolist() == value.tolist(), alias
 
 
-def test_what_is_wrong_is_said(tmp_path, exported):
+def test_what_is_wrong_is_said(tmp_path, exported, clean_process):
     with pytest.raises(CppError, match="is not in the graph"):
         CppSession(exported / "models/pronounce/1").run([("nobody", np.zeros(1))], [])
     with pytest.raises(
@@ -249,7 +249,7 @@ class _Crash:
         return ctypes.string_at, (0,)
 
 
-def test_a_folder_that_is_called_tensorflow_is_not_taken_for_it(tmp_path, monkeypatch):
+def test_a_folder_that_is_called_tensorflow_is_not_taken_for_it(tmp_path, monkeypatch, clean_process):
     double = tf.function(lambda x: {"y": 2 * x}, input_signature=[tf.TensorSpec([None], name="x")])
     tf.saved_model.save(tf.Module(), str(tmp_path / "m"), signatures=double)
     for name in ("tensorflow", "ml_dtypes"):

@@ -3,10 +3,13 @@
 One child process measures all of them before the first test: the peak of its memory and the CPU seconds of each call.
 """
 
+import pickle
+
 import pytest
 import tensorflow as tf
 from support.hostile import AT_ONCE, BATCHES, CASES, FIELDS
 from support.measured import Child, Cost
+from support.once import once
 
 from seqattn_tf.fields import Field
 
@@ -15,8 +18,13 @@ HALVES = ("plain", "graph")
 
 
 @pytest.fixture(scope="module")
-def costs():
+def costs(tmp_path_factory):
     """What every case costs: `costs[half, name, case]`; "whole" where the graph gets many values at once."""
+    folder = once(tmp_path_factory, "hostile", lambda to: (to / "costs").write_bytes(pickle.dumps(measured())))
+    return pickle.loads((folder / "costs").read_bytes())
+
+
+def measured():
     asked = {}
     for half, table in (("plain", CASES), ("graph", CASES), ("plain", AT_ONCE), ("graph", AT_ONCE), ("whole", BATCHES)):
         asked |= {(half, name, case): make for name, cases in table.items() for case, make in cases.items()}

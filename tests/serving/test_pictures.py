@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from serving_toys import config, post
+from support.once import once
 from support.pictures import BAD, FINE
 from support.step_by_step import answering_eagerly
 
@@ -25,11 +26,13 @@ SCENE = scenes.draw(3, "test")
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(package, "MADE_UP", 3)  # beside odd ones
-        done = package.export(find(NAME), tmp_path_factory.mktemp("models") / NAME)
-    assert set(done.agreeing.values()) == {done.rows}  # both forms, every row, from raw bytes
-    return done.version
+    def make(folder):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(package, "MADE_UP", 3)  # beside odd ones
+            done = package.export(find(NAME), folder / NAME)
+        assert set(done.agreeing.values()) == {done.rows}  # both forms, every row, from raw bytes
+
+    return once(tmp_path_factory, "pictures", make) / NAME / "1"
 
 
 @pytest.fixture(scope="module")

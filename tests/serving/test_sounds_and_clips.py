@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image as Pillow
 from serving_toys import config, post
+from support.once import once
 from support.readers import LABELS, clear
 from support.sounds import wav
 
@@ -123,14 +124,15 @@ def models():
 
 @pytest.fixture(scope="module")
 def folder(models, tmp_path_factory):
-    found = tmp_path_factory.mktemp("models")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(package, "MADE_UP", 3)
-        patch.setattr(Form, "compare", agrees)  # below, every door is compared on these rows and on more
-        patch.setattr(SavedModel, "compare", agrees)
-        for name, model in models.items():
-            package.export_model(model, found / name, {})
-    return found
+    def make(folder):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(package, "MADE_UP", 3)
+            patch.setattr(Form, "compare", agrees)  # below, every door is compared on these rows and on more
+            patch.setattr(SavedModel, "compare", agrees)
+            for name, model in models.items():
+                package.export_model(model, folder / name, {})
+
+    return once(tmp_path_factory, "senses", make)
 
 
 def agrees(form, model, folder, rows):

@@ -37,6 +37,11 @@ class Meter:
     def reset(self) -> None:
         self.fixtures, self.inner = {}, 0.0
 
+    def count(self, name: str, seconds: float, whole: float | None = None) -> None:
+        """A fixture used so many; with the others that it had set up, it was `whole`."""
+        self.fixtures[name] = self.fixtures.get(name, 0.0) + seconds
+        self.inner += seconds if whole is None else whole
+
 
 METER = Meter()
 
@@ -45,15 +50,18 @@ METER = Meter()
 def pytest_fixture_setup(fixturedef, request):
     if fixturedef.scope == "function":
         return (yield)
+    name = f"{request.node.nodeid or 'session'}: {fixturedef.argname}"
+    ending = []  # what was used before its own end, which is the last of those of all that was made from it
+    fixturedef.addfinalizer(lambda: METER.count(name, cpu() - ending.pop()))
     begun, before = cpu(), METER.inner
     METER.inner = 0.0
     try:
         return (yield)
     finally:
-        whole = cpu() - begun
-        name = f"{request.node.nodeid or 'session'}: {fixturedef.argname}"
-        METER.fixtures[name] = METER.fixtures.get(name, 0.0) + whole - METER.inner
-        METER.inner = before + whole
+        whole, inner = cpu() - begun, METER.inner
+        METER.inner = before
+        METER.count(name, whole - inner, whole)
+        fixturedef.addfinalizer(lambda: ending.append(cpu()))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 from page_toys import ACTIONS, CAPTION, GRID, LONG, MANIFESTS, ODD, PAIR, TAGS, look, with_manifest
 from serving_toys import answering, config, export_fixed, install
+from support.once import once
 
 from seqattn_tf.serving.api.exchange import Reply
 from seqattn_tf.serving.front import page
@@ -18,9 +19,8 @@ from seqattn_tf.serving.front.site import Site
 from seqattn_tf.serving.server import Server
 
 
-@pytest.fixture(scope="module")
-def url(tmp_path_factory, exports, exported):
-    root = tmp_path_factory.mktemp("models")
+def fill(root, exports, exported):
+    """Every model that the tests of the page ask."""
     (root / "pronounce").symlink_to(exported / "models" / "pronounce")
     install(exports / "1", root / "toy", 1)
     export_fixed(root / "odd" / "1", ODD)
@@ -40,6 +40,11 @@ def url(tmp_path_factory, exports, exported):
     with_manifest(root / "grid" / "1", ["of another form"])
     (root / "broken" / "1").mkdir(parents=True)
     (root / "broken" / "1" / "saved_model.pb").write_bytes(b"\xff\xff")
+
+
+@pytest.fixture(scope="session")
+def url(tmp_path_factory, exports, exported):
+    root = once(tmp_path_factory, "page", lambda to: fill(to, exports, exported))
     with lasting_scripts():
         server = Server(config(root)).start()
     with server:
