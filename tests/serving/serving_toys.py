@@ -10,6 +10,7 @@ from concurrent import futures
 from pathlib import Path
 
 import grpc
+import numpy as np
 import tensorflow as tf
 from tensorflow_serving.apis import model_service_pb2_grpc, prediction_service_pb2_grpc
 
@@ -105,7 +106,7 @@ def export_fixed(path: Path, outputs: dict, inputs=("text",), dtype=tf.string) -
 def answering(text, score=-0.5, **more) -> dict:
     """The outputs that every model of ours has, without other answers; `text` may be a function of the inputs."""
     tokens = more.pop("tokens", text.split() if isinstance(text, str) else ["?"])
-    none = {"alternatives": tf.zeros([0], tf.string), "alternative_scores": tf.zeros([0])}
+    none = {"alternatives": np.zeros(0, np.bytes_), "alternative_scores": np.zeros(0, np.float32)}
     return {"text": text, "score": score, "tokens": tokens, **none, **more}
 
 

@@ -169,7 +169,7 @@ def test_sigterm_finishes_what_was_accepted(after_sigkill):
     assert re.fullmatch(r"127\.0\.0\.1:\d+", server.grpc_address)
     with Load(*askers(server, "steady", 3), pace=0.005) as load:
         load.wait_for(100)
-        with spinning(server, "steady", 2.0) as slow:
+        with spinning(server, "steady", 1.2) as slow:
             load.wait_for(len(load.seconds) + 60)
             assert not any(asking.done() for asking in slow)
             assert not load.faults

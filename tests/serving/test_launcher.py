@@ -1,11 +1,14 @@
 import json
 import shutil
 import stat
+import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from serving_toys import install
+from support import forked
 
 from seqattn_tf import cli
 from seqattn_tf.serving import launcher
@@ -31,6 +34,18 @@ def binary(tmp_path, monkeypatch):
     return folder
 
 
+@pytest.fixture
+def at_once(binary, monkeypatch):
+    """The stand-in, which begins with TensorFlow imported."""
+
+    def begin(command, **how):
+        code = "import runpy, sys; runpy.run_path(sys.argv.pop(1), run_name='__main__')"
+        return forked.Popen([sys.executable, "-c", code, *command], **how)
+
+    monkeypatch.setattr(launcher, "subprocess", SimpleNamespace(**{**vars(subprocess), "Popen": begin}))
+    return binary
+
+
 def test_a_folder_of_models_is_served_and_left(binary, repository_root, exports):
     install(exports / "2", repository_root / "other", 4)
     lines = []
@@ -51,8 +66,8 @@ def test_a_folder_of_models_is_served_and_left(binary, repository_root, exports)
         connect(server.rest_url, retries=0).status("toy")
 
 
-def test_flags_and_files_are_handed_on_and_one_that_is_deaf_is_killed(binary, repository_root, tmp_path):
-    (binary / "mode").write_text("deaf")
+def test_flags_and_files_are_handed_on_and_one_that_is_deaf_is_killed(at_once, repository_root, tmp_path):
+    (at_once / "mode").write_text("deaf")
     batching = tmp_path / "batching.txt"
     batching.write_text("max_batch_size { value: 8 }")
     config = ServerConfig(
@@ -67,7 +82,7 @@ def test_flags_and_files_are_handed_on_and_one_that_is_deaf_is_killed(binary, re
     with TensorFlowServing(config, log=lambda _: None) as server:
         assert connect(server.rest_url).predict("only", {"text": ["a"]})["upper"].tolist() == ["A"]
         assert server.stop() == -9
-    arguments = json.loads((binary / "arguments.json").read_text())
+    arguments = json.loads((at_once / "arguments.json").read_text())
     for wanted in (
         "--model_name=only",
         f"--model_base_path={repository_root}/toy",

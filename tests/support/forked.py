@@ -50,6 +50,8 @@ def start_server():
         return
     for name in IMPORTED:
         importlib.import_module(name)
+    if tensorflow_runs():  # its threads are not in a fork, which would wait for them without end
+        raise RuntimeError("conftest.py: expected none that computes with TensorFlow as it is imported. Received: one")
     if ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         return
     Server.requests, listening = socket.socketpair()
@@ -60,6 +62,13 @@ def start_server():
         _serve(listening)
     listening.close()
     atexit.register(_stop, pid)
+
+
+def tensorflow_runs():
+    """Whether TensorFlow has begun to compute in this process."""
+    from tensorflow.python.eager import context
+
+    return context._context is not None and context._context._context_handle is not None
 
 
 def _stop(pid):

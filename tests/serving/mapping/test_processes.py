@@ -137,12 +137,13 @@ def test_an_interrupt_leaves_a_clean_line(toy, source, tmp_path):
     assert not of_group(process.pid)
 
 
-def test_a_broken_model_says_so(toy, source, tmp_path):
+@pytest.mark.parametrize("processes", [0, slow(1)])
+def test_a_broken_model_says_so(toy, source, tmp_path, processes):
     (tmp_path / "broken/assets").mkdir(parents=True)
     for name in ("config.json", "assets/inputs.json", "assets/target.json"):
         (tmp_path / "broken" / name).write_bytes((toy / name).read_bytes())
     with pytest.raises(ValueError, match="expected a whole network"):
-        map_file(tmp_path / "broken", source, tmp_path / "out.jsonl", Options(processes=1), quiet=True)
+        map_file(tmp_path / "broken", source, tmp_path / "out.jsonl", Options(processes=processes), quiet=True)
 
 
 def test_the_command_line_in_this_process(toy, tmp_path, capsys, answers_in_place):
