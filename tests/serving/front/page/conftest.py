@@ -47,8 +47,8 @@ def url(tmp_path_factory, exports, exported):
     root = once(tmp_path_factory, "page", lambda to: fill(to, exports, exported))
     with lasting_scripts():
         server = Server(config(root)).start()
-    with server:
-        yield server.rest_url
+    yield server.rest_url
+    server.stop()
 
 
 @contextmanager
