@@ -105,7 +105,7 @@ def classify(folder):
     rows = []
     for label, words in ((0, ("bad", "awful")), (1, ("good", "great"))):
         for number in range(0, 1000, 25):
-            lines = [" ".join(rng.choices((*ANIMALS, *words), k=4)) for _ in range(3)]
+            lines = [" ".join(rng.choices((*ANIMALS, *words), k=2)) for _ in range(2)]
             rows.append(f"{label}\tcv{number:03d}_1\t{' ||| '.join(lines)}\n")
     (folder / "polarity2.0.tsv").write_text("".join(rows))
 

@@ -19,9 +19,11 @@ from seqattn_tf.training.optimizer import optimizer_of
 from seqattn_tf.training.tasks import Settings
 from support import forked
 from support.reverse import RECIPE, SETTINGS, language
+from support.step_by_step import unimproved
 
 STEPS, BATCH, WIDTH = 20, 16, 7
 TESTS = Path(__file__).resolve().parent.parent
+HELD: list = []  # what the chief remembers
 
 
 def start(name, folder, workers, index):
@@ -125,23 +127,26 @@ def steady(distribution):
 
 
 def dropped(distribution):
-    """Adam with dropout."""
+    """Adam with dropout; what the chief held after the first epoch is remembered."""
     network = compiled(distribution, adam, dropout=0.3)
-    found = fitted(distribution, network, sentences(distribution))
+
+    def remember(epoch, logs):
+        if epoch == 0 and distribution.is_chief:
+            HELD[:] = [variable.numpy() for variable in state(network)]
+
+    found = fitted(distribution, network, sentences(distribution), on_epoch_end=remember)
     return {**found, "seeds": network.dropout.seed_generator.state.numpy()}
 
 
 def resumed(distribution):
-    """The same in two halves, of which the second begins with what the chief remembers."""
-    first, second = (compiled(distribution, adam, dropout=0.3) for _ in range(2))
-    found = fitted(distribution, first, sentences(distribution), epochs=1)
+    """The second half of that, which begins with what the chief remembers."""
+    network = compiled(distribution, adam, dropout=0.3)
     if distribution.is_chief:
-        for to, held in zip(state(second), [np.asarray(variable) for variable in state(first)], strict=True):
+        for to, held in zip(state(network), HELD, strict=True):
             to.assign(held)
-    distribution.share(state(second))
-    distribution.prepare(second, sentences(distribution))  # a `fit` that comes to nothing changes nothing
-    after = fitted(distribution, second, sentences(distribution, STEPS // 2), epochs=1)
-    return {**after, "epochs": np.concatenate([found["epochs"], after["epochs"]])}
+    distribution.share(state(network))
+    distribution.prepare(network, sentences(distribution))  # a `fit` that comes to nothing changes nothing
+    return fitted(distribution, network, sentences(distribution, STEPS // 2), epochs=1)
 
 
 def state(network):
@@ -255,4 +260,5 @@ def one(folder):
 
 if __name__ == "__main__":
     name, folder, workers, index = sys.argv[1:]
-    globals()[name](folder, workers, index)
+    with unimproved():
+        globals()[name](folder, workers, index)

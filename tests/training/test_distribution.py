@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support import workers
+from support.step_by_step import unimproved
 from support.workers import STEPS
 
 from seqattn_tf.training import distribution
@@ -64,7 +65,8 @@ def found(tmp_path_factory):
     addresses = workers.addresses(2)
     processes = [workers.start("multiworker", together, addresses, index) for index in range(2)]
     try:
-        workers.one(alone)
+        with unimproved():  # as the others are
+            workers.one(alone)
     finally:
         loss = lose(processes, together, 1)
     finish([workers.start("mirrored", mirrored, "", 0)])
@@ -129,7 +131,7 @@ def test_with_dropout_the_curves_agree_and_no_two_replicas_drop_the_same(found, 
 def test_what_the_chief_remembers_goes_on_as_if_nothing_was(found):
     whole, first, second = found["first"]["dropped"], found["first"]["resumed"], found["second"]["resumed"]
     assert largest(first, second, ("weight", "steps", "epochs")) == 0
-    assert largest(first, whole, ("weight", "epochs")) == 0
+    assert largest(first, {**whole, "epochs": whole["epochs"][1:]}, ("weight", "epochs")) == 0
 
 
 def test_what_one_worker_asks_all_hear_after_the_same_step(found):
