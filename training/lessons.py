@@ -151,7 +151,7 @@ class Teacher:
             return labels[:, :1], tf.ones_like(labels[:, 0]), labels[:, None], shares[:, None], scores
         tokens = found["tokens"][:, 0]
         lengths = tf.math.count_nonzero(tokens != PAD, axis=1, dtype=tf.int32)
-        tokens = model.says.in_order(tokens, lengths)
+        tokens = model.says.in_order(tokens, lengths)[:, : tf.reduce_max(lengths)]  # no step after the longest answer
         right = ended(tokens, lengths)
         logits = model.network({**tensors, **model.says.teach({"tokens": right})}, training=False)
         shares, numbers = tf.math.top_k(tf.nn.softmax(tf.cast(logits, tf.float32)), min(self.top, logits.shape[-1]))

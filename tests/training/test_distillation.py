@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 from support import corpora
 from support.reverse import RECIPE, SETTINGS, language
-from support.step_by_step import untraced
+from support.step_by_step import answering_eagerly, untraced
 from support.systems import language_model, reader
 from support.varied import LETTERS, SOUNDS, TEXTS, varied
 
@@ -28,7 +28,7 @@ from seqattn_tf.training.lessons import Teacher, read_lessons, write_lessons
 pytestmark = pytest.mark.usefixtures("eagerly")
 
 GREEDY = ["beam_width=1", "alternatives=0", "max_target=5"]
-TINY = ["units=8", "embedding=6", "epochs=1", "batch_size=64", "warmup_steps=2"]
+TINY = ["units=8", "embedding=6", "epochs=1", "batch_size=64", "warmup_steps=2", "max_examples=64"]
 
 
 def settings(*more):
@@ -194,7 +194,7 @@ def spelled(tmp_path_factory):
     (folder / "data").mkdir()
     corpora.pronounce(folder / "data")
     command = ["train", "pronounce", "--data", f"{folder}/data", "--run", f"{folder}/teacher-0"]
-    with untraced():
+    with answering_eagerly(), untraced():
         assert cli.main([*command, *settings("units=12", *GREEDY)]) == 0
     other = load(folder / "teacher-0")  # as good as another run
     other.network.set_weights([weight[..., ::-1] for weight in other.network.get_weights()])
@@ -209,15 +209,15 @@ def distill(folder, run_folder, *more):
 
 
 def test_a_student_of_two_runs(spelled, tmp_path, capsys):
-    assert distill(spelled, tmp_path, "--made-up", "40", "--least", "-1000") == 0
+    assert distill(spelled, tmp_path, "--made-up", "8", "--least", "-1000") == 0
     out = capsys.readouterr().out
-    assert "of the training split, 40 of 40 made up" in out
+    assert "of the training split, 8 of 8 made up" in out
     assert "the best model is in" in out
     record = read_config(tmp_path)["record"]
     assert record["lessons"].endswith("from -1000")
     assert record["settings"]["units"] == 8
     about = json.loads((tmp_path / "lessons/about.json").read_text())
-    assert (about["made_up"], about["top"], len(about["teachers"])) == (40, 3, 2)
+    assert (about["made_up"], about["top"], len(about["teachers"])) == (8, 3, 2)
     assert about["data"] == record["fingerprint"]
     together = Ensemble.of([load(spelled / f"teacher-{seed}") for seed in (0, 1)])
     asked = [json.loads(line) for line in (tmp_path / "lessons/made_up.jsonl").read_text().splitlines()]
@@ -225,9 +225,9 @@ def test_a_student_of_two_runs(spelled, tmp_path, capsys):
         said = [answer.score for answer in together.answer(asked)]
         np.testing.assert_allclose(part["scores"][-len(asked) :], said, rtol=1e-4)
     capsys.readouterr()
-    assert distill(spelled, tmp_path, "--made-up", "40", "--least", "-1000") == 0  # finished: nothing is left to do
-    assert distill(spelled, tmp_path, "--made-up", "41") == 2
-    assert "holds other lessons (held, asked): {'made_up': (40, 41)}" in capsys.readouterr().err
+    assert distill(spelled, tmp_path, "--made-up", "8", "--least", "-1000") == 0  # finished: nothing is left to do
+    assert distill(spelled, tmp_path, "--made-up", "9") == 2
+    assert "holds other lessons (held, asked): {'made_up': (8, 9)}" in capsys.readouterr().err
     assert cli.main(["evaluate", str(tmp_path)]) == 0
     assert (
         cli.main(["train", "pronounce", "--data", f"{spelled}/data", "--run", str(tmp_path), *settings(*GREEDY)]) == 2
