@@ -11,7 +11,7 @@ from support.killed import Killed, assert_same, figures, held, kill_after
 from support.reverse import RECIPE, language
 from support.reverse import SETTINGS as REVERSE
 from support.sees import RECIPE as SEES
-from support.sees import SETTINGS as SMALL
+from support.sees import SETTINGS
 from support.slow import slow
 from support.step_by_step import answering_eagerly, unimproved, untraced
 
@@ -26,6 +26,8 @@ from seqattn_tf.training.run import Keeping
 
 pytestmark = pytest.mark.usefixtures("as_traced")
 
+SMALL = dataclasses.replace(SETTINGS, dropout=0.0)
+
 
 def opened(settings=SMALL, recipe=SEES):
     """A training that is ready to begin, and how far it is."""
@@ -37,7 +39,7 @@ def opened(settings=SMALL, recipe=SEES):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """The same training without XLA and with it; with dropout, both draw the same."""
+    """The same training without XLA and with it."""
     folders = {xla: tmp_path_factory.mktemp("runs") / xla for xla in ("off", "on")}
     with answering_eagerly(), unimproved():
         for choice, folder in folders.items():
@@ -45,26 +47,16 @@ def runs(tmp_path_factory):
     return folders
 
 
-def steps_of(training, compiled, count=4):
-    """The losses of a few steps, and the widths of their batches."""
-    xla.use(training, compiled)
-    network = training.model.network
-    network.make_train_function()
-    batches = training.batches(0).take(count)
-    steps, losses = iter(batches), []
-    for _ in range(count):
-        network.reset_metrics()
-        losses.append(float(network.train_function(steps)["loss"]))
-    return losses, [inputs["text_ids"].shape[1] for inputs, _ in batches]
-
-
-def test_steps_are_compiled_and_learn_the_same():
-    settings = dataclasses.replace(SMALL, dropout=0.0)
-    plain, widths = steps_of(opened(settings)[0], compiled=False)
-    compiled, padded = steps_of(opened(settings)[0], compiled=True)
+def test_steps_are_compiled_and_learn_the_same_of_padded_batches(runs):
+    plain, compiled = ([logs["loss"] for logs in figures(folder)] for folder in runs.values())
     np.testing.assert_allclose(compiled, plain, rtol=1e-5)
-    assert len(set(widths)) > 1
-    assert set(padded) == {8}
+    training, _ = opened()
+    widths = []
+    for chosen in (False, True):
+        xla.use(training, chosen)
+        widths.append({inputs["text_ids"].shape[1] for inputs, _ in training.batches(0).take(4)})
+    assert len(widths[0]) > 1
+    assert widths[1] == {8}
 
 
 def test_padding_is_harmless():
@@ -87,7 +79,6 @@ def test_a_run_remembers_that_it_is_compiled(runs):
     for choice, folder in runs.items():
         assert held(folder).about["xla"] == choice
         assert read_config(folder)["record"]["xla"] == choice
-    assert figures(runs["on"])[-1]["loss"] == pytest.approx(figures(runs["off"])[-1]["loss"], abs=0.2)
 
 
 @pytest.mark.parametrize("choice", [slow("on"), "off"])
@@ -101,10 +92,11 @@ def test_what_auto_chose_is_stored_trains_as_if_it_was_told_and_goes_on_after_a_
 
     monkeypatch.setattr(xla, "_faster", measured)
     kill_after(4, monkeypatch)
-    with pytest.raises(Killed):
-        run.train(SEES, SMALL, tmp_path, xla="auto", keeping=Keeping(steps=2))
-    monkeypatch.setattr(xla, "_faster", None)  # nothing is measured again: the checkpoint says what was chosen
-    run.train(SEES, SMALL, tmp_path, xla="auto")
+    with untraced(choice == "off"):  # an operation after the other as in `runs`, whose graph nothing improved
+        with pytest.raises(Killed):
+            run.train(SEES, SMALL, tmp_path, xla="auto", keeping=Keeping(steps=2))
+        monkeypatch.setattr(xla, "_faster", None)  # nothing is measured again: the checkpoint says what was chosen
+        run.train(SEES, SMALL, tmp_path, xla="auto")
     assert held(tmp_path).about["xla"] == read_config(tmp_path)["record"]["xla"] == choice
     assert_same(tmp_path, runs[choice])
 
@@ -165,12 +157,14 @@ def uncompilable(monkeypatch):
     monkeypatch.setattr(HeadsEncoder, "embed", embed)
 
 
-def test_a_network_that_does_not_compile(uncompilable, capsys):
+def test_a_network_that_does_not_compile(uncompilable, monkeypatch, capsys):
     training, progress = opened()
+    seconds = xla._seconds
     before = [variable.numpy() for variable in state_of(training.model.network)]
     expected = r"xla: expected a network that XLA compiles\. Received: .*unsupported operations.*PyFunc.*; --xla off"
     with pytest.raises(xla.NotCompiled, match=expected):
         xla.settle(training, "on", progress)
+    monkeypatch.setattr(xla, "_seconds", lambda t, *how: seconds(t, *how) if t.model.network.jit_compile else 1.0)
     assert xla.settle(training, "auto", progress) == "off"
     assert re.fullmatch(r"xla: off\. " + expected + ".*\n", capsys.readouterr().out)
     for a, b in zip(before, state_of(training.model.network), strict=True):
