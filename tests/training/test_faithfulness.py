@@ -38,6 +38,11 @@ def flat(pool="attention"):
     return classifier(BidirectionalEncoder(RULES.size, units=5, embedding=4), pool)
 
 
+def alone(pool="attention"):
+    """Every word is read by itself."""
+    return classifier(HeadsEncoder(RULES.size, "none", units=5, embedding=4), pool)
+
+
 def document():
     return classifier(DocumentEncoder(RULES.size, MARK, units=5, embedding=4), field=LINES)
 
@@ -102,12 +107,12 @@ def test_one_word_or_line_is_erased_as_by_hand(name):
     assert (label, rows) == ("1", 1)
     assert drop == pytest.approx(before - without[weights.argmax()], abs=1e-5)
     assert found.drops["gradient"][0][2] == pytest.approx(before - without[slopes.argmax()], abs=1e-5)
-    many = faithfulness(model, [example(row)] * 200, counts=[1])
+    many = faithfulness(model, [example(row)] * 200, counts=[1], batch_size=200)
     assert many.drops["random"][0][2] == pytest.approx((before - without).mean(), abs=0.1 * np.ptp(without) + 1e-4)
 
 
 def test_the_gradient_chooses_what_counts_where_all_is_linear():
-    model = flat()
+    model = alone()
     encoder = model.network.encoder  # nearly nothing in each word: then an answer is linear in all of them
     encoder.embedding.embeddings.assign(encoder.embedding.embeddings * 1e-2)
     row = {"text": "a dog runs not sleeps"}
@@ -120,16 +125,16 @@ def test_the_gradient_chooses_what_counts_where_all_is_linear():
 
 def test_a_row_counts_where_something_is_left():
     rows = [{"text": "a dog runs"}, {"text": "dog"}, {"text": ""}, {"text": "not a dog runs dog runs"}]
-    found = faithfulness(flat(), [example(row) for row in rows], counts=[1, 3])
+    found = faithfulness(alone(), [example(row) for row in rows], counts=[1, 3])
     for choice in ("attention", "gradient", "random"):
         assert [(label, count) for label, count, _ in found.drops[choice]] == [("1", 2), ("3", 1)]
     with pytest.raises(ValueError, match=r"rows with more than 1 to look at\. Received: none"):
-        faithfulness(flat(), [example(row) for row in rows[1:3]], counts=[1])
+        faithfulness(alone(), [example(row) for row in rows[1:3]], counts=[1])
 
 
 def test_rows_are_drawn_and_the_draw_is_the_same():
     rows = [example({"text": " ".join(["dog", "runs", "not", "a"][: 2 + i % 3])}) for i in range(12)]
-    model = flat()
+    model = alone()
     found = [faithfulness(model, rows, counts=[1], limit=7, batch_size=4) for _ in range(2)]
     assert found[0] == found[1]
     assert found[0].drops["random"][0][1] == 7
@@ -147,9 +152,9 @@ def test_chance_takes_lines_that_are_read_alone():
 def test_a_row_that_cannot_be_read_is_told():
     long, lacking = example({"text": "a " * 65}), example({"other": "a"})
     with pytest.raises(ValueError, match="text: expected at most 64 symbols"):
-        faithfulness(flat(), [long])
+        faithfulness(alone(), [long])
     with pytest.raises(ValueError, match=r"examples: expected text in each\. Received: one without"):
-        faithfulness(flat(), [lacking])
+        faithfulness(alone(), [lacking])
 
 
 def test_what_cannot_be_asked_is_refused_by_name():
@@ -157,6 +162,6 @@ def test_what_cannot_be_asked_is_refused_by_name():
     trees = classifier(TreeEncoder(tree.rules.size, units=4), "last", tree, everywhere=True)
     with pytest.raises(ValueError, match=r"expected a model that says a label\. Received: tagger"):
         faithfulness(tagger(), [])
-    for model in (flat("average"), trees):
+    for model in (alone("average"), trees):
         with pytest.raises(ValueError, match=r"attention at a text \(pool=attention\)\. Received: none"):
             faithfulness(model, [example({"text": "a dog"})])

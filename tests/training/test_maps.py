@@ -13,6 +13,8 @@ from seqattn_tf.training.data import Example, Splits
 from seqattn_tf.training.maps import map_splits
 from seqattn_tf.vision import ConvolutionalBackbone
 
+pytestmark = pytest.mark.usefixtures("eagerly")
+
 FIELD = Image(16, 16)
 
 

@@ -22,7 +22,7 @@ def pixels(height=40, width=48):
         (lambda: ConvolutionalBackbone((4, 6)), (10, 12), 6),
         (lambda: ConvolutionalBackbone((4,)), (20, 24), 4),
         (lambda: EfficientNetLite0(step=16), (3, 3), 112),
-        (lambda: ApplicationBackbone("MobileNetV2", "block_6_expand_relu"), (5, 6), 192),
+        (lambda: ApplicationBackbone("MobileNet", "conv_pw_5_relu"), (5, 6), 256),
     ],
     ids=["cnn", "one stage", "efficientnet", "application"],
 )
@@ -64,16 +64,16 @@ def test_an_application_sees_pixels_as_keras_prepares_them():
 
 
 def test_weights_of_an_application_come_from_a_file(tmp_path):
-    whole = keras.applications.MobileNetV2(include_top=False, weights=None)
+    whole = keras.applications.MobileNet(include_top=False, weights=None)
     whole.save_weights(tmp_path / "own.weights.h5")
-    backbone = ApplicationBackbone("MobileNetV2", "block_6_expand_relu")
+    backbone = ApplicationBackbone("MobileNet", "conv_pw_5_relu")
     backbone.load(str(tmp_path / "own.weights.h5"))
-    last = whole.layers.index(whole.get_layer("block_6_expand_relu"))
+    last = whole.layers.index(whole.get_layer("conv_pw_5_relu"))
     expected = {weight.path: weight.numpy() for layer in whole.layers[: last + 1] for weight in layer.weights}
     assert len(backbone.network.weights) == len(expected)
     for weight in backbone.network.weights:
         np.testing.assert_array_equal(weight, expected[weight.path])
-    with pytest.raises(ValueError, match="pretrained: expected weights of MobileNetV2"):
+    with pytest.raises(ValueError, match="pretrained: expected weights of MobileNet"):
         backbone.load(str(tmp_path / "none.weights.h5"))
 
 

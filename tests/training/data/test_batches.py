@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from support.slow import slow
 
 from seqattn_tf.fields import Text
 from seqattn_tf.models import EncoderDecoder, Seq2Seq
@@ -120,13 +121,13 @@ def test_shuffled_batches_change_every_epoch_and_repeat_by_seed(spread):
     assert rows_in(shuffled(columns, 8, seed=8)) != epochs[0]
 
 
-@pytest.mark.parametrize("how", [{}, {"by_length": False}, {"parts": 3}])
+@pytest.mark.parametrize("how", [{}, slow({"by_length": False}), {"parts": 3}])
 def test_any_step_can_be_gone_on_from(spread, how):
     _, columns = spread
     steps = 8 if how.get("parts") else 25
     data = rows_in(shuffled(columns, 8, seed=7, epochs=range(3), **how))
     assert len(data) == 3 * steps
-    for epoch, step in ((1, 0), (2, steps - 1), (1, steps)):
+    for epoch, step in ((2, steps - 1), (1, steps)):
         place = epoch * steps + step
         found = shuffled(columns, 8, seed=7, epochs=range(epoch, 3), step=step, **how)
         assert rows_in(found.take(9)) == data[place : place + 9]

@@ -22,6 +22,8 @@ from seqattn_tf.training.run import train
 from seqattn_tf.training.tasks.captioning import cells, looked_inside
 from seqattn_tf.training.tasks.seeing import of_maps
 
+pytestmark = pytest.mark.usefixtures("as_traced")
+
 RECIPE = recipes.get("caption")
 TINY = dataclasses.replace(
     RECIPE.small,

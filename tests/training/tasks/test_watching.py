@@ -19,7 +19,7 @@ CLIP = clips.draw(3)
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
     load = clips.load
-    monkeypatch.setattr(clips, "load", lambda train, held=4, **how: load(train, held, **how))
+    monkeypatch.setattr(clips, "load", lambda train, held=2, **how: load(train, held, **how))
 
 
 def check(name, settings, answer):
@@ -34,7 +34,7 @@ def check(name, settings, answer):
 def test_clips_are_learned_from_answered_and_measured(name, form):
     recipe = recipes.get(name)
     settings = quick(dataclasses.replace(recipe.small, form=form, **TINY, **SPOKEN.get(name, {})))
-    _, answer, report = tried(recipe, settings, recipe.load(None, settings), CLIP.gif())
+    _, answer, report = tried(recipe, settings, recipe.load(None, settings), CLIP.read())
     check(name, settings, answer)
     assert 0 <= report.figures["accuracy"] <= 1
 
