@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 from support.layers import ALL, random
 from support.slow import slow
+from support.step_by_step import unimproved
 
 from seqattn_tf import (
     CRF,
@@ -35,9 +36,15 @@ def alike(found, expected, tolerance=1e-6):
         np.testing.assert_allclose(ours, theirs, atol=tolerance)
 
 
-@pytest.mark.parametrize(("sequences", "state"), FLAGS)
-@pytest.mark.parametrize("mask", [None, tf.constant(MASK)])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "mask", "sequences", "state"),
+    [
+        (kind, mask, *flags)
+        if kind == "lstm" or (mask is not None and flags[0] == flags[1])
+        else slow(kind, mask, *flags)
+        for kind, mask, flags in itertools.product(KINDS, [None, tf.constant(MASK)], FLAGS)
+    ],
+)
 def test_a_network_returns_what_keras_returns(kind, mask, sequences, state):
     flags = {"return_sequences": sequences, "return_state": state}
     ours, theirs = Recurrent(kind, units=3, **flags), KINDS[kind](3, zero_output_for_mask=sequences, **flags)
@@ -237,10 +244,11 @@ def test_saved(model, tmp_path):
 def test_exported(model, tmp_path):
     model, data = model
     expected = model(data).numpy()
-    model.export(tmp_path / "exported", verbose=False)
     arguments = [tf.constant(one, tf.int32) for one in (data if isinstance(data, list) else [data])]
-    loaded = tf.saved_model.load(tmp_path / "exported")
-    served = loaded.serve(arguments if len(arguments) > 1 else arguments[0])
+    with unimproved():
+        model.export(tmp_path / "exported", verbose=False)
+        loaded = tf.saved_model.load(tmp_path / "exported")
+        served = loaded.serve(arguments if len(arguments) > 1 else arguments[0])
     np.testing.assert_allclose(served, expected, atol=1e-6)
 
 

@@ -26,7 +26,7 @@ WIDE = {"beam_width": 4, "alternatives": 3}
 @pytest.fixture(scope="module")
 def pair():
     """One network that says from left to right, and from right to left."""
-    network = varied()
+    network = varied(encoder="forward")
     inputs = {"text": Text(LETTERS)}
     return [
         Seq2Seq(network, inputs, Symbols(SOUNDS, 5, **direction), **WIDE)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support.edge import assert_same_on_the_edge
+from support.slow import slow
 from support.systems import reader, teller
 from support.varied import LETTERS, SOUNDS, TEXTS, varied
 
@@ -109,8 +110,14 @@ def test_the_mean_of_probabilities():
     np.testing.assert_allclose(far, [[-np.log(2) + np.log(2), -300 - np.log(2)]], rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("network", [{}, {"score": "coverage"}, {"decoder": "stacked", "cell": "lstm"}])
-@pytest.mark.parametrize("settings", [{}, {"beam_width": 4, "alternatives": 3, "length_penalty": 0.7}])
+WIDE = {"beam_width": 4, "alternatives": 3, "length_penalty": 0.7}
+COVERAGE, STACKED = {"score": "coverage"}, {"decoder": "stacked", "cell": "lstm"}
+
+
+@pytest.mark.parametrize(
+    ("network", "settings"),
+    [(COVERAGE, {}), (STACKED, WIDE), slow({}, {}), slow({}, WIDE), slow(COVERAGE, WIDE), slow(STACKED, {})],
+)
 def test_one_alone_is_itself(network, settings):
     model = one(5, network=varied(5, **network), limit=5, **settings)
     ensemble = Ensemble.of([model])
@@ -144,7 +151,7 @@ def test_greedy_takes_the_best_of_the_mean_at_every_step(forwards):
         assert answer.score == pytest.approx(scored(forwards, text, [tokens])[0], abs=1e-4)
 
 
-@pytest.mark.parametrize("penalty", [0.0, 1.5])
+@pytest.mark.parametrize("penalty", [slow(0.0), 1.5])
 def test_a_beam_wide_enough_finds_the_best_of_all_answers(forwards, penalty):
     ensemble = Ensemble.of(forwards, beam_width=EVERY, alternatives=9, length_penalty=penalty)
     for text, answer in zip(("a", "cab"), ensemble.answer(["a", "cab"]), strict=True):
@@ -171,7 +178,7 @@ def test_attention_is_the_mean_of_all(forwards, both):
 # Rescoring
 
 
-@pytest.mark.parametrize("penalty", [0.0, 1.5])
+@pytest.mark.parametrize("penalty", [slow(0.0), 1.5])
 def test_both_directions_rank_all_answers(forwards, backwards, penalty):
     models = [backwards[0], *forwards, backwards[1]]
     ensemble = Ensemble.of(models, beam_width=EVERY, alternatives=9, length_penalty=penalty)
@@ -184,7 +191,7 @@ def test_both_directions_rank_all_answers(forwards, backwards, penalty):
 
 
 def test_what_a_narrow_beam_found_is_ranked_anew(forwards, backwards):
-    texts = ["a", "ab", "cab", "bb", "abcabcabcabc"]
+    texts = ["ab", "cab", "abcabcabcabc"]
     found = Ensemble.of(forwards, beam_width=4, alternatives=3).answer(texts)
     *judged, nothing = Ensemble.of([*forwards, *backwards], beam_width=4, alternatives=2).answer([*texts, ""])
     for text, before, after in zip(texts, found, judged, strict=True):
@@ -233,8 +240,7 @@ def test_settings_are_those_of_the_first_and_a_beam_where_there_is_something_to_
 # Saved and exported
 
 
-@pytest.mark.parametrize("compact", [False, True])
-@pytest.mark.parametrize("rescorers", [0, 2])
+@pytest.mark.parametrize(("rescorers", "compact"), [(2, False), (0, True), slow(0, False), slow(2, True)])
 def test_it_is_saved_and_loaded_like_any_other(forwards, backwards, tmp_path, rescorers, compact):
     model = Ensemble.of([*forwards, *backwards[:rescorers]])
     model.save(tmp_path / "run", {"recipe": "none"}, compact=compact)
@@ -250,9 +256,10 @@ def test_it_is_saved_and_loaded_like_any_other(forwards, backwards, tmp_path, re
 
 
 @pytest.mark.traced
-def test_both_directions_say_the_same_on_the_edge(forwards, backwards, tmp_path):
-    model = Ensemble.of([forwards[0], backwards[0]], beam_width=2, alternatives=1, length_penalty=0.5)
-    assert_same_on_the_edge(model, tmp_path, TEXTS, 1e-3)
+def test_both_directions_say_the_same_on_the_edge(tmp_path):
+    models = [one(0, way, network=varied(5, encoder="forward")) for way in ("left_to_right", BACKWARDS)]
+    model = Ensemble.of(models, beam_width=2, alternatives=1, length_penalty=0.5)
+    assert_same_on_the_edge(model, tmp_path, TEXTS[:4], 1e-3)
 
 
 @pytest.mark.slow

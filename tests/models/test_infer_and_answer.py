@@ -27,7 +27,7 @@ PAIRS = [
     {"premise": "a dog runs", "hypothesis": "a dog"},
     {"premise": "", "hypothesis": "a dog"},
     {"premise": "a dog runs not", "hypothesis": ""},
-    {"premise": "dog", "hypothesis": "zebra sleeps not a dog"},
+    {"premise": "dog", "hypothesis": "zebra sleeps not"},
 ]
 PARSED = [
     {"premise": "The dog did n't bark .", "hypothesis": "dog"},
@@ -214,7 +214,7 @@ def test_a_word_is_read_beside_the_mean_of_its_heads():
 
 def test_a_word_is_read_beside_the_parent_that_the_parser_says():
     reads, model = with_parents()
-    texts = [row["premise"] for row in PARSED if row["premise"]] + [PARSED[3]["hypothesis"]]
+    texts = [row["premise"] for row in PARSED if row["premise"]]
     said = reads.answer(texts)
     encoder, field = model.network.encoder, model.inputs["premise"]
     tensors = {f"text_{name}": value for name, value in field.in_graph("text").read(tf.constant(texts)).tensors.items()}
@@ -423,7 +423,7 @@ def test_gradients_reach_every_weight_and_padding_none(name):
     model, rows = MADE[name]()
     rows = [row for row in rows if all(row.values())]
     tensors, _ = model.read({key: tf.constant([row[key] for row in rows]) for key in model.inputs})
-    wide = {key: tf.pad(value, [[0, 0], [0, 3]]) for key, value in tensors.items()}
+    wide = {key: tf.pad(value, [[0, 0], [0, 2]]) for key, value in tensors.items()}
 
     def slopes(given):
         with tf.GradientTape() as tape:

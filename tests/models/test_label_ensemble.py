@@ -136,7 +136,6 @@ def mixed():
     return LabelEnsemble.of([classifier(pool="last"), last])
 
 
-@pytest.mark.traced
 def test_models_of_two_kinds_are_saved_and_say_the_same_on_the_edge(mixed, tmp_path):
     assert mixed.systems == [{"system": name, "settings": {}} for name in ("classifier", "reader")]
     expected = mixed.answer(TEXTS)

@@ -55,7 +55,7 @@ def test_every_choice_has_gradients_saves_reloads_and_answers(choice, tmp_path):
     unused = [w.path for w, g in zip(network.trainable_weights, gradients, strict=True) if g is None]
     assert not unused, unused
     lines = Lines(SymbolRules((*"abcdef", "\n")))
-    target = Symbols(SymbolRules(tuple("ABCDE")))
+    target = Symbols(SymbolRules(tuple("ABCDE")), 5)
     model = Seq2Seq(network, {"text": lines}, target, beam_width=3, alternatives=1)
     model.save(tmp_path)
     loaded = load(tmp_path)

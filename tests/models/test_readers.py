@@ -35,7 +35,7 @@ def marked(name):
 
 def asked_alone(model):
     """A parser is asked for short texts, and not eagerly for none: that its encoder reads none is seen of a tagger."""
-    return [readers.TEXTS[0], readers.TEXTS[2]] if isinstance(model, Parser) else readers.TEXTS
+    return [readers.TEXTS[0], readers.TEXTS[2]] if isinstance(model, Parser) else readers.TEXTS[:4]
 
 
 @pytest.fixture(params=map(marked, readers.READERS))
@@ -49,9 +49,10 @@ def test_an_answer_is_the_same_alone_in_a_batch_and_from_a_folder(model, tmp_pat
     again = load(tmp_path)
     assert again.settings == model.settings
     with answering_eagerly():
-        after = again.answer(readers.TEXTS)
-    for text, answer, saved in zip(readers.TEXTS, together, after, strict=True):
+        after = again.answer(readers.TEXTS[:3])
+    for answer, saved in zip(together[:3], after, strict=True):
         assert difference(answer, saved, 1e-4) == ""
+    for text, answer in zip(readers.TEXTS, together, strict=True):
         if text in asked_alone(model):
             [alone] = model.answer([text])
             assert difference(answer, alone, 1e-4) == ""

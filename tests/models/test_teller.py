@@ -27,7 +27,10 @@ KINDS = {
 }
 
 
-def small(kind, limit=12):
+LIMIT = 8  # of what is read and of what is said
+
+
+def small(kind, limit=LIMIT):
     keras.utils.set_random_seed(5)
     network = KINDS[kind]()
     network.build()
@@ -45,7 +48,9 @@ def test_the_score_is_the_likelihood_of_the_answer(teller):
     answers = teller.answer(TEXTS)
     found = teller.log_likelihood(tf.constant([a.text for a in answers]), text=tf.constant(TEXTS)).numpy()
     for answer, text, likelihood in zip(answers, TEXTS, found, strict=True):
-        if len(answer.tokens) < min(np.count_nonzero(RULES.encode(text)) + 8, 12):  # an answer that was cut has no end
+        if len(answer.tokens) < min(
+            np.count_nonzero(RULES.encode(text)) + 8, LIMIT
+        ):  # an answer that was cut has no end
             assert answer.score == pytest.approx(likelihood, abs=1e-4)
     assert [answer.score for answer in answers[-2:]] == [-np.inf, -np.inf]
     assert [answer.text for answer in answers[-2:]] == ["", ""]

@@ -11,10 +11,8 @@ from seqattn_tf.training.gradient_log import GradientLog
 INPUTS, TARGETS = random(8, 5, 3), random(8, 5, 4, seed=1)
 
 
-def network(**clipping):
-    inputs = keras.Input((5, 3))
-    outputs = Recurrent("gru", units=4, name="reader", return_sequences=True)(inputs)
-    model = keras.Model(inputs, outputs)
+def network(layer=None, **clipping):
+    model = keras.Sequential([keras.Input((5, 3)), layer or keras.layers.Dense(4)])
     model.compile(keras.optimizers.SGD(0.0, **clipping), "mse")  # nothing is learned: every step is the same
     return model
 
@@ -70,16 +68,16 @@ def test_norm_under_a_loss_scale(tmp_path):
 
 @pytest.mark.usefixtures("eagerly")
 def test_saturation_of_the_gates_and_nothing_left_behind(tmp_path):
-    model = network()
+    model = network(Recurrent("gru", units=4, name="reader", return_sequences=True))
     apply = model.optimizer.apply
-    kernel, recurrent, bias = model.layers[1].get_weights()
+    kernel, recurrent, bias = model.layers[0].get_weights()
     bias[:, :4] = 50.0  # the update gate stands open
-    model.layers[1].set_weights([kernel, recurrent, bias])
+    model.layers[0].set_weights([kernel, recurrent, bias])
     callback = GradientLog(tmp_path, data=INPUTS)
     model.fit(INPUTS, TARGETS, batch_size=8, epochs=2, verbose=0, callbacks=[callback])
     found = logged(tmp_path)
     assert [value for _, value in found["gates/reader/update"]] == [1.0, 1.0]
-    gates = model.layers[1].cell.gates(INPUTS[:, 0], [np.zeros([8, 4], "float32")])
+    gates = model.layers[0].cell.gates(INPUTS[:, 0], [np.zeros([8, 4], "float32")])
     assert 0 <= found["gates/reader/candidate"][0][1] <= 1
     assert found["gates/reader/reset"][0][1] < 1
     assert set(gates) == {tag.rpartition("/")[2] for tag in found if tag.startswith("gates")}

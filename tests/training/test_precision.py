@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("as_traced")
 
 @pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
 def test_steps_in_half_precision_and_a_model_in_float32(precision, tmp_path):
-    settings = dataclasses.replace(WHOLE, precision=precision, average=0.5, epochs=6, dropout=0.0, learning_rate=3e-2)
+    settings = dataclasses.replace(WHOLE, precision=precision, average=0.5, epochs=3, dropout=0.0, learning_rate=6e-2)
     run.train(RECIPE, settings, tmp_path)
     history = Checkpoints(tmp_path / "checkpoints").newest().about["progress"]["history"]
     assert all(np.isfinite(logs["gradient"]) for logs in history)
