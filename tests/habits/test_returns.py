@@ -8,7 +8,6 @@ import pytest
 import tensorflow as tf
 from support.layers import ALL, random
 from support.slow import slow
-from support.step_by_step import unimproved
 
 from seqattn_tf import (
     CRF,
@@ -245,10 +244,9 @@ def test_exported(model, tmp_path):
     model, data = model
     expected = model(data).numpy()
     arguments = [tf.constant(one, tf.int32) for one in (data if isinstance(data, list) else [data])]
-    with unimproved():
-        model.export(tmp_path / "exported", verbose=False)
-        loaded = tf.saved_model.load(tmp_path / "exported")
-        served = loaded.serve(arguments if len(arguments) > 1 else arguments[0])
+    model.export(tmp_path / "exported", verbose=False)
+    loaded = tf.saved_model.load(tmp_path / "exported")
+    served = loaded.serve(arguments if len(arguments) > 1 else arguments[0])
     np.testing.assert_allclose(served, expected, atol=1e-6)
 
 
