@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from support import reverse
-from support.step_by_step import untraced
+from support.step_by_step import answering_eagerly, untraced
 
 from seqattn_tf import cli
 from seqattn_tf.models import Ensemble, load
@@ -32,7 +32,7 @@ def runs(tmp_path_factory):
     rows = [f"word {i % 7} and {i},a long answer {i % 7}" for i in range(90)]
     (folder / "own.csv").write_text("\n".join(["ask,say", *rows]) + "\n", encoding="utf-8")
     recipe = recipes.get("translate")
-    with pytest.MonkeyPatch.context() as patch, untraced():
+    with pytest.MonkeyPatch.context() as patch, answering_eagerly(), untraced():
         patch.chdir(folder)
         chosen = [part for setting in (*TINY, *TABLE, *SEARCH) for part in ("--set", setting)]
         assert cli.main(["train", "translate", "--preset", "small", "--data", "own.csv", "--run", "one", *chosen]) == 0

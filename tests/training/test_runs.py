@@ -6,7 +6,7 @@ import struct
 import pytest
 import tensorflow as tf
 from support.sees import RECIPE, WHOLE
-from support.step_by_step import untraced
+from support.step_by_step import answering_eagerly, untraced
 
 from seqattn_tf import cli
 from seqattn_tf.models import load
@@ -19,7 +19,7 @@ from seqattn_tf.training.runs import find_runs, table
 def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("some") / "runs"
     settings = dataclasses.replace(WHOLE, encoder="forward")
-    with untraced():
+    with answering_eagerly(), untraced():
         for name, units, board in (("few", 8, True), ("many", 12, False)):
             run.train(RECIPE, dataclasses.replace(settings, units=units), folder / name, tensorboard=board)
     (folder / "nothing").mkdir()
