@@ -72,7 +72,7 @@ def test_another_seed_gives_other_weights(whole, tmp_path):
 def test_data_on_disk_go_on_as_exactly(moments, tmp_path, monkeypatch):
     """Kills within a window; in the slow case between two as well, and in more than an epoch."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("seqattn_tf.training.data.dealing.WINDOW", 700)
+    monkeypatch.setattr("seqattn_tf.training.data.dealing.WINDOW", 1000)
     texts = [" ".join(random.Random(n).choices("abcdefg", k=1 + n % 7)) for n in range(400)]
     rows = [f"{text}\t{'yes' if 'a' in text else 'no'}\n" for text in dict.fromkeys(texts)]
     (tmp_path / "words.tsv").write_text("".join(rows))
