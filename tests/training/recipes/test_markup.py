@@ -23,7 +23,7 @@ TINY = dataclasses.replace(
     examples=24,
     epochs=1,
     batch_size=8,
-    max_target=20,
+    max_target=12,
     beam_width=1,
     alternatives=0,
 )
@@ -35,7 +35,8 @@ def few(monkeypatch):
 
     def short(train, held=2, **how):
         splits = load(train, held, **how)
-        return dataclasses.replace(splits, train=[one for one in splits.train if len(one.target.split()) <= 20])
+        most = TINY.max_target
+        return dataclasses.replace(splits, train=[one for one in splits.train if len(one.target.split()) <= most])
 
     monkeypatch.setattr(formulas, "load", short)
 
