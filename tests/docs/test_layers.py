@@ -14,7 +14,6 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "layers.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
 def test_the_page_runs_and_draws(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}

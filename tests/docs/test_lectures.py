@@ -43,7 +43,6 @@ def test_the_cliff_and_the_powers(tmp_path, monkeypatch):
     assert defective[50] < 0.5
 
 
-@pytest.mark.slow
 def test_a_chain_finds_the_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}
@@ -57,7 +56,6 @@ def test_a_chain_finds_the_runs(tmp_path, monkeypatch):
     np.testing.assert_allclose(list(names["errors"].values()), [float(value) for value in said.groups()], rtol=0.1)
 
 
-@pytest.mark.slow
 def test_units_of_a_model_that_was_trained_for_a_moment(tmp_path, monkeypatch, shared_data):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "shakespeare").symlink_to(shared_data / "shakespeare")

@@ -36,7 +36,6 @@ def test_the_page_is_short():
     assert len(PAGE.splitlines()) <= 180
 
 
-@pytest.mark.slow
 def test_the_system_learns_and_looks(page):
     names, folder = page
     assert names["report"].figures["accuracy"] > 0.8
@@ -50,7 +49,6 @@ def test_the_system_learns_and_looks(page):
     assert (nothing.text, nothing.score) == ("", -np.inf)
 
 
-@pytest.mark.slow
 def test_every_form_says_the_same(page):
     names, folder = page
     expected = names["answer"]
@@ -65,7 +63,6 @@ def test_every_form_says_the_same(page):
     assert {mixed.text, *names["said"]} == {mixed.text}
 
 
-@pytest.mark.slow
 def test_the_field_and_its_twin(page):
     names, folder = page
     field = names["Readings"]()

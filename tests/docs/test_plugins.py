@@ -100,7 +100,6 @@ def test_without_the_plug_in_it_says_what_to_import(trained):
     assert done.stderr.endswith("it was made with sharp: import that first, or say --plugin sharp.py\n")
 
 
-@pytest.mark.slow
 def test_server_and_device_answer_as_the_run_does(shown, trained, capsys):
     commands, folder = shown
     said = ask(capsys, commands["query"]).split("\t")[1]
@@ -113,7 +112,6 @@ def test_server_and_device_answer_as_the_run_does(shown, trained, capsys):
         assert ask(capsys, ["query", "sharp", "jump twice", "--url", server.rest_url]).split("\t")[1] == said
 
 
-@pytest.mark.slow
 def test_the_alignment_alone_is_a_setting_of_another_recipe(shown, trained, capsys):
     columns = [
         "text=command",

@@ -40,11 +40,3 @@ def test_the_query_shown_gives_the_answers_shown(capsys):
         text, said, given = printed.split("\t")
         assert (text, said) == (word, " ".join(phonemes))
         assert abs(float(score) - float(given)) < 0.01
-
-
-def test_every_command_shown_exists():
-    parser = cli._parser()
-    commands = set(re.findall(r"^\$? ?seqattn (\w+)", README, re.M))
-    assert {"query", "explain", "serve", "train", "evaluate", "export"} <= commands
-    for line in re.findall(r"^\$? ?seqattn (.+?)(?:\s{2,}#.*)?$", README, re.M):
-        parser.parse_args(shlex.split(line.split("#")[0]))

@@ -10,8 +10,8 @@ from seqattn_tf import cli
 from seqattn_tf.training.distribution import Cluster
 
 
-def test_every_command_of_the_page_exists():
-    mirrored, several = (cli._parser().parse_args(command) for command in commands_of("scale.md"))
+def test_the_strategies_of_the_commands():
+    mirrored, several, _ = (cli._parser().parse_args(command) for command in commands_of("scale.md"))
     assert mirrored.strategy == "mirrored"
     assert Cluster.of(several.workers, several.worker_index) == Cluster(("left:5000", "right:5000"), 0)
 

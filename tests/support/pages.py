@@ -1,14 +1,16 @@
-"""The pages under `docs/`: their blocks of Python, and the commands that they show."""
+"""README and the pages under `docs/`: their blocks of Python, and the commands that they show."""
 
 import re
 import shlex
 from pathlib import Path
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PAGES = ["README.md", *sorted(path.name for path in DOCS.glob("*.md"))]
 
 
 def text_of(page):
-    return (DOCS / page).read_text(encoding="utf-8")
+    return (ROOT / page if page == "README.md" else DOCS / page).read_text(encoding="utf-8")
 
 
 def python_of(page):
@@ -17,7 +19,8 @@ def python_of(page):
 
 
 def commands_of(page):
-    """The arguments of each `seqattn` command of the consoles, in order."""
-    consoles = "".join(re.findall(r"```console\n(.*?)```", text_of(page), re.S)).replace("\\\n", " ")
-    lines = [line.removeprefix("$ ") for line in consoles.splitlines()]
-    return [shlex.split(line)[1:] for line in lines if line.startswith("seqattn ")]
+    """The arguments of each `seqattn` command in the blocks of a page, in order; without comments and `...`."""
+    blocks = re.findall(r"^```\w*\n(.*?)^```$", text_of(page), re.S | re.M)
+    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    shown = [found[1] for line in lines if (found := re.match(r"(?:\$ |srun .*)?seqattn (\w+(?: .*)?)$", line))]
+    return [[part for part in shlex.split(command, comments=True) if part != "..."] for command in shown]

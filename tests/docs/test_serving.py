@@ -1,15 +1,10 @@
-"""The page on serving: its Python asks a running server, and the commands it shows exist."""
-
-import re
-import shlex
-from pathlib import Path
+"""docs/serving.md: its Python asks a running server."""
 
 from serving_toys import answering, config, export_fixed
+from support.pages import python_of
 
-from seqattn_tf import cli
 from seqattn_tf.serving.server import Server
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "serving.md").read_text(encoding="utf-8")
 SHOWN = {"entail": ["premise", "hypothesis"], "answer": ["story", "question"], "caption": ["image"]}
 
 
@@ -19,7 +14,7 @@ def test_the_python_of_the_page_runs(exported, tmp_path, monkeypatch):
     (tmp_path / "models/pronounce").symlink_to(exported / "models/pronounce")
     (tmp_path / "dog.png").write_bytes(b"\x89PNG")
     monkeypatch.chdir(tmp_path)
-    [block] = re.findall(r"```python\n(.*?)```", PAGE, re.S)
+    [block] = python_of("serving.md")
     assert block.count("127.0.0.1:8500") == 1
     names = {}
     with Server(config(tmp_path / "models")) as server:
@@ -27,10 +22,3 @@ def test_the_python_of_the_page_runs(exported, tmp_path, monkeypatch):
         names["client"].close()
     assert names["answer"].text == "AH T EH N SH AH N"
     assert names["answer"].looks["text"].weights.shape == (7, 9)
-
-
-def test_every_command_of_the_page_exists():
-    lines = re.findall(r"^\$? ?seqattn (.+?)$", PAGE, re.M)
-    assert {"serve", "export", "query"} <= {line.split()[0] for line in lines}
-    for line in lines:
-        cli._parser().parse_args(shlex.split(line.split("  #")[0]))
