@@ -74,6 +74,20 @@ def test_a_cell_with_a_weight_that_is_not_used():
 
 
 @unlisted
+class SparingCell(IdleCell):
+    """Uses one number of the three."""
+
+    name_in_registry = "sparing_for_a_test"
+
+    def step(self, projected, states):
+        return [self.idle[0] * state for state in super().step(projected, states)]
+
+
+def test_a_weight_is_used_if_one_number_of_it_is():
+    assert problems(SparingCell(4), only=("gradients",)) == {}
+
+
+@unlisted
 class LeakyAlignment(Alignment):
     """A softmax that does not look at the mask."""
 
@@ -148,6 +162,24 @@ def test_a_broken_encoder():
 
 
 @unlisted
+class KeepingEncoder(BidirectionalEncoder):
+    """Keeps the padding of its last row."""
+
+    name_in_registry = "keeping_for_a_test"
+
+    def call(self, tensors, training=False):
+        read = super().call(tensors, training)
+        last = tf.range(tf.shape(read.mask)[0]) == tf.shape(read.mask)[0] - 1
+        return read._replace(mask=read.mask | last[:, None])
+
+
+def test_an_encoder_that_keeps_some_padding():
+    found = problems(KeepingEncoder(8, units=4, embedding=4), only=("mask", "empty_rows"))
+    assert found.keys() == {"mask", "empty_rows"}
+    assert found["mask"] == "mask of padding: expected False. Received: True"
+
+
+@unlisted
 class SteppingDecoder(AttentionDecoder):
     """Says something else step by step than all at once."""
 
@@ -163,6 +195,27 @@ def test_a_broken_decoder():
     found = problems(part, only=("steps", "empty_rows"))
     assert found.keys() == {"steps"}
     assert found["steps"].startswith("logits of step 0: expected")
+
+
+@tf.custom_gradient
+def with_a_wrong_gradient(values):
+    return values, lambda upstream: upstream + tf.one_hot(0, values.shape[-1], dtype=upstream.dtype)
+
+
+@unlisted
+class MeddlingDecoder(AttentionDecoder):
+    """Its gradient reaches what the mask hides."""
+
+    name_in_registry = "meddling_for_a_test"
+
+    def begin(self, values, *arguments, **named):
+        return super().begin(with_a_wrong_gradient(values), *arguments, **named)
+
+
+def test_a_gradient_at_the_padding():
+    part = MeddlingDecoder(GRUCell(4), Attention(units=4), vocabulary=8, embedding=4)
+    found = problems(part, only=("mask", "gradients"))
+    assert found == {"gradients": "gradient at the padding: expected zeros. Received: other numbers"}
 
 
 @unlisted
