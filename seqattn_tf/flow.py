@@ -72,21 +72,16 @@ def _of_cell(cell: Cell, inputs: tf.Tensor, seed: int) -> tf.Tensor:
     nudges = [
         tf.zeros([inputs.shape[1], *state.shape], state.dtype) for state in start
     ]  # one for each state of each step
+    with tf.GradientTape() as tape:
+        tape.watch(nudges)
 
-    @tf.function
-    def slopes(projected: Any, nudges: list[tf.Tensor]) -> list[tf.Tensor]:
-        with tf.GradientTape() as tape:
-            tape.watch(nudges)
+        def step(element: tuple, states: list[tf.Tensor]) -> list[tf.Tensor]:
+            after = cell.step(element[0], states)
+            return [state + nudge for state, nudge in zip(after, element[1], strict=True)]
 
-            def step(element: tuple, states: list[tf.Tensor]) -> list[tf.Tensor]:
-                after = cell.step(element[0], states)
-                return [state + nudge for state, nudge in zip(after, element[1], strict=True)]
-
-            _, last = scan(step, (projected, nudges), start)
-            seen = tf.reduce_sum(last[0] * _direction(last[0], seed))
-        return tape.gradient(seen, nudges)
-
-    return tf.concat(slopes(projected, nudges), axis=-1)
+        _, last = scan(step, (projected, nudges), start)
+        seen = tf.reduce_sum(last[0] * _direction(last[0], seed))
+    return tf.concat(tape.gradient(seen, nudges), axis=-1)
 
 
 def _of_network(network: Callable, inputs: tf.Tensor, seed: int) -> tf.Tensor:

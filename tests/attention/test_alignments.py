@@ -89,6 +89,7 @@ class TestEntmax(TestSparsemax):
 class TestMonotonic(TestSoftmax):
     kind = attention.MonotonicAlignment
     remembers = True
+    quick = ("gradients",)
     arguments = {"bias": -2.0, "noise": 0.5, "seed": 3, "hard": True}
 
     def aligned(self, weights, logits):
@@ -285,7 +286,6 @@ class TestCRF(TestSoftmax):
     meaning = "marginals"
     arguments = {"bias": -1.0}
     quick = ("mixed_precision",)
-    step_by_step = True
 
     def aligned(self, weights, logits):
         bias, pairwise = weights
@@ -296,7 +296,6 @@ class TestCRF(TestSoftmax):
 
 class TestSegments(TestSoftmax):
     kind = attention.SegmentsAlignment
-    step_by_step = True
     meaning = "marginals"
     arguments = {"width": 2, "bias": -1.0}
 
@@ -328,7 +327,6 @@ class TestSegments(TestSoftmax):
 
 class TestProjectiveHeads(TestSoftmax):
     kind = attention.HeadsAlignment
-    step_by_step = True
     meaning = "marginals"
     arguments = {"tree": "spanning"}
     takes_one = False

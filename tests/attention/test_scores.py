@@ -33,7 +33,7 @@ class TestAdditive(ScoreTests):
 
 class TestNormalized(TestAdditive):
     more = {"normalize": True}
-    quick = ("xla", "mixed_precision", "saving")
+    quick = ("gradients", "xla", "mixed_precision", "saving")
 
     def test_starts_as_in_addons(self):
         score = self.make()

@@ -87,7 +87,7 @@ class TestAccumulateInput(CellTests):
 class TestLSTM(CellTests):
     kind, gates = cells.LSTMCell, ("input", "forget", "candidate", "output")
     arguments = harness.LSTM_ARGUMENTS
-    quick = ("compiled", "compiled_loop")
+    quick = ("gradients_in_a_graph", "compiled", "compiled_loop")
 
     def make(self, **options):
         return cells.LSTMCell(UNITS, **options)

@@ -56,7 +56,7 @@ def test_weights_losses_numbers_and_a_training_step_of_keras(name, use_bias):
     assert np.all(models[0].weights[1].numpy() >= 0)
 
 
-@pytest.mark.parametrize("name", [name if name in ("gru", "lstm") else slow(name) for name in KERNEL_CELLS])
+@pytest.mark.parametrize("name", [name if name == "lstm" else slow(name) for name in KERNEL_CELLS])
 def test_without_biases_as_with_zeros(name):
     """Also in the loop that is compiled for training, and as the second cell of a deep transition, without inputs."""
     with_zeros, without = (

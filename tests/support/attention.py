@@ -25,7 +25,7 @@ def sigmoid(logits):
     return 1 / (1 + np.exp(-logits))
 
 
-LONG = ("xla", "mixed_precision", "saving")  # the checks that take long, the export apart
+LONG = ("gradients", "xla", "mixed_precision", "saving")  # the checks that take long, in a graph; the export apart
 
 
 class PartTests:
@@ -37,7 +37,6 @@ class PartTests:
 
     takes_one = True  # query by query, or all places at once: self-attention
     quick = ()  # what of that which takes long runs for this member without the slow marker
-    step_by_step = False  # whether gradients are taken without a graph, where one takes long to trace
     remembers = False
     query = random(BATCH, QUERIES, UNITS, dtype="float64")
     arguments = {}
@@ -46,11 +45,11 @@ class PartTests:
         super().__init_subclass__(**kwargs)
 
         @pytest.mark.parametrize("name", [name if name in cls.quick else slow(name) for name in LONG])
-        def test_compiled_mixed_and_fitted(self, name):
+        def test_in_a_graph_compiled_mixed_and_fitted(self, name):
             with untraced(name == "saving"):
                 check(self.make(), only=[name])
 
-        cls.test_compiled_mixed_and_fitted = test_compiled_mixed_and_fitted
+        cls.test_in_a_graph_compiled_mixed_and_fitted = test_in_a_graph_compiled_mixed_and_fitted
 
     @classmethod
     def build(cls, dtype):
@@ -77,13 +76,13 @@ class PartTests:
         assert (found.numpy()[np.broadcast_to(~MASK[:, None], found.shape)] == 0).all()
 
     def test_what_every_part_must_do(self):
-        check(self.make(), skip=[*LONG, "exports", "gradients", "short_sequences"])
+        check(self.make(), skip=[*LONG, "exports", "short_sequences"])
 
     def test_unknown_shapes_and_short_sequences(self):
         check(self.make(), only=["short_sequences"])
 
     def test_gradients(self):
-        with untraced(self.step_by_step):
+        with untraced():
             check(self.make(), only=["gradients"])
 
     def test_one_at_a_time_is_the_same_as_all(self, layer):
