@@ -30,11 +30,11 @@ def test_flow_of_a_cell_is_the_product_of_its_jacobians(kind):
     jacobians = []  # of the whole state, row by row
     for t in range(6):
         joined = tf.concat(states, -1)
-        with tf.GradientTape() as tape:
+        with tf.GradientTape(persistent=True) as tape:
             tape.watch(joined)
             parts = tf.split(joined, cell.state_size, axis=-1)
             after = tf.concat(cell.step(cell.project(tf.constant(DATA[:, t], tf.float64)), parts), -1)
-        jacobians.append(tape.batch_jacobian(after, joined).numpy())
+        jacobians.append(tape.batch_jacobian(after, joined, experimental_use_pfor=False).numpy())
         states = tf.split(after, cell.state_size, axis=-1)
     back = np.concatenate([direction, np.zeros((3, sum(cell.state_size) - 2))], -1)
     for distance in range(6):

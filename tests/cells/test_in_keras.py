@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 from support.cells import FEATURES, UNITS
 from support.layers import random
+from support.slow import slow
 
 from seqattn_tf import cells
 
@@ -20,8 +21,10 @@ MAKERS = {
     "dropout around a memory": lambda: cells.DropoutCell(MAKERS["memory"](), rate=0.3),
 }
 
+KINDS = ("lstm", "layer_norm_gru", "memory", "dropout around a memory", "zoneout", "deep")  # of states
 
-@pytest.fixture(params=MAKERS)
+
+@pytest.fixture(params=[name if name in KINDS else slow(name) for name in MAKERS])
 def cell(request):
     return MAKERS[request.param]()
 
