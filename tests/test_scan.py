@@ -4,7 +4,7 @@ import tensorflow as tf
 from support.gradients import assert_gradient
 from support.layers import random
 
-from seqattn_tf.scan import scan
+from seqattn_tf.scan import fold, scan
 
 LENGTH, BATCH = 4, 3
 MASK = np.array([[1, 0, 1], [1, 0, 1], [0, 0, 1], [1, 0, 0]], bool)  # [time, batch]: a hole, an empty row, a tail
@@ -30,20 +30,32 @@ def by_hand(elements, mask, reverse):
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("length", [0, 1, LENGTH])
-@pytest.mark.parametrize("static", [True, False])
-def test_equals_the_loop_by_hand(reverse, masked, length, static):
+@pytest.mark.parametrize("mode", ["eager", "known length", "unknown length"])
+def test_equals_the_loop_by_hand(reverse, masked, length, mode):
     elements, mask = random(length, BATCH), MASK[:length] if masked else np.ones((length, BATCH), bool)
-    time = length if static else None
 
-    @tf.function(input_signature=[tf.TensorSpec([time, None]), tf.TensorSpec([time, None], tf.bool)])
     def run(elements, mask):
         return scan(decay, elements, start(), mask if masked else None, reverse)
 
-    stacked, last = run(elements, mask)
+    if mode != "eager":
+        time = length if mode == "known length" else None
+        signature = [tf.TensorSpec([time, None]), tf.TensorSpec([time, None], tf.bool)]
+        run = tf.function(run, input_signature=signature, autograph=False)
+    stacked, last = run(tf.constant(elements), tf.constant(mask))
     totals, total, count = by_hand(elements, mask, reverse)
     np.testing.assert_allclose(stacked["total"], totals, rtol=1e-6)
     np.testing.assert_allclose(last["total"], total, rtol=1e-6)
     np.testing.assert_array_equal(last["count"], count)
+
+
+@pytest.mark.parametrize(("reverse", "expected"), [(False, [[3.0], [4.5]]), (True, [[2.0], [3.5]])])
+def test_the_last_carry_alone_eagerly_and_in_a_graph(reverse, expected):
+    def run(elements):
+        return fold(lambda x, carry: carry / 2 + x, elements, tf.constant([[4.0], [4.0]]), reverse)
+
+    elements = tf.constant([[[0.0], [1.0]], [[2.0], [3.0]]])
+    np.testing.assert_allclose(run(elements), expected)
+    np.testing.assert_allclose(tf.function(run, autograph=False)(elements), expected)
 
 
 def test_no_steps_with_an_unknown_batch():
