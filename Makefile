@@ -26,7 +26,7 @@ demo: .venv/.installed
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
 test: .venv/.installed-dev
-	$(PYTEST) -m "not slow and not docs"
+	$(PYTEST) -m "not slow and not docs" --budget
 
 test-docs: .venv/.installed-dev
 	$(PYTEST) -m "not slow" tests/docs
