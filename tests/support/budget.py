@@ -14,7 +14,40 @@ import pytest
 
 LIMIT = 3.0  # CPU seconds of a case
 COMPILING = 0.12  # CPU seconds of `compile_something` on a core of 2.5 GHz beside a busy one
-EXPENSIVE: dict[str, str] = {}  # the start of a case's name, and why it may cost more
+CONVERTS = "converts a model with loops to LiteRT and runs it"
+READS = "reads sounds, clips or pictures in the graph of the data and in that of the model"
+TRAINS = "trains through the command line, and goes on with the run"
+EXPENSIVE = {  # the start of a case's name, what it may cost instead, and why
+    "tests/test_wheel.py": (12, "builds a wheel and installs it"),
+    "tests/test_cli.py::test_the_mapping_is_printed": (6, TRAINS),
+    "tests/test_cli.py::test_warnings_name_no_file_of_ours": (6, TRAINS),
+    "tests/decoder/test_decoders.py::TestBahdanauThatRemembersAndGates::test_compiled": (6, "one decoder is compiled"),
+    "tests/export/test_check.py::test_our_own_answers": (6, "loads the shipped export and runs all signatures"),
+    "tests/export/test_cpp_loader.py::test_the_shipped_model": (9, "a clean process optimises the shipped graphs"),
+    "tests/export/test_cpp_loader.py::test_every_signature": (6, "a clean process optimises four graphs"),
+    "tests/export/test_folders.py::test_every_version_has_its_lite_folder": (6, CONVERTS),
+    "tests/export/test_forms.py::test_a_chain_of_choices": (6, CONVERTS),
+    "tests/export/test_forms.py::test_lite_in_int8": (8, "converts the shipped model to int8 and answers 100 words"),
+    "tests/export/test_forms.py::test_weights_of_lite_are_chosen": (
+        6,
+        "converts a model and verifies two exports",
+    ),
+    "tests/models/test_ensemble.py::test_both_directions_say": (7, CONVERTS),
+    "tests/models/test_readers.py::test_an_answer_is_the_same": (7, "structures are inferred eagerly, batch by batch"),
+    "tests/models/test_teller.py::test_a_pointer_points": (6, CONVERTS),
+    "tests/serving/mapping/test_processes.py": (8, "real processes, which import TensorFlow, are killed"),
+    "tests/serving/test_launcher.py::test_a_folder_of_models": (8, "starts two servers as processes"),
+    "tests/training/recipes/test_pronounce.py::test_shipped_model": (9, "1 200 test words, for a figure that we claim"),
+    "tests/training/recipes/test_markup.py::test_formulas": (7, READS),
+    "tests/training/tasks/test_listening.py::test_sounds": (10, READS),
+    "tests/training/tasks/test_watching.py::test_clips": (9, READS),
+    "tests/training/tasks/test_captioning.py": (7, "a frozen backbone maps pictures"),
+    "tests/training/tasks/test_language.py::test_a_large_vocabulary": (7, "has to learn what it measures"),
+    "tests/training/data/test_stream.py::test_it_is_taken_up": (6, "seven epochs of batches are made"),
+    "tests/training/test_resume.py::test_data_on_disk": (6, "three trainings, one of them killed, on data on disk"),
+    "tests/training/test_distillation.py::test_a_student_of_two_runs": (8, TRAINS),
+    "tests/training/test_gallery.py::test_a_page_shows_each": (6, "two shipped models answer and explain"),
+}
 SHOWN = 10
 COSTS = pytest.StashKey[tuple]()
 
@@ -125,6 +158,11 @@ def pytest_sessionfinish(session):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
+def limit_of(name):
+    """CPU seconds that a case of that name may cost on a core of the usual speed."""
+    return next((limit for start, (limit, _) in EXPENSIVE.items() if name.startswith(start)), LIMIT)
+
+
 def costs(reporter):
     """CPU seconds of every case and of every fixture that cases share, and the cases above what they were allowed."""
     cases, fixtures, limits = defaultdict(float), defaultdict(float), defaultdict(float)
@@ -133,11 +171,11 @@ def costs(reporter):
         for name, seconds in report.fixtures.items():
             fixtures[name] += seconds
         limits[report.nodeid] = max(limits[report.nodeid], report.allowed)
-    excess = {
-        name: (cases[name], most)
-        for name, most in limits.items()
-        if 0 < most < cases[name] and not name.startswith(tuple(EXPENSIVE))
-    }
+    excess = {}
+    for name, bound in limits.items():
+        bound *= limit_of(name) / LIMIT
+        if 0 < bound < cases[name]:
+            excess[name] = (cases[name], bound)
     return cases, fixtures, excess
 
 

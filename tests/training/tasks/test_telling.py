@@ -6,8 +6,9 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from support.slow import slow
+from support.step_by_step import untraced
 
+from seqattn_tf.attention.losses import alignment_loss
 from seqattn_tf.models import PointerNetwork, RetellNetwork, Seq2Seq, Teller, load
 from seqattn_tf.training import recipes, run
 from seqattn_tf.training.data import sequences
@@ -61,14 +62,21 @@ def test_networks_by_task_and_by_name():
     assert attention.network.supervise == 0.5
 
 
-@pytest.mark.parametrize("supervise", [slow(0.0), 1.0])
-def test_attention_that_is_told_looks_at_the_true_places(supervise):
-    keras.utils.set_random_seed(1)
+def opened(supervise, **settings):
+    """A training of an attention network that copies, and the weight at the true places of a batch."""
     settings = NumberSettings(
         task="copy", network="attention", cell="gru", units=16, embedding=8, supervise=supervise, batch_size=32,
-        examples=640, longest=5, label_smoothing=0.0, learning_rate=1e-2, warmup_steps=1,
+        label_smoothing=0.0, learning_rate=1e-2, warmup_steps=1, **settings,
     )  # fmt: skip
     training = NumberTask().open(settings, run.open_splits(TOY, settings, None))
+    run.compile_network(training)
+    return training
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("supervise", [0.0, 1.0])
+def test_attention_that_is_told_looks_at_the_true_places(supervise):
+    training = opened(supervise, examples=640, longest=5)
     network = training.model.network
     tensors, _ = next(iter(training.batches(0)))
 
@@ -78,12 +86,21 @@ def test_attention_that_is_told_looks_at_the_true_places(supervise):
         return float((true * weights).sum() / true.sum())
 
     before = mass()
-    run.compile_network(training)
     network.fit(training.batches(0), epochs=2, steps_per_epoch=training.steps, verbose=0)
-    if supervise:
-        assert mass() > before + 0.15
-    else:
-        assert mass() < before + 0.15  # symbols alone do not teach it so soon
+    assert (mass() > before + 0.15) == (supervise > 0)  # symbols alone do not teach it so soon
+
+
+def test_the_loss_of_a_training_step_has_what_attention_is_told():
+    losses = {}
+    for supervise in (0.0, 2.0):
+        keras.utils.set_random_seed(1)
+        training = opened(supervise, examples=64, longest=2)
+        network = training.model.network
+        tensors, right = next(iter(training.batches(0)))
+        told = alignment_loss(network.aligned(tensors)[1], network.true_places(tensors))
+        with untraced():
+            losses[supervise] = network.train_on_batch(tensors, right)
+    assert losses[2.0] - losses[0.0] == pytest.approx(2 * float(tf.reduce_mean(told)), rel=1e-3)
 
 
 def test_a_guided_network_is_saved_with_its_weight(tmp_path):
