@@ -65,9 +65,10 @@ class WordEncoder(SymbolEncoder):
         letters = self.part(tensors, "letters")
         batch, words = size_of(letters, 0), size_of(letters, 1)
         flat = tf.reshape(letters, [batch * words, letters.shape[2]])
+        flat = tf.concat([tf.zeros([1, letters.shape[2]], flat.dtype), flat], axis=0)  # eager convolutions need a row
         there = tf.cast(flat != 0, self.compute_dtype)[..., None]
         found = self.convolution(self.letter(flat) * there) * there  # relu: nothing is less than none
-        spelled = tf.reshape(tf.reduce_max(found, axis=1), [batch, words, self.filters])
+        spelled = tf.reshape(tf.reduce_max(found, axis=1)[1:], [batch, words, self.filters])
         return tf.concat([super().embed(tensors, training), self.drop_symbols(spelled, training=training)], axis=-1)
 
     @property

@@ -112,6 +112,13 @@ def test_values_and_embeddings_are_dropped_in_training_alone(kind):
     assert np.abs(trained.summary - plain.summary).max() > 1e-3
 
 
+def test_a_text_without_words_is_read_outside_a_graph():
+    """TensorFlow's eager convolution fails where it has no rows."""
+    encoder = WordEncoder(9, letters=9, units=6)
+    read = encoder({"text_ids": tf.zeros([2, 0], tf.int32), "text_letters": tf.zeros([2, 0, 4], tf.int32)})
+    assert read.values.shape[:2] == read.mask.shape == (2, 0)
+
+
 @pytest.mark.parametrize("kind", ["bidirectional", "hierarchical", "words"])
 def test_embeddings_are_dropped_at_a_rate_of_their_own(kind):
     more = {"hierarchical": {"mark": MARK}, "words": {"letters": 9}}.get(kind, {})
