@@ -177,6 +177,35 @@ def test_a_signal_leaves_a_clean_line_a_status_of_its_own_and_a_run_that_goes_on
     assert "Traceback" not in said
 
 
+@pytest.mark.slow
+def test_every_command_works_in_a_process_of_its_own(table, tmp_path):
+    """Other tests fork processes in which all modules were imported; a command may need one that it does not import."""
+
+    def seqattn(*arguments):
+        done = subprocess.run([sys.executable, "-m", "seqattn_tf.cli", *arguments], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    sets = [part for setting in (*TINY, *COLUMNS, *GREEDY) for part in ("--set", setting)]
+    learning = ["translate", "--preset", "small", "--data", "own.csv", *sets]
+    assert "translate" in seqattn("recipes")
+    seqattn("train", *learning, "--run", "first")
+    seqattn("train", *learning, "--run", "second", "--set", "seed=1")
+    seqattn("distill", *learning, "--run", "third", "--teacher", "first")
+    seqattn("ensemble", "first", "second", "-o", "both")
+    seqattn("compact", "first", "less")
+    assert "second" in seqattn("runs", "first", "second")
+    assert "BLEU" in seqattn("evaluate", "first")
+    seqattn("explain", "first", "word 1 and 1")
+    seqattn("gallery", "pronounce")
+    seqattn("export", "first", "models/first", "--no-lite")
+    (tmp_path / "rows.txt").write_text("word 1 and 1\n")
+    seqattn("map", "first", "rows.txt", "answers.jsonl", "--processes", "0")
+    assert seqattn("query", "both", "word 1 and 1")
+    for name in ("alignment.png", "gallery.md", "models/first/1/saved_model.pb", "answers.jsonl", "less"):
+        assert (tmp_path / name).exists(), name
+
+
 def test_one_bad_question_costs_no_other_its_answer(capsys):
     """`seqattn query` with one word that is too long printed no answers at all, and did not name the word."""
     long = "x" * 70

@@ -294,11 +294,12 @@ class Spread(Distribution):
         here = self.replicas // self.workers
         first = self.index * here
 
+        @tf.autograph.experimental.do_not_convert
         def own(batch: tf.Tensor) -> tf.data.Dataset:
             cut = tf.reshape(batch, tf.concat([[-1, self.replicas], tf.shape(batch)[1:]], axis=0))
             return tf.data.Dataset.from_tensor_slices(tf.stack(tf.unstack(cut, axis=1)[first : first + here]))
 
-        return rows.flat_map(tf.autograph.experimental.do_not_convert(own))
+        return rows.flat_map(own)
 
     def prepare(self, network: keras.Model, batches: tf.data.Dataset) -> Any:
         """What `fit` reads, with `steps_per_epoch`: own batches without end, as the strategy hands them to replicas."""

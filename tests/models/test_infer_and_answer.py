@@ -215,12 +215,12 @@ def test_a_word_is_read_beside_the_mean_of_its_heads():
 def test_a_word_is_read_beside_the_parent_that_the_parser_says():
     reads, model = with_parents()
     texts = [row["premise"] for row in PARSED if row["premise"]]
-    said = reads.answer(texts)
+    parsed = reads.answer(texts)
     encoder, field = model.network.encoder, model.inputs["premise"]
     tensors = {f"text_{name}": value for name, value in field.in_graph("text").read(tf.constant(texts)).tensors.items()}
     read = encoder(tensors, training=True)  # trees are told in training, too
     pairs = model.answer([{"premise": text, "hypothesis": "dog"} for text in texts])
-    for row, (answer, pair) in enumerate(zip(said, pairs, strict=True)):
+    for row, (answer, pair) in enumerate(zip(parsed, pairs, strict=True)):
         parents = [int(token.partition(":")[0]) for token in answer.tokens]
         assert read.trees[row].numpy().tolist()[: len(parents)] == parents
         assert not read.trees[row, len(parents) :].numpy().any()

@@ -77,12 +77,14 @@ def _stop(pid):
 
 
 class Popen(subprocess.Popen):
-    """`subprocess.Popen` by a fork. Signals have their default actions in it; `preexec_fn` is not called."""
+    """`subprocess.Popen` by a fork. Signals have their default actions in it; it takes no `preexec_fn`."""
 
     def _execute_child(self, *given):
         if Server.requests is None:
             return super()._execute_child(*given)
         asked = FIELDS.bind(self, *given).arguments
+        if asked["preexec_fn"] is not None:
+            raise ValueError(f"preexec_fn: expected none. Received: {asked['preexec_fn']!r}")
         python, *command = map(str, asked["args"])
         if python != sys.executable or command[0] not in ("-m", "-c"):
             raise ValueError(f"args: expected [sys.executable, '-m' or '-c', ...]. Received: {asked['args']!r}")
@@ -140,7 +142,7 @@ def _serve(listening):
 
 def _begin(request, fds):
     """Be `python -m MODULE ...` or `python -c CODE ...`, with these standard streams."""
-    status = 1
+    status, interrupted = 1, False
     try:
         (kind, what, *arguments), env, folder, session = request
         for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
@@ -169,12 +171,14 @@ def _begin(request, fds):
         status = leaving.code if isinstance(leaving.code, int) else 0 if leaving.code is None else 1
         if isinstance(leaving.code, str):
             print(leaving.code, file=sys.stderr)
-    except KeyboardInterrupt:
-        status = 130
-    except BaseException:
+    except BaseException as error:
         traceback.print_exc()
+        interrupted = isinstance(error, KeyboardInterrupt)
     finally:
         atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
+        if interrupted:  # as Python ends
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGINT)
         os._exit(status & 0xFF)

@@ -123,7 +123,7 @@ def test_after_a_kill_steps_are_compiled_if_that_was_chosen(tmp_path, monkeypatc
 def test_auto_takes_what_is_faster_and_touches_nothing(monkeypatch, capsys):
     training, progress = opened()
     before = [variable.numpy() for variable in state_of(training.model.network)]
-    with untraced():  # steps are compiled for `on` and in the slow tests
+    with untraced():  # compiled steps are timed in the slow tests
         assert xla.settle(training, "auto", progress) in ("on", "off")
     after = [variable.numpy() for variable in state_of(training.model.network)]
     for a, b in zip(before, after, strict=True):

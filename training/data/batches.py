@@ -202,14 +202,6 @@ class Order:
         return read(self.columns, part(planned(plan_epoch, epochs, step)))
 
 
-def plainly(function: Callable) -> Callable:
-    """The same function of tensors, for a map of data: traced as it is written, as everything here is.
-
-    AutoGraph would first rewrite the source of all that it calls, which takes seconds.
-    """
-    return tf.autograph.experimental.do_not_convert(function)
-
-
 def planned(plan: Callable[[tf.Tensor], Any], epochs: range, step: int = 0) -> tf.data.Dataset:
     """What a plan says of each of these epochs, one after another, without the first `step` entries.
 
@@ -221,11 +213,14 @@ def planned(plan: Callable[[tf.Tensor], Any], epochs: range, step: int = 0) -> t
     >>> [int(n) for n in planned(lambda epoch: epoch * 10 + tf.range(3, dtype=tf.int64), range(2, 4), step=1)]
     [21, 22, 30, 31, 32]
     """
-    numbers = tf.data.Dataset.range(epochs.start, epochs.stop)
-    slices = plainly(lambda epoch: tf.data.Dataset.from_tensor_slices(plan(epoch)))
-    return numbers.flat_map(slices).skip(step)
+
+    @tf.autograph.experimental.do_not_convert  # rewriting the source of all that a map calls takes seconds
+    def slices(epoch: tf.Tensor) -> tf.data.Dataset:
+        return tf.data.Dataset.from_tensor_slices(plan(epoch))
+
+    return tf.data.Dataset.range(epochs.start, epochs.stop).flat_map(slices).skip(step)
 
 
 def read(columns: Columns, rows: tf.data.Dataset) -> tf.data.Dataset:
     """The batches of these rows."""
-    return rows.map(plainly(columns.batch)).prefetch(4)
+    return rows.map(tf.autograph.experimental.do_not_convert(columns.batch)).prefetch(4)

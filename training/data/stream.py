@@ -16,7 +16,7 @@ import tensorflow as tf
 from tqdm import tqdm
 
 from seqattn_tf.aside import write_aside
-from seqattn_tf.training.data.batches import Batching, Columns, Part, plainly, plan, whole
+from seqattn_tf.training.data.batches import Batching, Columns, Part, plan, whole
 from seqattn_tf.training.data.corpus import Corpus
 from seqattn_tf.training.data.examples import Examples
 from seqattn_tf.training.data.left_out import LeftOut
@@ -123,8 +123,13 @@ class Stream:
         """The batches of these epochs one after another, but for the first `step` ones; of each `part`."""
         places = np.array(list(self._windows(epochs, step)), np.int64).reshape(-1, 3)
         todo = tf.data.Dataset.from_tensor_slices(places)
-        loaded = todo.map(plainly(self._load)).prefetch(1)
-        return loaded.flat_map(plainly(lambda *found: self._batches(part, *found))).prefetch(4)
+        loaded = todo.map(tf.autograph.experimental.do_not_convert(self._load)).prefetch(1)
+
+        @tf.autograph.experimental.do_not_convert
+        def batches(*found: tf.Tensor) -> tf.data.Dataset:
+            return self._batches(part, *found)
+
+        return loaded.flat_map(batches).prefetch(4)
 
     def _windows(self, epochs: range, step: int) -> Iterator[tuple[int, int, int]]:
         """Epoch, window and the first step of it that is to be done, of every window with such a step."""
@@ -158,4 +163,9 @@ class Stream:
         left = iter(flat)
         for column in self.encoded.columns.all:
             arrays.append({name: next(left) for name in column.arrays})
-        return part(steps).map(plainly(lambda one: self.encoded.columns.batch_of(arrays, one)))
+
+        @tf.autograph.experimental.do_not_convert
+        def batch(rows: tf.Tensor) -> Any:
+            return self.encoded.columns.batch_of(arrays, rows)
+
+        return part(steps).map(batch)

@@ -18,7 +18,7 @@ from seqattn_tf.targets.graph.symbols import SHIFTED
 from seqattn_tf.text import learn
 from seqattn_tf.text.rules import BEGIN
 from seqattn_tf.training.data import Example, Examples, Splits
-from seqattn_tf.training.data.batches import Part, plainly, planned, whole
+from seqattn_tf.training.data.batches import Part, planned, whole
 from seqattn_tf.training.lessons import Lessons
 from seqattn_tf.training.ngrams import KneserNey
 from seqattn_tf.training.tasks.base import Report, Task, Training, parse_fold, refuse_few
@@ -203,6 +203,7 @@ def _stretches(
     count = max(len(ids) // length, 1)
     size = min(size, count)
 
+    @tf.autograph.experimental.do_not_convert
     def example(rows: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
         targets = tf.gather(text, rows[:, None] + tf.range(length))
         shifted = tf.concat([tf.fill([tf.shape(rows)[0], 1], BEGIN), targets[:, :-1]], axis=1)
@@ -216,4 +217,4 @@ def _stretches(
         starts = tf.random.experimental.stateless_shuffle(starts, seeds)
         return tf.reshape(starts[: steps * size], [steps, size])
 
-    return part(planned(plan, epochs, step)).map(plainly(example)).prefetch(4)
+    return part(planned(plan, epochs, step)).map(example).prefetch(4)

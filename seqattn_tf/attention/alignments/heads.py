@@ -69,8 +69,6 @@ class HeadsAlignment(StructuredAlignment):
 
         0 stands for the root, and for places that are not kept; the number of a place counts from 1.
         """
-        if logits.shape[1] == 0:
-            return tf.zeros(tf.shape(logits)[:2], tf.int32)
         wide, mask = self.padded(logits, mask[:, None])
         trees, packing = self._trees(wide, tf.squeeze(mask, 1))
         places = tf.broadcast_to(tf.range(1, tf.shape(wide)[1] + 1), tf.shape(wide)[:2])

@@ -20,7 +20,7 @@ class StructuredAlignment(Alignment):
     def padded(self, logits: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Logits and mask as `marginals` takes them."""
         wide = tf.where(mask, bounded(floats(logits, "logits", 3)), 0)
-        if logits.shape[2] is None:  # it may turn out to be 0: a place that is not kept changes nothing
+        if not logits.shape[2]:  # 0, or it may turn out to be: a place that is not kept changes nothing
             wide = tf.pad(wide, [[0, 0], [0, int(self.square)], [0, 1]])
             mask = tf.pad(mask, [[0, 0], [0, 0], [0, 1]])
         return wide, mask
@@ -30,10 +30,8 @@ class StructuredAlignment(Alignment):
     ) -> tuple[tf.Tensor, tuple]:
         """`[batch, queries, source], [batch, 1, source] -> ([batch, queries, source], state)`."""
         queries, source = logits.shape[1:]
-        if source == 0:
-            return logits, state
         weights = self.marginals(*self.padded(logits, mask))
-        if source is None:
+        if not source:
             weights = weights[:, : tf.shape(logits)[1], :-1]
         weights.set_shape([None, queries, source])  # no op: the edge has none for it
         return tf.cast(weights, logits.dtype), state

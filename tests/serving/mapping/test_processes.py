@@ -39,7 +39,7 @@ def source(tmp_path):
     return tmp_path / "in.jsonl"
 
 
-def begun(toy, source, output, processes=2):
+def start_map(toy, source, output, processes=2):
     command = [*COMMAND, str(toy), str(source), str(output), *OPTIONS, "--processes", str(processes)]
     return forked.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
@@ -74,7 +74,7 @@ def test_killed_it_goes_on_to_the_same_bytes(toy, source, tmp_path, answers_in_p
     whole = answers_in_place(toy, source, tmp_path / "whole.jsonl", shard_rows=50, batch_size=8)
     output, done = tmp_path / "out.jsonl", 0
     for kill in kills:  # all of them; then the one that began the others, which end with it
-        with begun(toy, source, output, max(processes, 1)) as process:
+        with start_map(toy, source, output, max(processes, 1)) as process:
             until(lambda so_far=done: parts(output) > so_far + 3, process)
             time.sleep(random.random() / 5)
             kill(process.pid, signal.SIGKILL)
@@ -127,7 +127,7 @@ def test_one_process_killed_ends_the_command_which_goes_on(toy, source, tmp_path
 @pytest.mark.slow
 def test_an_interrupt_leaves_a_clean_line(toy, source, tmp_path):
     output = tmp_path / "out.jsonl"
-    with begun(toy, source, output) as process:
+    with start_map(toy, source, output) as process:
         until(lambda: parts(output) > 0, process)
         os.killpg(process.pid, signal.SIGINT)
         said = process.communicate(timeout=60)[1]

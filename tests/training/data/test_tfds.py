@@ -97,7 +97,7 @@ def test_classes_by_their_names():
     assert splits.train == [from_text("train premise", "hypothesis 1")]
     assert splits.origin.endswith("made_up_inference test, neutral")
     labels = sorted(label for [label] in ours.rows("made_up_inference", ["label"])["train"])
-    assert labels == ["-", "contradiction", "entailment", "neutral"]  # the first: nobody knows
+    assert labels == ["-", "contradiction", "entailment", "neutral"]  # "-": unlabelled
 
 
 def test_one_text():
