@@ -23,7 +23,7 @@ from tqdm import tqdm
 from seqattn_tf import Attention, AttentionDecoder, Bidirectional, encoder
 from seqattn_tf.attention.base import Alignment
 from seqattn_tf.cells import GRUCell
-from seqattn_tf.masking import length_mask
+from seqattn_tf.core.masking import length_mask
 from seqattn_tf.models import ParserNetwork
 from seqattn_tf.structured import CRF, LinearChain, ProjectiveTree, SemiMarkov, SpanningTree
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seqattn_tf.aside import write_json
+from seqattn_tf.core.atomic_io import write_json
 
 if TYPE_CHECKING:  # a device reads manifests without TensorFlow
     from seqattn_tf.models import Model

@@ -6,8 +6,8 @@ import importlib.metadata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from seqattn_tf import aside
-from seqattn_tf.aside import user_cache, write_aside
+import seqattn_tf
+from seqattn_tf.core.atomic_io import user_cache, write_atomically
 from seqattn_tf.export import manifest
 from seqattn_tf.export.forms import Form, Lite, SavedModel
 from seqattn_tf.export.verify import rows_to_verify
@@ -65,7 +65,7 @@ def export_model(
     for form in forms:
         form.refuse(model)
     try:
-        with write_aside(place) as made:
+        with write_atomically(place) as made:
             described = {**manifest.describe(model, record), "name": target.name, "version": number}
             rows = rows_to_verify(model.inputs, record, MADE_UP)
             agreeing = {}
@@ -111,7 +111,8 @@ def _state_of_package() -> str:
     content = hashlib.sha256()
     for package in ("seqattn-tf", "tensorflow", "keras"):
         content.update(importlib.metadata.version(package).encode())
-    for folder in (Path(__file__).parent, Path(aside.__file__).parent):  # the code of exports, of models, and presets
-        for file in sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"):
+    for module in (__file__, seqattn_tf.__file__):  # the code of exports, of models, and presets
+        files = Path(module).parent.rglob("*")
+        for file in sorted(path for path in files if path.is_file() and path.suffix != ".pyc"):
             content.update(file.read_bytes())
     return content.hexdigest()[:16]

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from seqattn_tf.aside import write_json
+from seqattn_tf.core.atomic_io import write_json
 from seqattn_tf.fields.base import Field, load_fields, save_fields
 from seqattn_tf.targets.base import Target, load_target, save_target
 

@@ -14,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 from seqattn_tf.answer import Answer
-from seqattn_tf.aside import write_json
+from seqattn_tf.core.atomic_io import write_json
 from seqattn_tf.explain import Entry, draw_answer, save_figure, write_page
 from seqattn_tf.export import manifest
 from seqattn_tf.export.forms import Lite

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
-from seqattn_tf.aside import write_aside
+from seqattn_tf.core.atomic_io import write_atomically
 
 KEPT = 2  # so that there is one when the newest is broken
 
@@ -89,7 +89,7 @@ class Checkpoints:
         np.savez(whole, about=np.frombuffer(text.encode(), np.uint8), **values)
         data = whole.getvalue()
         path = self.folder / f"{progress.epoch:05d}-{progress.step:08d}-{digest(data)}.npz"
-        with write_aside(path) as aside, aside.open("wb") as file:
+        with write_atomically(path) as aside, aside.open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from seqattn_tf.aside import write_aside
+from seqattn_tf.core.atomic_io import write_atomically
 from seqattn_tf.explain import save_figure
 from seqattn_tf.models import Model
 from seqattn_tf.models.base import read_config
@@ -38,7 +38,7 @@ def write_gallery(models: Sequence[str | os.PathLike[str]], path: Path) -> list[
     head += "the reference, and what it looked at or makes of it.\n"
     head += f"{RIGHT} marks an answer that is a reference, {WRONG} one that is not: "
     head += "a caption, a translation or a summary may differ and be good.\n"
-    with write_aside(path) as aside:
+    with write_atomically(path) as aside:
         text = "\n".join([head, *("\n".join(shown[recipe]) for recipe in sorted(shown))])
         aside.write_text(text, encoding="utf-8")
     return [recipe for recipe in recipes.PACKAGED if recipe not in shown]

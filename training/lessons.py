@@ -17,8 +17,8 @@ import numpy as np
 import tensorflow as tf
 from tqdm import tqdm
 
-from seqattn_tf.aside import write_aside, write_json
 from seqattn_tf.column import Column, Padded, Whole
+from seqattn_tf.core.atomic_io import write_atomically, write_json
 from seqattn_tf.models import EncoderDecoder, Model
 from seqattn_tf.models.ensemble import EnsembleNetwork
 from seqattn_tf.targets import Label, Symbols
@@ -184,7 +184,7 @@ def write_lessons(
             other = {name: (held.get(name), about[name]) for name in about if held.get(name) != about[name]}
             raise ValueError(f"{folder} holds other lessons (held, asked): {other}. Choose another --run")
     else:
-        with write_aside(folder / MADE_UP) as aside:
+        with write_atomically(folder / MADE_UP) as aside:
             aside.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in make_up()), "utf-8")
         write_json(folder / ABOUT, about)
     asked = [*first_of_each(train).values(), *(Example("", row, None) for row in _read_made_up(folder))]
@@ -193,7 +193,7 @@ def write_lessons(
         for number, start in enumerate(bar):
             if not _part(folder, number).is_file():
                 said = teacher.teach(asked[start : start + PART])
-                with write_aside(_part(folder, number)) as aside:
+                with write_atomically(_part(folder, number)) as aside:
                     np.savez_compressed(aside, allow_pickle=False, **said)
 
 

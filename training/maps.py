@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 from tqdm import tqdm
 
-from seqattn_tf.aside import user_cache, write_aside
+from seqattn_tf.core.atomic_io import user_cache, write_atomically
 from seqattn_tf.encoder import GridEncoder
 from seqattn_tf.fields import Image
 from seqattn_tf.fields.map import NUMBER
@@ -77,7 +77,7 @@ def _kept(
     path = Path(folder or user_cache() / "maps") / f"{digest.hexdigest()[:24]}.maps"
     if (found := _open(path, shape)) is not None:
         return found
-    with write_aside(path) as aside, aside.open("wb") as file:
+    with write_atomically(path) as aside, aside.open("wb") as file:
         checked = hashlib.sha256()
         for rows in _computed(pictures, keys, image, encoder, quiet):
             data = rows.astype(NUMBER).tobytes()

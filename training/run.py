@@ -9,7 +9,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.aside import write_json
+from seqattn_tf.core.atomic_io import write_json
 from seqattn_tf.models import Model, load
 from seqattn_tf.models.presets import find
 from seqattn_tf.plugins import advice

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import keras
 import numpy as np
 
+from seqattn_tf.core.compressed import open_file
 from seqattn_tf.fields import Text
-from seqattn_tf.packed import open_file
 from seqattn_tf.text import SymbolRules
 from seqattn_tf.text.pieces import SPACE
 from seqattn_tf.training.data.reading import split_name

@@ -8,16 +8,16 @@ import numpy as np
 import tensorflow as tf
 
 from seqattn_tf.answer import Answer
+from seqattn_tf.core.registry import Registered
 from seqattn_tf.export.verify import batches_by_size, difference, least_agreeing
 from seqattn_tf.models import Model
-from seqattn_tf.named import Named
 
 Row = Mapping[str, str | bytes]
 Answers = Callable[[Sequence[Row]], list[Answer]]
 FORWARD = tf.saved_model.SaveOptions(experimental_custom_gradients=False)  # what is served learns nothing
 
 
-class Form(Named):
+class Form(Registered):
     """One way to run a model elsewhere. A subclass gives `write` and `open`.
 
     Attributes:

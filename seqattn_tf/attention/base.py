@@ -12,11 +12,11 @@ from typing import Any, ClassVar, NamedTuple
 import keras
 import tensorflow as tf
 
-from seqattn_tf.layer import Composed, NamedLayer, as_tensor
-from seqattn_tf.linear import linear
-from seqattn_tf.masking import check_mask, mask_of, masked_values, zero_masked
-from seqattn_tf.replay import product
-from seqattn_tf.scan import scan, to_time_major
+from seqattn_tf.core.layer import Composed, RegisteredLayer, as_tensor
+from seqattn_tf.core.linear import linear
+from seqattn_tf.core.masking import check_mask, mask_of, masked_values, zero_masked
+from seqattn_tf.core.products import product
+from seqattn_tf.core.scan import scan, to_time_major
 
 
 class Memory(NamedTuple):
@@ -34,7 +34,7 @@ class AttentionState(NamedTuple):
     align: tuple = ()
 
 
-class Part(NamedLayer):
+class Part(RegisteredLayer):
     """What scores and alignments share: both may remember something from query to query."""
 
     def initial_state(self, mask: tf.Tensor, dtype: tf.DType) -> tuple:

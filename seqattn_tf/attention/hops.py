@@ -7,10 +7,10 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.attention.base import Alignment, Attention, Memory
-from seqattn_tf.layer import Composed
-from seqattn_tf.linear import linear
-from seqattn_tf.masking import bounded, masked_values, widen, zero_masked
-from seqattn_tf.named import check_count
+from seqattn_tf.core.layer import Composed
+from seqattn_tf.core.linear import linear
+from seqattn_tf.core.masking import bounded, masked_values, widen, zero_masked
+from seqattn_tf.core.registry import check_count
 from seqattn_tf.structured.chain import LinearChain
 
 TYINGS = ("adjacent", "layerwise")

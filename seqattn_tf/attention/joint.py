@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.attention.base import Attention, Looking, Memory
-from seqattn_tf.linear import linear
+from seqattn_tf.core.linear import linear
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")

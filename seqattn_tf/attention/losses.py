@@ -5,7 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.masking import check_mask, zero_masked
+from seqattn_tf.core.masking import check_mask, zero_masked
 from seqattn_tf.structured.base import floats
 
 

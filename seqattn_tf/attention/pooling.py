@@ -6,10 +6,10 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.attention.base import Alignment
-from seqattn_tf.layer import Composed, Masked
-from seqattn_tf.linear import linear
-from seqattn_tf.masking import masked_mean, masked_values
-from seqattn_tf.named import check_count
+from seqattn_tf.core.layer import Composed, Masked
+from seqattn_tf.core.linear import linear
+from seqattn_tf.core.masking import masked_mean, masked_values
+from seqattn_tf.core.registry import check_count
 
 POOLS = ("last", "average", "attention")
 

@@ -14,14 +14,14 @@ from typing import Any, ClassVar
 import keras
 import tensorflow as tf
 
-from seqattn_tf.layer import NamedLayer
-from seqattn_tf.linear import linear
-from seqattn_tf.named import check_count
-from seqattn_tf.replay import compiling
-from seqattn_tf.scan import size_of
+from seqattn_tf.core.layer import RegisteredLayer
+from seqattn_tf.core.linear import linear
+from seqattn_tf.core.products import compiling
+from seqattn_tf.core.registry import check_count
+from seqattn_tf.core.scan import size_of
 
 
-class Cell(NamedLayer):
+class Cell(RegisteredLayer):
     """One step of recurrence; subclasses give `state_size`, `projected_size`, `build`, `project`, `step` and `gates`.
 
     >>> Cell.get("gru", units=8).state_size

@@ -14,7 +14,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.cells.base import GatedCell, recurrent_product
-from seqattn_tf.replay import compiling
+from seqattn_tf.core.products import compiling
 
 
 class LadderCell(GatedCell):

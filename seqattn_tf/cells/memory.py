@@ -8,9 +8,9 @@ import tensorflow as tf
 from seqattn_tf.attention.base import at_least_single
 from seqattn_tf.attention.scores.cosine import unit_length
 from seqattn_tf.cells.base import Cell, cell_of
-from seqattn_tf.layer import Composed
-from seqattn_tf.linear import linear
-from seqattn_tf.named import check_count
+from seqattn_tf.core.layer import Composed
+from seqattn_tf.core.linear import linear
+from seqattn_tf.core.registry import check_count
 
 
 def _softmax(logits: tf.Tensor) -> tf.Tensor:

@@ -8,7 +8,7 @@ import tensorflow as tf
 from seqattn_tf.cells.base import KernelCell, recurrent_product
 from seqattn_tf.cells.lstm import LSTMCell
 from seqattn_tf.cells.rnn import RNNCell
-from seqattn_tf.linear import linear
+from seqattn_tf.core.linear import linear
 
 Projected = tuple[tf.Tensor, tf.Tensor]  # of the cell itself, and the factor of the input
 

@@ -14,7 +14,7 @@ from collections.abc import Collection
 from typing import Any
 
 from seqattn_tf.checks.base import CheckError, Checks, Result
-from seqattn_tf.named import suggest
+from seqattn_tf.core.registry import suggest
 
 __all__ = ["CheckError", "Checks", "Result", "check", "checks_for", "run_checks"]
 

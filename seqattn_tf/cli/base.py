@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from seqattn_tf.named import suggest
+from seqattn_tf.core.registry import suggest
 from seqattn_tf.values import forgotten_at
 
 Run = Callable[[argparse.Namespace], int | None]

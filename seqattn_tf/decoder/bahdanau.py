@@ -14,9 +14,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from seqattn_tf.core.linear import linear
 from seqattn_tf.decoder.base import DecoderMemory, DecoderState
 from seqattn_tf.decoder.symbols import SymbolDecoder
-from seqattn_tf.linear import linear
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")

@@ -13,12 +13,12 @@ import tensorflow as tf
 from seqattn_tf.attention import JointAttention, Memory
 from seqattn_tf.attention.base import Looking
 from seqattn_tf.cells import Cell
-from seqattn_tf.layer import Composed
-from seqattn_tf.linear import linear
-from seqattn_tf.masking import check_mask, mask_of, zero_masked
-from seqattn_tf.recurrence import compiles, recur
+from seqattn_tf.core.layer import Composed
+from seqattn_tf.core.linear import linear
+from seqattn_tf.core.masking import check_mask, mask_of, zero_masked
+from seqattn_tf.core.recurrence import compiles, recur
+from seqattn_tf.core.scan import size_of, to_time_major
 from seqattn_tf.recurrent.base import check_states
-from seqattn_tf.scan import size_of, to_time_major
 
 BRIDGES = ("all", "first")
 

@@ -12,10 +12,10 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.cells import Cell
+from seqattn_tf.core.linear import linear
+from seqattn_tf.core.scan import to_time_major
 from seqattn_tf.decoder.base import DecoderMemory, DecoderState
 from seqattn_tf.decoder.symbols import SymbolDecoder
-from seqattn_tf.linear import linear
-from seqattn_tf.scan import to_time_major
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")

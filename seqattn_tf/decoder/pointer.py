@@ -14,8 +14,8 @@ import tensorflow as tf
 
 from seqattn_tf.attention import Attention
 from seqattn_tf.cells import Cell
+from seqattn_tf.core.scan import scan, to_time_major
 from seqattn_tf.decoder.base import Decoder, DecoderMemory, DecoderState, time_mask, zero_steps
-from seqattn_tf.scan import scan, to_time_major
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")

@@ -14,11 +14,11 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.cells import Cell
+from seqattn_tf.core.linear import linear
+from seqattn_tf.core.masking import mask_of
+from seqattn_tf.core.scan import to_time_major
 from seqattn_tf.decoder.base import DecoderMemory, DecoderState, look, read
 from seqattn_tf.decoder.symbols import SymbolDecoder
-from seqattn_tf.linear import linear
-from seqattn_tf.masking import mask_of
-from seqattn_tf.scan import to_time_major
 
 
 def _another(part: Any) -> Any:

@@ -7,18 +7,18 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.cells import Cell
+from seqattn_tf.core.layer import RegisteredLayer
+from seqattn_tf.core.linear import linear
+from seqattn_tf.core.masking import masked_softmax
+from seqattn_tf.core.recurrence import compiles, recur
+from seqattn_tf.core.scan import scan, to_time_major
 from seqattn_tf.decoder.base import Decoder, DecoderMemory, DecoderState, SharedMemory, time_mask, zero_steps
-from seqattn_tf.layer import NamedLayer
-from seqattn_tf.linear import linear
-from seqattn_tf.masking import masked_softmax
-from seqattn_tf.recurrence import compiles, recur
-from seqattn_tf.scan import scan, to_time_major
 
 SAMPLED = ("symbols", "outputs")
 SMALL = 1024  # a vocabulary for all of which a loop computes beforehand what it needs of a symbol
 
 
-class SymbolDecoder(NamedLayer, Decoder):
+class SymbolDecoder(RegisteredLayer, Decoder):
     """A decoder that embeds the symbol before each step and scores the symbol after it.
 
     A subclass gives `_advance`, one step of the loop; `_logits`, what is said after it; and the weights they need.

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from seqattn_tf.core.scan import scan, size_of
 from seqattn_tf.decoding.best import best
 from seqattn_tf.decoding.record import Record, alike, record, stacked, write
 from seqattn_tf.decoding.rules import IMPOSSIBLE, Rules, Step, log_probability, log_total, possible
-from seqattn_tf.scan import scan, size_of
 
 UNSEEN = 1e-6  # the least a place counts as looked at: the coverage penalty stays finite
 

@@ -7,7 +7,7 @@ groups with the largest maxima, and only these are searched.
 
 import tensorflow as tf
 
-from seqattn_tf.scan import size_of
+from seqattn_tf.core.scan import size_of
 
 LARGE, GROUP = 512, 64  # from how many symbols on, and how large a group is at the least
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from seqattn_tf.core.scan import to_time_major, where_rows
 from seqattn_tf.decoding.record import Record, alike, record, stacked, write
 from seqattn_tf.decoding.rules import IMPOSSIBLE, Rules, Step, log_probability, log_total, possible
-from seqattn_tf.scan import to_time_major, where_rows
 
 
 class Decoded(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from seqattn_tf.scan import size_of
+from seqattn_tf.core.scan import size_of
 
 Step = Callable[[tf.Tensor, Any, Any], tuple[tf.Tensor, tf.Tensor, Any]]
 

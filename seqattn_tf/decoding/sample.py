@@ -5,10 +5,10 @@ from typing import Any
 
 import tensorflow as tf
 
+from seqattn_tf.core.scan import size_of
 from seqattn_tf.decoding.best import best
 from seqattn_tf.decoding.loop import Decoded, generate
 from seqattn_tf.decoding.rules import IMPOSSIBLE, Rules, Step
-from seqattn_tf.scan import size_of
 from seqattn_tf.structured.semirings import step_seed, uniform
 
 

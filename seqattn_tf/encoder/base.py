@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import tensorflow as tf
 
-from seqattn_tf.layer import NamedLayer
+from seqattn_tf.core.layer import RegisteredLayer
 
 Tensors = dict[str, tf.Tensor]
 
@@ -26,7 +26,7 @@ def weighed(symbols: tf.Tensor, kept: tf.Tensor | None) -> tf.Tensor:
     return symbols if kept is None else symbols * tf.cast(kept, symbols.dtype)[..., None]
 
 
-class Encoder(NamedLayer):
+class Encoder(RegisteredLayer):
     """Reads one input of a model.
 
     A subclass gives `call`, `places_read`, the two sizes and `arguments`, and `at_places` where there is not one value

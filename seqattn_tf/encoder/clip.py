@@ -5,11 +5,11 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from seqattn_tf.core.masking import row_lengths
+from seqattn_tf.core.registry import check_count
+from seqattn_tf.core.scan import size_of
 from seqattn_tf.encoder.base import Encoder, Read, Tensors
-from seqattn_tf.masking import row_lengths
-from seqattn_tf.named import check_count
 from seqattn_tf.recurrent import Bidirectional
-from seqattn_tf.scan import size_of
 from seqattn_tf.vision import Backbone
 from seqattn_tf.vision.base import channels_last
 

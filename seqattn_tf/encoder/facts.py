@@ -5,10 +5,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from seqattn_tf.core.masking import masked_mean, row_lengths, zero_masked
+from seqattn_tf.core.registry import check_count
 from seqattn_tf.encoder.base import Encoder, Read, Tensors, weighed
 from seqattn_tf.encoder.turns import at_lines, fold, fold_alike
-from seqattn_tf.masking import masked_mean, row_lengths, zero_masked
-from seqattn_tf.named import check_count
 
 
 def position_weights(mask: tf.Tensor, units: int, dtype: Any) -> tf.Tensor:

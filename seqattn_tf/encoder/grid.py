@@ -6,8 +6,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from seqattn_tf.core.registry import check_count
 from seqattn_tf.encoder.base import Encoder, Read, Tensors
-from seqattn_tf.named import check_count
 from seqattn_tf.vision import Backbone
 
 MAP = "map"  # the part of an input that a backbone has read already

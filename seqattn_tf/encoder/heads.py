@@ -6,11 +6,11 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.attention import Attention, HeadsAlignment
+from seqattn_tf.core.linear import linear
+from seqattn_tf.core.masking import masked_mean
+from seqattn_tf.core.registry import check_count
 from seqattn_tf.encoder.base import Read, Tensors
 from seqattn_tf.encoder.symbols import SymbolEncoder
-from seqattn_tf.linear import linear
-from seqattn_tf.masking import masked_mean
-from seqattn_tf.named import check_count
 
 HEADS = ("none", "softmax", "projective", "spanning")
 LEVEL = "heads"  # the look of the words at their heads

@@ -5,10 +5,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from seqattn_tf.core.registry import check_count
 from seqattn_tf.encoder.base import Read, Tensors, weighed
 from seqattn_tf.encoder.symbols import SymbolEncoder
 from seqattn_tf.encoder.turns import Turns, fold, fold_alike, unfold
-from seqattn_tf.named import check_count
 from seqattn_tf.recurrent import HierarchicalEncoder, Recurrent
 
 

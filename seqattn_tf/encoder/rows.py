@@ -5,10 +5,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from seqattn_tf.core.scan import size_of
 from seqattn_tf.encoder.base import Read, Tensors
 from seqattn_tf.encoder.grid import GridEncoder
 from seqattn_tf.recurrent import Bidirectional
-from seqattn_tf.scan import size_of
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")

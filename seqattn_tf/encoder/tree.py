@@ -5,9 +5,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from seqattn_tf.core.masking import row_lengths
+from seqattn_tf.core.registry import check_count
 from seqattn_tf.encoder.base import Encoder, Read, Tensors, weighed
-from seqattn_tf.masking import row_lengths
-from seqattn_tf.named import check_count
 from seqattn_tf.recurrent import TreeRecurrent
 
 

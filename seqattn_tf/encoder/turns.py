@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from seqattn_tf.scan import size_of
+from seqattn_tf.core.scan import size_of
 
 
 class Turns(NamedTuple):

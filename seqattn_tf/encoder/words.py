@@ -5,10 +5,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from seqattn_tf.core.registry import check_count
+from seqattn_tf.core.scan import size_of
 from seqattn_tf.encoder.base import Tensors
 from seqattn_tf.encoder.symbols import SymbolEncoder
-from seqattn_tf.named import check_count
-from seqattn_tf.scan import size_of
 from seqattn_tf.vision.base import channels_last
 
 WIDTH = 3  # letters that a filter sees at once

@@ -4,7 +4,6 @@ from seqattn_tf.explain.alignment import draw_alignment, save_figure
 from seqattn_tf.explain.alignments import draw_alignments
 from seqattn_tf.explain.answer import draw_answer
 from seqattn_tf.explain.curves import draw_history, draw_lengths
-from seqattn_tf.explain.dynamics import draw_attractors, draw_flows, draw_powers
 from seqattn_tf.explain.facts import draw_facts
 from seqattn_tf.explain.grid import draw_grid
 from seqattn_tf.explain.highlight import draw_highlight
@@ -12,7 +11,6 @@ from seqattn_tf.explain.memory import draw_memory
 from seqattn_tf.explain.page import Entry, write_page
 from seqattn_tf.explain.phrases import draw_phrases
 from seqattn_tf.explain.segments import draw_segments
-from seqattn_tf.explain.surface import draw_surface
 from seqattn_tf.explain.surprise import draw_running, draw_surprise
 from seqattn_tf.explain.tags import draw_tags
 from seqattn_tf.explain.timeline import draw_timeline
@@ -24,19 +22,15 @@ __all__ = [
     "draw_alignment",
     "draw_alignments",
     "draw_answer",
-    "draw_attractors",
     "draw_facts",
-    "draw_flows",
     "draw_grid",
     "draw_highlight",
     "draw_history",
     "draw_lengths",
     "draw_memory",
     "draw_phrases",
-    "draw_powers",
     "draw_running",
     "draw_segments",
-    "draw_surface",
     "draw_surprise",
     "draw_tags",
     "draw_timeline",

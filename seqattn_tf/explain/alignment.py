@@ -24,7 +24,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-from seqattn_tf.aside import write_aside
+from seqattn_tf.core.atomic_io import write_atomically
 from seqattn_tf.explain.sheet import (
     BLUES,
     INK,
@@ -96,7 +96,7 @@ def draw_alignment(
 def save_figure(figure: Figure, path: str | os.PathLike) -> None:
     """Saves a figure as PNG, SVG or PDF, as the suffix says; parent folders are created, the file appears whole."""
     kind = check_ending(path)
-    with write_aside(path) as aside:
+    with write_atomically(path) as aside:
         figure.savefig(aside, format=kind)
 
 

@@ -7,7 +7,7 @@ from html import escape
 from string import Template
 from urllib.parse import quote
 
-from seqattn_tf.aside import write_aside
+from seqattn_tf.core.atomic_io import write_atomically
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def write_page(
         facts=_facts(facts) if facts else "",
         cards="\n".join(map(_card, entries)) or "<p class=quiet>nothing to show</p>",
     )
-    with write_aside(path) as aside:
+    with write_atomically(path) as aside:
         aside.write_text(html, encoding="utf-8", errors="replace", newline="\n")
 
 

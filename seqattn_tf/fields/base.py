@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from seqattn_tf.named import Named
+from seqattn_tf.core.registry import Registered
 
 if TYPE_CHECKING:
     from seqattn_tf.fields.graph.base import GraphField
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 TOGETHER = "in one batch"  # in what is said of values that are too many together, and not too large alone
 
 
-class Field(Named, abc.ABC):
+class Field(Registered, abc.ABC):
     """One raw input: what a person or a program gives, and the arrays that a network reads.
 
     A field names itself, and says which input of the page draws it (`kind`). `in_graph` gives its twin, which does the

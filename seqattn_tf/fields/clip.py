@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqattn_tf.core.registry import check_count
 from seqattn_tf.fields.base import Field
 from seqattn_tf.fields.image import FORMATS, Image, TooLarge, png, shares
-from seqattn_tf.named import check_count
 
 if TYPE_CHECKING:
     from seqattn_tf.fields.graph.clip import GraphClip

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqattn_tf.core.registry import check_count
 from seqattn_tf.fields.base import Field
-from seqattn_tf.named import check_count
 
 if TYPE_CHECKING:
     from seqattn_tf.fields.graph.image import GraphImage

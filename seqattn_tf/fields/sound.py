@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqattn_tf.core.registry import check_count
 from seqattn_tf.fields.base import Field
 from seqattn_tf.fields.wav import BLOCKS, read_header, read_samples, resample, write_wav
-from seqattn_tf.named import check_count
 
 if TYPE_CHECKING:
     from seqattn_tf.fields.graph.sound import GraphSound

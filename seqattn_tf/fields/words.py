@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqattn_tf.core.registry import check_count
 from seqattn_tf.fields.text import Text
-from seqattn_tf.named import check_count
 from seqattn_tf.text import lines
 from seqattn_tf.text.cut import Cut, learn_from
 from seqattn_tf.text.rules import PAD, SPACES, SymbolRules

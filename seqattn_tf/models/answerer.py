@@ -8,14 +8,14 @@ import tensorflow as tf
 
 from seqattn_tf.answer import ATTENTION
 from seqattn_tf.attention import MemoryChain, MemoryHops
+from seqattn_tf.core.linear import linear
+from seqattn_tf.core.masking import row_lengths
+from seqattn_tf.core.registry import check_count
 from seqattn_tf.encoder import FactsEncoder
 from seqattn_tf.encoder.turns import count_lines
 from seqattn_tf.fields import Field
-from seqattn_tf.linear import linear
-from seqattn_tf.masking import row_lengths
 from seqattn_tf.models.base import Model, Tensors, check_labels, only_where
 from seqattn_tf.models.reading import ReadingNetwork
-from seqattn_tf.named import check_count
 from seqattn_tf.targets import Label
 
 FORMS = ("hops", "chain", "independent")

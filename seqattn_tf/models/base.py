@@ -14,16 +14,16 @@ import numpy as np
 import tensorflow as tf
 
 from seqattn_tf.answer import ATTENTION, PLACES, ROWS, SHAPE, Answer
-from seqattn_tf.aside import write_aside, write_json
 from seqattn_tf.assets import load_assets, save_assets
+from seqattn_tf.core.atomic_io import write_atomically, write_json
+from seqattn_tf.core.registry import Registered
+from seqattn_tf.core.scan import where_rows
 from seqattn_tf.encoder import Encoder
 from seqattn_tf.explain import draw_answer
 from seqattn_tf.fields.base import TOGETHER, Field, row_fault
 from seqattn_tf.models.weights import pack, unpack
-from seqattn_tf.named import Named
 from seqattn_tf.plugins import advice, load_installed, needed_by
 from seqattn_tf.rows import RowError, answer_each, check_errors, columns
-from seqattn_tf.scan import where_rows
 from seqattn_tf.targets import Label, Target
 
 WHOLE, COMPACT = "model.keras", "weights.npz"
@@ -34,7 +34,7 @@ TOKENS = "tokens"  # what looks, where it is the tokens of the answer
 Tensors = dict[str, tf.Tensor]
 
 
-class Model(Named, tf.Module):
+class Model(Registered, tf.Module):
     """A whole system: raw inputs in, `Answer` out.
 
     A subclass names itself, and gives one hook, `infer`. What else makes it up are keyword arguments of its
@@ -284,10 +284,10 @@ class Model(Named, tf.Module):
         }
         if compact:
             config["network"] = keras.saving.serialize_keras_object(self.network)
-            with write_aside(folder / COMPACT) as aside:
+            with write_atomically(folder / COMPACT) as aside:
                 np.savez_compressed(aside, **packed)
         else:
-            with write_aside(folder / WHOLE) as aside:
+            with write_atomically(folder / WHOLE) as aside:
                 self.network.save(aside)
         write_json(folder / "config.json", config)
         (folder / (WHOLE if compact else COMPACT)).unlink(missing_ok=True)  # of another save, with other weights

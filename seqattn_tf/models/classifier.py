@@ -8,9 +8,10 @@ import tensorflow as tf
 
 from seqattn_tf.answer import ATTENTION
 from seqattn_tf.attention.pooling import pooling
+from seqattn_tf.core.linear import linear
+from seqattn_tf.core.registry import check_count
 from seqattn_tf.encoder import Encoder, Read
 from seqattn_tf.fields import Field
-from seqattn_tf.linear import linear
 from seqattn_tf.models.base import (
     TOKENS,
     Model,
@@ -22,7 +23,6 @@ from seqattn_tf.models.base import (
     trees_within,
 )
 from seqattn_tf.models.reading import ReadingNetwork
-from seqattn_tf.named import check_count
 from seqattn_tf.targets import Label
 
 

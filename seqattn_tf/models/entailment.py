@@ -8,12 +8,12 @@ import tensorflow as tf
 
 from seqattn_tf.answer import ATTENTION
 from seqattn_tf.attention import Alignment
+from seqattn_tf.core.masking import zero_masked
+from seqattn_tf.core.registry import check_count
 from seqattn_tf.encoder import Encoder, Read
 from seqattn_tf.fields import Field
-from seqattn_tf.masking import zero_masked
 from seqattn_tf.models.base import Model, Tensors, check_labels, looks_within, only_where, trees_within
 from seqattn_tf.models.reading import ReadingNetwork
-from seqattn_tf.named import check_count
 from seqattn_tf.targets import Label
 
 PREMISE, HYPOTHESIS = "premise", "hypothesis"

@@ -8,12 +8,12 @@ import tensorflow as tf
 
 from seqattn_tf.answer import ATTENTION
 from seqattn_tf.attention import Attention
+from seqattn_tf.core.masking import masked_mean
+from seqattn_tf.core.registry import check_count
 from seqattn_tf.encoder import Encoder
 from seqattn_tf.fields import Field
-from seqattn_tf.masking import masked_mean
 from seqattn_tf.models.base import Model, Tensors, check_labels, only_where
 from seqattn_tf.models.reading import ReadingNetwork
-from seqattn_tf.named import check_count
 from seqattn_tf.recurrent import Bidirectional
 from seqattn_tf.targets import Label
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from seqattn_tf.core.scan import size_of
 from seqattn_tf.decoding import beam as search
 from seqattn_tf.decoding import greedy
 from seqattn_tf.decoding.loop import generate
@@ -19,7 +20,6 @@ from seqattn_tf.models.base import Model, Tensors, one_each
 from seqattn_tf.models.draws import keys_of, noise
 from seqattn_tf.models.language_network import LanguageNetwork, Nothing
 from seqattn_tf.rows import columns
-from seqattn_tf.scan import size_of
 from seqattn_tf.targets import Symbols
 from seqattn_tf.targets.graph.symbols import SHIFTED
 from seqattn_tf.text.rules import BEGIN, END, PAD, as_texts

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
-from seqattn_tf.linear import linear
+from seqattn_tf.core.linear import linear
+from seqattn_tf.core.registry import check_count
+from seqattn_tf.core.replicas import mean_of_all
+from seqattn_tf.core.scan import scan, to_time_major
 from seqattn_tf.models.softmaxes import SOFTMAXES, AdaptiveSoftmax, cutoffs_of, sampled_losses
-from seqattn_tf.named import check_count
 from seqattn_tf.recurrent import Recurrent
-from seqattn_tf.replicas import mean_of_all
-from seqattn_tf.scan import scan, to_time_major
 from seqattn_tf.targets.graph.symbols import SHIFTED
 from seqattn_tf.text.rules import PAD
 

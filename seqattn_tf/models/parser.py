@@ -6,13 +6,13 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from seqattn_tf.core.linear import linear
+from seqattn_tf.core.masking import row_lengths
+from seqattn_tf.core.registry import check_count
 from seqattn_tf.encoder import Encoder
 from seqattn_tf.fields import Field
-from seqattn_tf.linear import linear
-from seqattn_tf.masking import row_lengths
 from seqattn_tf.models.base import Tensors
 from seqattn_tf.models.reading import ReadingNetwork, StructuredReader
-from seqattn_tf.named import check_count
 from seqattn_tf.targets import Tree
 
 

@@ -7,9 +7,9 @@ import tensorflow as tf
 
 from seqattn_tf.attention import Attention
 from seqattn_tf.cells import Cell
+from seqattn_tf.core.registry import check_count
 from seqattn_tf.decoder import DecoderMemory, DecoderState, PointerDecoder
 from seqattn_tf.encoder import Encoder
-from seqattn_tf.named import check_count
 from seqattn_tf.targets.graph.symbols import SHIFTED
 from seqattn_tf.text.rules import END, PAD
 

@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
+from seqattn_tf.core.registry import suggest
 from seqattn_tf.models.base import Model, load
-from seqattn_tf.named import suggest
 
 FOLDER = Path(__file__).resolve().parent.parent / "presets"
 

@@ -8,10 +8,10 @@ import numpy as np
 import tensorflow as tf
 
 from seqattn_tf.cells import Cell
+from seqattn_tf.core.linear import linear
+from seqattn_tf.core.registry import check_count
 from seqattn_tf.fields import Field
-from seqattn_tf.linear import linear
 from seqattn_tf.models.base import Model, Tensors, one_each, only_where
-from seqattn_tf.named import check_count
 from seqattn_tf.recurrent import Recurrent, Stack
 from seqattn_tf.rows import columns
 from seqattn_tf.targets import Label, Number

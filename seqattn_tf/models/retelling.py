@@ -6,10 +6,10 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.cells import Cell
-from seqattn_tf.linear import linear
+from seqattn_tf.core.linear import linear
+from seqattn_tf.core.registry import check_count
 from seqattn_tf.models.language_network import Nothing
 from seqattn_tf.models.pointing import IDS
-from seqattn_tf.named import check_count
 from seqattn_tf.recurrent import Recurrent
 from seqattn_tf.targets.graph.symbols import SHIFTED
 from seqattn_tf.text.rules import PAD

@@ -6,11 +6,11 @@ from typing import Any
 import tensorflow as tf
 
 from seqattn_tf.answer import ATTENTION
+from seqattn_tf.core.masking import row_lengths
 from seqattn_tf.decoding import Beams, greedy
 from seqattn_tf.decoding import beam as search
 from seqattn_tf.fields import Field
 from seqattn_tf.fields.graph.text import at_most
-from seqattn_tf.masking import row_lengths
 from seqattn_tf.models.base import (
     TOKENS,
     Model,

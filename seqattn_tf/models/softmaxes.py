@@ -9,8 +9,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.linear import linear
-from seqattn_tf.named import check_count
+from seqattn_tf.core.linear import linear
+from seqattn_tf.core.registry import check_count
 
 SOFTMAXES = ("full", "sampled", "adaptive")
 SHARES = (10, 3)  # of the words, those in the head and those up to the first tail: one in so many

@@ -7,10 +7,10 @@ import numpy as np
 import tensorflow as tf
 
 from seqattn_tf.answer import ATTENTION
+from seqattn_tf.core.masking import row_lengths
 from seqattn_tf.decoding import greedy
 from seqattn_tf.explain import draw_memory
 from seqattn_tf.fields import Text
-from seqattn_tf.masking import row_lengths
 from seqattn_tf.models.base import TOKENS, Model, Tensors, only_where
 from seqattn_tf.models.pointing import IDS, NEVER, PointerNetwork
 from seqattn_tf.models.retelling import RetellNetwork

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from seqattn_tf.layer import Composed
-from seqattn_tf.masking import check_mask, mask_of, zero_masked
-from seqattn_tf.scan import size_of
+from seqattn_tf.core.layer import Composed
+from seqattn_tf.core.masking import check_mask, mask_of, zero_masked
+from seqattn_tf.core.scan import size_of
 
 
 class Reading(NamedTuple):

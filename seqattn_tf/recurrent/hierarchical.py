@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
-from seqattn_tf.masking import check_mask, mask_of
+from seqattn_tf.core.masking import check_mask, mask_of
+from seqattn_tf.core.scan import size_of
 from seqattn_tf.recurrent.base import Returning, check_networks
-from seqattn_tf.scan import size_of
 
 
 class Hierarchy(NamedTuple):

@@ -8,12 +8,12 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.cells import Cell, cell_of
-from seqattn_tf.linear import linear
-from seqattn_tf.masking import zero_masked
-from seqattn_tf.recurrence import compiles, recur
+from seqattn_tf.core.linear import linear
+from seqattn_tf.core.masking import zero_masked
+from seqattn_tf.core.recurrence import compiles, recur
+from seqattn_tf.core.scan import has_accelerator, to_time_major, where_rows
 from seqattn_tf.recurrent.base import Network, Reading, at_end, check_states
 from seqattn_tf.recurrent.watch import watched
-from seqattn_tf.scan import has_accelerator, to_time_major, where_rows
 
 INITIALS = ("zeros", "learned")
 CONTEXTS = (None, "state", "input", "both")

@@ -6,10 +6,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from seqattn_tf.core.scan import size_of
 from seqattn_tf.recurrent.base import Network, Reading, check_networks, check_states
 from seqattn_tf.recurrent.bidirectional import Bidirectional
 from seqattn_tf.recurrent.recurrent import Recurrent
-from seqattn_tf.scan import size_of
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")

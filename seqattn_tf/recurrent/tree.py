@@ -5,10 +5,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.masking import mask_of, masked_values, zero_masked
+from seqattn_tf.core.masking import mask_of, masked_values, zero_masked
+from seqattn_tf.core.scan import repeat, size_of
 from seqattn_tf.recurrent.base import Returning
 from seqattn_tf.recurrent.compositions import Composition
-from seqattn_tf.scan import repeat, size_of
 
 
 def balanced_tree(mask: tf.Tensor) -> tf.Tensor:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
-from seqattn_tf.scan import size_of
+from seqattn_tf.core.scan import size_of
 from seqattn_tf.structured import exact
 from seqattn_tf.structured.semirings import finite
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from seqattn_tf.scan import has_accelerator, size_of
+from seqattn_tf.core.scan import has_accelerator, size_of
 from seqattn_tf.structured import contraction, exact, forward_backward, paths
 from seqattn_tf.structured.base import (
     Ranked,

@@ -5,7 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from seqattn_tf.scan import to_time_major
+from seqattn_tf.core.scan import to_time_major
 from seqattn_tf.structured.base import Ranked, Structured, check_k, two_seeds
 from seqattn_tf.structured.semirings import Drawn, KBest, Log, Max, Semiring
 

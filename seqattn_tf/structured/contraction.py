@@ -13,7 +13,7 @@ work of the loop over time in the logarithm of its steps, over `Log`, for scores
 
 import tensorflow as tf
 
-from seqattn_tf.masking import length_mask
+from seqattn_tf.core.masking import length_mask
 from seqattn_tf.structured.forward_backward import Chain, Posterior
 from seqattn_tf.structured.semirings import Dual, Element, Log, each, peak, shift, still, value_of
 

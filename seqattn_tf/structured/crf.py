@@ -10,9 +10,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from seqattn_tf.layer import Masked
-from seqattn_tf.linear import linear
-from seqattn_tf.masking import check_mask, length_mask, zero_masked
+from seqattn_tf.core.layer import Masked
+from seqattn_tf.core.linear import linear
+from seqattn_tf.core.masking import check_mask, length_mask, zero_masked
 from seqattn_tf.structured.base import Ranked, check_integers, floats
 from seqattn_tf.structured.chain import LinearChain
 from seqattn_tf.structured.packing import Packing

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from seqattn_tf.scan import fold, size_of
+from seqattn_tf.core.scan import fold, size_of
 from seqattn_tf.structured.semirings import Element, Semiring, each, filled, padded, still, value_of
 
 

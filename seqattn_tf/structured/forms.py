@@ -4,7 +4,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from seqattn_tf.masking import length_mask
+from seqattn_tf.core.masking import length_mask
 from seqattn_tf.structured.base import as_lengths, floats
 from seqattn_tf.structured.chain import LinearChain
 

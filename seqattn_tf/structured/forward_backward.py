@@ -23,8 +23,8 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from seqattn_tf.masking import length_mask
-from seqattn_tf.scan import scan, size_of, to_time_major, where_rows
+from seqattn_tf.core.masking import length_mask
+from seqattn_tf.core.scan import scan, size_of, to_time_major, where_rows
 from seqattn_tf.structured.semirings import (
     Dual,
     Element,

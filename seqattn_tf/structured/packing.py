@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from seqattn_tf.masking import row_lengths
+from seqattn_tf.core.masking import row_lengths
 
 
 class Packing:

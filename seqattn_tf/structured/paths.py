@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from seqattn_tf.masking import length_mask
-from seqattn_tf.scan import scan, to_time_major, where_rows
+from seqattn_tf.core.masking import length_mask
+from seqattn_tf.core.scan import scan, to_time_major, where_rows
 from seqattn_tf.structured.base import only_the_empty
 from seqattn_tf.structured.forward_backward import Chain, advance
 from seqattn_tf.structured.semirings import Drawn, KBest, Log, Max, Semiring

@@ -7,8 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from seqattn_tf.masking import length_mask
-from seqattn_tf.scan import to_time_major
+from seqattn_tf.core.masking import length_mask
+from seqattn_tf.core.scan import to_time_major
 from seqattn_tf.structured import eisner, exact
 from seqattn_tf.structured.charted import Charted
 from seqattn_tf.structured.semirings import (

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from seqattn_tf.scan import scan, size_of, where_rows
+from seqattn_tf.core.scan import scan, size_of, where_rows
 from seqattn_tf.structured import exact
 from seqattn_tf.structured.base import as_lengths, at_least, floats, only_the_empty
 from seqattn_tf.structured.charted import Charted

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from seqattn_tf.scan import size_of
+from seqattn_tf.core.scan import size_of
 
 Element = Any  # a tensor, or a Dual of two
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from seqattn_tf.scan import repeat, size_of
+from seqattn_tf.core.scan import repeat, size_of
 from seqattn_tf.structured import exact, spanning_heads, spanning_walks
 from seqattn_tf.structured.base import Ranked, two_seeds
 from seqattn_tf.structured.semirings import Dual, Element, each, shift, value_of

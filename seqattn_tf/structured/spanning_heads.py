@@ -15,7 +15,7 @@ many is no bias: the heads are then drawn word by word, each given those before 
 
 import tensorflow as tf
 
-from seqattn_tf.scan import repeat, size_of
+from seqattn_tf.core.scan import repeat, size_of
 from seqattn_tf.structured.semirings import step_seed, uniform
 from seqattn_tf.structured.spanning_walks import escape
 

@@ -18,7 +18,7 @@ Numbers are those of the `Log` semiring, with derivatives where they are wanted.
 
 import tensorflow as tf
 
-from seqattn_tf.scan import repeat, size_of
+from seqattn_tf.core.scan import repeat, size_of
 from seqattn_tf.structured.semirings import Element, Log, each, filled, padded, value_of
 
 _RING = Log()

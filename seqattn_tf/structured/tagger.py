@@ -5,7 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.replicas import mean_of_all
+from seqattn_tf.core.replicas import mean_of_all
 from seqattn_tf.structured.crf import CRF
 
 PARTS = ("tags", "scores", "mask")

@@ -7,8 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from seqattn_tf.masking import length_mask
-from seqattn_tf.scan import size_of
+from seqattn_tf.core.masking import length_mask
+from seqattn_tf.core.scan import size_of
 from seqattn_tf.structured.base import Structured, as_lengths, at_least, floats
 
 

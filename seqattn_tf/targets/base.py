@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from seqattn_tf.named import Named
+from seqattn_tf.core.registry import Registered
 
 if TYPE_CHECKING:
     from seqattn_tf.targets.graph.base import GraphTarget
 
 
-class Target(Named, abc.ABC):
+class Target(Registered, abc.ABC):
     """What a model says.
 
     `in_graph` gives the twin that learns, and that says the same inside a TensorFlow graph; a test holds the two

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqattn_tf.named import check_count
+from seqattn_tf.core.registry import check_count
 from seqattn_tf.targets.base import Target
 from seqattn_tf.text.cut import Stretches, Texts, learn
 from seqattn_tf.text.rules import JOINS, PAD, SymbolRules

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from seqattn_tf.named import suggest
+from seqattn_tf.core.registry import suggest
 from seqattn_tf.text import pieces
 from seqattn_tf.text import tokens as treebank
 

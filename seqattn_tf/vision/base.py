@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import keras
 import tensorflow as tf
 
-from seqattn_tf.layer import NamedLayer
+from seqattn_tf.core.layer import RegisteredLayer
 
 
 @contextmanager
@@ -21,7 +21,7 @@ def channels_last() -> Iterator[None]:
         keras.config.set_image_data_format(before)
 
 
-class Backbone(NamedLayer):
+class Backbone(RegisteredLayer):
     """Pixels `[batch, y, x, 3]` from 0 to 255 to a map `[batch, rows, columns, channels]`.
 
     A subclass gives `make`, a Keras model from scaled pixels to the map, `scaled`, and `arguments`; one that has

@@ -5,7 +5,7 @@ from typing import Any
 
 import keras
 
-from seqattn_tf.named import check_count
+from seqattn_tf.core.registry import check_count
 from seqattn_tf.vision.base import Backbone
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from seqattn_tf.aside import write_aside
 from seqattn_tf.charsets import UTF8, breaks_lines_as_ascii, iter_text, mark_of
-from seqattn_tf.packed import bare, is_packed, open_file
+from seqattn_tf.core.atomic_io import write_atomically
+from seqattn_tf.core.compressed import bare, is_compressed, open_file
 from seqattn_tf.serving.mapping.readers import READERS, ParquetReader, Reader, Source, TextReader
 
 
@@ -56,11 +56,11 @@ def unpack(path: Path, folder: Path, number: int = 0, encoding: str = UTF8) -> S
         ValueError: its text is not in this encoding.
     """
     recoded = encoding != UTF8 and ending(path) != ParquetReader.ending
-    if not is_packed(path) and not recoded:
+    if not is_compressed(path) and not recoded:
         return Source(path, path)
     plain = folder / f"unpacked-{number}-{bare(path).name}"
     if not plain.is_file():
-        with write_aside(plain) as aside, open_file(path) as packed, aside.open("wb") as file:
+        with write_atomically(plain) as aside, open_file(path) as packed, aside.open("wb") as file:
             if recoded:
                 _recode(path, packed, file, encoding)
             else:

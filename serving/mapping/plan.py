@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from seqattn_tf.aside import write_json
+from seqattn_tf.core.atomic_io import write_json
 from seqattn_tf.serving.mapping.inputs import open_reader
 from seqattn_tf.serving.mapping.outputs import FORMATS, Format, column_types
 from seqattn_tf.serving.mapping.readers import Mark, Reader, Row, Source

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from seqattn_tf.aside import write_aside, write_json
+from seqattn_tf.core.atomic_io import write_atomically, write_json
 from seqattn_tf.serving.mapping.outputs import FORMATS, Format
 
 PLAN, LOCK, REJECTED, UNPACKED = "plan.json", ".lock", "rejected", "unpacked-"
 VERSION = "version of seqattn_tf"  # which every manifest names
 WRITTEN_BY = "seqattn map"  # in the lock and the plan: a file without it is somebody else's, whatever its name
-_ASIDE = re.compile(r"\.[0-9a-f]{32}-")  # what a kill leaves of `write_aside`
+_ASIDE = re.compile(r"\.[0-9a-f]{32}-")  # what a kill leaves of `write_atomically`
 _TEMPORARY = re.compile(rf"{_ASIDE.pattern}|{UNPACKED}")
 _PART = re.compile(r"part-\d{5,}\.")
 
@@ -239,7 +239,7 @@ def _remove(paths: Iterable[Path]) -> None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    with write_aside(path) as aside, aside.open("wb") as file:
+    with write_atomically(path) as aside, aside.open("wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())

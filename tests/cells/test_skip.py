@@ -8,7 +8,7 @@ from support.cells import FEATURES, INPUTS, LENGTHS, MASK, UNITS, randomize
 from support.layers import ALL, roundtrip
 
 from seqattn_tf.cells import LSTMCell, RNNCell, TimeSkipCell
-from seqattn_tf.flow import gradient_flow
+from seqattn_tf.lectures import gradient_flow
 from seqattn_tf.recurrent import Recurrent
 
 

@@ -15,6 +15,7 @@ import tensorflow as tf
 from support import forked, systems
 from tensorflow_serving.apis import prediction_log_pb2
 
+import seqattn_tf
 from seqattn_tf.export import manifest, package
 from seqattn_tf.export.forms.base import Form
 from seqattn_tf.export.lite_runtime import LiteModel
@@ -191,8 +192,8 @@ def test_a_change_in_any_part_of_the_package_makes_the_presets_be_exported_anew(
     assert package._state_of_package() == before
     for part in ("models/base.py", "decoding/beam.py", "text/rules.py", "fields/graph/text.py", "presets/new.json"):
         copy = tmp_path / part.replace("/", "-")
-        shutil.copytree(Path(package.aside.__file__).parent, copy, ignore=shutil.ignore_patterns("*.pyc", "*.npz"))
-        monkeypatch.setattr(package.aside, "__file__", str(copy / "aside.py"))
+        shutil.copytree(Path(seqattn_tf.__file__).parent, copy, ignore=shutil.ignore_patterns("*.pyc", "*.npz"))
+        monkeypatch.setattr(seqattn_tf, "__file__", str(copy / "__init__.py"))
         unchanged = package._state_of_package()
         with (copy / part).open("a") as file:
             file.write("# another\n")

@@ -7,8 +7,8 @@ import tensorflow as tf
 from support.layers import ALL, random
 from support.networks import BATCH, FEATURES, LENGTHS, TIME, UNITS, NetworkTests
 
-from seqattn_tf.linear import linear
-from seqattn_tf.masking import masked_softmax
+from seqattn_tf.core.linear import linear
+from seqattn_tf.core.masking import masked_softmax
 from seqattn_tf.recurrent import Bidirectional, HierarchicalEncoder, Recurrent, Stack
 
 INNER = 3

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from seqattn_tf.aside import user_cache
+from seqattn_tf.core.atomic_io import user_cache
 from seqattn_tf.encoder import GridEncoder
 from seqattn_tf.fields import Image
 from seqattn_tf.training.data import Example, Splits

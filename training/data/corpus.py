@@ -23,7 +23,7 @@ from typing import Any, overload
 
 from tqdm import tqdm
 
-from seqattn_tf.aside import write_json
+from seqattn_tf.core.atomic_io import write_json
 from seqattn_tf.text import Texts
 from seqattn_tf.text.cut import cutter
 from seqattn_tf.training.data.code_version import SPLITTING, code_version

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from seqattn_tf.aside import write_aside, write_json
+from seqattn_tf.core.atomic_io import write_atomically, write_json
 from seqattn_tf.training.data.corpus import ABOUT, window_path
 from seqattn_tf.training.data.examples import DEV_SHARE, TEST_SHARE, TEST_START, Example, share
 
@@ -32,7 +32,7 @@ def write(folder: Path, examples: Iterable[Example], size: int, held: Sequence[s
     """
     _sweep(folder.parent)
     windows = min(max(-(-size // WINDOW), 1), MOST_WINDOWS)
-    with write_aside(folder) as aside:
+    with write_atomically(folder) as aside:
         aside.mkdir()
         spool, parts = _Spool(aside, windows), {part: _HeldOut(*HELD_OUT[part]) for part in held}
         checksum, names = 0, None

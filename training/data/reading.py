@@ -32,7 +32,7 @@ from seqattn_tf.charsets import (
     mark_of,
     misread,
 )
-from seqattn_tf.packed import bare, open_file
+from seqattn_tf.core.compressed import bare, open_file
 from seqattn_tf.training.data.examples import DataWarning
 
 TABLES = (".csv", ".tsv", ".jsonl")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from seqattn_tf.packed import open_file
+from seqattn_tf.core.compressed import open_file
 from seqattn_tf.training.data.examples import Example, Splits, from_text
 from seqattn_tf.training.data.finding import check_folder, find_one, public_name
 from seqattn_tf.training.data.reading import read_rows, split_name

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from seqattn_tf.aside import user_cache
-from seqattn_tf.packed import is_packed
+from seqattn_tf.core.atomic_io import user_cache
+from seqattn_tf.core.compressed import is_compressed
 from seqattn_tf.training.checkpoints import digest
 from seqattn_tf.training.data import dealing
 from seqattn_tf.training.data.code_version import READING, code_version
@@ -44,7 +44,7 @@ class Source:
     ) -> "Source":
         """That of some files, of which something was asked."""
         found = [(path, path.stat()) for path in paths]
-        size = sum(about.st_size * (PACKING if is_packed(path) else 1) for path, about in found)
+        size = sum(about.st_size * (PACKING if is_compressed(path) else 1) for path, about in found)
         return cls(name, read, size, [[str(p.resolve()), a.st_size, a.st_mtime_ns] for p, a in found] + [list(asked)])
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 from tqdm import tqdm
 
-from seqattn_tf.aside import write_aside
+from seqattn_tf.core.atomic_io import write_atomically
 from seqattn_tf.training.data.batches import Batching, Columns, Part, plan, whole
 from seqattn_tf.training.data.corpus import Corpus
 from seqattn_tf.training.data.examples import Examples
@@ -84,7 +84,7 @@ def _write(path: Path, columns: Columns, rows: np.ndarray, left: LeftOut) -> Non
         if not column.arrays:
             raise ValueError(f"stream: expected texts and labels alone. Received: {type(column).__name__}")
         arrays |= {f"{number}/{name}": _narrow(array.numpy()) for name, array in column.arrays.items()}
-    with write_aside(path) as aside, aside.open("wb") as file:
+    with write_atomically(path) as aside, aside.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from seqattn_tf.aside import write_aside
+from seqattn_tf.core.atomic_io import write_atomically
 from seqattn_tf.training.data.examples import Example, Splits, example_of
 from seqattn_tf.training.data.finding import PARTS
 from seqattn_tf.training.data.reading import refuse_loss
@@ -135,7 +135,7 @@ def _store(builder: Any, word: str, image: str, caption: str, path: Path) -> Non
 
     told: dict[str, list[str]] = {}
     examples = builder.as_dataset(split=word, decoders={image: tfds.decode.SkipDecoding()}).as_numpy_iterator()
-    with write_aside(path) as aside, tarfile.open(aside, "w") as tar:
+    with write_atomically(path) as aside, tarfile.open(aside, "w") as tar:
         for number, example in enumerate(tqdm(examples, unit="picture", desc=path.name)):
             if texts := _said(example, caption):
                 told[key := f"{word}-{number}"] = texts

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
-from seqattn_tf.named import NamedObject, full_name
+from seqattn_tf.core.registry import RegisteredObject, full_name
 
 Said = TypeVar("Said")
 Answers = Mapping[str, str]
@@ -12,7 +12,7 @@ References = Mapping[str, Sequence[str]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Metric(NamedObject):
+class Metric(RegisteredObject):
     """How answers are measured; found by its name (`--metric exact`) once it is made.
 
     Args:

@@ -5,7 +5,7 @@ import pkgutil
 from pathlib import Path
 
 from seqattn_tf import plugins
-from seqattn_tf.named import suggest
+from seqattn_tf.core.registry import suggest
 from seqattn_tf.training.recipes.base import Recipe, load_pairs
 
 __all__ = ["PACKAGED", "Recipe", "from_file", "get", "load_pairs", "names"]

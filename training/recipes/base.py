@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Generic
 
-from seqattn_tf.named import NamedObject
+from seqattn_tf.core.registry import RegisteredObject
 from seqattn_tf.plugins import holding, needed_by
 from seqattn_tf.training.data import Splits, files, pictures
 from seqattn_tf.training.tasks import Task
@@ -50,7 +50,7 @@ def load_files(data: str | Path, kind: str, file: str, target: str, settings: Ta
 
 
 @dataclasses.dataclass(frozen=True)
-class Recipe(NamedObject, Generic[AnySettings]):
+class Recipe(RegisteredObject, Generic[AnySettings]):
     """One application: its data, the kind of training, and its settings; found by its name once it is made."""
 
     made: ClassVar[dict[str, Any]] = {}

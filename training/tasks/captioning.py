@@ -8,9 +8,9 @@ import numpy as np
 
 from seqattn_tf.answer import Answer
 from seqattn_tf.column import Column, Padded, Together
+from seqattn_tf.core.registry import arguments_of
 from seqattn_tf.models import Captioner, CaptionNetwork
 from seqattn_tf.models.captioner import REGIONS
-from seqattn_tf.named import arguments_of
 from seqattn_tf.targets import Symbols
 from seqattn_tf.training.data import Example, Examples
 from seqattn_tf.training.maps import given

@@ -3,8 +3,8 @@
 import dataclasses
 from collections.abc import Iterable, Sequence
 
+from seqattn_tf.core.registry import arguments_of
 from seqattn_tf.models import Classifier, ClassifierNetwork
-from seqattn_tf.named import arguments_of
 from seqattn_tf.targets import Label
 from seqattn_tf.text.lines import split_lines
 from seqattn_tf.training.data import Examples, Splits

@@ -3,11 +3,11 @@
 import dataclasses
 from collections.abc import Sequence
 
+from seqattn_tf.core.registry import arguments_of
 from seqattn_tf.encoder import ParentsEncoder, SymbolEncoder
 from seqattn_tf.fields import ParsedWords, Words
 from seqattn_tf.models import Entailment, EntailmentNetwork, Parser
 from seqattn_tf.models.presets import open_model
-from seqattn_tf.named import arguments_of
 from seqattn_tf.targets import Label
 from seqattn_tf.training.data import Examples
 from seqattn_tf.training.tasks.base import Task

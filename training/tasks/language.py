@@ -10,9 +10,9 @@ import numpy as np
 import tensorflow as tf
 
 from seqattn_tf.column import Column
+from seqattn_tf.core.registry import arguments_of
 from seqattn_tf.fields import Text
 from seqattn_tf.models import LanguageModel, LanguageNetwork
-from seqattn_tf.named import arguments_of
 from seqattn_tf.targets import Symbols
 from seqattn_tf.targets.graph.symbols import SHIFTED
 from seqattn_tf.text import learn

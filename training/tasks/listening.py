@@ -4,10 +4,10 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from seqattn_tf.answer import Answer
+from seqattn_tf.core.registry import arguments_of
 from seqattn_tf.encoder import PyramidEncoder
 from seqattn_tf.fields import Sound
 from seqattn_tf.models import EncoderDecoder, Seq2Seq
-from seqattn_tf.named import arguments_of
 from seqattn_tf.targets import Symbols
 from seqattn_tf.training.data import Example, Examples
 from seqattn_tf.training.data.digits import BEYOND

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from seqattn_tf.core.registry import arguments_of
 from seqattn_tf.models import Parser, ParserNetwork
-from seqattn_tf.named import arguments_of
 from seqattn_tf.targets import Tree
 from seqattn_tf.targets.tree import is_projective
 from seqattn_tf.training.data import Examples

@@ -6,7 +6,7 @@ import typing
 from collections.abc import Sequence
 from typing import Any
 
-from seqattn_tf.named import suggest
+from seqattn_tf.core.registry import suggest
 from seqattn_tf.training.data.reading import ReadingRules
 
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")

@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.attention.base import Alignment
-from seqattn_tf.masking import bounded
+from seqattn_tf.core.masking import bounded
 from seqattn_tf.structured.base import floats
 
 

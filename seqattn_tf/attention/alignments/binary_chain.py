@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from seqattn_tf.attention.alignments.prefixes import backward_recurrence, earlier, prefixes
-from seqattn_tf.scan import size_of
+from seqattn_tf.core.scan import size_of
 
 _NEVER = -1e30  # the logarithm of nothing, but fit to be subtracted
 

@@ -6,8 +6,8 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.attention.base import Alignment, at_least_single
-from seqattn_tf.masking import bounded, masked_logsumexp, masked_softmax
-from seqattn_tf.scan import size_of
+from seqattn_tf.core.masking import bounded, masked_logsumexp, masked_softmax
+from seqattn_tf.core.scan import size_of
 from seqattn_tf.structured.base import floats
 from seqattn_tf.structured.semirings import uniform
 

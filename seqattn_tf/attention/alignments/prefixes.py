@@ -18,7 +18,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from seqattn_tf.scan import repeat, size_of
+from seqattn_tf.core.scan import repeat, size_of
 
 _CHUNK = 4
 

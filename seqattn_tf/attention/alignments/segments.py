@@ -6,8 +6,8 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.attention.alignments.structured import StructuredAlignment
-from seqattn_tf.named import check_count
-from seqattn_tf.scan import size_of
+from seqattn_tf.core.registry import check_count
+from seqattn_tf.core.scan import size_of
 from seqattn_tf.structured.packing import Packing
 from seqattn_tf.structured.segments import SemiMarkov
 

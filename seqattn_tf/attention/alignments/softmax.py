@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.attention.base import Alignment
-from seqattn_tf.masking import masked_softmax
+from seqattn_tf.core.masking import masked_softmax
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")

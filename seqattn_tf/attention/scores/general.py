@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.attention.scores.dot import DotScore
-from seqattn_tf.linear import linear
+from seqattn_tf.core.linear import linear
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")

@@ -7,8 +7,8 @@ import tensorflow as tf
 
 from seqattn_tf.attention.base import first_kept
 from seqattn_tf.attention.scores.additive import AdditiveScore
-from seqattn_tf.linear import linear
-from seqattn_tf.named import check_count
+from seqattn_tf.core.linear import linear
+from seqattn_tf.core.registry import check_count
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")

@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.cells.base import Cell, cell_of
-from seqattn_tf.layer import Composed
+from seqattn_tf.core.layer import Composed
 
 
 class Drawn(NamedTuple):

@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.cells.base import Cell
-from seqattn_tf.layer import Composed
+from seqattn_tf.core.layer import Composed
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")

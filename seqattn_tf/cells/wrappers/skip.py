@@ -6,9 +6,9 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.cells.base import Cell, cell_of
-from seqattn_tf.layer import Composed
-from seqattn_tf.linear import linear
-from seqattn_tf.named import check_count
+from seqattn_tf.core.layer import Composed
+from seqattn_tf.core.linear import linear
+from seqattn_tf.core.registry import check_count
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")

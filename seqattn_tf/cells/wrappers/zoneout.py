@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from seqattn_tf.cells.base import Cell
 from seqattn_tf.cells.wrappers.base import Drawn, WrapperCell, check_rate
-from seqattn_tf.scan import size_of
+from seqattn_tf.core.scan import size_of
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")

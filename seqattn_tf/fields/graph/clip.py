@@ -2,12 +2,12 @@
 
 import tensorflow as tf
 
+from seqattn_tf.core.masking import length_mask, row_lengths
 from seqattn_tf.fields.clip import CLIPS, EXTENSION, EXTENSIONS, FRAME, GIF, TRAILER, Clip, fitting
 from seqattn_tf.fields.graph.base import GraphField, Reading, Tensors, check_batch, padded_rows
 from seqattn_tf.fields.graph.image import GraphImage
 from seqattn_tf.fields.graph.text import check_length
 from seqattn_tf.fields.image import BATCH, RESIZED, Image
-from seqattn_tf.masking import length_mask, row_lengths
 
 DOUBLINGS = 8  # the sub-blocks of a GIF are gone over 2**8 at a time
 

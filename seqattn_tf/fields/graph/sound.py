@@ -2,11 +2,11 @@
 
 import tensorflow as tf
 
+from seqattn_tf.core.masking import frames_mask, length_mask, row_lengths
 from seqattn_tf.fields.graph.base import GraphField, Reading, Tensors, check_batch, padded_rows
 from seqattn_tf.fields.graph.text import check_length
 from seqattn_tf.fields.graph.wav import Header, read_header, read_samples, resample
 from seqattn_tf.fields.sound import BATCH, CENTRE, FLOOR, SILENT, SPREAD, Sound, mel_bands
-from seqattn_tf.masking import frames_mask, length_mask, row_lengths
 
 
 class GraphSound(GraphField):

@@ -6,9 +6,9 @@ from typing import Any
 import tensorflow as tf
 
 from seqattn_tf.column import Column, Padded
+from seqattn_tf.core.masking import length_mask
 from seqattn_tf.fields.graph.base import GraphField, Reading, Tensors
 from seqattn_tf.fields.text import Text
-from seqattn_tf.masking import length_mask
 from seqattn_tf.text.rules import PAD, UNKNOWN
 from seqattn_tf.text.symbols import SymbolTokenizer
 

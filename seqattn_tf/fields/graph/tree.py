@@ -7,10 +7,10 @@ import numpy as np
 import tensorflow as tf
 
 from seqattn_tf.column import Column, Padded, Together
+from seqattn_tf.core.masking import length_mask, row_lengths
 from seqattn_tf.fields.graph.base import Reading, Tensors
 from seqattn_tf.fields.graph.text import GraphText, at_most
 from seqattn_tf.fields.tree import EXPECTED, INNER, NONE, TREE, TreeText
-from seqattn_tf.masking import length_mask, row_lengths
 from seqattn_tf.text.symbols import normalise, split
 
 

@@ -7,11 +7,11 @@ import numpy as np
 import tensorflow as tf
 
 from seqattn_tf.column import Column, Padded, Together
+from seqattn_tf.core.masking import length_mask
 from seqattn_tf.fields.graph.base import Reading, Tensors
 from seqattn_tf.fields.graph.lines import split_lines
 from seqattn_tf.fields.graph.text import GraphText, at_most
 from seqattn_tf.fields.words import SPACED, Words
-from seqattn_tf.masking import length_mask
 from seqattn_tf.text.lines import MARK
 from seqattn_tf.text.rules import PAD
 from seqattn_tf.text.symbols import SymbolTokenizer, normalise, split

@@ -4,12 +4,12 @@ from typing import Any, ClassVar
 
 import tensorflow as tf
 
-from seqattn_tf.layer import NamedLayer
-from seqattn_tf.linear import linear
-from seqattn_tf.named import check_count
+from seqattn_tf.core.layer import RegisteredLayer
+from seqattn_tf.core.linear import linear
+from seqattn_tf.core.registry import check_count
 
 
-class Composition(NamedLayer):
+class Composition(RegisteredLayer):
     """One step of recursion; a subclass gives `state_count`, `projected_size`, `build`, `leaf` and `compose`.
 
     As in a cell, `project` is what depends on the inputs alone, and the output is the first state.

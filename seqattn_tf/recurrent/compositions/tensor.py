@@ -5,7 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.linear import linear
+from seqattn_tf.core.linear import linear
 from seqattn_tf.recurrent.compositions.base import Composition
 
 

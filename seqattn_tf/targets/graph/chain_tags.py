@@ -6,8 +6,8 @@ from typing import Any
 import tensorflow as tf
 
 from seqattn_tf.answer import ATTENTION
-from seqattn_tf.masking import length_mask
-from seqattn_tf.replicas import mean_of_all
+from seqattn_tf.core.masking import length_mask
+from seqattn_tf.core.replicas import mean_of_all
 from seqattn_tf.structured import LinearChain
 from seqattn_tf.targets.chain_tags import ChainTags
 from seqattn_tf.targets.graph.base import Tensors

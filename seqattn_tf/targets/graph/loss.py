@@ -5,8 +5,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.replicas import mean_of_all
-from seqattn_tf.scan import size_of
+from seqattn_tf.core.replicas import mean_of_all
+from seqattn_tf.core.scan import size_of
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")

@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from seqattn_tf.answer import ATTENTION
 from seqattn_tf.column import Column, Padded, Together
-from seqattn_tf.masking import length_mask
-from seqattn_tf.replicas import mean_of_all
+from seqattn_tf.core.masking import length_mask
+from seqattn_tf.core.replicas import mean_of_all
 from seqattn_tf.structured import ProjectiveTree, SpanningTree
 from seqattn_tf.targets.graph.base import Tensors
 from seqattn_tf.targets.graph.heads import GraphHeads

@@ -550,7 +550,7 @@ def test_a_full_disk_leaves_no_half_of_a_part(answers_in_place, toy, tmp_path, m
         left -= 1
         if left:
             return write_part(path, data)
-        with shards.write_aside(path) as aside:
+        with shards.write_atomically(path) as aside:
             aside.write_bytes(data[:10])
             raise OSError(errno.ENOSPC, "No space left on device")
 

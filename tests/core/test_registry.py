@@ -3,16 +3,16 @@ import pytest
 
 from seqattn_tf.attention import Alignment
 from seqattn_tf.cells import Cell
+from seqattn_tf.core.registry import Registered, arguments_of, check_count
 from seqattn_tf.encoder import Encoder
 from seqattn_tf.models.presets import find
-from seqattn_tf.named import Named, arguments_of, check_count
 from seqattn_tf.text import SymbolRules
 from seqattn_tf.training import recipes
 from seqattn_tf.training.metrics import Metric
 from seqattn_tf.training.tasks import Settings
 
 
-class Colour(Named):
+class Colour(Registered):
     registry = {}
 
     def __init__(self, shade=0):

@@ -4,7 +4,7 @@ import tensorflow as tf
 from support.gradients import assert_gradient
 from support.layers import random
 
-from seqattn_tf.scan import fold, scan
+from seqattn_tf.core.scan import fold, scan
 
 LENGTH, BATCH = 4, 3
 MASK = np.array([[1, 0, 1], [1, 0, 1], [0, 0, 1], [1, 0, 0]], bool)  # [time, batch]: a hole, an empty row, a tail

@@ -11,7 +11,7 @@ from typing import IO, Any
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
 
 
-def is_packed(path: Path) -> bool:
+def is_compressed(path: Path) -> bool:
     """Whether the name of a file says so."""
     return path.suffix.lower() in _OPENERS
 
@@ -22,7 +22,7 @@ def bare(path: Path) -> Path:
     >>> bare(Path("words.tsv.GZ")).name, bare(Path("words.tsv")).name
     ('words.tsv', 'words.tsv')
     """
-    return path.with_suffix("") if is_packed(path) else path
+    return path.with_suffix("") if is_compressed(path) else path
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from seqattn_tf.surface import RecurrentUnit
+from seqattn_tf.lectures import RecurrentUnit
 
 SQUASH = {"sigmoid": lambda x: 1 / (1 + np.exp(-x)), "tanh": np.tanh}
 POINTS = np.array([[5.0, -2.6], [5.8, -2.7], [6.4, -2.5], [-1.0, 0.3]])

@@ -4,7 +4,7 @@ import tensorflow as tf
 from support.gradients import assert_gradient
 from support.layers import random
 
-from seqattn_tf.masking import check_mask, length_mask, masked_logsumexp, masked_mean, masked_softmax
+from seqattn_tf.core.masking import check_mask, length_mask, masked_logsumexp, masked_mean, masked_softmax
 
 MASK = np.array([[True, True, False], [False, False, False], [True, True, True]])
 

@@ -16,8 +16,8 @@ import numpy as np
 import tensorflow as tf
 
 from seqattn_tf.cells import Cell
-from seqattn_tf.explain import draw_attractors, draw_flows, draw_powers
-from seqattn_tf.scan import scan, to_time_major
+from seqattn_tf.core.scan import scan, to_time_major
+from seqattn_tf.lectures.dynamics_plots import draw_attractors, draw_flows, draw_powers
 
 
 class GradientFlow(NamedTuple):

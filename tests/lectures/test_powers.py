@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from seqattn_tf.explain import draw_powers, save_figure
+from seqattn_tf.explain import save_figure
+from seqattn_tf.lectures import draw_powers
 
 STEPS = np.arange(51)
 POWERS = {

@@ -3,7 +3,7 @@ import pytest
 import tensorflow as tf
 from support.layers import random
 
-from seqattn_tf.linear import linear
+from seqattn_tf.core.linear import linear
 
 
 @pytest.mark.parametrize("shape", [(5, 3), (2, 4, 3), (2, 0, 3)])

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from seqattn_tf.aside import write_aside, write_json
+from seqattn_tf.core.atomic_io import write_atomically, write_json
 
 
 def names(folder):
@@ -12,7 +12,7 @@ def names(folder):
 def test_a_file_appears_whole_and_replaces_the_one_before(tmp_path):
     target = tmp_path / "new" / "note.txt"
     for text in ("one", "two"):
-        with write_aside(target) as aside:
+        with write_atomically(target) as aside:
             assert (aside.parent, aside.suffix) == (target.parent, ".txt")
             assert aside.name.startswith(".")
             aside.write_text(text)
@@ -22,7 +22,7 @@ def test_a_file_appears_whole_and_replaces_the_one_before(tmp_path):
 
 
 def write_half(target, folder=False):
-    with write_aside(target) as aside:
+    with write_atomically(target) as aside:
         if folder:
             aside.mkdir()
         (aside / "half" if folder else aside).touch()
@@ -30,7 +30,7 @@ def write_half(target, folder=False):
 
 
 def write_folder(target, **how):
-    with write_aside(target, **how) as aside:
+    with write_atomically(target, **how) as aside:
         aside.mkdir()
         (aside / "new").touch()
 

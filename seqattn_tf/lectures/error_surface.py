@@ -13,9 +13,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from seqattn_tf.explain import draw_surface
-from seqattn_tf.named import check_count
-from seqattn_tf.scan import fold
+from seqattn_tf.core.registry import check_count
+from seqattn_tf.core.scan import fold
+from seqattn_tf.lectures.surface_plot import draw_surface
 
 
 class ErrorSurface(NamedTuple):

@@ -19,9 +19,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.masking import widen
-from seqattn_tf.replay import Replay, Watcher
-from seqattn_tf.scan import scan, size_of, where_rows
+from seqattn_tf.core.masking import widen
+from seqattn_tf.core.products import Replay, Watcher
+from seqattn_tf.core.scan import scan, size_of, where_rows
 
 _TWICE = "second derivatives through a compiled loop: pass jit_compile=False to the layer"
 

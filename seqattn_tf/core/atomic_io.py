@@ -11,7 +11,7 @@ from typing import Any
 
 
 @contextmanager
-def write_aside(path: str | os.PathLike[str], replace_folder: bool = False) -> Iterator[Path]:
+def write_atomically(path: str | os.PathLike[str], replace_folder: bool = False) -> Iterator[Path]:
     """Give a temporary path beside `path`; rename what was written there to `path`, or remove it after an error.
 
     A file replaces the one before it. A folder does so only with `replace_folder`; otherwise the path must be free, and
@@ -20,7 +20,7 @@ def write_aside(path: str | os.PathLike[str], replace_folder: bool = False) -> I
 
     >>> import tempfile
     >>> target = Path(tempfile.mkdtemp()) / "note.txt"
-    >>> with write_aside(target) as aside:
+    >>> with write_atomically(target) as aside:
     ...     _ = aside.write_text("whole")
     >>> target.read_text()
     'whole'
@@ -48,5 +48,5 @@ def user_cache() -> Path:
 
 def write_json(path: str | os.PathLike[str], value: Any) -> None:
     """Write a value as readable JSON, aside and renamed."""
-    with write_aside(path) as aside:
+    with write_atomically(path) as aside:
         aside.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -34,17 +34,17 @@ def full_name(defined: Any) -> str:
     """Where a class or a function was defined, and as what.
 
     >>> full_name(check_count)
-    'seqattn_tf.named.check_count'
+    'seqattn_tf.core.registry.check_count'
     """
     return f"{defined.__module__}.{defined.__qualname__}"
 
 
-class Named:
+class Registered:
     """A family of classes found by the name each carries.
 
     The head of a family sets `registry = {}`; a member sets `name_in_registry`.
 
-    >>> class Colour(Named):
+    >>> class Colour(Registered):
     ...     registry = {}
     >>> class Red(Colour):
     ...     name_in_registry = "red"
@@ -84,12 +84,12 @@ class Named:
         return cls.registry[name]
 
 
-class NamedObject:
+class RegisteredObject:
     """Objects found by the name that each was made with, once the module that makes them is imported.
 
     The head of a family sets `made = {}`; an object calls `remember` when it is made.
 
-    >>> class City(NamedObject):
+    >>> class City(RegisteredObject):
     ...     made = {}
     ...     def __init__(self, name):
     ...         self.name = name

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from seqattn_tf.explain import draw_surface, save_figure
-from seqattn_tf.explain.surface import cut, height
+from seqattn_tf.explain import save_figure
+from seqattn_tf.lectures import draw_surface
+from seqattn_tf.lectures.surface_plot import cut, height
 
 WEIGHTS, BIASES = np.linspace(-2, 2, 21), np.linspace(0, 1, 11)
 ERRORS = BIASES[:, None] + WEIGHTS**2

@@ -5,8 +5,7 @@ import tensorflow as tf
 from support.layers import random
 
 from seqattn_tf.cells import GRUCell, LSTMCell, RNNCell
-from seqattn_tf.explain import draw_attractors, draw_flows
-from seqattn_tf.flow import attractors, gradient_flow, iterate, matrix_powers
+from seqattn_tf.lectures import attractors, draw_attractors, draw_flows, gradient_flow, iterate, matrix_powers
 from seqattn_tf.recurrent import Recurrent
 
 DATA = random(3, 6, 2)

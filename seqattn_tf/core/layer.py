@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from seqattn_tf.named import Named
+from seqattn_tf.core.registry import Registered
 
 
 def as_tensor(values: Any, dtype: Any) -> Any:
@@ -26,7 +26,7 @@ def _dense(tensor: Any) -> Any:
     return tensor
 
 
-class NamedLayer(Named, keras.layers.Layer):
+class RegisteredLayer(Registered, keras.layers.Layer):
     """A family of layers found by their names, by Keras as well: a member from outside is saved without a decorator."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -7,7 +7,7 @@ inputs, so that a step called outside a layer's `__call__` (as decoders do) keep
 
 import tensorflow as tf
 
-from seqattn_tf.replay import product
+from seqattn_tf.core.products import product
 
 
 def linear(inputs: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor | None = None) -> tf.Tensor:

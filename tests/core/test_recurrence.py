@@ -6,8 +6,8 @@ import pytest
 import tensorflow as tf
 from support.layers import random
 
-from seqattn_tf.recurrence import compiles, recur
-from seqattn_tf.replay import product
+from seqattn_tf.core.products import product
+from seqattn_tf.core.recurrence import compiles, recur
 
 TIME, BATCH, UNITS, SOURCE = 4, 3, 2, 5
 MASK = np.array([[1, 1, 1], [1, 0, 1], [1, 0, 0], [0, 1, 0]], bool)
