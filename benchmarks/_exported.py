@@ -8,8 +8,8 @@ from pathlib import Path
 import tensorflow as tf
 
 from seqattn_tf.export.forms import Lite
-from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.package import export
+from seqattn_tf.lite.runtime import LiteModel
 from seqattn_tf.models import load
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from seqattn_tf.export.forms import Lite, QuantizedLite, SavedModel
-from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.package import export
+from seqattn_tf.lite.runtime import LiteModel
 from seqattn_tf.models.presets import find, open_model
 from seqattn_tf.training.data import cmudict
 

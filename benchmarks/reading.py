@@ -18,11 +18,12 @@ import tensorflow as tf
 
 from benchmarks._turns import in_turns
 from seqattn_tf.encoder import WordEncoder
+from seqattn_tf.lite.targets import ChainTags, Target, Tree
 from seqattn_tf.models.parser import ParserNetwork
 from seqattn_tf.models.reading import ReadingNetwork
 from seqattn_tf.models.tagger import TaggerNetwork
+from seqattn_tf.outputs import graph_target
 from seqattn_tf.structured import CRF, ProjectiveTree
-from seqattn_tf.targets import ChainTags, Target, Tree
 
 BATCH, WORDS, TAGS = 32, 40, 23
 TREES = ((16, 20), (16, 40))
@@ -175,7 +176,7 @@ def encoder(depth: int) -> WordEncoder:
 def our_steps(network: ReadingNetwork, target: Target, arrays: list[np.ndarray]) -> tuple[Callable, Ways]:
     """A training step of a network, and the ways to its answers."""
     inputs = {"text_ids": tf.constant(arrays[0]), "text_letters": tf.constant(arrays[1])}
-    right, says = tf.constant(arrays[2]), target.in_graph()
+    right, says = tf.constant(arrays[2]), graph_target(target)
     network.build()
     optimizer, loss = keras.optimizers.Adam(1e-3, global_clipnorm=1.0), says.loss()
     optimizer.build(network.trainable_variables)

@@ -27,7 +27,7 @@ import tensorflow as tf
 from benchmarks._memory import more_at_peak
 from benchmarks._turns import PAUSE
 from seqattn_tf.models.network import EncoderDecoder
-from seqattn_tf.targets.graph.loss import MaskedCrossEntropy
+from seqattn_tf.outputs.loss import MaskedCrossEntropy
 from seqattn_tf.training import recipes, run, xla
 from seqattn_tf.training.data import Splits, from_text
 from seqattn_tf.training.distribution import Distribution

@@ -21,7 +21,8 @@ import tensorflow as tf
 from benchmarks._exported import exported
 from benchmarks._memory import peak_of
 from benchmarks._turns import in_turns, report
-from seqattn_tf.fields import Image
+from seqattn_tf.inputs import graph_field
+from seqattn_tf.lite.fields import Image
 from seqattn_tf.models.presets import find
 from seqattn_tf.training import recipes, run
 from seqattn_tf.training.data import scenes
@@ -42,7 +43,7 @@ def photo(number: int, width: int = 500, height: int = 375) -> bytes:
 def reading() -> None:
     """Pictures per second of the batches, beside decoding alone."""
     files = [photo(number) for number in range(PHOTOS)]
-    column = Image(SIDE, SIDE).in_graph("image").column(files)
+    column = graph_field(Image(SIDE, SIDE), "image").column(files)
     rows = tf.range(PHOTOS, dtype=tf.int64)
     whole = tf.data.Dataset.from_tensors(rows).map(column.rows)
     apart = tf.data.Dataset.from_tensor_slices(files)
@@ -102,7 +103,7 @@ def answering() -> None:
 def memory() -> None:
     """What the largest picture takes, and one that is refused; where the system tells."""
     image = Image(SIDE, SIDE)
-    read = tf.function(image.in_graph("image").encode)
+    read = tf.function(graph_field(image, "image").encode)
     read(tf.constant([photo(0)]))
 
     side = int(image.limit**0.5)

@@ -15,11 +15,12 @@ import tensorflow as tf
 from benchmarks._exported import exported
 from benchmarks._memory import peak_of
 from benchmarks._turns import in_turns, report
-from seqattn_tf.fields.wav import read_header, write_wav
+from seqattn_tf.inputs import graph_field
+from seqattn_tf.lite.fields.wav import read_header, write_wav
+from seqattn_tf.lite.model_inputs import from_json
 from seqattn_tf.models import Model, load
 from seqattn_tf.models.base import read_config
 from seqattn_tf.models.presets import find
-from seqattn_tf.rows import from_json
 from seqattn_tf.training import recipes
 from seqattn_tf.training.data import Examples, clips
 
@@ -28,7 +29,7 @@ def answering(title: str, folder: Path, value: bytes, seconds: float = 0.0) -> N
     """From bytes to an answer; beside it the input alone, prepared for the network."""
     model = load(folder)
     [(name, field)] = model.inputs.items()
-    prepare, asked = tf.function(field.in_graph(name).encode), tf.constant([value])
+    prepare, asked = tf.function(graph_field(field, name).encode), tf.constant([value])
     with exported(folder, name, value) as (ways, size):
         times = in_turns({**ways, "decoding alone": lambda: prepare(asked)})
     report(title, times)
@@ -58,7 +59,7 @@ def memory() -> None:
     folder, short = of_preset("listen")
     model = load(folder)
     field = model.inputs["sound"]
-    read = tf.function(field.in_graph("sound").encode)
+    read = tf.function(graph_field(field, "sound").encode)
     read(tf.constant([short]))
     noise = np.random.default_rng(0).normal(0, 0.1, [600 * 48_000]).astype(np.float32)
     for name, seconds in (("longest", field.seconds), ("ten minutes", 600)):

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import seqattn_tf
 from seqattn_tf.core.atomic_io import user_cache, write_atomically
-from seqattn_tf.export import manifest
+from seqattn_tf.export.describe import describe
 from seqattn_tf.export.forms import Form, Lite, SavedModel
 from seqattn_tf.export.verify import rows_to_verify
 from seqattn_tf.export.versions import versions
 from seqattn_tf.export.warmup import write_warmup
+from seqattn_tf.lite import manifest
 from seqattn_tf.models import Model, load
 from seqattn_tf.models.base import read_config
 from seqattn_tf.models.presets import find, presets
@@ -66,7 +67,7 @@ def export_model(
         form.refuse(model)
     try:
         with write_atomically(place) as made:
-            described = {**manifest.describe(model, record), "name": target.name, "version": number}
+            described = {**describe(model, record), "name": target.name, "version": number}
             rows = rows_to_verify(model.inputs, record, MADE_UP)
             agreeing = {}
             for form in forms:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from seqattn_tf.answer import Answer
-from seqattn_tf.fields import Field
-from seqattn_tf.rows import from_json
+from seqattn_tf.lite.answer import Answer
+from seqattn_tf.lite.fields import Field
+from seqattn_tf.lite.model_inputs import from_json
 
 LONG = 3  # times the usual size
 

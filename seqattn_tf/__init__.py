@@ -13,11 +13,8 @@ from typing import Any
 __version__ = "0.1.0"
 
 _ROOMS = (
-    "answer",
     "core",
-    "on_host",
-    "rows",
-    "values",
+    "lite",
     "cells",
     "structured",
     "recurrent",
@@ -27,10 +24,8 @@ _ROOMS = (
     "layers",
     "decoding",
     "text",
-    "column",
-    "fields",
-    "targets",
-    "assets",
+    "inputs",
+    "outputs",
     "explain",
     "models",
     "lectures",

@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from seqattn_tf.answer import Answer
 from seqattn_tf.core.atomic_io import write_json
 from seqattn_tf.explain import Entry, draw_answer, save_figure, write_page
-from seqattn_tf.export import manifest
 from seqattn_tf.export.forms import Lite
-from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.package import EXTRA, export
 from seqattn_tf.export.versions import versions
+from seqattn_tf.lite import manifest
+from seqattn_tf.lite.answer import Answer
+from seqattn_tf.lite.runtime import LiteModel
 from seqattn_tf.models import load
 from seqattn_tf.models.base import read_config
 from seqattn_tf.models.presets import open_model

@@ -15,7 +15,7 @@ import pytest
 from support import strangers
 
 from seqattn_tf import cli
-from seqattn_tf.export.lite_runtime import LiteModel
+from seqattn_tf.lite.runtime import LiteModel
 from seqattn_tf.models import presets
 from seqattn_tf.serving.client import connect
 from seqattn_tf.serving.errors import ServingError

@@ -13,10 +13,10 @@ from seqattn_tf import plugins
 from seqattn_tf.attention import Alignment, Score
 from seqattn_tf.cells import Cell, RNNCell
 from seqattn_tf.encoder import Encoder
-from seqattn_tf.fields import Field, Text
+from seqattn_tf.lite.fields import Field, Text
+from seqattn_tf.lite.targets import Symbols
+from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.models import EncoderDecoder, Seq2Seq, load
-from seqattn_tf.targets import Symbols
-from seqattn_tf.text import SymbolRules
 from seqattn_tf.training import recipes, run
 from seqattn_tf.training.data import Examples, from_text
 from seqattn_tf.training.tasks import PairSettings, PairTask
@@ -261,7 +261,7 @@ from seqattn_tf.attention.alignments import SoftmaxAlignment
 from seqattn_tf.attention.scores import GeneralScore
 from seqattn_tf.cells import GRUCell
 from seqattn_tf.encoder import ForwardEncoder
-from seqattn_tf.fields import Text
+from seqattn_tf.lite.fields import Text
 
 class PlugAlignment(SoftmaxAlignment):
     name_in_registry = "plug_alignment"

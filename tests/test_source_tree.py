@@ -1,6 +1,7 @@
 """The rules of the source tree: which package may import which, what loads when, what no file may hold."""
 
 import ast
+import graphlib
 import re
 import subprocess
 import sys
@@ -20,17 +21,16 @@ HOMES = {
 # Imports go down only: a package sees itself and the layers before its own, never a sibling.
 LAYERS = [
     ["seqattn_tf"],  # the package's own __init__: version and lazy names
-    ["answer", "charsets", "on_host", "plugins", "rows", "values"],
+    ["plugins"],
     ["core"],
-    ["vision"],
-    ["structured"],
+    ["lite", "vision"],
+    ["structured", "text"],
     ["attention"],
     ["cells"],
     ["recurrent"],
     ["decoder", "encoder"],
-    ["column", "decoding", "explain", "layers", "text"],
-    ["fields", "targets"],
-    ["assets"],
+    ["decoding", "explain", "layers"],
+    ["inputs", "outputs"],
     ["lectures", "models"],
     ["training", "export"],
     ["serving"],
@@ -42,6 +42,7 @@ LEVEL = {package: level for level, packages in enumerate(LAYERS) for package in 
 FORBIDDEN = {
     "serving": {"training"},  # a model directory carries all it needs
     "explain": {"tensorflow", "keras", "tensorflow_text"},  # draws arrays and tokens
+    "lite": {"tensorflow", "keras", "tensorflow_text", "matplotlib"},  # what a device imports
     "seqattn_tf": {"tensorflow", "keras", "numpy", "matplotlib"},
 }
 
@@ -106,6 +107,46 @@ def test_imports_go_down_only():
     assert not found, "\n".join(found)
 
 
+def first_cycle(sources: dict[Path, str]) -> list[str]:
+    """Modules of which each imports the next, the first one at the end again; none where there is no cycle."""
+    modules = {module_name(path).removesuffix(".__init__"): path for path in sources}
+    graph: dict[str, set[str]] = {}
+    for module, path in modules.items():
+        graph[module] = set()
+        for _, name in imported(ast.parse(sources[path]), module_name(path)):
+            while name and name not in modules:  # a name in a module, or a module elsewhere
+                name = name.rpartition(".")[0]
+            graph[module] |= {name} - {"", module}
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        return error.args[1]
+    return []
+
+
+def test_no_modules_import_each_other():
+    paths = [path.relative_to(ROOT) for home in HOMES for path in sorted((ROOT / home).rglob("*.py"))]
+    assert not first_cycle({path: (ROOT / path).read_text(encoding="utf-8") for path in paths})
+
+
+def test_a_planted_cycle_is_found():
+    base, text, shown = (Path(f"seqattn_tf/inputs/{name}.py") for name in ("base", "text", "shown"))
+    sources = {base: "def f():\n    from .text import Text", text: "from seqattn_tf.inputs import base", shown: ""}
+    assert {name.rpartition(".")[2] for name in first_cycle(sources)} == {"base", "text"}
+    assert first_cycle({**sources, base: "from . import shown"}) == []
+
+
+def test_what_a_device_imports_needs_nothing_else():
+    found = []
+    for path in sorted((ROOT / "seqattn_tf/lite").rglob("*.py")):
+        source, module = path.read_text(encoding="utf-8"), module_name(path.relative_to(ROOT))
+        for line, name in imported(ast.parse(source), module):
+            below = tuple(f"seqattn_tf.{part}." for part in ("lite", "core.registry", "core.atomic_io"))
+            if name.startswith("seqattn_tf") and not f"{name}.".startswith(below):
+                found.append(f"{path.name}:{line}: {name}")
+    assert not found
+
+
 def test_rooms_of_the_server_import_down_only():
     floors = (
         ("errors", "text_protos", "config"),
@@ -134,9 +175,9 @@ def test_rooms_of_the_server_import_down_only():
         ("seqattn_tf/cells/gru.py", "from .. import recurrent"),
         ("seqattn_tf/cells/__init__.py", "from ..recurrent import Recurrent"),
         ("seqattn_tf/cells/gru.py", "def f():\n    import seqattn_tf.models"),
-        ("seqattn_tf/values.py", "from .rows import columns"),
+        ("seqattn_tf/vision/cnn.py", "from ..lite import answer"),
         ("seqattn_tf/core/scan.py", "from .. import cells"),
-        ("seqattn_tf/decoding/beam.py", "from seqattn_tf.text import Tokeniser"),
+        ("seqattn_tf/decoding/beam.py", "from seqattn_tf.inputs import GraphText"),
         ("seqattn_tf/decoder.py", "from seqattn_tf import Seq2Seq"),
         ("seqattn_tf/decoder.py", "import seqattn_tf\nseqattn_tf.models.load"),
         ("seqattn_tf/decoder.py", "import importlib\nimportlib.import_module('seqattn_tf.models')"),

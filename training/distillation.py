@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from seqattn_tf.lite.targets.base import save_target
 from seqattn_tf.models import Model, load
 from seqattn_tf.models.presets import find
-from seqattn_tf.targets.base import save_target
 from seqattn_tf.training.checkpoints import digest
 from seqattn_tf.training.data import Splits
 from seqattn_tf.training.ensembling import as_one

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from seqattn_tf.lite.targets import Label
 from seqattn_tf.models import Ensemble, LabelEnsemble, Model, load
 from seqattn_tf.models.presets import find
-from seqattn_tf.targets import Label
 from seqattn_tf.training.record import read_record
 
 ALIKE = ("recipe", "fingerprint")  # of the records of runs that can be one

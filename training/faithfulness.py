@@ -8,11 +8,11 @@ import numpy as np
 import tensorflow as tf
 from tqdm import tqdm
 
-from seqattn_tf.answer import ATTENTION
-from seqattn_tf.fields import Text
+from seqattn_tf.lite.answer import ATTENTION
+from seqattn_tf.lite.fields import Text
+from seqattn_tf.lite.targets import Label
 from seqattn_tf.models import Model
 from seqattn_tf.models.base import Tensors
-from seqattn_tf.targets import Label
 from seqattn_tf.training.data import Example
 from seqattn_tf.training.tasks.base import refuse_unreadable
 

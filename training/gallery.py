@@ -7,10 +7,10 @@ from typing import Any
 
 from seqattn_tf.core.atomic_io import write_atomically
 from seqattn_tf.explain import save_figure
+from seqattn_tf.lite.model_inputs import from_json
 from seqattn_tf.models import Model
 from seqattn_tf.models.base import read_config
 from seqattn_tf.models.presets import find, open_model, presets
-from seqattn_tf.rows import from_json
 from seqattn_tf.training import recipes
 
 FILES = {"image": "picture"}  # what a kind of input is called

@@ -17,15 +17,15 @@ import numpy as np
 import tensorflow as tf
 from tqdm import tqdm
 
-from seqattn_tf.column import Column, Padded, Whole
 from seqattn_tf.core.atomic_io import write_atomically, write_json
+from seqattn_tf.core.columns import Column, DenseColumn, RaggedColumn
+from seqattn_tf.lite.targets import Label, Symbols
+from seqattn_tf.lite.targets.base import save_target
+from seqattn_tf.lite.text.rules import END, PAD
 from seqattn_tf.models import EncoderDecoder, Model
 from seqattn_tf.models.ensemble import EnsembleNetwork
-from seqattn_tf.targets import Label, Symbols
-from seqattn_tf.targets.base import save_target
-from seqattn_tf.targets.graph.symbols import ended
-from seqattn_tf.targets.graph.taught import GraphTaught, Taught
-from seqattn_tf.text.rules import END, PAD
+from seqattn_tf.outputs.symbols import ended
+from seqattn_tf.outputs.taught import GraphTaught, Taught
 from seqattn_tf.training.data import Example, Examples
 from seqattn_tf.training.data.batches import Columns, by_part, input_columns
 from seqattn_tf.training.data.examples import first_of_each
@@ -94,9 +94,9 @@ class Lessons:
     def _taught(self, model: Model) -> Taught:
         if isinstance(model.target, Label):
             starts = np.arange(len(self.lengths) + 1)
-            return Taught(Whole({"labels": self.answers}), self.numbers, self.shares, starts)
+            return Taught(DenseColumn({"labels": self.answers}), self.numbers, self.shares, starts)
         starts, places = (np.concatenate([[0], np.cumsum(lengths)]) for lengths in (self.lengths, self.lengths + 1))
-        return Taught(Padded("tokens", self.answers, starts, end=END), self.numbers, self.shares, places)
+        return Taught(RaggedColumn("tokens", self.answers, starts, end=END), self.numbers, self.shares, places)
 
 
 class Teacher:

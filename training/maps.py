@@ -13,8 +13,9 @@ from tqdm import tqdm
 
 from seqattn_tf.core.atomic_io import user_cache, write_atomically
 from seqattn_tf.encoder import GridEncoder
-from seqattn_tf.fields import Image
-from seqattn_tf.fields.map import NUMBER
+from seqattn_tf.inputs import graph_field
+from seqattn_tf.lite.fields import Image
+from seqattn_tf.lite.fields.map import NUMBER
 from seqattn_tf.training.data import Example, Splits
 
 TOGETHER = 32  # pictures that go through a backbone at once
@@ -108,7 +109,7 @@ def _open(path: Path, shape: tuple[int, ...]) -> np.ndarray | None:
 
 
 def _computed(pictures: Sequence[Any], keys: Sequence[str], image: Image, encoder: GridEncoder, quiet: bool) -> Any:
-    reads = image.in_graph("image")
+    reads = graph_field(image, "image")
     look = tf.function(lambda raw: encoder.look(reads.encode_unbounded(raw)["pixels"]), reduce_retracing=True)
     with tqdm(total=len(pictures), unit="picture", desc="maps", disable=quiet) as bar:
         for start in range(0, len(pictures), TOGETHER):

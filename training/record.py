@@ -10,9 +10,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from seqattn_tf.lite.model_inputs import to_json
 from seqattn_tf.models.base import read_config
 from seqattn_tf.plugins import needed_by
-from seqattn_tf.rows import to_json
 from seqattn_tf.training.data.finding import place
 from seqattn_tf.training.maps import given
 from seqattn_tf.training.recipes import Recipe

@@ -18,9 +18,9 @@ import keras
 import numpy as np
 
 from seqattn_tf.core.compressed import open_file
-from seqattn_tf.fields import Text
-from seqattn_tf.text import SymbolRules
-from seqattn_tf.text.pieces import SPACE
+from seqattn_tf.lite.fields import Text
+from seqattn_tf.lite.text import SymbolRules
+from seqattn_tf.lite.text.pieces import SPACE
 from seqattn_tf.training.data.reading import split_name
 
 if TYPE_CHECKING:

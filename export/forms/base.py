@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 import tensorflow as tf
 
-from seqattn_tf.answer import Answer
 from seqattn_tf.core.registry import Registered
 from seqattn_tf.export.verify import batches_by_size, difference, least_agreeing
+from seqattn_tf.lite.answer import Answer
 from seqattn_tf.models import Model
 
 Row = Mapping[str, str | bytes]

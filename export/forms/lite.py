@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 import tensorflow as tf
 from tensorflow.lite.python.convert_phase import ConverterError
 
-from seqattn_tf.assets import save_assets
-from seqattn_tf.export import manifest
 from seqattn_tf.export.forms.base import FORWARD, Answers, Form
-from seqattn_tf.export.lite_runtime import FILE, LiteModel
 from seqattn_tf.export.lite_version import least_runtime
 from seqattn_tf.export.signatures import TENSORS, edge_signature
+from seqattn_tf.lite import manifest
+from seqattn_tf.lite.assets import save_assets
+from seqattn_tf.lite.runtime import FILE, LiteModel
 from seqattn_tf.models import Model
 
 WAY_OUT = "the SavedModel alone is written with --no-lite"

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from seqattn_tf.answer import Answer
 from seqattn_tf.export import cpp_loader, meta_graph, ops
 from seqattn_tf.export.forms.base import FORWARD, Answers, Form, Row
 from seqattn_tf.export.signatures import TENSORS, concrete
 from seqattn_tf.export.verify import batches_by_size
+from seqattn_tf.lite.answer import Answer
+from seqattn_tf.lite.model_inputs import columns
 from seqattn_tf.models import Model
 from seqattn_tf.models.base import DEFAULT
-from seqattn_tf.rows import columns
 
 Tensors = Mapping[str, np.ndarray]
 

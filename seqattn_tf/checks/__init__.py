@@ -41,8 +41,8 @@ def checks_for(part: Any, **options: Any) -> Checks:
     from seqattn_tf.checks.target import TargetChecks
     from seqattn_tf.decoder.symbols import SymbolDecoder
     from seqattn_tf.encoder import Encoder
-    from seqattn_tf.fields import Field
-    from seqattn_tf.targets import Target
+    from seqattn_tf.lite.fields import Field
+    from seqattn_tf.lite.targets import Target
     from seqattn_tf.training.recipes import Recipe
 
     families: dict[type, type[Checks]] = {

@@ -83,10 +83,10 @@ class DecoderChecks(LayerChecks):
     def system(self) -> Any:
         """Return an encoder-decoder with this decoder."""
         from seqattn_tf.encoder import BidirectionalEncoder
-        from seqattn_tf.fields import Text
+        from seqattn_tf.lite.fields import Text
+        from seqattn_tf.lite.targets import Symbols
+        from seqattn_tf.lite.text import SymbolRules
         from seqattn_tf.models import EncoderDecoder, Seq2Seq
-        from seqattn_tf.targets import Symbols
-        from seqattn_tf.text import SymbolRules
 
         letters = SymbolRules(tuple("abc"))
         says = SymbolRules(tuple(chr(ord("A") + i) for i in range(self.part.vocabulary - RESERVED)))

@@ -8,8 +8,9 @@ import tensorflow as tf
 from seqattn_tf.checks.base import Checks, expect, expect_close, expect_stored
 from seqattn_tf.checks.sequence import RESERVED, WIDTH, expect_slopes, export_system, normal, spread
 from seqattn_tf.encoder import Encoder, Read
-from seqattn_tf.fields import Field, Text
-from seqattn_tf.text import SymbolRules
+from seqattn_tf.inputs import graph_field
+from seqattn_tf.lite.fields import Field, Text
+from seqattn_tf.lite.text import SymbolRules
 
 
 class EncoderChecks(Checks):
@@ -23,7 +24,7 @@ class EncoderChecks(Checks):
     def __init__(self, part: Encoder, field: Field | None = None) -> None:
         super().__init__(part)
         self.field = field or self._text()
-        graph = self.field.in_graph(part.reads)
+        graph = graph_field(self.field, part.reads)
         values = [self.field.raw(value) for value in self.field.made_up(6)]
         self.tensors = {f"{part.reads}_{name}": one for name, one in graph.encode(tf.constant(values)).items()}
         self.ids = next(iter(self.tensors))
@@ -94,7 +95,7 @@ class EncoderChecks(Checks):
     def check_short_sequences(self) -> None:
         """A graph with unknown shapes reads a batch, and one without rows, as the layer does eagerly."""
         encoder = self.made()
-        graph = self.field.in_graph(self.part.reads)
+        graph = graph_field(self.field, self.part.reads)
         specs = {f"{self.part.reads}_{name}": spec for name, spec in graph.tensors.items()}
         traced = tf.function(lambda tensors: encoder(tensors)[:3], input_signature=[specs], autograph=False)
         for what, tensors in (("all rows", self.tensors), ("no rows", {n: t[:0] for n, t in self.tensors.items()})):
@@ -154,8 +155,8 @@ class EncoderChecks(Checks):
         from seqattn_tf.attention import Attention
         from seqattn_tf.cells import GRUCell
         from seqattn_tf.decoder import AttentionDecoder
+        from seqattn_tf.lite.targets import Symbols
         from seqattn_tf.models import EncoderDecoder, Seq2Seq
-        from seqattn_tf.targets import Symbols
 
         letters = SymbolRules(tuple("abc"))
         encoder = type(self.part).from_config(self.part.get_config())

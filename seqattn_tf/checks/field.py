@@ -8,8 +8,9 @@ import numpy as np
 import tensorflow as tf
 
 from seqattn_tf.checks.base import Checks, Problem, expect, expect_close
-from seqattn_tf.fields import Field
-from seqattn_tf.fields.base import load_fields, save_fields
+from seqattn_tf.inputs import graph_field
+from seqattn_tf.lite.fields import Field
+from seqattn_tf.lite.fields.base import load_fields, save_fields
 
 JUNK = (b"", b"\x00", b"\xff\xfe\xfd", b"GIF89a", b"RIFF", "\u2028\U0001f600".encode(), b"x" * 100_000)
 
@@ -29,7 +30,7 @@ class FieldChecks(Checks):
         super().__init__(part)
         self.values = [*values, *part.made_up(20, seed=1), *part.odd()]
         self.refused = list(refused)
-        self.graph = part.in_graph("it")
+        self.graph = graph_field(part, "it")
         self.read = tf.function(self.graph.read, STRINGS, autograph=False)
 
     def raw(self, values: Sequence[Any]) -> tf.Tensor:

@@ -249,10 +249,10 @@ def export_system(system: Any) -> None:
 
 def pairs(**settings: Any) -> Any:
     """Return a small system from letters to letters with these parts."""
-    from seqattn_tf.fields import Text
+    from seqattn_tf.lite.fields import Text
+    from seqattn_tf.lite.targets import Symbols
+    from seqattn_tf.lite.text import SymbolRules
     from seqattn_tf.models import EncoderDecoder, Seq2Seq
-    from seqattn_tf.targets import Symbols
-    from seqattn_tf.text import SymbolRules
 
     letters = SymbolRules(tuple("abc"))
     sizes: dict[str, Any] = {

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from seqattn_tf.answer import Answer
 from seqattn_tf.checks.base import Checks, expect
-from seqattn_tf.targets import Target
-from seqattn_tf.targets.base import load_target, save_target
+from seqattn_tf.lite.answer import Answer
+from seqattn_tf.lite.targets import Target
+from seqattn_tf.lite.targets.base import load_target, save_target
+from seqattn_tf.outputs import graph_target
 
 
 class TargetChecks(Checks):
@@ -25,7 +26,7 @@ class TargetChecks(Checks):
     def __init__(self, part: Target, examples: Sequence[Any], found: dict[str, Any] | None = None) -> None:
         super().__init__(part)
         self.examples, self.given = list(examples), found
-        self.graph = part.in_graph()
+        self.graph = graph_target(part)
 
     @property
     def found(self) -> dict[str, np.ndarray]:

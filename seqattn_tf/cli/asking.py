@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from seqattn_tf.cli.base import VALUES, Commands, check_files
-from seqattn_tf.rows import RowError
+from seqattn_tf.lite.model_inputs import RowError
 
 NO_OTHERS = (
     "this model gives no other answers: train it with --set beam_width=5 --set alternatives=4, "
@@ -48,7 +48,7 @@ def _add_map(mapped: argparse.ArgumentParser) -> None:
 
 
 def _query(options: argparse.Namespace) -> int:
-    from seqattn_tf.values import read_rows
+    from seqattn_tf.cli.values import read_rows
 
     if options.url:
         from seqattn_tf.serving.client import connect

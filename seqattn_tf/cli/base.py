@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
+from seqattn_tf.cli.values import forgotten_at
 from seqattn_tf.core.registry import suggest
-from seqattn_tf.values import forgotten_at
 
 Run = Callable[[argparse.Namespace], int | None]
 VALUES = "a value; NAME=VALUE for one of several inputs; @FILE for what a file holds, @@ for an @"

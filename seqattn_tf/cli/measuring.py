@@ -88,9 +88,9 @@ def _show_faithfulness(found: Any, output: Path) -> None:
 
 
 def _explain(options: argparse.Namespace) -> None:
+    from seqattn_tf.cli.values import read_rows
     from seqattn_tf.explain import save_figure
     from seqattn_tf.models.presets import open_model
-    from seqattn_tf.values import read_rows
 
     model = open_model(options.model)
     rows = read_rows(options.values, list(model.inputs))

@@ -84,6 +84,16 @@ class Registered:
         return cls.registry[name]
 
 
+def twin_of(plain: Any, family: type[Registered]) -> type[Any]:
+    """Return the class of a family that has the name of an object's class, or else of one that it derives from."""
+    for made in type(plain).__mro__:
+        if found := family.registry.get(made.__dict__.get("name_in_registry", "")):
+            return found
+    name = plain.name_in_registry
+    expected = f"{type(plain).__name__}: expected a {family.__name__} with name_in_registry = {name!r}"
+    raise ValueError(f"{expected}. Received: those of {sorted(family.registry)}")
+
+
 class RegisteredObject:
     """Objects found by the name that each was made with, once the module that makes them is imported.
 

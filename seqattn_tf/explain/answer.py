@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from seqattn_tf.answer import Answer, Look
 from seqattn_tf.explain.alignment import draw_alignment
 from seqattn_tf.explain.facts import draw_facts
 from seqattn_tf.explain.formula import formula_of
@@ -18,6 +17,7 @@ from seqattn_tf.explain.sheet import empty_answer
 from seqattn_tf.explain.tags import UNREAD, draw_tags
 from seqattn_tf.explain.timeline import draw_timeline
 from seqattn_tf.explain.tree import draw_tree
+from seqattn_tf.lite.answer import Answer, Look
 
 HEAD = re.compile(r"(\d+)(?::(.+))?")
 LINES, NODES = "_lines", "_nodes"  # what the looks over the lines of a text, over the nodes of a tree end in

@@ -7,8 +7,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from seqattn_tf.answer import Look
 from seqattn_tf.explain.sheet import BLUES, QUIET, make_legible, page, text_style
+from seqattn_tf.lite.answer import Look
 
 CELL, ROW, GAP, LEFT = 0.21, 0.155, 0.34, 1.15  # inches
 SHARE = 0.5  # of the largest weight of a word, from which on a symbol belongs to a segment

@@ -1,6 +1,6 @@
 """Whole systems: preprocessor + network + answer + explanation."""
 
-from seqattn_tf.answer import Answer
+from seqattn_tf.lite.answer import Answer
 from seqattn_tf.models.answerer import MemoryAnswerer, MemoryNetwork
 from seqattn_tf.models.base import Model, load
 from seqattn_tf.models.captioner import Captioner, CaptionNetwork

@@ -6,17 +6,17 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.answer import ATTENTION
 from seqattn_tf.attention import MemoryChain, MemoryHops
 from seqattn_tf.core.linear import linear
 from seqattn_tf.core.masking import row_lengths
 from seqattn_tf.core.registry import check_count
 from seqattn_tf.encoder import FactsEncoder
 from seqattn_tf.encoder.turns import count_lines
-from seqattn_tf.fields import Field
+from seqattn_tf.lite.answer import ATTENTION
+from seqattn_tf.lite.fields import Field
+from seqattn_tf.lite.targets import Label
 from seqattn_tf.models.base import Model, Tensors, check_labels, only_where
 from seqattn_tf.models.reading import ReadingNetwork
-from seqattn_tf.targets import Label
 
 FORMS = ("hops", "chain", "independent")
 QUESTION, FACTS = "question", "facts"
@@ -138,8 +138,8 @@ class MemoryNetwork(ReadingNetwork):
 class MemoryAnswerer(Model):
     """An answer to a question about a story, and the facts that led there, in their order.
 
-    >>> from seqattn_tf.fields import Lines, Text
-    >>> from seqattn_tf.text import SymbolRules
+    >>> from seqattn_tf.lite.fields import Lines, Text
+    >>> from seqattn_tf.lite.text import SymbolRules
     >>> rules = SymbolRules(("\\n", "Mary", "left", "where", "John"), "spaces", unknown=True)
     >>> network = MemoryNetwork(FactsEncoder(rules.size, mark=rules.ids["\\n"], embedding=8), outputs=2, hops=2)
     >>> model = MemoryAnswerer(network, {"story": Lines(rules), "question": Text(rules)}, Label(("here", "there")))

@@ -13,18 +13,20 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from seqattn_tf.answer import ATTENTION, PLACES, ROWS, SHAPE, Answer
-from seqattn_tf.assets import load_assets, save_assets
 from seqattn_tf.core.atomic_io import write_atomically, write_json
 from seqattn_tf.core.registry import Registered
 from seqattn_tf.core.scan import where_rows
 from seqattn_tf.encoder import Encoder
 from seqattn_tf.explain import draw_answer
-from seqattn_tf.fields.base import TOGETHER, Field, row_fault
+from seqattn_tf.inputs import graph_field
+from seqattn_tf.lite.answer import ATTENTION, PLACES, ROWS, SHAPE, Answer
+from seqattn_tf.lite.assets import load_assets, save_assets
+from seqattn_tf.lite.fields.base import TOGETHER, Field, row_fault
+from seqattn_tf.lite.model_inputs import RowError, answer_each, check_errors, columns
+from seqattn_tf.lite.targets import Label, Target
 from seqattn_tf.models.weights import pack, unpack
+from seqattn_tf.outputs import graph_target
 from seqattn_tf.plugins import advice, load_installed, needed_by
-from seqattn_tf.rows import RowError, answer_each, check_errors, columns
-from seqattn_tf.targets import Label, Target
 
 WHOLE, COMPACT = "model.keras", "weights.npz"
 _NAME = re.compile("[A-Za-z][A-Za-z0-9_]*")
@@ -64,8 +66,8 @@ class Model(Registered, tf.Module):
         if not network.built:
             network.build()
         self.network, self.inputs, self.target = network, dict(inputs), target
-        self.in_graph = {name: field.in_graph(name) for name, field in inputs.items()}
-        self.says = target.in_graph()
+        self.in_graph = {name: graph_field(field, name) for name, field in inputs.items()}
+        self.says = graph_target(target)
         self._traced: dict[str, Any] = {}
 
     @property

@@ -11,7 +11,7 @@ from seqattn_tf.decoder.symbols import SymbolDecoder
 from seqattn_tf.encoder import Encoder, SummaryEncoder
 from seqattn_tf.models.network import EncoderDecoder
 from seqattn_tf.models.seq2seq import Seq2Seq
-from seqattn_tf.targets.graph.symbols import SHIFTED
+from seqattn_tf.outputs.symbols import SHIFTED
 
 Tensors = dict[str, tf.Tensor]
 
@@ -155,9 +155,9 @@ class Captioner(Seq2Seq):
     """A sentence about a picture, by a `CaptionNetwork`.
 
     >>> from seqattn_tf.encoder import GridEncoder
-    >>> from seqattn_tf.fields import Image
-    >>> from seqattn_tf.targets import Symbols
-    >>> from seqattn_tf.text import SymbolRules
+    >>> from seqattn_tf.lite.fields import Image
+    >>> from seqattn_tf.lite.targets import Symbols
+    >>> from seqattn_tf.lite.text import SymbolRules
     >>> words = SymbolRules(("a", "dog", "runs"), split="spaces")
     >>> network = CaptionNetwork.of_pictures(GridEncoder("cnn", 32, 32, units=8), words.size, units=8)
     >>> image = Image(32, 32)

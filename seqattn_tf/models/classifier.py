@@ -6,12 +6,13 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.answer import ATTENTION
 from seqattn_tf.attention.pooling import pooling
 from seqattn_tf.core.linear import linear
 from seqattn_tf.core.registry import check_count
 from seqattn_tf.encoder import Encoder, Read
-from seqattn_tf.fields import Field
+from seqattn_tf.lite.answer import ATTENTION
+from seqattn_tf.lite.fields import Field
+from seqattn_tf.lite.targets import Label
 from seqattn_tf.models.base import (
     TOKENS,
     Model,
@@ -23,7 +24,6 @@ from seqattn_tf.models.base import (
     trees_within,
 )
 from seqattn_tf.models.reading import ReadingNetwork
-from seqattn_tf.targets import Label
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
@@ -118,8 +118,8 @@ class Classifier(Model):
     a tree whose nodes all have labels says instead how probable each label is at each node.
 
     >>> from seqattn_tf.encoder import BidirectionalEncoder
-    >>> from seqattn_tf.fields import Text
-    >>> from seqattn_tf.text import SymbolRules
+    >>> from seqattn_tf.lite.fields import Text
+    >>> from seqattn_tf.lite.text import SymbolRules
     >>> words = Text(SymbolRules(("good", "bad"), split="spaces"))
     >>> network = ClassifierNetwork(BidirectionalEncoder(words.rules.size, units=8), outputs=2, pool="attention")
     >>> [answer] = Classifier(network, {"text": words}, Label(("neg", "pos"))).answer(["good good bad"])

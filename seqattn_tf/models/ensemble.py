@@ -11,12 +11,12 @@ from seqattn_tf.decoder.symbols import Stepper, SymbolDecoder
 from seqattn_tf.decoding import Beams, greedy
 from seqattn_tf.decoding.beam import Ranking
 from seqattn_tf.encoder import Encoder, Read
+from seqattn_tf.lite.text.rules import BEGIN, END
 from seqattn_tf.models.base import Tensors
 from seqattn_tf.models.network import EncoderDecoder
 from seqattn_tf.models.networks import Networks, check_alike, log_mean
 from seqattn_tf.models.seq2seq import Seq2Seq
-from seqattn_tf.targets.graph.symbols import ended, turned
-from seqattn_tf.text.rules import BEGIN, END
+from seqattn_tf.outputs.symbols import ended, turned
 
 LEAST_WIDTH = 4  # of a beam whose answers are scored again, where nobody says otherwise
 
@@ -164,9 +164,9 @@ class Ensemble(Seq2Seq):
     What ranks best by that is given; a length penalty divides it as in `decoding.beam`. A beam of 1 finds but one
     answer and asks no rescorer. The `log_likelihood` of an answer is always that of the members alone.
 
-    >>> from seqattn_tf.fields import Text
-    >>> from seqattn_tf.targets import Symbols
-    >>> from seqattn_tf.text import SymbolRules
+    >>> from seqattn_tf.lite.fields import Text
+    >>> from seqattn_tf.lite.targets import Symbols
+    >>> from seqattn_tf.lite.text import SymbolRules
     >>> letters, sounds = SymbolRules(("a", "b")), SymbolRules(("AH", "B"), split="spaces")
     >>> networks = [EncoderDecoder.of_symbols(letters.size, sounds.size, units=8) for _ in range(3)]
     >>> directions = ["left_to_right", "left_to_right", "right_to_left"]

@@ -6,15 +6,15 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.answer import ATTENTION
 from seqattn_tf.attention import Alignment
 from seqattn_tf.core.masking import zero_masked
 from seqattn_tf.core.registry import check_count
 from seqattn_tf.encoder import Encoder, Read
-from seqattn_tf.fields import Field
+from seqattn_tf.lite.answer import ATTENTION
+from seqattn_tf.lite.fields import Field
+from seqattn_tf.lite.targets import Label
 from seqattn_tf.models.base import Model, Tensors, check_labels, looks_within, only_where, trees_within
 from seqattn_tf.models.reading import ReadingNetwork
-from seqattn_tf.targets import Label
 
 PREMISE, HYPOTHESIS = "premise", "hypothesis"
 PAIR = (PREMISE, HYPOTHESIS)
@@ -140,8 +140,8 @@ class Entailment(Model):
     part of the answer: the head of each word, 0 for the root.
 
     >>> from seqattn_tf.encoder import HeadsEncoder
-    >>> from seqattn_tf.fields import Text
-    >>> from seqattn_tf.text import SymbolRules
+    >>> from seqattn_tf.lite.fields import Text
+    >>> from seqattn_tf.lite.text import SymbolRules
     >>> words = Text(SymbolRules(("a", "dog", "runs"), split="spaces", unknown=True))
     >>> encoder = HeadsEncoder(words.rules.size, "spanning", units=4, embedding=8)
     >>> network = EntailmentNetwork(encoder, outputs=2, units=8)

@@ -6,16 +6,16 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.answer import ATTENTION
 from seqattn_tf.attention import Attention
 from seqattn_tf.core.masking import masked_mean
 from seqattn_tf.core.registry import check_count
 from seqattn_tf.encoder import Encoder
-from seqattn_tf.fields import Field
+from seqattn_tf.lite.answer import ATTENTION
+from seqattn_tf.lite.fields import Field
+from seqattn_tf.lite.targets import Label
 from seqattn_tf.models.base import Model, Tensors, check_labels, only_where
 from seqattn_tf.models.reading import ReadingNetwork
 from seqattn_tf.recurrent import Bidirectional
-from seqattn_tf.targets import Label
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
@@ -145,8 +145,8 @@ class ImageAnswerer(Model):
     """An answer to a question about a picture, and where each word of the question looked.
 
     >>> from seqattn_tf.encoder import BidirectionalEncoder, GridEncoder
-    >>> from seqattn_tf.fields import Image, Text
-    >>> from seqattn_tf.text import SymbolRules
+    >>> from seqattn_tf.lite.fields import Image, Text
+    >>> from seqattn_tf.lite.text import SymbolRules
     >>> words = SymbolRules(("what", "colour", "is", "it"), "spaces", unknown=True)
     >>> question = BidirectionalEncoder(words.size, units=8, reads="question")
     >>> network = ImageAnswerNetwork(GridEncoder("cnn", 32, 32), question, outputs=2, units=8)

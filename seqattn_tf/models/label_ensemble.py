@@ -5,12 +5,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from seqattn_tf.answer import ATTENTION
 from seqattn_tf.decoding.rules import LOWEST
-from seqattn_tf.fields import Field
+from seqattn_tf.lite.answer import ATTENTION
+from seqattn_tf.lite.fields import Field
+from seqattn_tf.lite.targets import Label
 from seqattn_tf.models.base import Model, Tensors, only_where
 from seqattn_tf.models.networks import Networks, check_alike, log_mean
-from seqattn_tf.targets import Label
 
 
 class LabelEnsemble(Model):
@@ -22,9 +22,9 @@ class LabelEnsemble(Model):
         target: the labels.
         systems: what the model of each network is: its `system`, by the name of its kind, and its `settings`.
 
-    >>> from seqattn_tf.fields import Text
+    >>> from seqattn_tf.lite.fields import Text
     >>> from seqattn_tf.models import Reader, ReaderNetwork
-    >>> from seqattn_tf.text import SymbolRules
+    >>> from seqattn_tf.lite.text import SymbolRules
     >>> bits = SymbolRules(("0", "1"), split="spaces")
     >>> says = Label(("even", "odd"))
     >>> readers = [Reader(ReaderNetwork(bits.size, outputs=2, units=4), {"text": Text(bits)}, says) for _ in range(2)]

@@ -14,15 +14,15 @@ from seqattn_tf.decoding.loop import generate
 from seqattn_tf.decoding.rules import Rules
 from seqattn_tf.decoding.sample import drawing
 from seqattn_tf.explain.surprise import draw_surprise
-from seqattn_tf.fields import Text
-from seqattn_tf.fields.graph.text import at_most
+from seqattn_tf.inputs.text import at_most
+from seqattn_tf.lite.fields import Text
+from seqattn_tf.lite.model_inputs import columns
+from seqattn_tf.lite.targets import Symbols
+from seqattn_tf.lite.text.rules import BEGIN, END, PAD, as_texts
 from seqattn_tf.models.base import Model, Tensors, one_each
 from seqattn_tf.models.draws import keys_of, noise
 from seqattn_tf.models.language_network import LanguageNetwork, Nothing
-from seqattn_tf.rows import columns
-from seqattn_tf.targets import Symbols
-from seqattn_tf.targets.graph.symbols import SHIFTED
-from seqattn_tf.text.rules import BEGIN, END, PAD, as_texts
+from seqattn_tf.outputs.symbols import SHIFTED
 
 
 class LanguageModel(Model):
@@ -40,7 +40,7 @@ class LanguageModel(Model):
         seed: of sampling.
         beam_width: above 0, no sampling but a search for the most probable continuation, this wide.
 
-    >>> from seqattn_tf.text import SymbolRules
+    >>> from seqattn_tf.lite.text import SymbolRules
     >>> rules = SymbolRules(("a", "b"))
     >>> network = LanguageNetwork(rules.size, units=8)
     >>> [answer] = LanguageModel(network, {"text": Text(rules)}, Symbols(rules, limit=4)).answer(["ab"])
@@ -217,7 +217,7 @@ class LanguageModel(Model):
 
         A layer of LSTM has two, its output and its memory.
 
-        >>> from seqattn_tf.text import SymbolRules
+        >>> from seqattn_tf.lite.text import SymbolRules
         >>> rules = SymbolRules(("a", "b"))
         >>> model = LanguageModel(LanguageNetwork(rules.size, units=8), {"text": Text(rules)}, Symbols(rules))
         >>> symbols, [[outputs, memory]] = model.states("abba")

@@ -10,10 +10,10 @@ from seqattn_tf.core.linear import linear
 from seqattn_tf.core.registry import check_count
 from seqattn_tf.core.replicas import mean_of_all
 from seqattn_tf.core.scan import scan, to_time_major
+from seqattn_tf.lite.text.rules import PAD
 from seqattn_tf.models.softmaxes import SOFTMAXES, AdaptiveSoftmax, cutoffs_of, sampled_losses
+from seqattn_tf.outputs.symbols import SHIFTED
 from seqattn_tf.recurrent import Recurrent
-from seqattn_tf.targets.graph.symbols import SHIFTED
-from seqattn_tf.text.rules import PAD
 
 States = list[list[tf.Tensor]]  # of each layer
 

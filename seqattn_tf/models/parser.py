@@ -10,10 +10,10 @@ from seqattn_tf.core.linear import linear
 from seqattn_tf.core.masking import row_lengths
 from seqattn_tf.core.registry import check_count
 from seqattn_tf.encoder import Encoder
-from seqattn_tf.fields import Field
+from seqattn_tf.lite.fields import Field
+from seqattn_tf.lite.targets import Tree
 from seqattn_tf.models.base import Tensors
 from seqattn_tf.models.reading import ReadingNetwork, StructuredReader
-from seqattn_tf.targets import Tree
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
@@ -116,8 +116,8 @@ class Parser(StructuredReader):
     probability of the root.
 
     >>> from seqattn_tf.encoder import BidirectionalEncoder
-    >>> from seqattn_tf.fields import Text
-    >>> from seqattn_tf.text import SymbolRules
+    >>> from seqattn_tf.lite.fields import Text
+    >>> from seqattn_tf.lite.text import SymbolRules
     >>> words = Text(SymbolRules(("the", "dog", "barks"), split="spaces", unknown=True))
     >>> network = ParserNetwork(BidirectionalEncoder(words.rules.size, units=8), relations=2)
     >>> [answer] = Parser(network, {"text": words}, Tree(("dep", "root"))).answer(["the dog barks"])

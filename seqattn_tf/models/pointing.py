@@ -10,8 +10,8 @@ from seqattn_tf.cells import Cell
 from seqattn_tf.core.registry import check_count
 from seqattn_tf.decoder import DecoderMemory, DecoderState, PointerDecoder
 from seqattn_tf.encoder import Encoder
-from seqattn_tf.targets.graph.symbols import SHIFTED
-from seqattn_tf.text.rules import END, PAD
+from seqattn_tf.lite.text.rules import END, PAD
+from seqattn_tf.outputs.symbols import SHIFTED
 
 Tensors = dict[str, tf.Tensor]
 

@@ -10,12 +10,12 @@ import tensorflow as tf
 from seqattn_tf.cells import Cell
 from seqattn_tf.core.linear import linear
 from seqattn_tf.core.registry import check_count
-from seqattn_tf.fields import Field
+from seqattn_tf.lite.fields import Field
+from seqattn_tf.lite.model_inputs import columns
+from seqattn_tf.lite.targets import Label, Number
+from seqattn_tf.lite.text.rules import PAD
 from seqattn_tf.models.base import Model, Tensors, one_each, only_where
 from seqattn_tf.recurrent import Recurrent, Stack
-from seqattn_tf.rows import columns
-from seqattn_tf.targets import Label, Number
-from seqattn_tf.text.rules import PAD
 
 IDS = "text_ids"
 
@@ -97,9 +97,9 @@ class ReaderNetwork(keras.Model):
 class Reader(Model):
     """Texts to whole numbers or to labels, by a `ReaderNetwork`: a `Number` or a `Label` is its target.
 
-    >>> from seqattn_tf.fields import Text
-    >>> from seqattn_tf.targets import Label
-    >>> from seqattn_tf.text import SymbolRules
+    >>> from seqattn_tf.lite.fields import Text
+    >>> from seqattn_tf.lite.targets import Label
+    >>> from seqattn_tf.lite.text import SymbolRules
     >>> bits = SymbolRules(("0", "1"), split="spaces")
     >>> network = ReaderNetwork(bits.size, outputs=2, units=4)
     >>> reader = Reader(network, {"text": Text(bits)}, Label(("even", "odd")))
@@ -143,4 +143,4 @@ class Reader(Model):
         tokens, ids = field.places(value), field.arrays(value)["ids"]
         parts = np.tril(np.tile(ids, [len(ids), 1])) if len(ids) else np.zeros([0, 0], np.int32)
         found = tf.cast(self.network({IDS: tf.constant(parts)}, training=False), tf.float32).numpy()
-        return self.target.draw_progress(tokens, found, title=f"{self.title(row)} \u2192 {answer.text}")
+        return self.says.draw_progress(tokens, found, title=f"{self.title(row)} \u2192 {answer.text}")

@@ -7,9 +7,9 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.encoder import Encoder
-from seqattn_tf.fields import Field
+from seqattn_tf.lite.fields import Field
+from seqattn_tf.lite.targets import Target
 from seqattn_tf.models.base import Model, Tensors, check_inputs
-from seqattn_tf.targets import Target
 
 
 class ReadingNetwork(keras.Model):

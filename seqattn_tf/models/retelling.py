@@ -8,11 +8,11 @@ import tensorflow as tf
 from seqattn_tf.cells import Cell
 from seqattn_tf.core.linear import linear
 from seqattn_tf.core.registry import check_count
+from seqattn_tf.lite.text.rules import PAD
 from seqattn_tf.models.language_network import Nothing
 from seqattn_tf.models.pointing import IDS
+from seqattn_tf.outputs.symbols import SHIFTED
 from seqattn_tf.recurrent import Recurrent
-from seqattn_tf.targets.graph.symbols import SHIFTED
-from seqattn_tf.text.rules import PAD
 
 Tensors = dict[str, tf.Tensor]
 

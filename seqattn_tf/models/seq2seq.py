@@ -5,12 +5,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from seqattn_tf.answer import ATTENTION
 from seqattn_tf.core.masking import row_lengths
 from seqattn_tf.decoding import Beams, greedy
 from seqattn_tf.decoding import beam as search
-from seqattn_tf.fields import Field
-from seqattn_tf.fields.graph.text import at_most
+from seqattn_tf.inputs.text import at_most
+from seqattn_tf.lite.answer import ATTENTION
+from seqattn_tf.lite.fields import Field
+from seqattn_tf.lite.targets import Symbols
+from seqattn_tf.lite.text.rules import BEGIN, END
 from seqattn_tf.models.base import (
     TOKENS,
     Model,
@@ -22,9 +24,7 @@ from seqattn_tf.models.base import (
     trees_within,
 )
 from seqattn_tf.models.network import EncoderDecoder
-from seqattn_tf.targets import Symbols
-from seqattn_tf.targets.graph.symbols import ended
-from seqattn_tf.text.rules import BEGIN, END
+from seqattn_tf.outputs.symbols import ended
 
 MARGIN = 8  # an answer has at most `max_length_ratio` symbols for each place read, and so many more
 
@@ -41,8 +41,8 @@ class Seq2Seq(Model):
         alternatives: how many other answers are given beside the best, at most `beam_width - 1`.
         length_penalty: how much a longer answer is preferred among those of a beam (see `decoding.beam`).
 
-    >>> from seqattn_tf.fields import Text
-    >>> from seqattn_tf.text import SymbolRules
+    >>> from seqattn_tf.lite.fields import Text
+    >>> from seqattn_tf.lite.text import SymbolRules
     >>> letters, sounds = SymbolRules(("a", "b")), SymbolRules(("AH", "B"), split="spaces")
     >>> network = EncoderDecoder.of_symbols(letters.size, sounds.size, units=8)
     >>> [answer] = Seq2Seq(network, {"text": Text(letters)}, Symbols(sounds)).answer(["ab"])

@@ -9,11 +9,11 @@ import tensorflow as tf
 from seqattn_tf.core.masking import row_lengths
 from seqattn_tf.core.registry import check_count
 from seqattn_tf.encoder import Encoder
-from seqattn_tf.fields import Field
+from seqattn_tf.lite.fields import Field
+from seqattn_tf.lite.targets import ChainTags
 from seqattn_tf.models.base import Tensors
 from seqattn_tf.models.reading import ReadingNetwork, StructuredReader
 from seqattn_tf.structured import CRF
-from seqattn_tf.targets import ChainTags
 
 OUTPUTS = ("crf", "softmax")
 
@@ -88,8 +88,8 @@ class Tagger(StructuredReader):
         alternatives: how many other sequences of tags are given beside the best.
 
     >>> from seqattn_tf.encoder import BidirectionalEncoder
-    >>> from seqattn_tf.fields import Text
-    >>> from seqattn_tf.text import SymbolRules
+    >>> from seqattn_tf.lite.fields import Text
+    >>> from seqattn_tf.lite.text import SymbolRules
     >>> words = Text(SymbolRules(("the", "dog", "barks"), split="spaces", unknown=True))
     >>> network = TaggerNetwork(BidirectionalEncoder(words.rules.size, units=8), ("D", "N", "V"))
     >>> [answer] = Tagger(network, {"text": words}, ChainTags(("D", "N", "V"))).answer(["the dog barks"])

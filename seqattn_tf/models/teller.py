@@ -6,20 +6,20 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from seqattn_tf.answer import ATTENTION
 from seqattn_tf.core.masking import row_lengths
 from seqattn_tf.decoding import greedy
 from seqattn_tf.explain import draw_memory
-from seqattn_tf.fields import Text
+from seqattn_tf.lite.answer import ATTENTION
+from seqattn_tf.lite.fields import Text
+from seqattn_tf.lite.model_inputs import columns
+from seqattn_tf.lite.targets import Symbols
+from seqattn_tf.lite.text.rules import BEGIN, END, PAD
 from seqattn_tf.models.base import TOKENS, Model, Tensors, only_where
 from seqattn_tf.models.pointing import IDS, NEVER, PointerNetwork
 from seqattn_tf.models.retelling import RetellNetwork
 from seqattn_tf.models.seq2seq import MARGIN, likelihood
+from seqattn_tf.outputs.symbols import SHIFTED
 from seqattn_tf.recurrent.watch import watch_gates
-from seqattn_tf.rows import columns
-from seqattn_tf.targets import Symbols
-from seqattn_tf.targets.graph.symbols import SHIFTED
-from seqattn_tf.text.rules import BEGIN, END, PAD
 
 
 class Teller(Model):
@@ -30,7 +30,7 @@ class Teller(Model):
         inputs: the text that goes in.
         target: what comes out, of the same symbols.
 
-    >>> from seqattn_tf.text import SymbolRules
+    >>> from seqattn_tf.lite.text import SymbolRules
     >>> rules = SymbolRules(("3", "4", "5"), split="spaces")
     >>> teller = Teller(PointerNetwork(rules.size, units=8), {"text": Text(rules)}, Symbols(rules))
     >>> set(teller.answer(["5 3 5"])[0].tokens) <= {"3", "5"}

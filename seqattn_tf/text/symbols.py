@@ -6,9 +6,9 @@ It uses core ops and TensorFlow Text's normalisation alone, all of which TensorF
 import tensorflow as tf
 import tensorflow_text as tf_text
 
-from seqattn_tf.text.pieces import INSIDE, LONGEST_WORD, SPACE
-from seqattn_tf.text.rules import PAD, SPACES, SymbolRules
-from seqattn_tf.text.tokens import RULES
+from seqattn_tf.lite.text.pieces import INSIDE, LONGEST_WORD, SPACE
+from seqattn_tf.lite.text.rules import PAD, SPACES, SymbolRules
+from seqattn_tf.lite.text.tokens import RULES
 
 _WORD = f"({SPACE}?(?:[\\pL\\pM\\pN]+|[^\\pL\\pM\\pN{SPACE}]))"
 

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from seqattn_tf.answer import Answer
-from seqattn_tf.rows import as_rows, columns
+from seqattn_tf.lite.answer import Answer
+from seqattn_tf.lite.model_inputs import as_rows, columns
 from seqattn_tf.serving import DEFAULT_SIGNATURE
 from seqattn_tf.serving.errors import ServingError
 

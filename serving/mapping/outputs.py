@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from seqattn_tf.answer import Answer, Look
+from seqattn_tf.lite.answer import Answer, Look
 from seqattn_tf.serving.mapping.readers import ParquetReader, Reader, import_parquet
 
 DIGITS, WEIGHT_DIGITS = 6, 4  # after the point, of scores and of weights

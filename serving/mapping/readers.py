@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, ClassVar, NamedTuple
 
-from seqattn_tf.charsets import SAMPLE, UTF8, described, guess, mark_of, misread
+from seqattn_tf.core.encodings import SAMPLE, UTF8, described, guess, mark_of, misread
 
 LONGEST_CELL = 2**27  # characters
 

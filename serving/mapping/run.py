@@ -11,7 +11,7 @@ from typing import Any
 from tqdm import tqdm
 
 from seqattn_tf import __version__, plugins
-from seqattn_tf.charsets import UTF8, check_encoding
+from seqattn_tf.core.encodings import UTF8, check_encoding
 from seqattn_tf.serving.mapping import local, plan
 from seqattn_tf.serving.mapping.inputs import find_files, unpack
 from seqattn_tf.serving.mapping.outputs import FORMATS
@@ -127,7 +127,7 @@ def _check_output(store: Store, paths: Sequence[Path], source: str | os.PathLike
 
 def _columns(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
     """The column of each input of the model of a folder."""
-    from seqattn_tf.assets import load_assets
+    from seqattn_tf.lite.assets import load_assets
 
     inputs, _ = load_assets(folder / "assets")
     if unknown := [name for name in given if name not in inputs]:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from seqattn_tf import plugins
-from seqattn_tf.answer import Answer
-from seqattn_tf.rows import columns
+from seqattn_tf.lite.answer import Answer
+from seqattn_tf.lite.model_inputs import columns
 from seqattn_tf.serving.mapping.outputs import to_line
 from seqattn_tf.serving.mapping.plan import Job, Shard
 from seqattn_tf.serving.mapping.readers import Row, Source
@@ -102,7 +102,7 @@ class Answerer:
 
     def _fault(self, row: Asked) -> str:
         """What the fields of the model say of a row, without asking the network."""
-        from seqattn_tf.fields.base import row_fault
+        from seqattn_tf.lite.fields.base import row_fault
 
         return row_fault(self.model.inputs, row)
 

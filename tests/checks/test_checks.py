@@ -14,10 +14,10 @@ from seqattn_tf.checks import CheckError, check, checks_for, run_checks
 from seqattn_tf.checks.base import Problem, expect_close
 from seqattn_tf.decoder import AttentionDecoder
 from seqattn_tf.encoder import BidirectionalEncoder, Encoder
-from seqattn_tf.fields import Text
-from seqattn_tf.fields.graph.text import GraphText
-from seqattn_tf.targets import Label, Symbols
-from seqattn_tf.text import SymbolRules
+from seqattn_tf.inputs.text import GraphText
+from seqattn_tf.lite.fields import Text
+from seqattn_tf.lite.targets import Label, Symbols
+from seqattn_tf.lite.text import SymbolRules
 
 LONG = ("exports", "xla", "saving", "mixed_precision")  # shown by the members of the families, or by hand
 
@@ -112,11 +112,10 @@ class LoudText(Text):
 
     name_in_registry = "loud_for_a_test"
 
-    def in_graph(self, name):
-        return GraphLoudText(self, name)
-
 
 class GraphLoudText(GraphText):
+    name_in_registry = "loud_for_a_test"
+
     def read(self, raw):
         return super().read(tf.strings.lower(raw))
 

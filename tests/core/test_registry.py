@@ -5,8 +5,8 @@ from seqattn_tf.attention import Alignment
 from seqattn_tf.cells import Cell
 from seqattn_tf.core.registry import Registered, arguments_of, check_count
 from seqattn_tf.encoder import Encoder
+from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.models.presets import find
-from seqattn_tf.text import SymbolRules
 from seqattn_tf.training import recipes
 from seqattn_tf.training.metrics import Metric
 from seqattn_tf.training.tasks import Settings

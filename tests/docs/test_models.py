@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seqattn_tf.fields import Field
+from seqattn_tf.inputs import graph_field
+from seqattn_tf.lite.fields import Field
+from seqattn_tf.lite.targets import Target
 from seqattn_tf.models import Model, load
 from seqattn_tf.serving.client import connect
 from seqattn_tf.serving.server import Server, ServerConfig
-from seqattn_tf.targets import Target
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
 
@@ -67,7 +68,7 @@ def test_the_field_and_its_twin(page):
     names, folder = page
     field = names["Readings"]()
     values = field.made_up(5)
-    found = field.in_graph("x").encode(np.array(values, object))["values"]
+    found = graph_field(field, "x").encode(np.array(values, object))["values"]
     np.testing.assert_array_equal(found, [field.arrays(value)["values"] for value in values])
     names["mixer"].save(folder / "mixer")
     assert load(folder / "mixer").answer(values) == names["mixer"].answer(values)

@@ -21,7 +21,7 @@ from seqattn_tf.checks.encoder import EncoderChecks
 from seqattn_tf.checks.field import FieldChecks
 from seqattn_tf.checks.recipe import RecipeChecks
 from seqattn_tf.checks.target import TargetChecks
-from seqattn_tf.export.lite_runtime import LiteModel
+from seqattn_tf.lite.runtime import LiteModel
 from seqattn_tf.serving.client import connect
 from seqattn_tf.serving.server import Server, ServerConfig
 from seqattn_tf.training.recipes import Recipe

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from support.pages import python_of
 
-from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.package import export
 from seqattn_tf.export.verify import difference
+from seqattn_tf.lite.runtime import LiteModel
 from seqattn_tf.models.presets import FOLDER, find, open_model
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reading.md"

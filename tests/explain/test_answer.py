@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from seqattn_tf.answer import Answer, Look
 from seqattn_tf.explain import draw_answer, draw_grid, save_figure
 from seqattn_tf.explain.answer import has_facts, has_tree, is_phrases, is_tagging, without_story
+from seqattn_tf.lite.answer import Answer, Look
 
 MAP = Look(np.eye(2), ("HH", "AY"), ("h", "i"))
 GRID = Look(np.arange(12.0).reshape(2, 2, 3) / 20, ("a", "dog"))

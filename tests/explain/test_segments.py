@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from seqattn_tf.answer import Look
 from seqattn_tf.explain import draw_segments, save_figure
 from seqattn_tf.explain.segments import segments
+from seqattn_tf.lite.answer import Look
 
 
 def look(words, places):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from seqattn_tf.answer import Answer, Look
 from seqattn_tf.explain import draw_answer, draw_timeline
+from seqattn_tf.lite.answer import Answer, Look
 
 PLACES = tuple(f"0.{4 * i:02d} s" for i in range(20))
 PICTURE = np.random.default_rng(0).integers(0, 256, (40, 80, 3))

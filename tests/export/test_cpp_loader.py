@@ -18,9 +18,9 @@ from seqattn_tf.export.forms import SavedModel
 from seqattn_tf.export.forms.saved_model import ask_signatures
 from seqattn_tf.export.package import export_model
 from seqattn_tf.export.signatures import concrete
+from seqattn_tf.lite.text import SymbolRules
+from seqattn_tf.lite.text.pieces import INSIDE, SPACE
 from seqattn_tf.models import EncoderDecoder, LanguageNetwork, ReaderNetwork
-from seqattn_tf.text import SymbolRules
-from seqattn_tf.text.pieces import INSIDE, SPACE
 
 LETTERS, SOUNDS = SymbolRules(tuple("abc")), SymbolRules(("A", "B"), split="spaces")
 PIECES = SymbolRules((f"{SPACE}a", f"{INSIDE}b", f"{INSIDE}a", SPACE), split="subwords", unknown=True)

@@ -16,15 +16,16 @@ from support import forked, systems
 from tensorflow_serving.apis import prediction_log_pb2
 
 import seqattn_tf
-from seqattn_tf.export import manifest, package
+from seqattn_tf.export import package
 from seqattn_tf.export.forms.base import Form
-from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.package import export_model, export_presets
 from seqattn_tf.export.versions import versions
 from seqattn_tf.export.warmup import FILE
-from seqattn_tf.fields import Text
+from seqattn_tf.lite import manifest
+from seqattn_tf.lite.fields import Text
+from seqattn_tf.lite.runtime import LiteModel
+from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.models import ReaderNetwork
-from seqattn_tf.text import SymbolRules
 
 LETTERS = SymbolRules(tuple("abc"))
 TESTS = Path(__file__).resolve().parents[1]
@@ -117,7 +118,7 @@ import sys, time, pathlib
 from seqattn_tf.export import package
 from seqattn_tf.export.warmup import FILE
 from seqattn_tf.export.forms import SavedModel
-from seqattn_tf.text import SymbolRules
+from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.models import ReaderNetwork
 from support.systems import reader
 a = SymbolRules(("a",))
@@ -177,7 +178,7 @@ def test_presets_are_exported_to_the_cache_once(tmp_path, monkeypatch, capsys):
 def test_edge_helper_runs_without_tensorflow(exported):
     code = """
 import sys
-from seqattn_tf.export.lite_runtime import LiteModel
+from seqattn_tf.lite.runtime import LiteModel
 print(LiteModel(sys.argv[1]).answer(["cat"])[0].text)
 assert not {"tensorflow", "keras"} & set(sys.modules), "TensorFlow was loaded"
 """
@@ -190,7 +191,7 @@ assert not {"tensorflow", "keras"} & set(sys.modules), "TensorFlow was loaded"
 def test_a_change_in_any_part_of_the_package_makes_the_presets_be_exported_anew(monkeypatch, tmp_path):
     before = package._state_of_package()
     assert package._state_of_package() == before
-    for part in ("models/base.py", "decoding/beam.py", "text/rules.py", "fields/graph/text.py", "presets/new.json"):
+    for part in ("models/base.py", "decoding/beam.py", "lite/text/rules.py", "inputs/text.py", "presets/new.json"):
         copy = tmp_path / part.replace("/", "-")
         shutil.copytree(Path(seqattn_tf.__file__).parent, copy, ignore=shutil.ignore_patterns("*.pyc", "*.npz"))
         monkeypatch.setattr(seqattn_tf, "__file__", str(copy / "__init__.py"))

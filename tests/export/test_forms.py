@@ -11,13 +11,15 @@ from support.step_by_step import answering_eagerly
 from support.systems import small_seq2seq
 
 from seqattn_tf import cli
-from seqattn_tf.export import manifest, ops, package
+from seqattn_tf.export import ops, package
+from seqattn_tf.export.describe import describe
 from seqattn_tf.export.forms import Lite, QuantizedLite, SavedModel
-from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.verify import difference, rows_to_verify
-from seqattn_tf.fields import Text
-from seqattn_tf.rows import RowError
-from seqattn_tf.text import SymbolRules
+from seqattn_tf.lite import manifest
+from seqattn_tf.lite.fields import Text
+from seqattn_tf.lite.model_inputs import RowError
+from seqattn_tf.lite.runtime import LiteModel
+from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.training.data import cmudict
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -134,7 +136,7 @@ def test_lite_holds_built_in_ops_alone(exported):
 
 def test_lite_in_int8_is_a_quarter_and_says_nearly_the_same(preset, exported, words, tmp_path):
     form = QuantizedLite()
-    described = form.write(preset, tmp_path, {**manifest.describe(preset, {}), "name": "p", "version": 1})
+    described = form.write(preset, tmp_path, {**describe(preset, {}), "name": "p", "version": 1})
     assert described["lite"]["weights"] == manifest.read(tmp_path)["lite"]["weights"] == "int8"
     assert described["lite"]["bytes"] < 0.3 * (exported / LITE / "model.tflite").stat().st_size
     same, fault = form.compare(preset, tmp_path, [{"text": word} for word in words[:100]])
@@ -202,7 +204,7 @@ def test_a_chain_of_choices_runs_on_the_edge_at_every_length(tmp_path):
     """Its recursion is cut into chunks, of which a short text has none whole."""
     letters = SymbolRules(tuple("abc"))
     model = small_seq2seq(letters, letters, max_target=6, units=6, align="crf")
-    Lite().write(model, tmp_path, manifest.describe(model, {}))
+    Lite().write(model, tmp_path, describe(model, {}))
     texts = ["", "a", "ab", "abc", "abca", "abcab", "abcabcabcabcabcabcabcabcabcabcabc"]
     with answering_eagerly():
         right = model.answer(texts)

@@ -12,8 +12,8 @@ from support.slow import slow
 from tensorflow.lite.tools import flatbuffer_utils
 
 from seqattn_tf.export.forms.lite import Lite, convert
-from seqattn_tf.export.lite_runtime import FILE
 from seqattn_tf.export.lite_version import least_runtime
+from seqattn_tf.lite.runtime import FILE
 
 BOARDS = (2, 14)  # the last release of tflite-runtime
 SLOW = ("a chain", "greedy", "turns", "a memory")  # what takes longest, and what has no op that a beam has not

@@ -9,16 +9,16 @@ import pytest
 from support.edge import FAMILIES, TEXTS, small
 from support.tree import copy_of_tree
 
-from seqattn_tf.export import manifest
+from seqattn_tf.export.describe import describe
 from seqattn_tf.export.forms import Lite
-from seqattn_tf.export.lite_runtime import LiteModel
+from seqattn_tf.lite.runtime import LiteModel
 
 pytestmark = pytest.mark.slow
 WANTED = ("tflite-runtime==2.14.0", "numpy<2")
 WORDS = ["hello", "attention", "tensorflow", "recurrent", "small", "boards", "pronounce", "", "naïve", "x", "zyzzyva"]
 ANSWER = """
 import json, sys
-from seqattn_tf.export.lite_runtime import LiteModel
+from seqattn_tf.lite.runtime import LiteModel
 answers = LiteModel(sys.argv[1]).answer(json.loads(sys.argv[2]))
 loaded = {"tflite_runtime", "ai_edge_litert", "tensorflow", "keras"} & set(sys.modules)
 weights = [[look.weights.tolist() for look in answer.looks.values()] for answer in answers]
@@ -63,7 +63,7 @@ def check_answers(board, folder, texts):
 
 
 def written(model, folder):
-    Lite().write(model, folder, manifest.describe(model, {}))
+    Lite().write(model, folder, describe(model, {}))
     return folder
 
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from support.systems import small_seq2seq
 
-from seqattn_tf.answer import Answer, Look
 from seqattn_tf.export.forms import Lite, SavedModel, saved_model
 from seqattn_tf.export.signatures import concrete
 from seqattn_tf.export.verify import difference
-from seqattn_tf.text import SymbolRules
+from seqattn_tf.lite.answer import Answer, Look
+from seqattn_tf.lite.text import SymbolRules
 
 LETTERS = SymbolRules(tuple("abc"))
 ROWS = [{"text": text} for text in ("abc", "b", "ca")]

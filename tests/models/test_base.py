@@ -4,9 +4,9 @@ import pytest
 import tensorflow as tf
 from support.systems import small_seq2seq
 
+from seqattn_tf.lite.model_inputs import RowError
+from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.models.base import Model, only_where
-from seqattn_tf.rows import RowError
-from seqattn_tf.text import SymbolRules
 
 LETTERS = SymbolRules(tuple("abc"))
 

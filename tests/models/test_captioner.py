@@ -9,11 +9,11 @@ import tensorflow as tf
 
 from seqattn_tf.attention.losses import alignment_loss, doubly_stochastic
 from seqattn_tf.encoder import GridEncoder
-from seqattn_tf.fields import Image
+from seqattn_tf.lite.fields import Image
+from seqattn_tf.lite.targets import Symbols
+from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.models import Captioner, CaptionNetwork, load
 from seqattn_tf.models.captioner import CONDITIONINGS, answer_likelihood
-from seqattn_tf.targets import Symbols
-from seqattn_tf.text import SymbolRules
 from seqattn_tf.vision import ConvolutionalBackbone
 
 WORDS = SymbolRules(("a", "dog", "cat", "runs"), split="spaces")

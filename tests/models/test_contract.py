@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from seqattn_tf.export import manifest
+from seqattn_tf.export.describe import describe
 from seqattn_tf.export.forms.lite import Lite
-from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.package import export_model
 from seqattn_tf.export.verify import difference, rows_to_verify
-from seqattn_tf.fields import Lines, Text
+from seqattn_tf.lite.fields import Lines, Text
+from seqattn_tf.lite.runtime import LiteModel
+from seqattn_tf.lite.targets import Heads, Tags
+from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.models import Model, load
 from seqattn_tf.models.base import only_where
-from seqattn_tf.targets import Heads, Tags
-from seqattn_tf.text import SymbolRules
 
 pytestmark = pytest.mark.traced
 WORDS = SymbolRules(("a", "b", "c"), "spaces")
@@ -157,7 +157,7 @@ def test_bad_examples_in_a_record_do_not_stop_an_export():
 
 
 def test_the_edge_answers_in_threads(tmp_path):
-    Lite().write(tagger(), tmp_path, manifest.describe(tagger(), {}))
+    Lite().write(tagger(), tmp_path, describe(tagger(), {}))
     edge = LiteModel(tmp_path)
     texts = ["a b", "c", "b b b a", "a c a"]
     expected = {text: edge.answer([text])[0].text for text in texts}

@@ -10,11 +10,12 @@ from support.systems import language_model, teller
 from support.varied import LETTERS, SOUNDS, TEXTS, varied
 
 from seqattn_tf.export.package import export_model
-from seqattn_tf.fields import Text
+from seqattn_tf.lite.fields import Text
+from seqattn_tf.lite.targets import Symbols
+from seqattn_tf.lite.text import SymbolRules
+from seqattn_tf.lite.text.rules import END
 from seqattn_tf.models import LanguageModel, LanguageNetwork, PointerNetwork, Seq2Seq, Teller, load
-from seqattn_tf.targets import Symbols
-from seqattn_tf.text import SymbolRules
-from seqattn_tf.text.rules import END
+from seqattn_tf.outputs import graph_target
 from seqattn_tf.training.data import Examples, from_text
 from seqattn_tf.training.metrics import EXACT
 from seqattn_tf.training.tasks import PairSettings, PairTask
@@ -120,7 +121,7 @@ def test_every_form_says_the_same(pair, tmp_path):
 def test_what_is_learned_is_turned_round_in_each_answer():
     letters, texts = SymbolRules(tuple("abc")), ["abc", "", "b", "ac"]
     target = Symbols(letters, direction=BACKWARDS)
-    graph = target.in_graph()
+    graph = graph_target(target)
     rows = graph.column(texts).rows(tf.range(4))
     turned = [letters.encode(text)[::-1] for text in texts]
     assert rows["tokens"].numpy().tolist() == [[*ids, END, 0, 0, 0][:4] for ids in turned]

@@ -11,10 +11,13 @@ from support.systems import reader, teller
 from support.varied import LETTERS, SOUNDS, TEXTS, varied
 
 from seqattn_tf.encoder import GridEncoder
-from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.package import export
 from seqattn_tf.export.verify import difference
-from seqattn_tf.fields import Image, Text
+from seqattn_tf.lite.fields import Image, Text
+from seqattn_tf.lite.runtime import LiteModel
+from seqattn_tf.lite.targets import Symbols
+from seqattn_tf.lite.text import SymbolRules
+from seqattn_tf.lite.text.rules import BEGIN, END
 from seqattn_tf.models import (
     Captioner,
     CaptionNetwork,
@@ -27,9 +30,6 @@ from seqattn_tf.models import (
     load,
 )
 from seqattn_tf.models.networks import log_mean
-from seqattn_tf.targets import Symbols
-from seqattn_tf.text import SymbolRules
-from seqattn_tf.text.rules import BEGIN, END
 
 LIMIT = 3
 EVERY = sum(4**length for length in range(LIMIT + 1))  # a beam so wide that it holds all answers

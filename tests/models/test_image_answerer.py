@@ -7,10 +7,10 @@ import pytest
 import tensorflow as tf
 
 from seqattn_tf.encoder import BidirectionalEncoder, GridEncoder
-from seqattn_tf.fields import Image, Text
+from seqattn_tf.lite.fields import Image, Text
+from seqattn_tf.lite.targets import Label
+from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.models import ImageAnswerer, ImageAnswerNetwork, load
-from seqattn_tf.targets import Label
-from seqattn_tf.text import SymbolRules
 from seqattn_tf.training import recipes
 from seqattn_tf.training.data import scenes
 from seqattn_tf.vision import ConvolutionalBackbone

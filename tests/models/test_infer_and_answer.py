@@ -11,14 +11,15 @@ from support.readers import clear, parser
 from support.slow import slow
 
 from seqattn_tf.encoder import DocumentEncoder, FactsEncoder, HeadsEncoder, LineEncoder, ParentsEncoder
-from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.package import FORMS, export_model
 from seqattn_tf.export.verify import difference
-from seqattn_tf.fields import Lines, ParsedWords, Text
+from seqattn_tf.inputs import graph_field
+from seqattn_tf.lite.fields import Lines, ParsedWords, Text
+from seqattn_tf.lite.runtime import LiteModel
+from seqattn_tf.lite.targets import Label, Symbols
+from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.models import Entailment, EntailmentNetwork, MemoryAnswerer, MemoryNetwork, Seq2Seq, load
 from seqattn_tf.models.network import EncoderDecoder
-from seqattn_tf.targets import Label, Symbols
-from seqattn_tf.text import SymbolRules
 
 WORDS = Text(SymbolRules(("a", "dog", "runs", "sleeps", "not"), "spaces", unknown=True), limit=12)
 STORY = SymbolRules(("\n", "mary", "john", "went", "home", "out", "where", "is"), "spaces", unknown=True)
@@ -217,7 +218,9 @@ def test_a_word_is_read_beside_the_parent_that_the_parser_says():
     texts = [row["premise"] for row in PARSED if row["premise"]]
     parsed = reads.answer(texts)
     encoder, field = model.network.encoder, model.inputs["premise"]
-    tensors = {f"text_{name}": value for name, value in field.in_graph("text").read(tf.constant(texts)).tensors.items()}
+    tensors = {
+        f"text_{name}": value for name, value in graph_field(field, "text").read(tf.constant(texts)).tensors.items()
+    }
     read = encoder(tensors, training=True)  # trees are told in training, too
     pairs = model.answer([{"premise": text, "hypothesis": "dog"} for text in texts])
     for row, (answer, pair) in enumerate(zip(parsed, pairs, strict=True)):

@@ -9,12 +9,14 @@ from support.systems import reader
 from support.varied import LETTERS
 
 from seqattn_tf.encoder import BidirectionalEncoder, FactsEncoder, HeadsEncoder
-from seqattn_tf.export import manifest
+from seqattn_tf.export.describe import describe
 from seqattn_tf.export.forms import Lite
-from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.package import export_model
 from seqattn_tf.export.verify import difference
-from seqattn_tf.fields import Lines, Text
+from seqattn_tf.lite.fields import Lines, Text
+from seqattn_tf.lite.runtime import LiteModel
+from seqattn_tf.lite.targets import Label
+from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.models import (
     Classifier,
     ClassifierNetwork,
@@ -26,8 +28,6 @@ from seqattn_tf.models import (
     ReaderNetwork,
     load,
 )
-from seqattn_tf.targets import Label
-from seqattn_tf.text import SymbolRules
 
 LABELS = ("no", "perhaps", "yes")
 TEXTS = ["a", "", "cab", "c?a", "abcabc"]
@@ -145,7 +145,7 @@ def test_models_of_two_kinds_are_saved_and_say_the_same_on_the_edge(mixed, tmp_p
         assert isinstance(again, LabelEnsemble)
         for found, other in zip(again.answer(TEXTS), expected, strict=True):
             assert difference(other, found, 0.05 if compact else 1e-6) == ""
-    Lite().write(mixed, tmp_path, manifest.describe(mixed, {}))
+    Lite().write(mixed, tmp_path, describe(mixed, {}))
     for found, other in zip(LiteModel(tmp_path).answer(TEXTS), expected, strict=True):
         assert difference(other, found, 1e-4) == ""
 

@@ -8,14 +8,14 @@ from support.edge import assert_same_on_the_edge
 from support.systems import language_model
 
 from seqattn_tf.decoding.sample import drawing
-from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.package import export_model
 from seqattn_tf.export.verify import difference
+from seqattn_tf.lite.runtime import LiteModel
+from seqattn_tf.lite.text import SymbolRules
+from seqattn_tf.lite.text.rules import BEGIN, END
 from seqattn_tf.models.base import load
 from seqattn_tf.models.draws import keys_of, noise
 from seqattn_tf.models.language import LanguageNetwork, packed
-from seqattn_tf.text import SymbolRules
-from seqattn_tf.text.rules import BEGIN, END
 
 LETTERS = SymbolRules(tuple("abcdefgh"))
 WORDS = SymbolRules(("the", "cat", "sat", "on", "mat"), split="spaces", unknown=True)

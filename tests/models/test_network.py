@@ -7,10 +7,10 @@ import tensorflow as tf
 from support.slow import slow
 from support.systems import seq2seq
 
-from seqattn_tf.fields import Lines
+from seqattn_tf.lite.fields import Lines
+from seqattn_tf.lite.targets import Symbols
+from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.models import EncoderDecoder, Seq2Seq, load
-from seqattn_tf.targets import Symbols
-from seqattn_tf.text import SymbolRules
 
 MARK = 9
 SIZES = {"vocabulary": 10, "target_vocabulary": 8, "units": 6, "embedding": 4}

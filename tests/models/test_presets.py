@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from seqattn_tf.assets import load_assets
+from seqattn_tf.lite.assets import load_assets
 from seqattn_tf.models.presets import FOLDER, open_model
 
 LEARNED_FROM = {

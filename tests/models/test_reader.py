@@ -5,12 +5,12 @@ import tensorflow as tf
 from support.edge import assert_same_on_the_edge
 from support.systems import reader
 
-from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.package import export_model
 from seqattn_tf.export.verify import difference
+from seqattn_tf.lite.runtime import LiteModel
+from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.models.base import load
 from seqattn_tf.models.reader import ReaderNetwork
-from seqattn_tf.text import SymbolRules
 
 DIGITS = SymbolRules(tuple("0123456789"), split="spaces")
 LABELS = ("first", "same", "second")

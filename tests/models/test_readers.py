@@ -11,13 +11,13 @@ from support.edge import assert_same_on_the_edge
 from support.slow import slow
 from support.step_by_step import answering_eagerly
 
-from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.package import export_model
 from seqattn_tf.export.verify import difference
-from seqattn_tf.fields import Text
+from seqattn_tf.lite.fields import Text
+from seqattn_tf.lite.runtime import LiteModel
+from seqattn_tf.lite.targets import ChainTags, Label, Tree
+from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.models import ClassifierNetwork, Parser, Tagger, TaggerNetwork, load
-from seqattn_tf.targets import ChainTags, Label, Tree
-from seqattn_tf.text import SymbolRules
 
 QUICK = {"tagger"}
 

@@ -5,8 +5,8 @@ import pytest
 import tensorflow as tf
 from support.systems import seq2seq, small_seq2seq
 
+from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.models import EncoderDecoder, load
-from seqattn_tf.text import SymbolRules
 
 LETTERS = SymbolRules(tuple("abcdefgh"), fold=True)
 SOUNDS = SymbolRules(("AH", "B", "K", "D"), split="spaces")

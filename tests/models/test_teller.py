@@ -6,16 +6,16 @@ import pytest
 import tensorflow as tf
 from support.edge import assert_same_on_the_edge
 
-from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.package import export_model
 from seqattn_tf.export.verify import difference
-from seqattn_tf.fields import Text
+from seqattn_tf.lite.fields import Text
+from seqattn_tf.lite.runtime import LiteModel
+from seqattn_tf.lite.targets import Symbols
+from seqattn_tf.lite.text import SymbolRules
+from seqattn_tf.lite.text.rules import BEGIN, END
 from seqattn_tf.models import PointerNetwork, RetellNetwork, Teller, load
 from seqattn_tf.models.guided import GuidedEncoderDecoder
 from seqattn_tf.models.pointing import places_of
-from seqattn_tf.targets import Symbols
-from seqattn_tf.text import SymbolRules
-from seqattn_tf.text.rules import BEGIN, END
 
 RULES = SymbolRules(tuple("abcd"), split="spaces")
 TEXTS = ["b a d", "a", "c c a c", "b ? a", "", "?"]

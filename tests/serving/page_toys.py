@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 from serving_toys import answering, post
 
-from seqattn_tf.export.manifest import FILE
+from seqattn_tf.lite.manifest import FILE
 
 ODD = {  # an answer with all that is awkward about symbols, and other answers, one of them none
     "text": "the house",

@@ -12,8 +12,8 @@ from support.step_by_step import answering_eagerly
 
 from seqattn_tf import cli
 from seqattn_tf.export import package
-from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.verify import difference
+from seqattn_tf.lite.runtime import LiteModel
 from seqattn_tf.models.base import read_config
 from seqattn_tf.models.presets import find, open_model
 from seqattn_tf.serving.client import connect

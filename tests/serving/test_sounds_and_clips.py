@@ -19,14 +19,14 @@ from support.sounds import wav
 from seqattn_tf.encoder import ClipEncoder, PyramidEncoder
 from seqattn_tf.export import package
 from seqattn_tf.export.forms import Form, SavedModel
-from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.verify import difference
-from seqattn_tf.fields import Clip, Sound
+from seqattn_tf.lite.fields import Clip, Sound
+from seqattn_tf.lite.runtime import LiteModel
+from seqattn_tf.lite.targets import Label, Symbols
+from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.models import Classifier, ClassifierNetwork, EncoderDecoder, Seq2Seq
 from seqattn_tf.serving.client import connect
 from seqattn_tf.serving.server import Server
-from seqattn_tf.targets import Label, Symbols
-from seqattn_tf.text import SymbolRules
 from seqattn_tf.training.data import clips
 from seqattn_tf.vision import ConvolutionalBackbone
 

@@ -11,10 +11,10 @@ from serving_toys import config, post
 from support import strangers
 
 from seqattn_tf.explain import save_figure
-from seqattn_tf.export import manifest
-from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.package import export
 from seqattn_tf.export.verify import difference
+from seqattn_tf.lite import manifest
+from seqattn_tf.lite.runtime import LiteModel
 from seqattn_tf.models import load
 from seqattn_tf.serving.client import connect
 from seqattn_tf.serving.server import Server

@@ -2,12 +2,12 @@
 
 import keras
 
-from seqattn_tf.export import manifest
+from seqattn_tf.export.describe import describe
 from seqattn_tf.export.forms.lite import Lite
-from seqattn_tf.export.lite_runtime import LiteModel
 from seqattn_tf.export.verify import difference
+from seqattn_tf.lite.runtime import LiteModel
+from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.models import EncoderDecoder, LanguageNetwork, PointerNetwork, ReaderNetwork, RetellNetwork
-from seqattn_tf.text import SymbolRules
 from support import systems
 from support.step_by_step import answering_eagerly
 
@@ -61,7 +61,7 @@ def small(family):
 def on_the_edge(model, folder, rows):
     """The answers of a model's LiteRT file."""
     folder.mkdir(parents=True, exist_ok=True)
-    Lite().write(model, folder, manifest.describe(model, {}))
+    Lite().write(model, folder, describe(model, {}))
     return LiteModel(folder).answer(rows)
 
 

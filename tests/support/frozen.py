@@ -10,9 +10,9 @@ from pathlib import Path
 
 import tensorflow as tf
 
+from seqattn_tf.lite.model_inputs import columns, from_json
 from seqattn_tf.models.base import read_config
 from seqattn_tf.models.presets import find, open_model, presets
-from seqattn_tf.rows import columns, from_json
 from seqattn_tf.serving.api.json_codec import encode_outputs
 
 FOLDER = Path(__file__).resolve().parents[1] / "frozen"

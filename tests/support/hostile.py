@@ -7,8 +7,8 @@ import zlib
 
 from PIL import Image as Pillow
 
-from seqattn_tf.fields import Clip, Image, Lines, Map, ParsedWords, Sound, Text, TreeText, Words
-from seqattn_tf.text import SymbolRules
+from seqattn_tf.lite.fields import Clip, Image, Lines, Map, ParsedWords, Sound, Text, TreeText, Words
+from seqattn_tf.lite.text import SymbolRules
 from support.sounds import wav
 
 _WORDS = SymbolRules(("the", "cat", "sat", "\n"), split="spaces", unknown=True)

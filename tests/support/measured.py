@@ -14,6 +14,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from seqattn_tf.inputs import graph_field
+
 TESTS = Path(__file__).resolve().parent.parent
 
 
@@ -68,7 +70,7 @@ def _readers(fields):
     def graph(name, values):
         if name not in made:
             strings = [tf.TensorSpec([None], tf.string)]
-            made[name] = tf.function(fields[name].in_graph(name).read, strings, autograph=False)
+            made[name] = tf.function(graph_field(fields[name], name).read, strings, autograph=False)
         made[name](tf.constant(values))
 
     return {"plain": plain, "graph": graph}

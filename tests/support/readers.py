@@ -5,9 +5,9 @@ import functools
 import keras
 
 from seqattn_tf.encoder import BidirectionalEncoder, DocumentEncoder, TreeEncoder, WordEncoder
-from seqattn_tf.fields import Lines, Text, TreeText, Words
+from seqattn_tf.lite.fields import Lines, Text, TreeText, Words
+from seqattn_tf.lite.targets import ChainTags, Label, Tree
 from seqattn_tf.models import Classifier, ClassifierNetwork, Parser, ParserNetwork, Tagger, TaggerNetwork
-from seqattn_tf.targets import ChainTags, Label, Tree
 
 SEEN = ["The dog barks .", "A cat did n't sleep !\nDogs bark .", "It 's good\nnot bad"]
 TAGS, RELATIONS, LABELS = ("B-X", "I-X", "O"), ("dep", "obj", "root"), ("bad", "good", "very good")

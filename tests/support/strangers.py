@@ -14,11 +14,11 @@ from seqattn_tf.attention import Attention
 from seqattn_tf.cells import Cell
 from seqattn_tf.decoder.symbols import SymbolDecoder
 from seqattn_tf.encoder import Encoder, Read
-from seqattn_tf.fields import Field, Image, Text
-from seqattn_tf.fields.graph.base import GraphField, Reading
+from seqattn_tf.inputs.base import GraphField, Reading
+from seqattn_tf.lite.fields import Field, Image, Text
+from seqattn_tf.lite.targets import Label, Symbols
 from seqattn_tf.models import EncoderDecoder, Model, Seq2Seq
 from seqattn_tf.models.base import only_where
-from seqattn_tf.targets import Label, Symbols
 from seqattn_tf.training.data import Example, Splits
 from seqattn_tf.training.data.stored import in_tar
 from seqattn_tf.training.recipes import Recipe
@@ -50,13 +50,11 @@ class Date(Field):
     def get_config(self):
         return {"limit": self.limit}
 
-    def in_graph(self, name):
-        return GraphDate(self, name)
-
 
 class GraphDate(GraphField):
     """The twin of `Date`."""
 
+    name_in_registry = "date"
     tensors = {"numbers": tf.TensorSpec([None, 3], tf.float32)}
 
     def read(self, raw):

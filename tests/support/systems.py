@@ -1,8 +1,8 @@
 """Whole models from rules and networks, in one line each."""
 
-from seqattn_tf.fields import Text
+from seqattn_tf.lite.fields import Text
+from seqattn_tf.lite.targets import Label, Number, Symbols
 from seqattn_tf.models import EncoderDecoder, LanguageModel, Reader, Seq2Seq, Teller
-from seqattn_tf.targets import Label, Number, Symbols
 
 
 def seq2seq(network, source, target, max_source=64, max_target=64, **settings):

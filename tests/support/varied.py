@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.models import EncoderDecoder
-from seqattn_tf.text import SymbolRules
 
 LETTERS, SOUNDS = SymbolRules(tuple("abc")), SymbolRules(tuple("ABCD"), split="spaces")
 TEXTS = ["", "a", "ab", "cab", "c?a", "abcabcabcabc"]

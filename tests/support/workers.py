@@ -12,8 +12,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from seqattn_tf.outputs import MaskedCrossEntropy
 from seqattn_tf.structured import CRF, CRFModel
-from seqattn_tf.targets.graph import MaskedCrossEntropy
 from seqattn_tf.training.distribution import Distribution, WorkerLost, open_strategy
 from seqattn_tf.training.optimizer import optimizer_of
 from seqattn_tf.training.tasks import Settings

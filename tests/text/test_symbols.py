@@ -7,8 +7,9 @@ import unicodedata
 import pytest
 import tensorflow as tf
 
-from seqattn_tf.text import SymbolRules, SymbolTokenizer, learn
-from seqattn_tf.text.rules import as_texts
+from seqattn_tf.lite.text import SymbolRules, learn
+from seqattn_tf.lite.text.rules import as_texts
+from seqattn_tf.text import SymbolTokenizer
 
 RULES = SymbolRules(tuple("abcdefghijklmnopqrstuvwxyz'"), fold=True)
 WORDS = SymbolRules(("AH", "B", "K"), split="spaces")
@@ -84,7 +85,8 @@ def test_folding_asks_for_nothing_that_depends_on_the_locale(tokenizer):
 def test_folding_does_not_depend_on_the_locale():
     code = """
 import tensorflow as tf
-from seqattn_tf.text import SymbolRules, SymbolTokenizer
+from seqattn_tf.lite.text import SymbolRules
+from seqattn_tf.text import SymbolTokenizer
 print(SymbolTokenizer(SymbolRules(("h", "i"), fold=True)).encode(tf.constant(["HI"])).numpy().tolist())
 """
     environment = {**os.environ, "LANG": "tr_TR.UTF-8", "LC_ALL": "tr_TR.UTF-8"}

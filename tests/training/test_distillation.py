@@ -14,12 +14,12 @@ from support.systems import language_model, reader
 from support.varied import LETTERS, SOUNDS, TEXTS, varied
 
 from seqattn_tf import cli
-from seqattn_tf.fields import Text
+from seqattn_tf.lite.fields import Text
+from seqattn_tf.lite.targets import Symbols
+from seqattn_tf.lite.targets.base import save_target
+from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.models import Ensemble, LanguageNetwork, ReaderNetwork, Seq2Seq, load
 from seqattn_tf.models.base import read_config
-from seqattn_tf.targets import Symbols
-from seqattn_tf.targets.base import save_target
-from seqattn_tf.text import SymbolRules
 from seqattn_tf.training import lessons as lessons_module
 from seqattn_tf.training import run
 from seqattn_tf.training.data import Example, from_text

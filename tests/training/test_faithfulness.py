@@ -8,7 +8,9 @@ from support.readers import clear, tagger
 from support.slow import slow
 
 from seqattn_tf.encoder import BidirectionalEncoder, DocumentEncoder, FactsEncoder, HeadsEncoder, TreeEncoder
-from seqattn_tf.fields import Lines, Text, TreeText
+from seqattn_tf.lite.fields import Lines, Text, TreeText
+from seqattn_tf.lite.targets import Label
+from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.models import (
     Classifier,
     ClassifierNetwork,
@@ -17,8 +19,6 @@ from seqattn_tf.models import (
     MemoryAnswerer,
     MemoryNetwork,
 )
-from seqattn_tf.targets import Label
-from seqattn_tf.text import SymbolRules
 from seqattn_tf.training.data import Example
 from seqattn_tf.training.faithfulness import faithfulness
 

@@ -27,10 +27,10 @@ def logged(folder):
     return found
 
 
-def global_norm(model):
+def norms(model):
     with tf.GradientTape() as tape:
         loss = tf.reduce_mean((model(INPUTS) - TARGETS) ** 2)
-    return float(tf.linalg.global_norm(tape.gradient(loss, model.trainable_variables)))
+    return [float(tf.norm(gradient)) for gradient in tape.gradient(loss, model.trainable_variables)]
 
 
 @pytest.mark.usefixtures("as_traced")
@@ -49,8 +49,17 @@ def test_norm_and_clipping_of_the_training_steps(tmp_path, clipping, share):
     found = logged(tmp_path)
     assert [step for step, _ in found["gradient/norm"]] == [2, 4]
     for _, norm in found["gradient/norm"]:
-        assert norm == pytest.approx(global_norm(model), rel=1e-4)
+        assert norm == pytest.approx(np.linalg.norm(norms(model)), rel=1e-4)
     assert [value for _, value in found["gradient/clipped"]] == [share, share]
+
+
+@pytest.mark.usefixtures("eagerly")
+def test_where_each_gradient_is_clipped_by_itself_their_share_is_logged(tmp_path):
+    plain = network()
+    model = network(clipnorm=np.mean(norms(plain)))  # one of two is longer than that
+    model.set_weights(plain.get_weights())
+    model.fit(INPUTS, TARGETS, batch_size=8, verbose=0, callbacks=[GradientLog(tmp_path, every=1)])
+    assert [value for _, value in logged(tmp_path)["gradient/clipped"]] == [0.5]
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from seqattn_tf.core.atomic_io import user_cache
 from seqattn_tf.encoder import GridEncoder
-from seqattn_tf.fields import Image
+from seqattn_tf.lite.fields import Image
 from seqattn_tf.training.data import Example, Splits
 from seqattn_tf.training.maps import map_splits
 from seqattn_tf.vision import ConvolutionalBackbone

@@ -10,8 +10,8 @@ import keras
 import numpy as np
 import pytest
 
-from seqattn_tf.fields import Lines, Text
-from seqattn_tf.text import SymbolRules
+from seqattn_tf.lite.fields import Lines, Text
+from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.training import recipes
 from seqattn_tf.training.data import Examples, from_text
 from seqattn_tf.training.metrics import EXACT

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from seqattn_tf.fields import Image
+from seqattn_tf.inputs import graph_field
+from seqattn_tf.lite.fields import Image
 from seqattn_tf.training.data.stored import in_tar
 from seqattn_tf.vision import ApplicationBackbone, Backbone, ConvolutionalBackbone, EfficientNetLite0
 from seqattn_tf.vision.efficientnet import FILE, _installed
@@ -99,7 +100,7 @@ def test_every_pretrained_weight_is_in_its_place(pretrained):
 def test_photographs_have_the_statistics_that_every_norm_was_trained_to(pretrained, shared_data):
     """What each norm sees of photographs is what it remembers of ImageNet: the network is wired as it was trained."""
     stored = list(in_tar(shared_data / "flickr8k" / "images224_test.tar").values())[:10]
-    seen = Image(224, 224).in_graph("image").encode(tf.constant([picture.read() for picture in stored]))["pixels"]
+    seen = graph_field(Image(224, 224), "image").encode(tf.constant([picture.read() for picture in stored]))["pixels"]
     norms = [layer for layer in pretrained.network.layers if isinstance(layer, keras.layers.BatchNormalization)]
     inside = keras.Model(pretrained.network.input, [norm.input for norm in norms])
     ratios, shifts = [], []

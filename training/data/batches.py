@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from seqattn_tf.column import Column
+from seqattn_tf.core.columns import Column
 from seqattn_tf.models import Model
-from seqattn_tf.targets.graph import GraphTarget
+from seqattn_tf.outputs import GraphTarget
 from seqattn_tf.training.data.examples import Examples
 
 Tensors = dict[str, tf.Tensor]

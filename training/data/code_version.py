@@ -10,7 +10,7 @@ from seqattn_tf import __version__
 from seqattn_tf.training.checkpoints import digest
 
 FORMAT = 1  # to be raised where the same sources write something else, as after a change of a library below them
-SPLITTING = ("seqattn_tf.text", "seqattn_tf.fields", "seqattn_tf.targets", "seqattn_tf.column")
+SPLITTING = ("seqattn_tf.text", "seqattn_tf.lite", "seqattn_tf.inputs", "seqattn_tf.outputs", "seqattn_tf.core.columns")
 READING = tuple(f"seqattn_tf.training.data.{name}" for name in ("reading", "files", "tfds", "examples", "dealing"))
 
 
@@ -18,7 +18,7 @@ READING = tuple(f"seqattn_tf.training.data.{name}" for name in ("reading", "file
 def code_version(*modules: str) -> str:
     """Return a digest of the source files of modules, and of all modules of packages.
 
-    >>> code_version("seqattn_tf.text") == code_version("seqattn_tf.text") != code_version("seqattn_tf.fields")
+    >>> code_version("seqattn_tf.text") == code_version("seqattn_tf.text") != code_version("seqattn_tf.lite.fields")
     True
     """
     found = [f"{FORMAT} {__version__}".encode()]

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from seqattn_tf.fields import Words
+from seqattn_tf.lite.fields import Words
 from seqattn_tf.training.data.examples import Example, Splits
 from seqattn_tf.training.data.finding import check_folder, find_files
 from seqattn_tf.training.data.reading import Faults, read_lines

@@ -24,8 +24,8 @@ from typing import Any, overload
 from tqdm import tqdm
 
 from seqattn_tf.core.atomic_io import write_json
-from seqattn_tf.text import Texts
-from seqattn_tf.text.cut import cutter
+from seqattn_tf.lite.text import Texts
+from seqattn_tf.lite.text.cut import cutter
 from seqattn_tf.training.data.code_version import SPLITTING, code_version
 from seqattn_tf.training.data.examples import DataWarning, Example, Examples, example_of
 

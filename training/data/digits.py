@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from seqattn_tf.fields.wav import read_header, read_samples, resample, write_wav
+from seqattn_tf.lite.fields.wav import read_header, read_samples, resample, write_wav
 from seqattn_tf.training.data.examples import Example, Splits
 from seqattn_tf.training.data.finding import check_folder
 from seqattn_tf.training.data.stored import in_folder

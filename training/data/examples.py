@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, overload
 
-from seqattn_tf.text import Texts
+from seqattn_tf.lite.text import Texts
 
 DEV_SHARE, TEST_SHARE = 0.02, 0.10  # of the keys, where nobody has split them
 TEST_START = 0.5  # of the hashes: away from the development split, which begins at 0

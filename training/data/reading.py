@@ -21,7 +21,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from seqattn_tf.charsets import (
+from seqattn_tf.core.compressed import bare, open_file
+from seqattn_tf.core.encodings import (
     SAMPLE,
     UTF8,
     breaks_lines_as_ascii,
@@ -32,7 +33,6 @@ from seqattn_tf.charsets import (
     mark_of,
     misread,
 )
-from seqattn_tf.core.compressed import bare, open_file
 from seqattn_tf.training.data.examples import DataWarning
 
 TABLES = (".csv", ".tsv", ".jsonl")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from seqattn_tf.fields.tree import Nodes, parse
+from seqattn_tf.lite.fields.tree import Nodes, parse
 from seqattn_tf.training.data.examples import Example, Splits
 from seqattn_tf.training.data.finding import check_folder, find_files
 from seqattn_tf.training.data.reading import Faults, read_lines

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from seqattn_tf.encoder import RowEncoder
-from seqattn_tf.fields import Image
+from seqattn_tf.lite.fields import Image
 from seqattn_tf.training.data import Splits, formulas
 from seqattn_tf.training.metrics import MARKUP, accuracy_by
 from seqattn_tf.training.recipes.base import Recipe, load_files

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from seqattn_tf.targets.tree import check_tree
+from seqattn_tf.lite.targets.tree import check_tree
 from seqattn_tf.training.data import Splits, column_files
 from seqattn_tf.training.recipes.base import Recipe
 from seqattn_tf.training.tasks import ParseSettings, ParseTask

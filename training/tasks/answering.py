@@ -3,12 +3,12 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from seqattn_tf.answer import Answer
 from seqattn_tf.core.registry import arguments_of
 from seqattn_tf.encoder import FactsEncoder
-from seqattn_tf.fields import Lines, Text
+from seqattn_tf.lite.answer import Answer
+from seqattn_tf.lite.fields import Lines, Text
+from seqattn_tf.lite.targets import Label
 from seqattn_tf.models import MemoryAnswerer, MemoryNetwork
-from seqattn_tf.targets import Label
 from seqattn_tf.training.data import Example, Examples
 from seqattn_tf.training.tasks.base import Report, Task, Training
 from seqattn_tf.training.tasks.reading import Reads, learn_field

@@ -4,9 +4,9 @@ import dataclasses
 
 from seqattn_tf.core.registry import arguments_of
 from seqattn_tf.encoder import BidirectionalEncoder
-from seqattn_tf.fields import Text
+from seqattn_tf.lite.fields import Text
+from seqattn_tf.lite.targets import Label
 from seqattn_tf.models import ImageAnswerer, ImageAnswerNetwork
-from seqattn_tf.targets import Label
 from seqattn_tf.training.data import Examples
 from seqattn_tf.training.tasks.seeing import PICTURE, SeeingSettings, SeeingTask
 from seqattn_tf.training.tasks.settings import setting

@@ -9,12 +9,12 @@ import numpy as np
 import tensorflow as tf
 from tqdm import tqdm
 
-from seqattn_tf.answer import Answer
-from seqattn_tf.column import Column
-from seqattn_tf.fields.base import read_row, save_fields
+from seqattn_tf.core.columns import Column
+from seqattn_tf.lite.answer import Answer
+from seqattn_tf.lite.fields.base import read_row, save_fields
+from seqattn_tf.lite.targets.base import save_target
+from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.models import Model
-from seqattn_tf.targets.base import save_target
-from seqattn_tf.text import SymbolRules
 from seqattn_tf.training.checkpoints import digest
 from seqattn_tf.training.data import Example, Examples, Splits
 from seqattn_tf.training.data.batches import Batching, Columns, Order, Part, batches, input_columns, whole

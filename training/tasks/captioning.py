@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from seqattn_tf.answer import Answer
-from seqattn_tf.column import Column, Padded, Together
+from seqattn_tf.core.columns import Column, ColumnGroup, RaggedColumn
 from seqattn_tf.core.registry import arguments_of
+from seqattn_tf.lite.answer import Answer
+from seqattn_tf.lite.targets import Symbols
 from seqattn_tf.models import Captioner, CaptionNetwork
 from seqattn_tf.models.captioner import REGIONS
-from seqattn_tf.targets import Symbols
 from seqattn_tf.training.data import Example, Examples
 from seqattn_tf.training.maps import given
 from seqattn_tf.training.tasks.base import Report, parse_fold, refuse_few, without_beam
@@ -68,7 +68,7 @@ class CaptionTask(SeeingTask[CaptionSettings, Captioner]):
         """The pictures or their maps, and where words should look, if they are told."""
         found = super().inputs(model, examples)
         if model.network.supervise:
-            found[PICTURE] = Together([found[PICTURE], regions_column(model, examples)])
+            found[PICTURE] = ColumnGroup([found[PICTURE], regions_column(model, examples)])
         return found
 
     def quick(self, model: Captioner) -> Captioner:
@@ -115,7 +115,7 @@ def regions_of(example: Example) -> list[Box | None] | None:
     return getattr(given(example.inputs[PICTURE]), REGIONS, None)
 
 
-def regions_column(model: Captioner, examples: Examples) -> Padded:
+def regions_column(model: Captioner, examples: Examples) -> RaggedColumn:
     """Where each word of the captions should look, `[steps, cells]` each, and nowhere at their ends."""
     encoder, tables, starts = model.network.pictures, [], [0]
     rows, columns = encoder.rows, encoder.columns
@@ -130,7 +130,7 @@ def regions_column(model: Captioner, examples: Examples) -> Padded:
         found = [nowhere if box is None else cells(box, rows, columns) for box in (*boxes, None)]
         tables.append(np.reshape(found, [len(found), -1]).astype(np.float32))
         starts.append(starts[-1] + len(found))
-    return Padded(REGIONS, np.concatenate(tables), np.array(starts))
+    return RaggedColumn(REGIONS, np.concatenate(tables), np.array(starts))
 
 
 def looked_inside(found: Mapping[str, Answer], examples: Sequence[Example]) -> dict[str, float]:

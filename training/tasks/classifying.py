@@ -4,9 +4,9 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 
 from seqattn_tf.core.registry import arguments_of
+from seqattn_tf.lite.targets import Label
+from seqattn_tf.lite.text.lines import split_lines
 from seqattn_tf.models import Classifier, ClassifierNetwork
-from seqattn_tf.targets import Label
-from seqattn_tf.text.lines import split_lines
 from seqattn_tf.training.data import Examples, Splits
 from seqattn_tf.training.tasks.base import Task
 from seqattn_tf.training.tasks.reading import ReadingSettings, Reads

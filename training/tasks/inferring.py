@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from seqattn_tf.core.registry import arguments_of
 from seqattn_tf.encoder import ParentsEncoder, SymbolEncoder
-from seqattn_tf.fields import ParsedWords, Words
+from seqattn_tf.lite.fields import ParsedWords, Words
+from seqattn_tf.lite.targets import Label
 from seqattn_tf.models import Entailment, EntailmentNetwork, Parser
 from seqattn_tf.models.presets import open_model
-from seqattn_tf.targets import Label
 from seqattn_tf.training.data import Examples
 from seqattn_tf.training.tasks.base import Task
 from seqattn_tf.training.tasks.reading import ReadingSettings, Reads, learn_field

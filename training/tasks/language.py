@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from seqattn_tf.column import Column
+from seqattn_tf.core.columns import Column
 from seqattn_tf.core.registry import arguments_of
-from seqattn_tf.fields import Text
+from seqattn_tf.lite.fields import Text
+from seqattn_tf.lite.targets import Symbols
+from seqattn_tf.lite.text import learn
+from seqattn_tf.lite.text.rules import BEGIN
 from seqattn_tf.models import LanguageModel, LanguageNetwork
-from seqattn_tf.targets import Symbols
-from seqattn_tf.targets.graph.symbols import SHIFTED
-from seqattn_tf.text import learn
-from seqattn_tf.text.rules import BEGIN
+from seqattn_tf.outputs.symbols import SHIFTED
 from seqattn_tf.training.data import Example, Examples, Splits
 from seqattn_tf.training.data.batches import Part, planned, whole
 from seqattn_tf.training.lessons import Lessons

@@ -3,12 +3,12 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from seqattn_tf.answer import Answer
 from seqattn_tf.core.registry import arguments_of
 from seqattn_tf.encoder import PyramidEncoder
-from seqattn_tf.fields import Sound
+from seqattn_tf.lite.answer import Answer
+from seqattn_tf.lite.fields import Sound
+from seqattn_tf.lite.targets import Symbols
 from seqattn_tf.models import EncoderDecoder, Seq2Seq
-from seqattn_tf.targets import Symbols
 from seqattn_tf.training.data import Example, Examples
 from seqattn_tf.training.data.digits import BEYOND
 from seqattn_tf.training.tasks.base import Report, Task, refuse_few, without_beam

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from seqattn_tf.core.registry import arguments_of
-from seqattn_tf.fields import Text
+from seqattn_tf.lite.fields import Text
+from seqattn_tf.lite.targets import Label, Number
 from seqattn_tf.models import Reader, ReaderNetwork, Seq2Seq, Teller
-from seqattn_tf.targets import Label, Number
 from seqattn_tf.training.data import Example, Examples, numbers, sequences
 from seqattn_tf.training.tasks.base import Report, Task, loss_of
 from seqattn_tf.training.tasks.settings import Settings, setting

@@ -10,10 +10,10 @@ import numpy as np
 
 from seqattn_tf.core.registry import arguments_of
 from seqattn_tf.encoder import Encoder
-from seqattn_tf.fields import Field
+from seqattn_tf.lite.fields import Field
+from seqattn_tf.lite.targets import Symbols
 from seqattn_tf.models import EncoderDecoder, Seq2Seq
 from seqattn_tf.models.seq2seq import MARGIN
-from seqattn_tf.targets import Symbols
 from seqattn_tf.training.data import DataWarning, Example, Examples
 from seqattn_tf.training.metrics import Metric
 from seqattn_tf.training.tasks.base import Report, Task, Training, loss_of, parse_fold, refuse_few, without_beam

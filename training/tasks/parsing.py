@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from seqattn_tf.core.registry import arguments_of
+from seqattn_tf.lite.targets import Tree
+from seqattn_tf.lite.targets.tree import is_projective
 from seqattn_tf.models import Parser, ParserNetwork
-from seqattn_tf.targets import Tree
-from seqattn_tf.targets.tree import is_projective
 from seqattn_tf.training.data import Examples
 from seqattn_tf.training.metrics import ATTACHMENT, Metric
 from seqattn_tf.training.tasks.base import Task, Training

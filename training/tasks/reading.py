@@ -9,8 +9,8 @@ import numpy as np
 
 from seqattn_tf.core.registry import arguments_of
 from seqattn_tf.encoder import Encoder
-from seqattn_tf.fields import Field, Text
-from seqattn_tf.text import SymbolRules
+from seqattn_tf.lite.fields import Field, Text
+from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.training.tasks.base import Training, parse_fold, refuse_few
 from seqattn_tf.training.tasks.settings import TextSettings, setting
 from seqattn_tf.training.vectors import Vectors, read_vectors

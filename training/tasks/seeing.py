@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic
 
-from seqattn_tf.column import Column
+from seqattn_tf.core.columns import Column
 from seqattn_tf.core.registry import arguments_of
 from seqattn_tf.encoder import GridEncoder
-from seqattn_tf.fields import Image, Map
+from seqattn_tf.lite.fields import Image, Map
 from seqattn_tf.models.presets import open_model, presets
 from seqattn_tf.training.data import Example, Examples, Splits
 from seqattn_tf.training.lessons import Lessons

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from seqattn_tf.core.registry import arguments_of
+from seqattn_tf.lite.targets import ChainTags
 from seqattn_tf.models import Tagger, TaggerNetwork
 from seqattn_tf.structured.tags import Allowed, allowed_transitions
-from seqattn_tf.targets import ChainTags
 from seqattn_tf.training.data import Examples
 from seqattn_tf.training.metrics import TAGS, Metric
 from seqattn_tf.training.tasks.base import Task, Training

@@ -5,9 +5,9 @@ from typing import Any
 
 from seqattn_tf.core.registry import arguments_of
 from seqattn_tf.encoder import ClipEncoder
-from seqattn_tf.fields import Clip
+from seqattn_tf.lite.fields import Clip
+from seqattn_tf.lite.targets import Label, Symbols
 from seqattn_tf.models import Classifier, ClassifierNetwork, EncoderDecoder, Seq2Seq
-from seqattn_tf.targets import Label, Symbols
 from seqattn_tf.training.data import Examples
 from seqattn_tf.training.tasks.base import Task, refuse_few, without_beam
 from seqattn_tf.training.tasks.seeing import BackboneSettings

@@ -13,7 +13,7 @@ from typing import Any, TypedDict
 
 from tensorflow.core.protobuf import meta_graph_pb2
 
-from seqattn_tf.export import manifest
+from seqattn_tf.lite import manifest
 from seqattn_tf.serving.api.json_values import is_base64
 from seqattn_tf.serving.models.servable import type_name
 

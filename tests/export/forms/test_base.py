@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from seqattn_tf.answer import Answer
 from seqattn_tf.export.forms.base import Form
+from seqattn_tf.lite.answer import Answer
 
 ROWS = [{"text": "a"}, {"text": "b"}, {"text": "c"}]
 

@@ -3,8 +3,8 @@ import tensorflow as tf
 from support import systems
 
 from seqattn_tf.export.forms import SavedModel
+from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.models import ReaderNetwork
-from seqattn_tf.text import SymbolRules
 
 LETTERS = SymbolRules(tuple("abc"))
 

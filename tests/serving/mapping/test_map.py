@@ -15,7 +15,7 @@ from mapping_toys import TEXTS
 from support import strangers
 from support.pictures import FINE
 
-from seqattn_tf.answer import Answer
+from seqattn_tf.lite.answer import Answer
 from seqattn_tf.serving.mapping import Options, local, map_file, shards
 
 

@@ -5,10 +5,12 @@ import pytest
 import tensorflow as tf
 from support.slow import slow
 
-from seqattn_tf.fields import Text
+from seqattn_tf.inputs import graph_field
+from seqattn_tf.lite.fields import Text
+from seqattn_tf.lite.targets import Label, Number, Symbols
+from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.models import EncoderDecoder, Seq2Seq
-from seqattn_tf.targets import Label, Number, Symbols
-from seqattn_tf.text import SymbolRules
+from seqattn_tf.outputs import graph_target
 from seqattn_tf.training.data import Example, Examples, from_text
 from seqattn_tf.training.data.batches import Batching, Columns, Order, batches, plan
 
@@ -20,8 +22,10 @@ BEGIN, END, FIRST = 1, 2, 3  # ids
 def columns_of(rows, target=None):
     """Columns of examples, each a tuple of texts: the inputs `a`, `b` and so on, and last the target."""
     *inputs, targets = zip(*rows, strict=True)
-    fields = {name: Text(LETTERS).in_graph(name).column(list(texts)) for name, texts in zip("ab", inputs, strict=False)}
-    says = (target or Symbols(LETTERS)).in_graph()
+    fields = {
+        name: graph_field(Text(LETTERS), name).column(list(texts)) for name, texts in zip("ab", inputs, strict=False)
+    }
+    says = graph_target(target or Symbols(LETTERS))
     return Columns(fields, says.column(list(targets)), says)
 
 

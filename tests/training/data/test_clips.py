@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image as Pillow
 
-from seqattn_tf.fields import Clip
+from seqattn_tf.lite.fields import Clip
 from seqattn_tf.training.data import clips
 from seqattn_tf.training.data.clips import ACTIONS, FRAMES, SIDE, draw, load, part_of
 from seqattn_tf.training.data.scenes import COLOURS

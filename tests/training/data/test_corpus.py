@@ -7,7 +7,7 @@ import zlib
 
 import pytest
 
-from seqattn_tf.text import Texts
+from seqattn_tf.lite.text import Texts
 from seqattn_tf.training.data import DataWarning, Example, Splits, corpus, dealing, from_text, sources
 from seqattn_tf.training.data.code_version import READING, SPLITTING, code_version
 from seqattn_tf.training.data.corpus import Corpus

@@ -6,7 +6,7 @@ import tarfile
 import numpy as np
 import pytest
 
-from seqattn_tf.fields.wav import read_header, read_samples, write_wav
+from seqattn_tf.lite.fields.wav import read_header, read_samples, write_wav
 from seqattn_tf.training.data import digits
 from seqattn_tf.training.data.digits import DIAL, RATE, Joined, is_digits, load, tones
 

@@ -5,7 +5,7 @@ import zlib
 
 import pytest
 
-from seqattn_tf.text import Texts
+from seqattn_tf.lite.text import Texts
 from seqattn_tf.training.data import Example, Examples, Splits, from_text
 from seqattn_tf.training.data.examples import group_targets, hold_out, hold_out_dev, share
 from seqattn_tf.training.data.stored import Stored

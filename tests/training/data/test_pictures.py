@@ -6,7 +6,7 @@ import tarfile
 
 import pytest
 
-from seqattn_tf.fields import Image
+from seqattn_tf.lite.fields import Image
 from seqattn_tf.training import recipes
 from seqattn_tf.training.data import DataWarning, flickr8k, pictures
 

@@ -5,7 +5,7 @@ import gzip
 
 import pytest
 
-from seqattn_tf.charsets import guess
+from seqattn_tf.core.encodings import guess
 from seqattn_tf.training.data import DataWarning
 from seqattn_tf.training.data.reading import LONGEST_CELL, iter_rows, read_rows, read_text, reading_with
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from seqattn_tf.column import Raw
-from seqattn_tf.targets import Label
+from seqattn_tf.core.columns import LazyColumn
+from seqattn_tf.lite.targets import Label
+from seqattn_tf.outputs import graph_target
 from seqattn_tf.training.data.batches import Batching, Columns, Order
 from seqattn_tf.training.data.stored import Stored, in_folder, in_tar
 
@@ -35,7 +36,7 @@ def in_plain_tar(path):
 
 
 def column(found):
-    return Raw(list(found.values()), lambda raw: {"size": tf.strings.length(raw)})
+    return LazyColumn(list(found.values()), lambda raw: {"size": tf.strings.length(raw)})
 
 
 @pytest.fixture
@@ -62,7 +63,7 @@ def test_nothing_is_read_before_its_batch_comes(tmp_path, found_in, reads):
     found = found_in(tmp_path)
     reads.clear()  # whether a tar is whole is seen at its end
     places = [(one.path.name, one.start) for one in found.values()]
-    target = Label(("a",)).in_graph()
+    target = graph_target(Label(("a",)))
     columns = Columns({"file": column(found)}, target.column(["a"] * len(found)), target)
     data = Order(columns, np.arange(len(found)), Batching(4)).batches(range(1))
     assert reads == []

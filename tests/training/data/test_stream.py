@@ -200,14 +200,14 @@ def test_labels_are_streamed_and_pictures_refused(examples, splits):
     assert seen == 16 * training.steps
     columns, rows, left = recipes.get("translate").task.open(SETTINGS, splits).read(splits.train.window(0))
     raw = dataclasses.replace(columns, inputs={"image": _raw(len(rows))})
-    with pytest.raises(ValueError, match=r"stream: expected texts and labels alone\. Received: Raw"):
+    with pytest.raises(ValueError, match=r"stream: expected texts and labels alone\. Received: LazyColumn"):
         stream._write(splits.train.folder / "x.npz", raw, rows, left)
 
 
 def _raw(count):
-    from seqattn_tf.column import Raw
+    from seqattn_tf.core.columns import LazyColumn
 
-    return Raw([b"x"] * count, lambda raw: {"size": tf.strings.length(raw)})
+    return LazyColumn([b"x"] * count, lambda raw: {"size": tf.strings.length(raw)})
 
 
 def test_examples_in_an_order_are_not_streamed(splits):

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 import tensorflow_datasets as tfds
 
-from seqattn_tf.fields import Image
+from seqattn_tf.lite.fields import Image
 from seqattn_tf.training import recipes
 from seqattn_tf.training.data import files, from_text, shakespeare, snli
 from seqattn_tf.training.data import tfds as ours

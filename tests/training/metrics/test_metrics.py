@@ -9,7 +9,7 @@ import tensorflow as tf
 from support.gradients import assert_gradient
 from support.layers import random, roundtrip
 
-from seqattn_tf.targets.graph import MaskedCrossEntropy
+from seqattn_tf.outputs import MaskedCrossEntropy
 from seqattn_tf.training.metrics import (
     accuracy_by,
     beginnings,

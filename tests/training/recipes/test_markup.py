@@ -8,7 +8,7 @@ import pytest
 from PIL import Image as Pillow
 from support.tried import tried
 
-from seqattn_tf.fields import Image
+from seqattn_tf.lite.fields import Image
 from seqattn_tf.training import recipes, run
 from seqattn_tf.training.data import formulas
 from seqattn_tf.training.metrics import markup

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from seqattn_tf.answer import Answer
-from seqattn_tf.fields import Text
-from seqattn_tf.text import SymbolRules
+from seqattn_tf.lite.answer import Answer
+from seqattn_tf.lite.fields import Text
+from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.training import recipes
 from seqattn_tf.training.data import DataWarning, Example, Examples, Splits, from_text
 from seqattn_tf.training.tasks import base

@@ -9,9 +9,9 @@ import tensorflow as tf
 from support.slow import slow
 from support.tried import quick, tried
 
-from seqattn_tf.answer import Answer, Look
-from seqattn_tf.fields import Image, Map
-from seqattn_tf.targets.base import save_target
+from seqattn_tf.lite.answer import Answer, Look
+from seqattn_tf.lite.fields import Image, Map
+from seqattn_tf.lite.targets.base import save_target
 from seqattn_tf.training import recipes
 from seqattn_tf.training.data import Example, Examples, scenes
 from seqattn_tf.training.distillation import distill

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 from support.readers import parser as small_parser
 
-from seqattn_tf.answer import Answer
+from seqattn_tf.lite.answer import Answer
 from seqattn_tf.models import load
 from seqattn_tf.training import recipes, run
 from seqattn_tf.training.data import Example, Examples, Splits

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
+from seqattn_tf.lite.targets import Label, Number
 from seqattn_tf.models import load
-from seqattn_tf.targets import Label, Number
 from seqattn_tf.training import recipes, run
 from seqattn_tf.training.data import Splits, from_text, numbers
 from seqattn_tf.training.tasks.numbers import ADDS, FLIPS, NumberSettings, NumberTask

@@ -6,7 +6,7 @@ import pytest
 from tensorflow.core.framework import types_pb2
 from tensorflow.core.protobuf import meta_graph_pb2
 
-from seqattn_tf.export.manifest import FILE
+from seqattn_tf.lite.manifest import FILE
 from seqattn_tf.serving.front.page.about import EXAMPLES, EXAMPLES_SIZE, EXTRA, LARGEST, about
 
 STRING = meta_graph_pb2.TensorInfo(dtype=types_pb2.DT_STRING)

@@ -9,7 +9,7 @@ from page_checks import CHECKS, contrast, tone
 from page_toys import offered, sized
 from support.sounds import wav
 
-from seqattn_tf.fields.wav import read_header, read_samples, write_wav
+from seqattn_tf.lite.fields.wav import read_header, read_samples, write_wav
 
 RATE = 8_000
 LOW, HIGH = 500, 3_000  # hertz

@@ -1,0 +1,178 @@
+"""One input or target of all examples: how long each is, and the rows of a batch when it comes."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+Rows = dict[str, tf.Tensor]
+
+
+class Column:
+    """A column of a table of examples; a subclass gives `gather`, or where nothing is in memory, `rows`.
+
+    Args:
+        lengths: by which batches of like examples are planned, `[examples]`.
+        arrays: what is in memory of the examples, by name.
+
+    Attributes:
+        multiple: rows of a batch are padded on to a multiple of this: fewer shapes, each of which XLA compiles anew.
+    """
+
+    multiple = 1
+
+    def __init__(self, lengths: np.ndarray, arrays: Mapping[str, np.ndarray]) -> None:
+        self.lengths = np.asarray(lengths, np.int64)
+        self.arrays = {name: tf.convert_to_tensor(array) for name, array in arrays.items()}
+
+    def rows(self, indices: tf.Tensor) -> Rows:
+        """The examples `[batch]` as tensors by name, padded to the longest of them; in the graph."""
+        return self.gather(self.arrays, indices)
+
+    def round_up(self, multiple: int) -> None:
+        """From now on, pad what has a length to a multiple of this; 1 for no more than is needed."""
+        self.multiple = multiple
+
+    def gather(self, arrays: Mapping[str, tf.Tensor], indices: tf.Tensor) -> Rows:
+        """The same of arrays like its own: those of other examples, read from a file."""
+        raise self._elsewhere()
+
+    def followed_by(self, other: "Column") -> "Column":
+        """A column of its examples, and then those of another one like it."""
+        raise self._elsewhere()
+
+    def _elsewhere(self) -> ValueError:
+        return ValueError(f"column: expected one in memory, as of texts and labels. Received: {type(self).__name__}")
+
+
+class DenseColumn(Column):
+    """Arrays whose rows all have one shape, in memory.
+
+    >>> DenseColumn({"label": np.array([3, 1, 2])}).rows(tf.constant([2, 0]))["label"].numpy().tolist()
+    [2, 3]
+    """
+
+    def __init__(self, arrays: dict[str, np.ndarray]) -> None:
+        super().__init__(np.zeros(len(next(iter(arrays.values()))), np.int64), arrays)
+
+    def gather(self, arrays: Mapping[str, tf.Tensor], indices: tf.Tensor) -> Rows:
+        """One gather."""
+        return {name: tf.gather(array, indices) for name, array in arrays.items()}
+
+    def followed_by(self, other: Column) -> "DenseColumn":
+        """All rows in a row."""
+        return DenseColumn({name: np.concatenate([array, other.arrays[name]]) for name, array in self.arrays.items()})
+
+
+class RaggedColumn(Column):
+    """Sequences of numbers, or of arrays of one shape, of any length, in memory without padding.
+
+    Args:
+        name: of the tensor.
+        values: of all examples in a row, along the first axis.
+        starts: where each example begins in them, and last where all end.
+        end: of numbers, one that every row of a batch gets after its last; None for none.
+        padding: what fills a row.
+
+    >>> column = RaggedColumn("ids", np.array([5, 6, 7]), np.array([0, 1, 3]), end=2)
+    >>> column.rows(tf.constant([0, 1]))["ids"].numpy().tolist()
+    [[5, 2, 0], [6, 7, 2]]
+    >>> column.round_up(4)
+    >>> column.rows(tf.constant([0]))["ids"].numpy().tolist()
+    [[5, 2, 0, 0]]
+    """
+
+    def __init__(
+        self, name: str, values: np.ndarray, starts: np.ndarray, end: int | None = None, padding: float = 0
+    ) -> None:
+        if end is not None and values.ndim > 1:
+            raise ValueError(f"end: expected none after arrays. Received: {end}")
+        one = np.full((1, *values.shape[1:]), padding, values.dtype)  # to look at in vain
+        arrays = {"values": np.concatenate([values, one]), "starts": np.asarray(starts, np.int64)}
+        super().__init__(np.diff(starts), arrays)
+        self.name, self.end = name, end
+
+    def gather(self, arrays: Mapping[str, tf.Tensor], indices: tf.Tensor) -> Rows:
+        """One gather, and the padding."""
+        values = arrays["values"]
+        starts, ends = (tf.gather(arrays["starts"], indices + more)[:, None] for more in (0, 1))
+        sizes = ends - starts
+        longest = tf.reduce_max(sizes) + (self.end is not None)
+        places = tf.range(-(-longest // self.multiple) * self.multiple)[None]
+        nothing = tf.shape(values, tf.int64)[0] - 1
+        found = tf.gather(values, tf.where(places < sizes, starts + places, nothing))
+        if self.end is not None:
+            found = tf.where(places == sizes, tf.constant(self.end, found.dtype), found)
+        return {self.name: found}
+
+    def followed_by(self, other: Column) -> "RaggedColumn":
+        """All sequences in a row."""
+        (values, starts), (more, later) = ((one.arrays["values"], one.arrays["starts"]) for one in (self, other))
+        joined = np.concatenate([starts, later[1:] + starts[-1]])
+        padding = values[-1].numpy().ravel()[0]
+        return RaggedColumn(self.name, np.concatenate([values[:-1], more[:-1]]), joined, self.end, padding)
+
+
+class ColumnGroup(Column):
+    """Several columns of the same examples as one, as long as the first.
+
+    >>> both = ColumnGroup([DenseColumn({"a": np.array([1, 2])}), DenseColumn({"b": np.array([3, 4])})])
+    >>> {name: rows.numpy().tolist() for name, rows in both.rows(tf.constant([1])).items()}
+    {'a': [2], 'b': [4]}
+    """
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        arrays = {f"{n}/{name}": array for n, column in enumerate(columns) for name, array in column.arrays.items()}
+        super().__init__(columns[0].lengths, arrays)
+        self.columns = list(columns)
+
+    def round_up(self, multiple: int) -> None:
+        """Each."""
+        for column in self.columns:
+            column.round_up(multiple)
+
+    def rows(self, indices: tf.Tensor) -> Rows:
+        """Of each."""
+        return {name: tensor for column in self.columns for name, tensor in column.rows(indices).items()}
+
+    def gather(self, arrays: Mapping[str, tf.Tensor], indices: tf.Tensor) -> Rows:
+        """Of each."""
+        found: Rows = {}
+        for number, column in enumerate(self.columns):
+            own = {name: arrays[f"{number}/{name}"] for name in column.arrays}
+            found |= column.gather(own, indices)
+        return found
+
+
+class LazyColumn(Column):
+    """Raw values that become tensors when their batch comes: bytes in memory, in files or in tars.
+
+    Args:
+        values: strings, bytes, or what has a method `read` that gives bytes.
+        encode: strings `[batch]` to tensors, in the graph.
+
+    >>> raw = LazyColumn([b"ab", "c"], lambda texts: {"length": tf.strings.length(texts)})
+    >>> raw.rows(tf.constant([1, 0]))["length"].numpy().tolist()
+    [1, 2]
+    """
+
+    def __init__(self, values: Sequence[Any], encode: Callable[[tf.Tensor], Rows]) -> None:
+        super().__init__(np.zeros(len(values), np.int64), {})
+        self.values, self.encode = values, encode
+
+    def rows(self, indices: tf.Tensor) -> Rows:
+        """Read, then encode."""
+        raw = tf.numpy_function(self._read, [indices], tf.string, stateful=False)
+        return self.encode(tf.ensure_shape(raw, [None]))
+
+    def _read(self, indices: np.ndarray) -> np.ndarray:
+        found = np.empty(len(indices), np.object_)
+        found[:] = [_raw(self.values[index]) for index in indices]
+        return found
+
+
+def _raw(value: Any) -> bytes:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace")
+    return value if isinstance(value, bytes) else value.read()

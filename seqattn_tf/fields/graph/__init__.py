@@ -1,1 +1,0 @@
-"""Fields inside a TensorFlow graph, the twins of those in `fields`."""
