@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from benchmarks._turns import in_turns, report
 from benchmarks.training import Plain
-from seqattn_tf.models.network import EncoderDecoder
+from seqattn_tf.models.networks.encoder_decoder import EncoderDecoder
 from seqattn_tf.recurrent import Recurrent
 
 BATCH, TIME, UNITS = 64, 50, 256

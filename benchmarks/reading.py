@@ -19,9 +19,9 @@ import tensorflow as tf
 from benchmarks._turns import in_turns
 from seqattn_tf.encoder import WordEncoder
 from seqattn_tf.lite.targets import ChainTags, Target, Tree
-from seqattn_tf.models.parser import ParserNetwork
-from seqattn_tf.models.reading import ReadingNetwork
-from seqattn_tf.models.tagger import TaggerNetwork
+from seqattn_tf.models.networks.base import ReadingNetwork
+from seqattn_tf.models.networks.parser import ParserNetwork
+from seqattn_tf.models.networks.tagger import TaggerNetwork
 from seqattn_tf.outputs import graph_target
 from seqattn_tf.structured import CRF, ProjectiveTree
 

@@ -26,7 +26,7 @@ import tensorflow as tf
 
 from benchmarks._memory import more_at_peak
 from benchmarks._turns import PAUSE
-from seqattn_tf.models.network import EncoderDecoder
+from seqattn_tf.models.networks.encoder_decoder import EncoderDecoder
 from seqattn_tf.outputs.loss import MaskedCrossEntropy
 from seqattn_tf.training import recipes, run, xla
 from seqattn_tf.training.data import Splits, from_text

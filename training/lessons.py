@@ -23,7 +23,7 @@ from seqattn_tf.lite.targets import Label, Symbols
 from seqattn_tf.lite.targets.base import save_target
 from seqattn_tf.lite.text.rules import END, PAD
 from seqattn_tf.models import EncoderDecoder, Model
-from seqattn_tf.models.ensemble import EnsembleNetwork
+from seqattn_tf.models.networks.ensemble import EnsembleNetwork
 from seqattn_tf.outputs.symbols import ended
 from seqattn_tf.outputs.taught import GraphTaught, Taught
 from seqattn_tf.training.data import Example, Examples

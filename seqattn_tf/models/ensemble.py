@@ -1,157 +1,19 @@
 """Ensembles: several models that say symbols, as one."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-import keras
 import tensorflow as tf
 
-from seqattn_tf.decoder.base import DecoderMemory, DecoderState
-from seqattn_tf.decoder.symbols import Stepper, SymbolDecoder
-from seqattn_tf.decoding import Beams, greedy
+from seqattn_tf.decoding import Beams
 from seqattn_tf.decoding.beam import Ranking
-from seqattn_tf.encoder import Encoder, Read
-from seqattn_tf.lite.text.rules import BEGIN, END
-from seqattn_tf.models.base import Tensors
-from seqattn_tf.models.network import EncoderDecoder
-from seqattn_tf.models.networks import Networks, check_alike, log_mean
+from seqattn_tf.models.base import Model, Tensors
+from seqattn_tf.models.networks.encoder_decoder import EncoderDecoder
+from seqattn_tf.models.networks.ensemble import EnsembleNetwork
 from seqattn_tf.models.seq2seq import Seq2Seq
 from seqattn_tf.outputs.symbols import ended, turned
 
 LEAST_WIDTH = 4  # of a beam whose answers are scored again, where nobody says otherwise
-
-
-class _Memories(NamedTuple):
-    """What each decoder looks at."""
-
-    each: tuple[DecoderMemory, ...]
-
-    @property
-    def mask(self) -> tf.Tensor:
-        """The same for all of them, `[batch, source]`."""
-        return self.each[0].mask
-
-
-class _Encoders:
-    """Several encoders as one, whose values, masks and summaries are tuples; what is found within them is not told."""
-
-    looks_within: Sequence[str] = ()
-    finds_trees = False
-
-    def __init__(self, each: Sequence[Encoder]) -> None:
-        self.each = each
-        self.reads, self.looked_at = each[0].reads, each[0].looked_at
-        self.places_read, self.at_places = each[0].places_read, each[0].at_places
-
-    def __call__(self, tensors: Tensors, training: bool = False) -> Read:
-        """What each of them read."""
-        found = [encoder(tensors, training=training) for encoder in self.each]
-        values, masks, summaries = zip(*((read.values, read.mask, read.summary) for read in found), strict=True)
-        return Read(values, masks, summaries)
-
-
-class _Decoders:
-    """Several decoders as one."""
-
-    def __init__(self, each: Sequence[SymbolDecoder]) -> None:
-        self.each = each
-
-    def begin(
-        self, values: Sequence[tf.Tensor], mask: Sequence[tf.Tensor], summary: Sequence[tf.Tensor]
-    ) -> tuple[_Memories, tuple[DecoderState, ...]]:
-        """The memory and the first state of each."""
-        read = zip(self.each, values, mask, summary, strict=True)
-        memories, states = zip(*(decoder.begin(*one) for decoder, *one in read), strict=True)
-        return _Memories(memories), states
-
-    def stepper(self) -> "_Steppers":
-        """The step of all of them."""
-        return _Steppers([decoder.stepper() for decoder in self.each])
-
-
-class _Steppers:
-    """One step of several decoders: the logarithm of their mean probabilities, their mean weights, their states."""
-
-    def __init__(self, each: Sequence[Stepper]) -> None:
-        self.each = each
-
-    def for_beams(self, beams: int) -> "_Steppers | None":
-        """A step for so many rows of the states to one of the memories; None if one of them has none."""
-        shared = [one for step in self.each if (one := step.for_beams(beams)) is not None]
-        return _Steppers(shared) if len(shared) == len(self.each) else None
-
-    def __call__(
-        self, tokens: tf.Tensor, state: tuple[DecoderState, ...], memory: _Memories
-    ) -> tuple[tf.Tensor, tf.Tensor, tuple[DecoderState, ...]]:
-        """One step."""
-        own = zip(self.each, state, memory.each, strict=True)
-        logits, weights, states = zip(*(step(tokens, before, look) for step, before, look in own), strict=True)
-        mean = tf.reduce_mean(tf.stack([tf.cast(one, tf.float32) for one in weights]), axis=0)
-        return log_mean(logits), mean, states
-
-
-def _places(encoder: Encoder) -> tuple[Any, ...]:
-    """What encoders have in common whose values are of the same places."""
-    plain = encoder.looked_at and encoder.one_each and not encoder.level
-    return encoder.reads, "one each" if plain else type(encoder).__name__
-
-
-@keras.saving.register_keras_serializable("seqattn_tf")
-class EnsembleNetwork(Networks):
-    """Encoder-decoders whose probabilities are averaged at every step, with an `encoder` and a `decoder` like one.
-
-    Args:
-        members: the networks that say answers.
-        rescorers: networks that say them the other way round, by which answers that were found are scored again.
-
-    Call arguments: as of an `EncoderDecoder`; returns logarithms of the members' mean probabilities
-    `[batch, target, vocabulary]`.
-
-    >>> network = EnsembleNetwork([EncoderDecoder.of_symbols(30, 40, units=units) for units in (4, 6)])
-    >>> network({"text_ids": tf.ones([2, 5], tf.int32), "shifted": tf.ones([2, 3], tf.int32)}).shape.as_list()
-    [2, 3, 40]
-    """
-
-    lists = ("members", "rescorers")
-
-    def __init__(
-        self, members: Sequence[EncoderDecoder], rescorers: Sequence[EncoderDecoder] = (), **kwargs: Any
-    ) -> None:
-        super().__init__(members, **kwargs)
-        self.rescorers = list(rescorers)
-        networks = [*members, *rescorers]
-        if not members or not all(isinstance(network, EncoderDecoder) for network in networks):
-            raise ValueError(f"members: expected encoder-decoders, one or more. Received: {networks!r:.80}")
-        for what, found in (
-            ("symbols", [network.decoder.vocabulary for network in networks]),
-            ("places to look at", [_places(network.encoder) for network in members]),
-        ):
-            if len(set(found)) > 1:
-                raise ValueError(f"members: expected networks with the same {what}. Received: {found}")
-
-    @property
-    def encoder(self) -> _Encoders:
-        """Those of the members."""
-        return _Encoders([member.encoder for member in self.members])
-
-    @property
-    def decoder(self) -> _Decoders:
-        """Those of the members."""
-        return _Decoders([member.decoder for member in self.members])
-
-    def rescore(self, tensors: Tensors, right: tf.Tensor) -> tf.Tensor:
-        """Log-probability of answers as the rescorers say them: `[batch, answers, time] -> [batch, answers]`.
-
-        The answers, ends included, are what a greedy search is made to begin with.
-        """
-        batch, answers, time = tf.unstack(tf.shape(right))
-        encoder = _Encoders([network.encoder for network in self.rescorers])
-        decoder = _Decoders([network.decoder for network in self.rescorers])
-        begun = decoder.begin(*encoder(tensors)[:3])
-        memory, state = tf.nest.map_structure(lambda one: tf.repeat(one, answers, axis=0), begun)
-        limits = {"begin": BEGIN, "end": END, "max_length": right.shape[2]}
-        said = greedy(decoder.stepper(), state, memory, **limits, prefix=tf.reshape(right, [batch * answers, time]))
-        return tf.reshape(said.scores, [batch, answers])
 
 
 class Ensemble(Seq2Seq):
@@ -234,3 +96,21 @@ class Ensemble(Seq2Seq):
         scored = found._replace(scores=scores, ranks=ranking.by_length(scores, found.lengths))
         _, order = tf.math.top_k(scored.ranks, self.alternatives + 1)
         return Beams(*(tf.gather(one, order, batch_dims=1) for one in scored))
+
+
+def check_alike(models: Sequence[Model]) -> None:
+    """Refuse models without the same inputs and the same target, directions of symbols apart."""
+    if not models:
+        raise ValueError("models: expected at least one. Received: none")
+    shared = [_made_of(model) for model in models]
+    for place, other in enumerate(shared):
+        if differing := sorted(name for name in {**shared[0], **other} if shared[0].get(name) != other.get(name)):
+            raise ValueError(f"models: expected the same {differing[0]} in all. Received: another in models[{place}]")
+
+
+def _made_of(model: Model) -> dict[str, Any]:
+    """What models have in common that are one, by what it is called."""
+    inputs = {f"input {name!r}": (field.name_in_registry, field.get_config()) for name, field in model.inputs.items()}
+    target = {f"{name} of the target": value for name, value in model.target.get_config().items()}
+    target.pop("direction of the target", None)
+    return {**inputs, "kind of target": model.target.name_in_registry, **target}

@@ -1,136 +1,14 @@
 """Entailment: whether a hypothesis follows from a premise, by words of one looking at words of the other."""
 
 from collections.abc import Mapping
-from typing import Any
 
-import keras
 import tensorflow as tf
 
-from seqattn_tf.attention import Alignment
-from seqattn_tf.core.masking import zero_masked
-from seqattn_tf.core.registry import check_count
-from seqattn_tf.encoder import Encoder, Read
 from seqattn_tf.lite.answer import ATTENTION
 from seqattn_tf.lite.fields import Field
 from seqattn_tf.lite.targets import Label
 from seqattn_tf.models.base import Model, Tensors, check_labels, looks_within, only_where, trees_within
-from seqattn_tf.models.reading import ReadingNetwork
-
-PREMISE, HYPOTHESIS = "premise", "hypothesis"
-PAIR = (PREMISE, HYPOTHESIS)
-
-
-@keras.saving.register_keras_serializable("seqattn_tf")
-class EntailmentNetwork(ReadingNetwork):
-    """Decomposable attention (Parikh et al., 2016) over what one encoder reads of both texts.
-
-        e_ij = F(a_i) . F(b_j)    beta_i = sum_j softmax_j(e_ij) b_j    alpha_j = sum_i softmax_i(e_ij) a_i
-        y = H([sum_i G([a_i; beta_i]); sum_j G([b_j; alpha_j])])
-
-    Args:
-        encoder: what reads either text.
-        outputs: how many labels there are.
-        units: width of `F`, `G` and `H`, two layers each.
-        dropout: rate before each of their layers, in training.
-        differences: whether `G` also sees `a_i - beta_i` and their product (Chen et al., 2017): with few pairs it
-            learns what it would find by itself from many.
-
-    Call arguments: a dict with the tensors that the encoder reads, of `premise` and of `hypothesis`; returns the logits
-    `[batch, outputs]`.
-
-    >>> from seqattn_tf.encoder import HeadsEncoder
-    >>> network = EntailmentNetwork(HeadsEncoder(30, heads="none", embedding=8), outputs=3, units=8)
-    >>> ids = tf.ones([2, 5], tf.int32)
-    >>> network({"premise_ids": ids, "hypothesis_ids": ids[:, :3]}).shape.as_list()
-    [2, 3]
-    """
-
-    def __init__(
-        self,
-        encoder: Encoder,
-        outputs: int,
-        units: int = 200,
-        dropout: float = 0.0,
-        differences: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(encoder, **kwargs)
-        encoder.check_one_each()
-        self.outputs_count, self.units = check_count("outputs", outputs), check_count("units", units)
-        self.differences = differences
-        alike = {"dtype": self.dtype_policy}
-        self.drop = keras.layers.Dropout(dropout, **alike)
-        self.align = Alignment.get("softmax", **alike)
-        self.steps_of = {
-            name: [keras.layers.Dense(units, activation="relu", name=f"{name}_{i}", **alike) for i in (1, 2)]
-            for name in ("attend", "compare", "aggregate")
-        }
-        self.decide = keras.layers.Dense(outputs, name="decide", **alike)
-
-    def build(self, input_shape: Any = None) -> None:
-        """Build every part."""
-        super().build()
-        width = self.encoder.output_size
-        sizes = {"attend": width, "compare": (4 if self.differences else 2) * width, "aggregate": 2 * self.units}
-        for name, layers in self.steps_of.items():
-            for layer, size in zip(layers, (sizes[name], self.units), strict=True):
-                if not layer.built:
-                    layer.build((None, size))
-        if not self.decide.built:
-            self.decide.build((None, self.units))
-
-    def _steps(self, name: str, values: tf.Tensor, training: bool) -> tf.Tensor:
-        for layer in self.steps_of[name]:
-            values = layer(self.drop(values, training=training))
-        return values
-
-    def tensors_of(self, name: str, tensors: Tensors) -> Tensors:
-        """The tensors of one text, as the encoder wants them named."""
-        begin = f"{name}_"
-        found = {key: value for key, value in tensors.items() if key.startswith(begin)}
-        return {f"{self.encoder.reads}_{key[len(begin) :]}": value for key, value in found.items()}
-
-    def _read(self, tensors: Tensors, training: bool) -> dict[str, Read]:
-        return {name: self.encoder(self.tensors_of(name, tensors), training=training) for name in PAIR}
-
-    def _compared(self, read: Mapping[str, Read], training: bool) -> tuple[tf.Tensor, Tensors]:
-        """The logits, and how each text is looked at from the other."""
-        attend = {name: self._steps("attend", read[name].values, training) for name in PAIR}
-        sums, looks = [], {}
-        for name, other in (PAIR, PAIR[::-1]):
-            one, two = read[name], read[other]
-            scores = tf.matmul(attend[name], attend[other], transpose_b=True)
-            weights, _ = self.align.call(scores, two.mask[:, None])
-            looks[other] = zero_masked(weights, one.mask)
-            found = tf.matmul(weights, zero_masked(two.values, two.mask))
-            both = [one.values, found]
-            if self.differences:
-                both += [one.values - found, one.values * found]
-            compared = self._steps("compare", tf.concat(both, axis=2), training)
-            sums.append(tf.reduce_sum(zero_masked(compared, one.mask), axis=1))
-        joined = self._steps("aggregate", tf.concat(sums, axis=1), training)
-        return self.decide(self.drop(joined, training=training)), looks
-
-    def call(self, tensors: Tensors, training: bool = False) -> tf.Tensor:
-        """The logits."""
-        return self._compared(self._read(tensors, training), training)[0]
-
-    def look(self, tensors: Tensors) -> tuple[tf.Tensor, Tensors, dict[str, tf.Tensor | None]]:
-        """The logits, all looks, at a text from the other and within each, and the best tree of each text."""
-        read = self._read(tensors, training=False)
-        logits, looks = self._compared(read, training=False)
-        within = {f"{name}_{level}": weights for name in PAIR for level, weights in read[name].looks.items()}
-        return logits, {**looks, **within}, {name: read[name].trees for name in PAIR}
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Constructor arguments."""
-        return {
-            "outputs": self.outputs_count,
-            "units": self.units,
-            "dropout": self.drop.rate,
-            "differences": self.differences,
-        }
+from seqattn_tf.models.networks.entailment import HYPOTHESIS, PAIR, PREMISE, EntailmentNetwork
 
 
 class Entailment(Model):

@@ -10,7 +10,8 @@ from seqattn_tf.lite.answer import ATTENTION
 from seqattn_tf.lite.fields import Field
 from seqattn_tf.lite.targets import Label
 from seqattn_tf.models.base import Model, Tensors, only_where
-from seqattn_tf.models.networks import Networks, check_alike, log_mean
+from seqattn_tf.models.ensemble import check_alike
+from seqattn_tf.models.networks.ensemble import Networks, log_mean
 
 
 class LabelEnsemble(Model):

@@ -21,7 +21,7 @@ from seqattn_tf.lite.targets import Symbols
 from seqattn_tf.lite.text.rules import BEGIN, END, PAD, as_texts
 from seqattn_tf.models.base import Model, Tensors, one_each
 from seqattn_tf.models.draws import keys_of, noise
-from seqattn_tf.models.language_network import LanguageNetwork, Nothing
+from seqattn_tf.models.networks.language import LanguageNetwork, Nothing
 from seqattn_tf.outputs.symbols import SHIFTED
 
 

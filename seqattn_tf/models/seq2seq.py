@@ -23,7 +23,7 @@ from seqattn_tf.models.base import (
     only_where,
     trees_within,
 )
-from seqattn_tf.models.network import EncoderDecoder
+from seqattn_tf.models.networks.encoder_decoder import EncoderDecoder
 from seqattn_tf.outputs.symbols import ended
 
 MARGIN = 8  # an answer has at most `max_length_ratio` symbols for each place read, and so many more

@@ -15,8 +15,8 @@ from seqattn_tf.lite.model_inputs import columns
 from seqattn_tf.lite.targets import Symbols
 from seqattn_tf.lite.text.rules import BEGIN, END, PAD
 from seqattn_tf.models.base import TOKENS, Model, Tensors, only_where
-from seqattn_tf.models.pointing import IDS, NEVER, PointerNetwork
-from seqattn_tf.models.retelling import RetellNetwork
+from seqattn_tf.models.networks.pointing import IDS, NEVER, PointerNetwork
+from seqattn_tf.models.networks.retelling import RetellNetwork
 from seqattn_tf.models.seq2seq import MARGIN, likelihood
 from seqattn_tf.outputs.symbols import SHIFTED
 from seqattn_tf.recurrent.watch import watch_gates

@@ -13,7 +13,7 @@ from seqattn_tf.lite.fields import Image
 from seqattn_tf.lite.targets import Symbols
 from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.models import Captioner, CaptionNetwork, load
-from seqattn_tf.models.captioner import CONDITIONINGS, answer_likelihood
+from seqattn_tf.models.networks.caption import CONDITIONINGS, answer_likelihood
 from seqattn_tf.vision import ConvolutionalBackbone
 
 WORDS = SymbolRules(("a", "dog", "cat", "runs"), split="spaces")

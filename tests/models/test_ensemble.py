@@ -29,7 +29,7 @@ from seqattn_tf.models import (
     Seq2Seq,
     load,
 )
-from seqattn_tf.models.networks import log_mean
+from seqattn_tf.models.networks.ensemble import log_mean
 
 LIMIT = 3
 EVERY = sum(4**length for length in range(LIMIT + 1))  # a beam so wide that it holds all answers

@@ -19,7 +19,7 @@ from seqattn_tf.lite.runtime import LiteModel
 from seqattn_tf.lite.targets import Label, Symbols
 from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.models import Entailment, EntailmentNetwork, MemoryAnswerer, MemoryNetwork, Seq2Seq, load
-from seqattn_tf.models.network import EncoderDecoder
+from seqattn_tf.models.networks.encoder_decoder import EncoderDecoder
 
 WORDS = Text(SymbolRules(("a", "dog", "runs", "sleeps", "not"), "spaces", unknown=True), limit=12)
 STORY = SymbolRules(("\n", "mary", "john", "went", "home", "out", "where", "is"), "spaces", unknown=True)

@@ -10,7 +10,7 @@ from seqattn_tf.export.verify import difference
 from seqattn_tf.lite.runtime import LiteModel
 from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.models.base import load
-from seqattn_tf.models.reader import ReaderNetwork
+from seqattn_tf.models.networks.reader import ReaderNetwork
 
 DIGITS = SymbolRules(tuple("0123456789"), split="spaces")
 LABELS = ("first", "same", "second")

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from seqattn_tf.models import LanguageNetwork
-from seqattn_tf.models.softmaxes import AdaptiveSoftmax, cutoffs_of, draw_words, sampled_losses
+from seqattn_tf.models.networks.softmaxes import AdaptiveSoftmax, cutoffs_of, draw_words, sampled_losses
 
 WORDS, UNITS = 11, 8
 CUTOFFS = [3, 6, 11]

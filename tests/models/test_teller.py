@@ -14,8 +14,8 @@ from seqattn_tf.lite.targets import Symbols
 from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.lite.text.rules import BEGIN, END
 from seqattn_tf.models import PointerNetwork, RetellNetwork, Teller, load
-from seqattn_tf.models.guided import GuidedEncoderDecoder
-from seqattn_tf.models.pointing import places_of
+from seqattn_tf.models.networks.guided import GuidedEncoderDecoder
+from seqattn_tf.models.networks.pointing import places_of
 
 RULES = SymbolRules(tuple("abcd"), split="spaces")
 TEXTS = ["b a d", "a", "c c a c", "b ? a", "", "?"]

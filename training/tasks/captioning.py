@@ -11,7 +11,7 @@ from seqattn_tf.core.registry import arguments_of
 from seqattn_tf.lite.answer import Answer
 from seqattn_tf.lite.targets import Symbols
 from seqattn_tf.models import Captioner, CaptionNetwork
-from seqattn_tf.models.captioner import REGIONS
+from seqattn_tf.models.networks.caption import REGIONS
 from seqattn_tf.training.data import Example, Examples
 from seqattn_tf.training.maps import given
 from seqattn_tf.training.tasks.base import Report, parse_fold, refuse_few, without_beam

@@ -6,7 +6,7 @@ from seqattn_tf.core.registry import arguments_of
 from seqattn_tf.lite.fields import Text
 from seqattn_tf.lite.targets import Symbols
 from seqattn_tf.models import EncoderDecoder, PointerNetwork, RetellNetwork, Seq2Seq, Teller
-from seqattn_tf.models.guided import GuidedEncoderDecoder
+from seqattn_tf.models.networks.guided import GuidedEncoderDecoder
 from seqattn_tf.training.data import Examples
 from seqattn_tf.training.tasks.base import refuse_few
 

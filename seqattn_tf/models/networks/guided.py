@@ -6,8 +6,8 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.attention.losses import alignment_loss
-from seqattn_tf.models.network import EncoderDecoder
-from seqattn_tf.models.pointing import IDS, places_of
+from seqattn_tf.models.networks.encoder_decoder import EncoderDecoder
+from seqattn_tf.models.networks.pointing import IDS, places_of
 from seqattn_tf.outputs.symbols import SHIFTED
 
 Tensors = dict[str, tf.Tensor]

@@ -11,7 +11,7 @@ from seqattn_tf.core.registry import check_count
 from seqattn_tf.core.replicas import mean_of_all
 from seqattn_tf.core.scan import scan, to_time_major
 from seqattn_tf.lite.text.rules import PAD
-from seqattn_tf.models.softmaxes import SOFTMAXES, AdaptiveSoftmax, cutoffs_of, sampled_losses
+from seqattn_tf.models.networks.softmaxes import SOFTMAXES, AdaptiveSoftmax, cutoffs_of, sampled_losses
 from seqattn_tf.outputs.symbols import SHIFTED
 from seqattn_tf.recurrent import Recurrent
 

@@ -9,8 +9,8 @@ from seqattn_tf.cells import Cell
 from seqattn_tf.core.linear import linear
 from seqattn_tf.core.registry import check_count
 from seqattn_tf.lite.text.rules import PAD
-from seqattn_tf.models.language_network import Nothing
-from seqattn_tf.models.pointing import IDS
+from seqattn_tf.models.networks.language import Nothing
+from seqattn_tf.models.networks.pointing import IDS
 from seqattn_tf.outputs.symbols import SHIFTED
 from seqattn_tf.recurrent import Recurrent
 

@@ -1,0 +1,1 @@
+"""The networks that systems are made of: what reads, what looks, what says."""
