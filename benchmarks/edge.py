@@ -11,7 +11,7 @@ from seqattn_tf.export.forms import Lite, QuantizedLite, SavedModel
 from seqattn_tf.export.package import export
 from seqattn_tf.lite.runtime import LiteModel
 from seqattn_tf.models.presets import find, open_model
-from seqattn_tf.training.data import cmudict
+from seqattn_tf.training.data.corpora import cmudict
 
 
 def milliseconds(answer: Callable[[list[str]], object], words: list[str]) -> list[float]:

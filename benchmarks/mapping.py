@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from seqattn_tf.training.data import cmudict
+from seqattn_tf.training.data.corpora import cmudict
 
 WORDS, SHARD = 200_000, 2000
 FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data" / "cmudict"

@@ -25,7 +25,7 @@ from seqattn_tf.inputs import graph_field
 from seqattn_tf.lite.fields import Image
 from seqattn_tf.models.presets import find
 from seqattn_tf.training import recipes, run
-from seqattn_tf.training.data import scenes
+from seqattn_tf.training.data.corpora import scenes
 
 PHOTOS, SIDE = 64, 224
 

@@ -22,7 +22,8 @@ from seqattn_tf.models import Model, load
 from seqattn_tf.models.base import read_config
 from seqattn_tf.models.presets import find
 from seqattn_tf.training import recipes
-from seqattn_tf.training.data import Examples, clips
+from seqattn_tf.training.data import Examples
+from seqattn_tf.training.data.corpora import clips
 
 
 def answering(title: str, folder: Path, value: bytes, seconds: float = 0.0) -> None:

@@ -29,6 +29,7 @@ _ROOMS = (
     "explain",
     "models",
     "lectures",
+    "batch",
     "training",
     "export",
     "serving",

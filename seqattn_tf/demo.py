@@ -27,7 +27,8 @@ from seqattn_tf.models.presets import open_model
 from seqattn_tf.serving.client import connect
 from seqattn_tf.serving.server import Server, ServerConfig
 from seqattn_tf.training import recipes, run
-from seqattn_tf.training.data import Example, scenes
+from seqattn_tf.training.data import Example
+from seqattn_tf.training.data.corpora import scenes
 from seqattn_tf.training.data.examples import group_targets
 from seqattn_tf.training.tasks import Settings
 

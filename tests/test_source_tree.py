@@ -32,7 +32,7 @@ LAYERS = [
     ["decoding", "explain", "layers"],
     ["inputs", "outputs"],
     ["lectures", "models"],
-    ["training", "export"],
+    ["batch", "training", "export"],
     ["serving"],
     ["checks", "demo"],
     ["cli"],
@@ -153,7 +153,7 @@ def test_rooms_of_the_server_import_down_only():
         ("models",),
         ("api",),
         ("front", "client"),
-        ("warmup", "launcher", "mapping"),
+        ("warmup", "launcher"),
     )
     floor = {package: level for level, packages in enumerate(floors) for package in packages} | {"server": len(floors)}
     paths = [path.relative_to(ROOT) for path in sorted((ROOT / "serving").rglob("*.py"))]

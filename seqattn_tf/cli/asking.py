@@ -103,7 +103,7 @@ def _answers_of(client: Any, model: str, rows: list[dict[str, str | bytes]]) -> 
 
 
 def _map(options: argparse.Namespace) -> int:
-    from seqattn_tf.serving.mapping import Options, map_file
+    from seqattn_tf.batch import Options, map_file
 
     pairs = [given.partition("=") for given in options.column]
     if wrong := [name for name, equals, column in pairs if not (name and equals and column)]:

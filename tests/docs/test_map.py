@@ -2,8 +2,8 @@
 
 from support.pages import python_of
 
-from seqattn_tf.serving.mapping.outputs import FORMATS
-from seqattn_tf.serving.mapping.readers import READERS
+from seqattn_tf.batch.outputs import FORMATS
+from seqattn_tf.batch.readers import READERS
 
 
 def test_the_python_of_the_page_runs(tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ from support.pages import python_of
 
 from seqattn_tf.models.presets import open_model
 from seqattn_tf.training import recipes
-from seqattn_tf.training.data import scenes
+from seqattn_tf.training.data.corpora import scenes
 
 
 def test_the_python_of_the_page_runs():

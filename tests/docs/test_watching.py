@@ -6,7 +6,7 @@ from support.pages import python_of, text_of
 
 from seqattn_tf.models.presets import open_model
 from seqattn_tf.training import recipes
-from seqattn_tf.training.data import clips, digits, formulas
+from seqattn_tf.training.data.corpora import clips, digits, formulas
 from seqattn_tf.training.tasks.watching import FORMS
 
 

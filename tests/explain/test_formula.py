@@ -8,7 +8,7 @@ import pytest
 from seqattn_tf.explain import draw_answer
 from seqattn_tf.explain.formula import FONTS, looks_alike, render
 from seqattn_tf.lite.answer import Answer, Look
-from seqattn_tf.training.data.formulas import SYMBOLS, draw
+from seqattn_tf.training.data.corpora.formulas import SYMBOLS, draw
 
 SINGLE = [symbol for symbol in SYMBOLS if symbol not in (r"\frac", r"\sqrt", "^", "_", "{", "}")]
 

@@ -20,7 +20,7 @@ from seqattn_tf.lite.fields import Text
 from seqattn_tf.lite.model_inputs import RowError
 from seqattn_tf.lite.runtime import LiteModel
 from seqattn_tf.lite.text import SymbolRules
-from seqattn_tf.training.data import cmudict
+from seqattn_tf.training.data.corpora import cmudict
 
 ROOT = Path(__file__).resolve().parents[2]
 LITE = Path("models/pronounce/1") / Lite.place

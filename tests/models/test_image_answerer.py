@@ -12,7 +12,7 @@ from seqattn_tf.lite.targets import Label
 from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.models import ImageAnswerer, ImageAnswerNetwork, load
 from seqattn_tf.training import recipes
-from seqattn_tf.training.data import scenes
+from seqattn_tf.training.data.corpora import scenes
 from seqattn_tf.vision import ConvolutionalBackbone
 
 WORDS = SymbolRules(("what", "colour", "is", "it", "how", "many"), "spaces", unknown=True)

@@ -18,7 +18,7 @@ from seqattn_tf.models.base import read_config
 from seqattn_tf.models.presets import find, open_model
 from seqattn_tf.serving.client import connect
 from seqattn_tf.serving.server import Server
-from seqattn_tf.training.data import scenes
+from seqattn_tf.training.data.corpora import scenes
 
 NAME = "caption_scene"
 SCENE = scenes.draw(3, "test")

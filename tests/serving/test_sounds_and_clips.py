@@ -27,7 +27,7 @@ from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.models import Classifier, ClassifierNetwork, EncoderDecoder, Seq2Seq
 from seqattn_tf.serving.client import connect
 from seqattn_tf.serving.server import Server
-from seqattn_tf.training.data import clips
+from seqattn_tf.training.data.corpora import clips
 from seqattn_tf.vision import ConvolutionalBackbone
 
 DIGITS = SymbolRules(tuple("0123456789"), split="spaces")

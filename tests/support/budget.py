@@ -39,7 +39,7 @@ EXPENSIVE = {  # the start of a case's name, what it may cost instead, and why
     "tests/models/test_ensemble.py::test_both_directions_say": (7, CONVERTS),
     "tests/models/test_readers.py::test_an_answer_is_the_same": (7, "structures are inferred eagerly, batch by batch"),
     "tests/models/test_teller.py::test_a_pointer_points": (6, CONVERTS),
-    "tests/serving/mapping/test_processes.py": (8, "real processes, which import TensorFlow, are killed"),
+    "tests/batch/test_processes.py": (8, "real processes, which import TensorFlow, are killed"),
     "tests/serving/test_launcher.py::test_a_folder_of_models": (8, "starts two servers as processes"),
     "tests/training/recipes/test_pronounce.py::test_shipped_model": (9, "1 200 test words, for a figure that we claim"),
     "tests/training/recipes/test_markup.py::test_formulas": (7, READS),

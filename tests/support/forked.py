@@ -29,7 +29,7 @@ IMPORTED = (
     "seqattn_tf.cli",
     "seqattn_tf.checks",
     "seqattn_tf.training.run",
-    "seqattn_tf.serving.mapping",
+    "seqattn_tf.batch",
     "seqattn_tf.serving.server",
 )
 TimeoutExpired = subprocess.TimeoutExpired

@@ -12,7 +12,8 @@ also of right sequences of facts.
 import dataclasses
 from pathlib import Path
 
-from seqattn_tf.training.data import Splits, babi
+from seqattn_tf.training.data import Splits
+from seqattn_tf.training.data.corpora import babi
 from seqattn_tf.training.recipes.base import Recipe, load_table
 from seqattn_tf.training.tasks import AnswerSettings, AnswerTask, setting
 

@@ -12,7 +12,8 @@ whole map beside the question. Loss: cross-entropy of the answers. Metric: share
 import dataclasses
 from pathlib import Path
 
-from seqattn_tf.training.data import Splits, scenes
+from seqattn_tf.training.data import Splits
+from seqattn_tf.training.data.corpora import scenes
 from seqattn_tf.training.metrics import accuracy_by
 from seqattn_tf.training.recipes.base import Recipe, refuse_data
 from seqattn_tf.training.tasks import AskSettings, AskTask, setting

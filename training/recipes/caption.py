@@ -18,7 +18,8 @@ is asked of attention. Metric: captions that are exactly right, and how much of 
 import dataclasses
 from pathlib import Path
 
-from seqattn_tf.training.data import Splits, emoji, flickr8k, scenes, tfds
+from seqattn_tf.training.data import Splits, tfds
+from seqattn_tf.training.data.corpora import emoji, flickr8k, scenes
 from seqattn_tf.training.data.finding import public_name
 from seqattn_tf.training.recipes.base import Recipe, load_files
 from seqattn_tf.training.tasks import CaptionSettings, CaptionTask, setting

@@ -10,7 +10,7 @@ to 512 before it, but for the first ones of the split.
 
 import dataclasses
 
-from seqattn_tf.training.data import shakespeare
+from seqattn_tf.training.data.corpora import shakespeare
 from seqattn_tf.training.recipes.base import Recipe
 from seqattn_tf.training.tasks import LanguageSettings, LanguageTask
 

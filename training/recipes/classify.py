@@ -11,7 +11,8 @@ right labels.
 import dataclasses
 from pathlib import Path
 
-from seqattn_tf.training.data import Splits, movie_reviews
+from seqattn_tf.training.data import Splits
+from seqattn_tf.training.data.corpora import movie_reviews
 from seqattn_tf.training.recipes.base import Recipe, load_pairs
 from seqattn_tf.training.tasks import ClassifySettings, ClassifyTask, setting
 

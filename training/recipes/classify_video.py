@@ -13,7 +13,8 @@ labels. Metric: share of right labels.
 import dataclasses
 from pathlib import Path
 
-from seqattn_tf.training.data import Splits, clips
+from seqattn_tf.training.data import Splits
+from seqattn_tf.training.data.corpora import clips
 from seqattn_tf.training.recipes.base import Recipe, load_files
 from seqattn_tf.training.tasks import ClassifyVideoTask, WatchSettings, setting
 from seqattn_tf.training.tasks.settings import TableSplit

@@ -8,7 +8,7 @@ Decoder: GRU with additive attention over all words. Loss: cross-entropy of the 
 
 import dataclasses
 
-from seqattn_tf.training.data import shakespeare
+from seqattn_tf.training.data.corpora import shakespeare
 from seqattn_tf.training.recipes.base import WORDS, Recipe
 from seqattn_tf.training.tasks import PairSettings, PairTask
 

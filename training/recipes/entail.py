@@ -13,7 +13,8 @@ attention. Loss: cross-entropy of the labels. Metric: share of right labels.
 import dataclasses
 from pathlib import Path
 
-from seqattn_tf.training.data import Splits, sick, snli
+from seqattn_tf.training.data import Splits
+from seqattn_tf.training.data.corpora import sick, snli
 from seqattn_tf.training.data.finding import place
 from seqattn_tf.training.recipes.base import Recipe, load_table
 from seqattn_tf.training.tasks import EntailSettings, EntailTask, setting

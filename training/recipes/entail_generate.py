@@ -10,7 +10,7 @@ its first state. Loss: cross-entropy of the words. Metric: perplexity of the hyp
 
 import dataclasses
 
-from seqattn_tf.training.data import snli
+from seqattn_tf.training.data.corpora import snli
 from seqattn_tf.training.recipes.base import WORDS, Recipe
 from seqattn_tf.training.tasks import PairSettings, PairTask, setting
 

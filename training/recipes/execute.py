@@ -11,7 +11,8 @@ are right to the last digit, by length of the numbers and nesting of the program
 import dataclasses
 from pathlib import Path
 
-from seqattn_tf.training.data import Splits, programs
+from seqattn_tf.training.data import Splits
+from seqattn_tf.training.data.corpora import programs
 from seqattn_tf.training.metrics import EXACT, accuracy_by
 from seqattn_tf.training.recipes.base import Recipe, refuse_data
 from seqattn_tf.training.tasks import PairSettings, PairTask, setting

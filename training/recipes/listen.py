@@ -16,7 +16,8 @@ import dataclasses
 import re
 from pathlib import Path
 
-from seqattn_tf.training.data import Splits, digits
+from seqattn_tf.training.data import Splits
+from seqattn_tf.training.data.corpora import digits
 from seqattn_tf.training.metrics import ERRORS
 from seqattn_tf.training.recipes.base import Recipe, load_files
 from seqattn_tf.training.tasks import ListenSettings, ListenTask, setting

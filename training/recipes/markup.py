@@ -16,7 +16,8 @@ from typing import Any
 
 from seqattn_tf.encoder import RowEncoder
 from seqattn_tf.lite.fields import Image
-from seqattn_tf.training.data import Splits, formulas
+from seqattn_tf.training.data import Splits
+from seqattn_tf.training.data.corpora import formulas
 from seqattn_tf.training.metrics import MARKUP, accuracy_by
 from seqattn_tf.training.recipes.base import Recipe, load_files
 from seqattn_tf.training.tasks import CaptionSettings, CaptionTask, setting

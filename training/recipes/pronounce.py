@@ -10,7 +10,7 @@ Loss: cross-entropy of the phonemes. Metric: phoneme and word error rate, any li
 
 import dataclasses
 
-from seqattn_tf.training.data import cmudict
+from seqattn_tf.training.data.corpora import cmudict
 from seqattn_tf.training.made_up import make_up_words
 from seqattn_tf.training.metrics import ERRORS
 from seqattn_tf.training.recipes.base import Recipe

@@ -11,7 +11,8 @@ over given trees, balanced ones where none is given. Loss: cross-entropy at ever
 import dataclasses
 from pathlib import Path
 
-from seqattn_tf.training.data import Splits, sst
+from seqattn_tf.training.data import Splits
+from seqattn_tf.training.data.corpora import sst
 from seqattn_tf.training.recipes.base import Recipe, load_pairs
 from seqattn_tf.training.tasks import ClassifySettings, ClassifyTask, setting
 

@@ -8,7 +8,7 @@ additive attention over all words. Loss: cross-entropy of the words. Metric: ROU
 
 import dataclasses
 
-from seqattn_tf.training.data import flickr8k
+from seqattn_tf.training.data.corpora import flickr8k
 from seqattn_tf.training.metrics import ROUGE
 from seqattn_tf.training.recipes.base import WORDS, Recipe
 from seqattn_tf.training.tasks import PairSettings, PairTask

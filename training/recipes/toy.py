@@ -15,7 +15,8 @@ squared error, or cross-entropy of labels or symbols. Metric: how many answers a
 import dataclasses
 from pathlib import Path
 
-from seqattn_tf.training.data import Splits, numbers, sequences
+from seqattn_tf.training.data import Splits
+from seqattn_tf.training.data.corpora import numbers, sequences
 from seqattn_tf.training.metrics import accuracy_by
 from seqattn_tf.training.recipes.base import Recipe, refuse_data
 from seqattn_tf.training.tasks import NumberSettings, NumberTask

@@ -12,7 +12,8 @@ cross-entropy of the symbols. Metric: the share of the answer that is said befor
 import dataclasses
 from pathlib import Path
 
-from seqattn_tf.training.data import Splits, expressions
+from seqattn_tf.training.data import Splits
+from seqattn_tf.training.data.corpora import expressions
 from seqattn_tf.training.metrics import BEGUN, begun_by
 from seqattn_tf.training.recipes.base import Recipe, refuse_data
 from seqattn_tf.training.tasks import PairSettings, PairTask, setting

@@ -12,7 +12,7 @@ them, the ends of sentences counted, unknown words being one word.
 
 import dataclasses
 
-from seqattn_tf.training.data import brown
+from seqattn_tf.training.data.corpora import brown
 from seqattn_tf.training.recipes.base import Recipe
 from seqattn_tf.training.tasks import LanguageSettings, LanguageTask
 

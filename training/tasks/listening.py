@@ -10,7 +10,7 @@ from seqattn_tf.lite.fields import Sound
 from seqattn_tf.lite.targets import Symbols
 from seqattn_tf.models import EncoderDecoder, Seq2Seq
 from seqattn_tf.training.data import Example, Examples
-from seqattn_tf.training.data.digits import BEYOND
+from seqattn_tf.training.data.corpora.digits import BEYOND
 from seqattn_tf.training.tasks.base import Report, Task, refuse_few, without_beam
 from seqattn_tf.training.tasks.settings import SearchSettings, Settings, setting
 

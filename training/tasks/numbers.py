@@ -8,7 +8,8 @@ from seqattn_tf.core.registry import arguments_of
 from seqattn_tf.lite.fields import Text
 from seqattn_tf.lite.targets import Label, Number
 from seqattn_tf.models import Reader, ReaderNetwork, Seq2Seq, Teller
-from seqattn_tf.training.data import Example, Examples, numbers, sequences
+from seqattn_tf.training.data import Example, Examples
+from seqattn_tf.training.data.corpora import numbers, sequences
 from seqattn_tf.training.tasks.base import Report, Task, loss_of
 from seqattn_tf.training.tasks.settings import Settings, setting
 from seqattn_tf.training.tasks.telling import NETWORKS, build_teller

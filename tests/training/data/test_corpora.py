@@ -6,18 +6,8 @@ import tarfile
 
 import pytest
 
-from seqattn_tf.training.data import (
-    DataWarning,
-    Example,
-    babi,
-    brown,
-    expressions,
-    flickr8k,
-    from_text,
-    shakespeare,
-    sick,
-    snli,
-)
+from seqattn_tf.training.data import DataWarning, Example, from_text
+from seqattn_tf.training.data.corpora import babi, brown, expressions, flickr8k, shakespeare, sick, snli
 
 
 @pytest.mark.parametrize(

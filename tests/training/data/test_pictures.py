@@ -8,7 +8,8 @@ import pytest
 
 from seqattn_tf.lite.fields import Image
 from seqattn_tf.training import recipes
-from seqattn_tf.training.data import DataWarning, flickr8k, pictures
+from seqattn_tf.training.data import DataWarning, pictures
+from seqattn_tf.training.data.corpora import flickr8k
 
 NAMES = [f"p{number}.png" for number in range(40)]
 BYTES = dict(zip(NAMES, Image(4, 4).made_up(40), strict=True))

@@ -11,8 +11,9 @@ import tensorflow_datasets as tfds
 
 from seqattn_tf.lite.fields import Image
 from seqattn_tf.training import recipes
-from seqattn_tf.training.data import files, from_text, shakespeare, snli
+from seqattn_tf.training.data import files, from_text
 from seqattn_tf.training.data import tfds as ours
+from seqattn_tf.training.data.corpora import shakespeare, snli
 from seqattn_tf.training.data.examples import group_targets
 
 

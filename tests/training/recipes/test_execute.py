@@ -1,7 +1,7 @@
 import dataclasses
 import functools
 
-from seqattn_tf.training.data import programs
+from seqattn_tf.training.data.corpora import programs
 from seqattn_tf.training.recipes.execute import ExecuteSettings, by_difficulty, recipe
 
 

@@ -10,7 +10,7 @@ from support.tried import tried
 
 from seqattn_tf.lite.fields import Image
 from seqattn_tf.training import recipes, run
-from seqattn_tf.training.data import formulas
+from seqattn_tf.training.data.corpora import formulas
 from seqattn_tf.training.metrics import markup
 
 RECIPE = recipes.get("markup")

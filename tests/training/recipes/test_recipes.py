@@ -10,7 +10,8 @@ from support import corpora
 from support.tried import quick, tried
 
 from seqattn_tf.training import recipes, run
-from seqattn_tf.training.data import expressions, from_text, programs
+from seqattn_tf.training.data import from_text
+from seqattn_tf.training.data.corpora import expressions, programs
 from seqattn_tf.training.record import read_record
 
 QUICK = {"units": 8, "embedding": 6, "batch_size": 16, "epochs": 1, "warmup_steps": 5, "max_examples": 64}

@@ -13,7 +13,8 @@ from seqattn_tf.lite.answer import Answer, Look
 from seqattn_tf.lite.fields import Image, Map
 from seqattn_tf.lite.targets.base import save_target
 from seqattn_tf.training import recipes
-from seqattn_tf.training.data import Example, Examples, scenes
+from seqattn_tf.training.data import Example, Examples
+from seqattn_tf.training.data.corpora import scenes
 from seqattn_tf.training.distillation import distill
 from seqattn_tf.training.ensembling import as_one
 from seqattn_tf.training.lessons import Teacher, read_lessons, write_lessons

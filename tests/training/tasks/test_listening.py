@@ -8,7 +8,8 @@ from support.sounds import wav
 from support.tried import tried
 
 from seqattn_tf.training import recipes, run
-from seqattn_tf.training.data import Splits, digits
+from seqattn_tf.training.data import Splits
+from seqattn_tf.training.data.corpora import digits
 
 RECIPE = recipes.get("listen")
 TINY = dataclasses.replace(

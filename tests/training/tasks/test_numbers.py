@@ -7,7 +7,8 @@ import pytest
 from seqattn_tf.lite.targets import Label, Number
 from seqattn_tf.models import load
 from seqattn_tf.training import recipes, run
-from seqattn_tf.training.data import Splits, from_text, numbers
+from seqattn_tf.training.data import Splits, from_text
+from seqattn_tf.training.data.corpora import numbers
 from seqattn_tf.training.tasks.numbers import ADDS, FLIPS, NumberSettings, NumberTask
 
 TOY = recipes.get("toy")

@@ -11,7 +11,7 @@ from support.step_by_step import untraced
 from seqattn_tf.attention.losses import alignment_loss
 from seqattn_tf.models import PointerNetwork, RetellNetwork, Seq2Seq, Teller, load
 from seqattn_tf.training import recipes, run
-from seqattn_tf.training.data import sequences
+from seqattn_tf.training.data.corpora import sequences
 from seqattn_tf.training.tasks.numbers import NumberSettings, NumberTask
 
 pytestmark = pytest.mark.usefixtures("as_traced")

@@ -7,7 +7,7 @@ import pytest
 from support.tried import quick, tried
 
 from seqattn_tf.training import recipes, run
-from seqattn_tf.training.data import clips
+from seqattn_tf.training.data.corpora import clips
 from seqattn_tf.training.record import read_record
 from seqattn_tf.training.tasks.watching import FORMS
 

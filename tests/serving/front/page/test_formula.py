@@ -9,7 +9,7 @@ from page_checks import CHECKS, contrast, tone
 from page_toys import offered
 from PIL import Image
 
-from seqattn_tf.training.data import formulas
+from seqattn_tf.training.data.corpora import formulas
 
 LATEX = r"\frac { x _ { 1 } + 2 } { \sqrt { \alpha } } \leq \sum _ { i = 0 } ^ { n } y ^ { i }"
 STRUCTURE = """async (texts) => {

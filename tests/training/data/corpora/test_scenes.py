@@ -5,8 +5,8 @@ import io
 import numpy as np
 import pytest
 
-from seqattn_tf.training.data import scenes
-from seqattn_tf.training.data.scenes import COLOURS, RELATIONS, SHAPES, SIDE, draw
+from seqattn_tf.training.data.corpora import scenes
+from seqattn_tf.training.data.corpora.scenes import COLOURS, RELATIONS, SHAPES, SIDE, draw
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,7 @@ import pytest
 from PIL import Image as Pillow
 
 from seqattn_tf.explain.formula import render
-from seqattn_tf.training.data.examples import share
-from seqattn_tf.training.data.formulas import (
+from seqattn_tf.training.data.corpora.formulas import (
     DEEPEST,
     LONGEST,
     PARTS,
@@ -21,6 +20,7 @@ from seqattn_tf.training.data.formulas import (
     draw,
     load,
 )
+from seqattn_tf.training.data.examples import share
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from seqattn_tf.batch.outputs import FORMATS, Format
 from seqattn_tf.core.atomic_io import write_atomically, write_json
-from seqattn_tf.serving.mapping.outputs import FORMATS, Format
 
 PLAN, LOCK, REJECTED, UNPACKED = "plan.json", ".lock", "rejected", "unpacked-"
 VERSION = "version of seqattn_tf"  # which every manifest names

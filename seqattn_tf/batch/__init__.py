@@ -3,7 +3,7 @@
 Importing this package loads nothing heavy.
 """
 
-from seqattn_tf.serving.mapping.run import Options, map_file
-from seqattn_tf.serving.mapping.shards import Report
+from seqattn_tf.batch.run import Options, map_file
+from seqattn_tf.batch.shards import Report
 
 __all__ = ["Options", "Report", "map_file"]

@@ -7,7 +7,7 @@ import pytest
 from support import readers
 
 from seqattn_tf import models
-from seqattn_tf.serving.mapping import Options, map_file
+from seqattn_tf.batch import Options, map_file
 
 sys.path.insert(0, str(Path(__file__).parent))  # pytest does not make a test's neighbours importable
 

@@ -8,7 +8,7 @@ import time
 import pytest
 from mapping_toys import TEXTS
 
-from seqattn_tf.serving.mapping import Options, map_file
+from seqattn_tf.batch import Options, map_file
 
 ROWS = 3000
 

@@ -8,9 +8,9 @@ import logging
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
-from seqattn_tf.serving.mapping.plan import Job, Shard, Span
-from seqattn_tf.serving.mapping.shards import Answered
-from seqattn_tf.serving.mapping.work import Answerer, limit_threads
+from seqattn_tf.batch.plan import Job, Shard, Span
+from seqattn_tf.batch.shards import Answered
+from seqattn_tf.batch.work import Answerer, limit_threads
 
 
 class Actor:

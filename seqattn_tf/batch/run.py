@@ -11,12 +11,12 @@ from typing import Any
 from tqdm import tqdm
 
 from seqattn_tf import __version__, plugins
+from seqattn_tf.batch import local, plan
+from seqattn_tf.batch.inputs import find_files, unpack
+from seqattn_tf.batch.outputs import FORMATS
+from seqattn_tf.batch.plan import Job, Shard
+from seqattn_tf.batch.shards import PLAN, VERSION, Answered, Report, Store, digest, fingerprint
 from seqattn_tf.core.encodings import UTF8, check_encoding
-from seqattn_tf.serving.mapping import local, plan
-from seqattn_tf.serving.mapping.inputs import find_files, unpack
-from seqattn_tf.serving.mapping.outputs import FORMATS
-from seqattn_tf.serving.mapping.plan import Job, Shard
-from seqattn_tf.serving.mapping.shards import PLAN, VERSION, Answered, Report, Store, digest, fingerprint
 
 ENGINES = ("local", "ray")
 
@@ -195,7 +195,7 @@ def _goes_on(done: int, rows: int) -> str:
 
 def _engine(job: Job, shards: Sequence[Shard], options: Options) -> Generator[Answered, None, None]:
     if options.engine == "ray":
-        from seqattn_tf.serving.mapping import on_ray
+        from seqattn_tf.batch import on_ray
 
         return on_ray.answered(job, shards, options.processes, options.address)
     processes = len(os.sched_getaffinity(0)) if options.processes is None else options.processes

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
+from seqattn_tf.batch.readers import READERS, ParquetReader, Reader, Source, TextReader
 from seqattn_tf.core.atomic_io import write_atomically
 from seqattn_tf.core.compressed import bare, is_compressed, open_file
 from seqattn_tf.core.encodings import UTF8, breaks_lines_as_ascii, iter_text, mark_of
-from seqattn_tf.serving.mapping.readers import READERS, ParquetReader, Reader, Source, TextReader
 
 
 def find_files(source: str) -> list[Path]:

@@ -5,7 +5,8 @@ import lzma
 
 import pytest
 
-from seqattn_tf.training.data import cmudict, from_text
+from seqattn_tf.training.data import from_text
+from seqattn_tf.training.data.corpora import cmudict
 
 LINES = [
     ";;; a comment",

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from seqattn_tf.training.data import sequences
+from seqattn_tf.training.data.corpora import sequences
 
 
 def is_right(task, text, target):

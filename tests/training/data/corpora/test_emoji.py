@@ -9,7 +9,7 @@ import pytest
 from PIL import Image as Pillow
 
 from seqattn_tf.training import recipes
-from seqattn_tf.training.data import emoji
+from seqattn_tf.training.data.corpora import emoji
 
 NAMES = [
     {"code": f"{number}-{skin}", "base": str(number), "en": f"thing {number}", "de": f"Ding {number}", "tags": []}

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from seqattn_tf.training.data.corpora.snli import LABELS, labelled
 from seqattn_tf.training.data.examples import Splits
 from seqattn_tf.training.data.finding import check_folder
 from seqattn_tf.training.data.reading import read_rows
-from seqattn_tf.training.data.snli import LABELS, labelled
 from seqattn_tf.training.data.sources import split
 
 FILES = {"train": "SICK_train.txt", "dev": "SICK_trial.txt", "test": "SICK_test_annotated.txt"}

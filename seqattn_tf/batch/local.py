@@ -10,9 +10,9 @@ from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import Connection
 
-from seqattn_tf.serving.mapping.plan import Job, Shard
-from seqattn_tf.serving.mapping.shards import Answered
-from seqattn_tf.serving.mapping.work import Answerer, limit_threads
+from seqattn_tf.batch.plan import Job, Shard
+from seqattn_tf.batch.shards import Answered
+from seqattn_tf.batch.work import Answerer, limit_threads
 
 AHEAD = 2  # shards that are with each process: one at work, one waiting
 

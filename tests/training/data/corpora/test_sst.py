@@ -2,7 +2,8 @@
 
 import pytest
 
-from seqattn_tf.training.data import DataWarning, Example, sst
+from seqattn_tf.training.data import DataWarning, Example
+from seqattn_tf.training.data.corpora import sst
 
 GOOD = "(3 (2 The) (4 (3 good) (2 film)))"
 FLAT = "(2 (2 a) (2 film))"

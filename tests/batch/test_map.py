@@ -15,8 +15,8 @@ from mapping_toys import TEXTS
 from support import strangers
 from support.pictures import FINE
 
+from seqattn_tf.batch import Options, local, map_file, shards
 from seqattn_tf.lite.answer import Answer
-from seqattn_tf.serving.mapping import Options, local, map_file, shards
 
 
 def write(path, texts):
@@ -388,7 +388,7 @@ def test_a_finished_command_returns_at_once(answers_in_place, toy, tmp_path, mon
     report = answers_in_place(toy, source, tmp_path / "out.jsonl")
     (tmp_path / "out.jsonl.parts").mkdir()  # what a kill while clearing up leaves
     with monkeypatch.context() as patch:
-        patch.setattr("seqattn_tf.serving.mapping.run._work", None)
+        patch.setattr("seqattn_tf.batch.run._work", None)
         assert answers_in_place(toy, source, tmp_path / "out.jsonl") == report == (51, 1, *report[2:])
     assert not (tmp_path / "out.jsonl.parts").exists()
     whole = report.output.read_bytes()
@@ -453,7 +453,7 @@ def test_an_empty_folder_of_the_user_outlives_a_refused_input(answers_in_place, 
 def test_a_plan_of_somebody_else_is_refused_when_a_command_resumes(answers_in_place, toy, tmp_path, monkeypatch):
     source = write(tmp_path / "in.jsonl", TEXTS)
     with monkeypatch.context() as patch:
-        patch.setattr("seqattn_tf.serving.mapping.run._work", interrupt)
+        patch.setattr("seqattn_tf.batch.run._work", interrupt)
         with pytest.raises(KeyboardInterrupt):
             answers_in_place(toy, source, tmp_path / "parts")
     (tmp_path / "parts/plan.json").write_text('{"mine": true}')
@@ -589,7 +589,7 @@ def test_a_command_that_answered_nothing_gives_way_to_another(answers_in_place, 
     source = write(tmp_path / "in.jsonl", TEXTS)
     for output in ("out.jsonl", "parts"):
         with monkeypatch.context() as patch:
-            patch.setattr("seqattn_tf.serving.mapping.run._work", interrupt)
+            patch.setattr("seqattn_tf.batch.run._work", interrupt)
             with pytest.raises(KeyboardInterrupt):
                 answers_in_place(toy, source, tmp_path / output, shard_rows=9)
         report = answers_in_place(toy, source, tmp_path / output)

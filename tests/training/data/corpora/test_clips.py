@@ -8,9 +8,9 @@ import pytest
 from PIL import Image as Pillow
 
 from seqattn_tf.lite.fields import Clip
-from seqattn_tf.training.data import clips
-from seqattn_tf.training.data.clips import ACTIONS, FRAMES, SIDE, draw, load, part_of
-from seqattn_tf.training.data.scenes import COLOURS
+from seqattn_tf.training.data.corpora import clips
+from seqattn_tf.training.data.corpora.clips import ACTIONS, FRAMES, SIDE, draw, load, part_of
+from seqattn_tf.training.data.corpora.scenes import COLOURS
 
 
 def doing(clip):

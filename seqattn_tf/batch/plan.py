@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from seqattn_tf.batch.inputs import open_reader
+from seqattn_tf.batch.outputs import FORMATS, Format, column_types
+from seqattn_tf.batch.readers import Mark, Reader, Row, Source
+from seqattn_tf.batch.shards import WRITTEN_BY, read_own
 from seqattn_tf.core.atomic_io import write_json
-from seqattn_tf.serving.mapping.inputs import open_reader
-from seqattn_tf.serving.mapping.outputs import FORMATS, Format, column_types
-from seqattn_tf.serving.mapping.readers import Mark, Reader, Row, Source
-from seqattn_tf.serving.mapping.shards import WRITTEN_BY, read_own
 
 
 class Span(NamedTuple):

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from seqattn_tf import plugins
+from seqattn_tf.batch.outputs import to_line
+from seqattn_tf.batch.plan import Job, Shard
+from seqattn_tf.batch.readers import Row, Source
+from seqattn_tf.batch.shards import Answered
 from seqattn_tf.lite.answer import Answer
 from seqattn_tf.lite.model_inputs import columns
-from seqattn_tf.serving.mapping.outputs import to_line
-from seqattn_tf.serving.mapping.plan import Job, Shard
-from seqattn_tf.serving.mapping.readers import Row, Source
-from seqattn_tf.serving.mapping.shards import Answered
 
 TEXTS = ("text", "lines")  # kinds of inputs that are no files
 

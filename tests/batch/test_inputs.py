@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from seqattn_tf.serving.mapping.inputs import find_files, open_reader, unpack
-from seqattn_tf.serving.mapping.plan import Job, make
-from seqattn_tf.serving.mapping.readers import Source
+from seqattn_tf.batch.inputs import find_files, open_reader, unpack
+from seqattn_tf.batch.plan import Job, make
+from seqattn_tf.batch.readers import Source
 
 FILES = {
     "a.txt": b"\xef\xbb\xbfone\n\ntwo words\r\nthree",

@@ -17,7 +17,7 @@ from support import forked
 from support.slow import slow
 
 from seqattn_tf import cli
-from seqattn_tf.serving.mapping import Options, map_file
+from seqattn_tf.batch import Options, map_file
 
 ROWS = 3000
 COMMAND = [sys.executable, "-m", "seqattn_tf.cli", "map"]
@@ -98,6 +98,17 @@ def test_killed_it_goes_on_to_the_same_bytes(toy, source, tmp_path, answers_in_p
         "out.jsonl.map.json",
         "out.jsonl.rejected.jsonl",
     ]
+
+
+def test_a_process_ends_with_the_one_that_began_it():
+    """The end of the pipe that it holds is closed by its death, whatever killed it."""
+    code = (
+        "import multiprocessing.connection as m; from seqattn_tf.batch import local; local._end_with(m.Connection(0))"
+    )
+    with forked.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as process:
+        time.sleep(0.1)
+        assert process.poll() is None
+    assert process.returncode == 1
 
 
 def test_one_process_killed_ends_the_command_which_goes_on(toy, source, tmp_path):

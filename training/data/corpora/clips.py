@@ -14,8 +14,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from seqattn_tf.training.data.corpora.scenes import COLOURS, PARTS, SHAPES, Shape
 from seqattn_tf.training.data.examples import Example, Splits, share
-from seqattn_tf.training.data.scenes import COLOURS, PARTS, SHAPES, Shape
 from seqattn_tf.training.data.stored import png_of
 
 SIDE, FRAMES = 48, 16  # pixels of a frame, and how many there are

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from seqattn_tf.lite.fields.wav import read_header, read_samples, write_wav
-from seqattn_tf.training.data import digits
-from seqattn_tf.training.data.digits import DIAL, RATE, Joined, is_digits, load, tones
+from seqattn_tf.training.data.corpora import digits
+from seqattn_tf.training.data.corpora.digits import DIAL, RATE, Joined, is_digits, load, tones
 
 NAMES = [f"{digit}_{who}_{number}" for digit in (3, 8) for who in ("ann", "bob") for number in range(10)]
 

@@ -4,8 +4,9 @@ import lzma
 
 import pytest
 
-from seqattn_tf.training.data import DataWarning, Example, movie_reviews
-from seqattn_tf.training.data.movie_reviews import FOLDS, load
+from seqattn_tf.training.data import DataWarning, Example
+from seqattn_tf.training.data.corpora import movie_reviews
+from seqattn_tf.training.data.corpora.movie_reviews import FOLDS, load
 
 ROWS = [(label, f"cv{number:03d}_{number * 7}.txt") for number in range(0, 1000, 25) for label in (0, 1)]
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from seqattn_tf.batch.readers import ParquetReader, Reader, import_parquet
 from seqattn_tf.lite.answer import Answer, Look
-from seqattn_tf.serving.mapping.readers import ParquetReader, Reader, import_parquet
 
 DIGITS, WEIGHT_DIGITS = 6, 4  # after the point, of scores and of weights
 SAID = ("answer", "score", "alternatives", "looks")

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from seqattn_tf.training.data import numbers, programs
+from seqattn_tf.training.data.corpora import numbers, programs
 from seqattn_tf.training.data.examples import share
 
 
