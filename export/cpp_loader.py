@@ -23,7 +23,7 @@ from typing import NamedTuple
 import ml_dtypes
 import numpy as np
 
-SERVE = b"serve"
+_SERVE = b"serve"
 # TensorFlow's number of each dtype; strings are object arrays of bytes.
 DTYPES = {
     1: np.float32,
@@ -118,7 +118,7 @@ class CppSession:
         self._library = _library()
         self._graph = self._library.TF_NewGraph()
         options = self._library.TF_NewSessionOptions()
-        tags = (ctypes.c_char_p * 1)(SERVE)
+        tags = (ctypes.c_char_p * 1)(_SERVE)
         where = os.fsencode(folder)
         self._session = self._checked("TF_LoadSessionFromSavedModel", options, None, where, tags, 1, self._graph, None)
 

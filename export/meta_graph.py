@@ -8,7 +8,7 @@ from tensorflow.core.framework import graph_pb2
 from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
 FILES = ("saved_model.pb", "saved_model.pbtxt")  # a SavedModel is in one of them
-SERVE = "serve"  # the tag of a graph that is for serving
+_SERVE = "serve"  # the tag of a graph that is for serving
 
 
 def is_saved_model(folder: Path) -> bool:
@@ -35,10 +35,10 @@ def read(folder: Path) -> meta_graph_pb2.MetaGraphDef:
     except (DecodeError, text_format.ParseError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: expected a whole SavedModel. Received: {error}") from None
     for graph in model.meta_graphs:
-        if set(graph.meta_info_def.tags) == {SERVE}:  # as the loader has it: these tags and no others
+        if set(graph.meta_info_def.tags) == {_SERVE}:  # as the loader has it: these tags and no others
             return graph
     tags = [list(graph.meta_info_def.tags) for graph in model.meta_graphs]
-    raise ValueError(f"{path}: expected a graph with the tag {SERVE!r} alone. Received: {tags}")
+    raise ValueError(f"{path}: expected a graph with the tag {_SERVE!r} alone. Received: {tags}")
 
 
 def ops_of(graph: graph_pb2.GraphDef) -> set[str]:

@@ -10,7 +10,7 @@ from tensorflow.python.framework import op_def_registry  # what this process has
 
 from seqattn_tf.export import meta_graph
 
-PYTHON_OPS = frozenset({"EagerPyFunc", "PyFunc", "PyFuncStateless"})
+_PYTHON_OPS = frozenset({"EagerPyFunc", "PyFunc", "PyFuncStateless"})
 
 
 def ops_of(folder: Path) -> set[str]:
@@ -24,7 +24,7 @@ def unservable(ops: set[str]) -> list[str]:
     >>> unservable({"MatMul", "NormalizeUTF8", "EagerPyFunc", "Addons>GatherTree"})
     ['Addons>GatherTree', 'EagerPyFunc']
     """
-    return sorted(op for op in ops if op in PYTHON_OPS or op_def_registry.get(op) is None)
+    return sorted(op for op in ops if op in _PYTHON_OPS or op_def_registry.get(op) is None)
 
 
 def check(folder: Path) -> set[str]:

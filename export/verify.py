@@ -12,7 +12,7 @@ from seqattn_tf.lite.answer import Answer
 from seqattn_tf.lite.fields import Field
 from seqattn_tf.lite.model_inputs import from_json
 
-LONG = 3  # times the usual size
+_LONG = 3  # times the usual size
 
 
 def difference(expected: Answer, found: Answer, tolerance: float) -> str:
@@ -74,7 +74,7 @@ def batches_by_size(rows: Sequence[Mapping[str, str | bytes]]) -> list[list[int]
     [[0, 1, 3], [2]]
     """
     sizes = [sum(map(len, row.values())) for row in rows]
-    most = LONG * max(statistics.median(sizes), 1)
+    most = _LONG * max(statistics.median(sizes), 1)
     usual = [i for i, size in enumerate(sizes) if size <= most]
     longer = [i for i, size in enumerate(sizes) if size > most]
     return [batch for batch in (usual, longer) if batch]

@@ -7,7 +7,7 @@ import tensorflow as tf
 from tensorflow_serving.apis import prediction_log_pb2
 
 FILE = "tf_serving_warmup_requests"  # in assets.extra
-SIZES = (1, 2, 8)  # rows of a request
+_SIZES = (1, 2, 8)  # rows of a request
 
 
 def write_warmup(folder: Path, name: str, rows: Sequence[Mapping[str, str | bytes]]) -> None:
@@ -19,7 +19,7 @@ def write_warmup(folder: Path, name: str, rows: Sequence[Mapping[str, str | byte
         rows: what to ask.
     """
     with tf.io.TFRecordWriter(str(folder / FILE)) as writer:
-        for size in SIZES:
+        for size in _SIZES:
             log = prediction_log_pb2.PredictionLog()
             request = log.predict_log.request
             request.model_spec.name = name

@@ -32,7 +32,7 @@ from seqattn_tf.training.data.corpora import scenes
 from seqattn_tf.training.data.examples import group_targets
 from seqattn_tf.training.tasks import Settings
 
-WORDS, SCENES = 6, 3  # to show
+_WORDS, _SCENES = 6, 3  # to show
 
 
 def demo(folder: Path) -> None:
@@ -81,7 +81,7 @@ def demo(folder: Path) -> None:
 def _see(folder: Path) -> list[Entry]:
     """Scenes of the test split as the shipped captioner describes them, with where each of its words looked."""
     model, entries = open_model("caption_scene"), []
-    for number, example in enumerate(scenes.examples(SCENES, "test"), 1):
+    for number, example in enumerate(scenes.examples(_SCENES, "test"), 1):
         picture, name = example.inputs["image"], f"scene {number}"
         [answer] = model.answer([picture.read()])
         file = f"scene-{number}.png"
@@ -132,7 +132,7 @@ def _choose(test: Sequence[Example]) -> dict[str, list[str]]:
     groups = [
         (word, targets) for word, targets in group_targets(test).items() if word.isalpha() and 7 <= len(word) <= 10
     ]
-    return dict(groups[len(groups) // (2 * WORDS) :: len(groups) // WORDS][:WORDS])
+    return dict(groups[len(groups) // (2 * _WORDS) :: len(groups) // _WORDS][:_WORDS])
 
 
 def _ask(folder: Path, version: Path, words: list[str]) -> dict[str, Answer]:

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-GROUP = "seqattn_tf.plugins"  # entry points: each names a module
+_GROUP = "seqattn_tf.plugins"  # entry points: each names a module
 _OURS = ("seqattn_tf", "keras", "tensorflow", "numpy", "builtins")
 _files: dict[str, str] = {}  # of the modules that were loaded as files, by name, as they were given
 
@@ -87,7 +87,7 @@ def _path_of(module: ModuleType) -> Path:
 @functools.cache
 def load_installed() -> None:
     """Import what installed distributions offer; one that fails is reported and passed over."""
-    for entry in importlib.metadata.entry_points(group=GROUP):
+    for entry in importlib.metadata.entry_points(group=_GROUP):
         try:
             entry.load()
         except Exception as error:

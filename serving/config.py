@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-DRAIN_SECONDS = 30.0
+_DRAIN_SECONDS = 30.0
 
 
 def _flag(default: Any, told: str, *, ours: bool = False) -> Any:
@@ -83,7 +83,7 @@ class ServerConfig:
     drain_delay_seconds: float = _flag(
         0.0, "after SIGTERM, how long to serve on as not ready before the ports close", ours=True
     )
-    drain_seconds: float = _flag(DRAIN_SECONDS, "the longest wait for requests in flight", ours=True)
+    drain_seconds: float = _flag(_DRAIN_SECONDS, "the longest wait for requests in flight", ours=True)
 
     def __post_init__(self) -> None:
         sources = [self.models, self.model_base_path, self.model_config_file]

@@ -48,7 +48,7 @@ HTTP_STATUS = {
     "DEADLINE_EXCEEDED": 504,
 }
 
-GRPC_MESSAGE_LIMIT = 1024
+_GRPC_MESSAGE_LIMIT = 1024
 
 _STACK = re.compile(
     r"^(Graph execution error:|Detected at node .*|<stack traces unavailable>|Node: .*"
@@ -83,9 +83,9 @@ class ServingError(Exception):
     @property
     def grpc_details(self) -> str:
         """The message, cut to the length that TF Serving sends over gRPC."""
-        if len(self.message) <= GRPC_MESSAGE_LIMIT:
+        if len(self.message) <= _GRPC_MESSAGE_LIMIT:
             return self.message
-        return self.message[:GRPC_MESSAGE_LIMIT] + "...TRUNCATED"
+        return self.message[:_GRPC_MESSAGE_LIMIT] + "...TRUNCATED"
 
 
 def invalid(message: str) -> ServingError:

@@ -57,10 +57,10 @@ from seqattn_tf.serving.text_protos import read
 from seqattn_tf.serving.warmup import warm
 
 LOG = logging.getLogger(__name__)
-SETTLE_SECONDS = 0.05  # of each step of a stop, for calls on their way through gRPC
-METRICS_PATH = "/monitoring/prometheus/metrics"
+_SETTLE_SECONDS = 0.05  # of each step of a stop, for calls on their way through gRPC
+_METRICS_PATH = "/monitoring/prometheus/metrics"
 # Names that a probe may ask for; TF Serving has the short ones.
-HEALTH_NAMES = ("", "ModelService", "PredictionService")
+_HEALTH_NAMES = ("", "ModelService", "PredictionService")
 _SERVICES = tuple(
     module.DESCRIPTOR.services_by_name[name].full_name
     for module, name in ((model_service_pb2, "ModelService"), (prediction_service_pb2, "PredictionService"))
@@ -145,9 +145,9 @@ class Server:
             return
         self._draining = True
         self._set_health(health_pb2.HealthCheckResponse.NOT_SERVING)
-        self._stopped.wait(self.config.drain_delay_seconds + SETTLE_SECONDS)  # calls that have arrived are handed out
+        self._stopped.wait(self.config.drain_delay_seconds + _SETTLE_SECONDS)  # calls that have arrived are handed out
         self._shutdown_interceptor.close()
-        self._stopped.wait(SETTLE_SECONDS)  # and those that came since are told so
+        self._stopped.wait(_SETTLE_SECONDS)  # and those that came since are told so
         grpc_done = self._grpc.stop(self.config.drain_seconds)
         self._http.drain(self.config.drain_seconds)
         grpc_done.wait()
@@ -261,7 +261,7 @@ class Server:
         return server.add_secure_port(address, self._certificates.grpc())
 
     def _set_health(self, status: int) -> None:
-        for name in (*HEALTH_NAMES, *_SERVICES):
+        for name in (*_HEALTH_NAMES, *_SERVICES):
             self._health.set(name, status)
 
     def _follow(self, config_file: Path) -> None:
@@ -331,7 +331,7 @@ def _metrics_path(config: ServerConfig) -> list[str]:
     if config.monitoring_config_file is None:
         return []
     wanted = read(config.monitoring_config_file, "MonitoringConfig", "monitoring_config_file").prometheus_config
-    return [wanted.path or METRICS_PATH] if wanted.enable else []
+    return [wanted.path or _METRICS_PATH] if wanted.enable else []
 
 
 def _served_version(repository: ModelRepository, name: str) -> str:

@@ -13,7 +13,7 @@ from seqattn_tf.serving.errors import ServingError, from_exception
 from seqattn_tf.serving.models.servable import Servable
 
 FILE = Path("assets.extra", "tf_serving_warmup_requests")  # below the folder of a version
-MOST_RECORDS = 1000
+_MOST_RECORDS = 1000
 
 
 def warm(servable: Servable, version_path: Path, iterations: int = 1) -> int:
@@ -33,10 +33,10 @@ def warm(servable: Servable, version_path: Path, iterations: int = 1) -> int:
     try:
         for record in tf.data.TFRecordDataset(str(version_path / FILE)).as_numpy_iterator():
             count += 1
-            if count > MOST_RECORDS:
+            if count > _MOST_RECORDS:
                 raise ServingError(
                     "INVALID_ARGUMENT",
-                    f"Number of warmup records exceeds the maximum ({MOST_RECORDS}) at {servable.name}",
+                    f"Number of warmup records exceeds the maximum ({_MOST_RECORDS}) at {servable.name}",
                 )
             log = prediction_log_pb2.PredictionLog.FromString(record)
             for _ in range(iterations):

@@ -13,7 +13,7 @@ from seqattn_tf.training.checkpoints import Progress
 from seqattn_tf.training.optimizer import adam_of
 from seqattn_tf.training.stopping import Stop
 
-EXPLODED = 100.0  # times the least loss of an epoch
+_EXPLODED = 100.0  # times the least loss of an epoch
 
 
 class ProgressBar(keras.callbacks.Callback):
@@ -214,7 +214,7 @@ class Guard(keras.callbacks.Callback):
             what = f"the loss became {loss}" if not np.isfinite(loss) else f"the gradient became {norm}"
             raise FloatingPointError(f"{what} {where}: {self.explain()}; try a smaller learning_rate")
         least = min((logs["loss"] for logs in self.progress.history), default=np.inf)
-        if loss > EXPLODED * max(least, 1.0):
+        if loss > _EXPLODED * max(least, 1.0):
             raise FloatingPointError(
                 f"the loss rose from {least:.4g} to {loss:.4g} {where}; try a smaller learning_rate"
             )

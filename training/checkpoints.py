@@ -17,7 +17,7 @@ import numpy as np
 
 from seqattn_tf.core.atomic_io import write_atomically
 
-KEPT = 2  # so that there is one when the newest is broken
+_KEPT = 2  # so that there is one when the newest is broken
 
 
 class CheckpointWarning(UserWarning):
@@ -93,7 +93,7 @@ class Checkpoints:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        for old in [*self._paths()[KEPT:], *self.folder.glob(".*.npz")]:  # also what a kill left half written
+        for old in [*self._paths()[_KEPT:], *self.folder.glob(".*.npz")]:  # also what a kill left half written
             old.unlink(missing_ok=True)
         return path
 

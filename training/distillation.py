@@ -18,7 +18,7 @@ from seqattn_tf.training.record import read_record
 from seqattn_tf.training.run import train
 from seqattn_tf.training.tasks import Settings
 
-LESSONS = "lessons"  # in the folder of a run
+_LESSONS = "lessons"  # in the folder of a run
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Teaching:
     least: float = -3.0
 
 
-TEACHING = Teaching()
+_TEACHING = Teaching()
 
 
 def distill(
@@ -45,7 +45,7 @@ def distill(
     folder: Path,
     teachers: Sequence[str | Path],
     data: str | Path | None = None,
-    teaching: Teaching = TEACHING,
+    teaching: Teaching = _TEACHING,
     **training: Any,
 ) -> Model:
     """Train a student with Keras `fit`, on the right answers and on those of its teachers, and return the best model.
@@ -71,7 +71,7 @@ def distill(
     folders = [find(teacher) for teacher in teachers]
 
     def lessons(splits: Splits) -> Lessons:
-        return _lessons(recipe, splits, folders, Path(folder) / LESSONS, teaching, settings.seed)
+        return _lessons(recipe, splits, folders, Path(folder) / _LESSONS, teaching, settings.seed)
 
     return train(recipe, settings, folder, data, lessons=lessons, **training)
 

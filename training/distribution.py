@@ -23,14 +23,14 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-KERAS = ("3.15.",)  # what the known versions begin with
+_KERAS = ("3.15.",)  # what the known versions begin with
 INDEX = (
     "SLURM_PROCID",
     "JOB_COMPLETION_INDEX",
 )  # where Slurm and an indexed job of Kubernetes say which worker this is
 SUM = tf.distribute.ReduceOp.SUM
-APART = 1_000_003  # the seeds of two replicas
-LOST = (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.DeadlineExceededError, tf.errors.CancelledError)
+_APART = 1_000_003  # the seeds of two replicas
+_LOST = (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.DeadlineExceededError, tf.errors.CancelledError)
 
 
 class WorkerLost(RuntimeError):
@@ -202,8 +202,8 @@ def open_strategy(
         return Distribution()
     if name not in ("mirrored", "multiworker"):
         raise ValueError(f"strategy: expected none, mirrored or multiworker. Received: {name!r}")
-    if not keras.__version__.startswith(KERAS):
-        known = " or ".join(f"{version}*" for version in KERAS)
+    if not keras.__version__.startswith(_KERAS):
+        known = " or ".join(f"{version}*" for version in _KERAS)
         raise ValueError(
             f"keras: expected {known} with strategy={name}, which changes its fit. Received: {keras.__version__}"
         )
@@ -329,7 +329,7 @@ class Spread(Distribution):
             number = tf.cast(replica.replica_id_in_sync_group, tf.int64)
             for state in states:
                 first = replica.all_reduce(SUM, tf.where(number == 0, tf.convert_to_tensor(state), 0))
-                state.assign(first + tf.stack([number * APART, tf.zeros_like(number)]))
+                state.assign(first + tf.stack([number * _APART, tf.zeros_like(number)]))
 
         if states := [variable for variable in network.variables if variable.name == "seed_generator_state"]:
             self.strategy.run(move)
@@ -373,7 +373,7 @@ class Spread(Distribution):
             if together and isinstance(error, tf.errors.InvalidArgumentError):
                 expected = f"worker {self.index} of {self.workers}: expected the same command and data on all of them"
                 raise ValueError(f"{expected}. Received: {error.message.strip().splitlines()[-1]:.300}") from error
-            if self.workers == 1 or not (together or isinstance(error, LOST)):
+            if self.workers == 1 or not (together or isinstance(error, _LOST)):
                 raise
             named = {int(task) for task in re.findall(r"/job:worker/(?:replica:0/)?task:(\d+)", error.message)}
             others = " or ".join(map(str, sorted(named - {self.index}))) or "another one"

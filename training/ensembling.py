@@ -9,8 +9,8 @@ from seqattn_tf.models import Ensemble, LabelEnsemble, Model, load
 from seqattn_tf.models.presets import find
 from seqattn_tf.training.record import read_record
 
-ALIKE = ("recipe", "fingerprint")  # of the records of runs that can be one
-OF_ONE = ("figures", "seconds", "init_from", "xla")  # what is only true of a run by itself
+_ALIKE = ("recipe", "fingerprint")  # of the records of runs that can be one
+_OF_ONE = ("figures", "seconds", "init_from", "xla")  # what is only true of a run by itself
 
 
 def as_one(models: Sequence[Model], **settings: Any) -> Ensemble | LabelEnsemble:
@@ -37,14 +37,14 @@ def combine(runs: Sequence[str | Path], folder: str | Path, **settings: Any) -> 
         raise ValueError(f"output: expected a folder that holds no model yet. Received: {folder}")
     records = [read_record(run) for run in folders]
     first = records[0]
-    for name in ALIKE:
+    for name in _ALIKE:
         for run, record in zip(folders, records, strict=True):
             if record[name] != first[name]:
                 expected = f"runs: expected the {name} of {folders[0]}, {first[name]!r}, in all"
                 raise ValueError(f"{expected}. Received: {record[name]!r} in {run}")
     ensemble = as_one([load(run) for run in folders], **settings)
     own = {**ensemble.settings, "direction": getattr(ensemble.target, "direction", "")}
-    record = {name: value for name, value in first.items() if name not in OF_ONE}
+    record = {name: value for name, value in first.items() if name not in _OF_ONE}
     record |= {
         "settings": {name: own.get(name, value) for name, value in first["settings"].items()},
         "plugins": {name: file for one in records for name, file in one["plugins"].items()},

@@ -16,8 +16,8 @@ from seqattn_tf.models.base import Tensors
 from seqattn_tf.training.data import Example
 from seqattn_tf.training.tasks.base import refuse_unreadable
 
-DRAWS = 5  # of random choices, whose mean is told
-LINES = "_lines"
+_DRAWS = 5  # of random choices, whose mean is told
+_LINES = "_lines"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +60,7 @@ def _looked(model: Model) -> list[_Looked]:
         raise ValueError(f"faithfulness: expected a model that says a label. Received: {model.name_in_registry}")
     found: dict[str, _Looked] = {}
     for look in model.explaining:
-        name = look.removesuffix(LINES) if look not in model.inputs else look
+        name = look.removesuffix(_LINES) if look not in model.inputs else look
         text = isinstance(model.inputs.get(name), Text)
         if text and not (name in found and look == name):  # lines, where there are both
             found[name] = _Looked(name, look, look != name)
@@ -133,7 +133,7 @@ class _Batch:
 
     def drops(self, choice: str, count: int, generator: np.random.Generator) -> np.ndarray:
         """By how much less probable the answers are without `count` of what they come from, `[rows]`."""
-        draws = DRAWS if choice == "random" else 1
+        draws = _DRAWS if choice == "random" else 1
         found = np.zeros(len(self.before))
         for _ in range(draws):
             by = generator.random(self.there.shape) if choice == "random" else self.importance[choice]

@@ -14,8 +14,8 @@ from seqattn_tf.models.presets import find, open_model, presets
 from seqattn_tf.training import recipes
 
 FILES = {"image": "picture"}  # what a kind of input is called
-LONGEST = 400  # characters of a text or an answer that are shown
-RIGHT, WRONG = "\u2713", "\u2717"  # marks of answers
+_LONGEST = 400  # characters of a text or an answer that are shown
+_RIGHT, _WRONG = "\u2713", "\u2717"  # marks of answers
 
 
 def write_gallery(models: Sequence[str | os.PathLike[str]], path: Path) -> list[str]:
@@ -36,7 +36,7 @@ def write_gallery(models: Sequence[str | os.PathLike[str]], path: Path) -> list[
         raise ValueError(f"models: expected a trained one with examples. Received: {list(map(str, models))}")
     head = "# Gallery\nOne input of each system from data it has not learned from, its answer, "
     head += "the reference, and what it looked at or makes of it.\n"
-    head += f"{RIGHT} marks an answer that is a reference, {WRONG} one that is not: "
+    head += f"{_RIGHT} marks an answer that is a reference, {_WRONG} one that is not: "
     head += "a caption, a translation or a summary may differ and be good.\n"
     with write_atomically(path) as aside:
         text = "\n".join([head, *("\n".join(shown[recipe]) for recipe in sorted(shown))])
@@ -63,7 +63,7 @@ def _judged(answer: str, references: Sequence[str]) -> list[str]:
         return [f"- answer: {_quoted(answer)}", "- reference: none"]
     more = f", or {len(references) - 1} more" if len(references) > 1 else ""
     reference = answer if answer in references else references[0]
-    mark = RIGHT if answer in references else WRONG
+    mark = _RIGHT if answer in references else _WRONG
     return [f"- answer: {_quoted(answer)} {mark}", f"- reference: {_quoted(reference)}{more}"]
 
 
@@ -79,6 +79,6 @@ def _shown(name: str, value: str | bytes, kind: str) -> str:
 def _quoted(text: str) -> str:
     """A text on one line, as it is: never markup."""
     line = " / ".join(text.split("\n"))
-    line = line if len(line) <= LONGEST else line[:LONGEST] + " \u2026"
+    line = line if len(line) <= _LONGEST else line[:_LONGEST] + " \u2026"
     line = line.replace("`", "'")
     return f"`{line}`" if line.strip() else "nothing"

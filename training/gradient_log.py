@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from seqattn_tf.recurrent import watch_gates
 
-SATURATED = 0.1  # a gate closer than this to one of its bounds has hardly a gradient left
+_SATURATED = 0.1  # a gate closer than this to one of its bounds has hardly a gradient left
 
 
 class GradientLog(keras.callbacks.Callback):
@@ -139,7 +139,7 @@ def _write_picture(tag: str, png: bytes) -> None:
 def _saturated(name: str, values: tf.Tensor) -> tf.Tensor:
     """The share of activations `[..., units]` near a bound: 0 or 1 of a gate, -1 or 1 of a candidate."""
     values = tf.cast(values, tf.float32)
-    near = tf.abs(values) > 1 - SATURATED
+    near = tf.abs(values) > 1 - _SATURATED
     if name.rpartition("/")[2] not in ("candidate", "hidden"):
-        near |= values < SATURATED
+        near |= values < _SATURATED
     return tf.reduce_mean(tf.cast(near, tf.float32))

@@ -18,7 +18,7 @@ from seqattn_tf.training.record import read_record
 from seqattn_tf.training.tasks import Settings, Task
 from seqattn_tf.training.xla import remembered
 
-READING = ("encoding", "max_bad_rows")  # settings of which the fingerprint of the data tells whether they matter
+_READING = ("encoding", "max_bad_rows")  # settings of which the fingerprint of the data tells whether they matter
 
 
 def identity(
@@ -52,7 +52,7 @@ def refuse_another(folder: Path, held: Checkpoint | None, about: Mapping[str, An
     was = {"lessons": "", **was}
     pairs = {name: (was.get(name), about[name]) for name in ("recipe", "data", "init_from", "xla", "lessons")}
     pairs |= {
-        name: (was["settings"].get(name), value) for name, value in about["settings"].items() if name not in READING
+        name: (was["settings"].get(name), value) for name, value in about["settings"].items() if name not in _READING
     }
     other = {name: (before, now) for name, (before, now) in pairs.items() if before != now}
     for name in () if task.ordered else ("epochs", "patience"):

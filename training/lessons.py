@@ -30,9 +30,9 @@ from seqattn_tf.training.data import Example, Examples
 from seqattn_tf.training.data.batches import Columns, by_part, input_columns
 from seqattn_tf.training.data.examples import first_of_each
 
-PART, TOGETHER = 4096, 256  # inputs of a file, and of a question to the teacher
-ABOUT, MADE_UP = "about.json", "made_up.jsonl"
-ARRAYS = ("answers", "lengths", "numbers", "shares", "scores")
+PART, _TOGETHER = 4096, 256  # inputs of a file, and of a question to the teacher
+_ABOUT, MADE_UP = "about.json", "made_up.jsonl"
+_ARRAYS = ("answers", "lengths", "numbers", "shares", "scores")
 
 InputColumns = Callable[[Model, Examples], Mapping[str, Column]]
 
@@ -125,8 +125,8 @@ class Teacher:
         columns = input_columns(self.model, Examples(list(examples)))
         order = np.argsort(sum(column.lengths for column in columns.values()), kind="stable")
         said: list[tuple[np.ndarray, ...]] = [()] * len(order)
-        for start in range(0, len(order), TOGETHER):
-            rows = order[start : start + TOGETHER]
+        for start in range(0, len(order), _TOGETHER):
+            rows = order[start : start + _TOGETHER]
             tensors = by_part({name: column.rows(tf.constant(rows)) for name, column in columns.items()})
             answers, lengths, numbers, shares, scores = (one.numpy() for one in self._teach(tensors))
             for at, row in enumerate(rows):
@@ -179,14 +179,14 @@ def write_lessons(
         quiet: whether no bar is shown.
     """
     about = plain(about)
-    if (folder / ABOUT).is_file():
-        if (held := _read_json(folder / ABOUT)) != about:
+    if (folder / _ABOUT).is_file():
+        if (held := _read_json(folder / _ABOUT)) != about:
             other = {name: (held.get(name), about[name]) for name in about if held.get(name) != about[name]}
             raise ValueError(f"{folder} holds other lessons (held, asked): {other}. Choose another --run")
     else:
         with write_atomically(folder / MADE_UP) as aside:
             aside.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in make_up()), "utf-8")
-        write_json(folder / ABOUT, about)
+        write_json(folder / _ABOUT, about)
     asked = [*first_of_each(train).values(), *(Example("", row, None) for row in _read_made_up(folder))]
     starts = range(0, len(asked), PART)
     with tqdm(starts, unit="part", desc="lessons", disable=quiet) as bar:
@@ -208,7 +208,7 @@ def read_lessons(folder: Path, train: Sequence[Example], least: float = -np.inf)
     given, made_up = first_of_each(train), _read_made_up(folder)
     count = len(range(0, len(given) + len(made_up), PART))
     parts = [_read_part(_part(folder, number)) for number in range(count)]
-    said = {name: np.concatenate([part[name] for part in parts]) for name in ARRAYS}
+    said = {name: np.concatenate([part[name] for part in parts]) for name in _ARRAYS}
     if len(said["lengths"]) != len(given) + len(made_up):
         raise ValueError(f"{folder}: expected lessons of {len(given) + len(made_up)}. Received: {len(said['lengths'])}")
     of_given = np.arange(len(said["lengths"])) < len(given)
@@ -217,7 +217,7 @@ def read_lessons(folder: Path, train: Sequence[Example], least: float = -np.inf)
         raise ValueError(f"{folder}: expected answers of a probability of at least exp({least}). Received: none")
     ends = (len(said["numbers"]) - said["lengths"].sum()) // len(said["lengths"])  # one after symbols, none of a label
     fingerprint = 0
-    for name in ARRAYS:
+    for name in _ARRAYS:
         fingerprint = zlib.crc32(said[name].tobytes(), fingerprint)
     places = np.repeat(kept, said["lengths"] + ends)
     return Lessons(
@@ -227,7 +227,7 @@ def read_lessons(folder: Path, train: Sequence[Example], least: float = -np.inf)
         lengths=said["lengths"][kept],
         numbers=said["numbers"][places],
         shares=said["shares"][places],
-        target=_read_json(folder / ABOUT)["target"],
+        target=_read_json(folder / _ABOUT)["target"],
         fingerprint=f"{fingerprint:08x} from {least:g}",
     )
 
@@ -244,7 +244,7 @@ def _part(folder: Path, number: int) -> Path:
 def _read_part(path: Path) -> dict[str, np.ndarray]:
     try:
         with np.load(path) as stored:
-            return {name: stored[name] for name in ARRAYS}
+            return {name: stored[name] for name in _ARRAYS}
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(
             f"{path}: expected a whole part of lessons; remove it to have it anew. Received: {error}"

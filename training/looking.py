@@ -12,10 +12,10 @@ from seqattn_tf.training.data import Example
 from seqattn_tf.training.gradient_log import EpochLog, GradientLog
 from seqattn_tf.training.tasks import Task, Training
 
-LONGEST = 60  # characters of a question or an answer
+_LONGEST = 60  # characters of a question or an answer
 
 
-def asked_of(model: Model, task: Task[Any, Any], example: Example) -> dict[str, Any]:
+def _asked_of(model: Model, task: Task[Any, Any], example: Example) -> dict[str, Any]:
     """What a model is asked of an example."""
     asked = task.asked(example)
     return {
@@ -26,7 +26,7 @@ def asked_of(model: Model, task: Task[Any, Any], example: Example) -> dict[str, 
 
 def sample_of(model: Model, task: Task[Any, Any], examples: Sequence[Example], number: int) -> str:
     """The answer to one of the examples, as a line."""
-    row = asked_of(model, task, examples[number % len(examples)])
+    row = _asked_of(model, task, examples[number % len(examples)])
     [answer] = model.answer([row])
     title = model.title(row) or next(iter(row))
     return " -> ".join(_cut(text) for text in (title, answer.text))
@@ -34,7 +34,7 @@ def sample_of(model: Model, task: Task[Any, Any], examples: Sequence[Example], n
 
 def _cut(text: str) -> str:
     line = " / ".join(text.split("\n"))
-    return line if len(line) <= LONGEST else line[:LONGEST] + "\u2026"
+    return line if len(line) <= _LONGEST else line[:_LONGEST] + "\u2026"
 
 
 def board(folder: Path, training: Training[Any, Any]) -> list[keras.callbacks.Callback]:
@@ -43,7 +43,7 @@ def board(folder: Path, training: Training[Any, Any]) -> list[keras.callbacks.Ca
 
     def picture() -> bytes:
         data = io.BytesIO()
-        model.explain(asked_of(model, task, dev[0])).savefig(data, format="png")
+        model.explain(_asked_of(model, task, dev[0])).savefig(data, format="png")
         return data.getvalue()
 
     inputs, _ = next(iter(training.batches(training.settings.epochs - 1)))

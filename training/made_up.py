@@ -17,9 +17,9 @@ from seqattn_tf.training.data import Examples, Splits
 
 SHARES = {"crossover": 0.8, "edited": 0.1, "joined": 0.1}  # of what is tried, by the maker
 SHARED = (1, 2, 3)  # letters before the cut that the words of a crossover have in common, each as often
-AFFIXES = 60  # so many of the most frequent prefixes, and as many suffixes
-QUANTILE = 0.995  # of the lengths of the training words: none is made that is longer
-PATIENCE = 10_000  # tries in a row that give nothing new, after which there is nothing more to be had
+_AFFIXES = 60  # so many of the most frequent prefixes, and as many suffixes
+_QUANTILE = 0.995  # of the lengths of the training words: none is made that is longer
+_PATIENCE = 10_000  # tries in a row that give nothing new, after which there is nothing more to be had
 _VOWELS = frozenset("aeiouy")
 _BLOCK = 4096  # random numbers drawn at once
 
@@ -35,7 +35,7 @@ def make_up_words(splits: Splits, count: int, seed: int) -> list[Mapping[str, An
     known = {word.casefold() for word in chain(trained, *held_out)}
     made: list[Mapping[str, Any]] = []
     failed = 0
-    while len(made) < count and failed < PATIENCE:
+    while len(made) < count and failed < _PATIENCE:
         word = words.make()
         if (folded := word.casefold()) in known or not words.fits(word):
             failed += 1
@@ -61,7 +61,7 @@ class WordMaker:
         self.words = [word for word in dict.fromkeys(words) if len(word) > 1]
         if not self.words:
             raise ValueError("words: expected some of two letters or more to make up others of. Received: none")
-        self.longest = int(np.quantile([len(word) for word in self.words], QUANTILE, method="higher"))
+        self.longest = int(np.quantile([len(word) for word in self.words], _QUANTILE, method="higher"))
         self.short = [word for word in self.words if 2 * len(word) <= self.longest]
         self.prefixes, self.suffixes = _affixes(self.words)
         self._ends = _ends(self.words)
@@ -144,7 +144,9 @@ def _affixes(words: Iterable[str]) -> tuple[list[str], list[str]]:
     for word in words:
         prefixes.update(word[:size] for size in (2, 3, 4) if word[size:] in known)
         suffixes.update(word[-size:] for size in (1, 2, 3, 4) if word[:-size] in known)
-    return [affix for affix, _ in prefixes.most_common(AFFIXES)], [affix for affix, _ in suffixes.most_common(AFFIXES)]
+    return [affix for affix, _ in prefixes.most_common(_AFFIXES)], [
+        affix for affix, _ in suffixes.most_common(_AFFIXES)
+    ]
 
 
 def _kind(letter: str) -> str:

@@ -18,7 +18,7 @@ from seqattn_tf.lite.fields import Image
 from seqattn_tf.lite.fields.map import NUMBER
 from seqattn_tf.training.data import Example, Splits
 
-TOGETHER = 32  # pictures that go through a backbone at once
+_TOGETHER = 32  # pictures that go through a backbone at once
 
 
 class Mapped(NamedTuple):
@@ -112,8 +112,8 @@ def _computed(pictures: Sequence[Any], keys: Sequence[str], image: Image, encode
     reads = graph_field(image, "image")
     look = tf.function(lambda raw: encoder.look(reads.encode_unbounded(raw)["pixels"]), reduce_retracing=True)
     with tqdm(total=len(pictures), unit="picture", desc="maps", disable=quiet) as bar:
-        for start in range(0, len(pictures), TOGETHER):
-            raw = [image.raw(picture) for picture in pictures[start : start + TOGETHER]]
+        for start in range(0, len(pictures), _TOGETHER):
+            raw = [image.raw(picture) for picture in pictures[start : start + _TOGETHER]]
             try:
                 yield look(tf.constant(raw)).numpy()
             except tf.errors.InvalidArgumentError:

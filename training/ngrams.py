@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-BEGIN, END, UNKNOWN = "<s>", "</s>", "<unk>"
+_BEGIN, END, UNKNOWN = "<s>", "</s>", "<unk>"
 FALLBACK = (0.5, 1.0, 1.5)  # discounts where there are too few n-grams to estimate them
 Sentence = str | Sequence[str]
 
@@ -59,9 +59,9 @@ class KneserNey:
         if not texts:
             raise ValueError("sentences: expected at least one. Received: none")
         known = dict.fromkeys(word for text in texts for word in text) if vocabulary is None else vocabulary
-        self.words = list(dict.fromkeys((BEGIN, END, UNKNOWN, *known)))
+        self.words = list(dict.fromkeys((_BEGIN, END, UNKNOWN, *known)))
         self.order = order
-        self._ids = {word: number for number, word in enumerate(self.words) if word not in (BEGIN, END)}
+        self._ids = {word: number for number, word in enumerate(self.words) if word not in (_BEGIN, END)}
         self._orders = self._count(*self._line_up(texts))
 
     def _line_up(self, texts: Sequence[Sequence[str]]) -> tuple[np.ndarray, np.ndarray]:

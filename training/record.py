@@ -18,7 +18,7 @@ from seqattn_tf.training.maps import given
 from seqattn_tf.training.recipes import Recipe
 from seqattn_tf.training.tasks import Settings, Training
 
-SHOWN, MOST_SHOWN = 6, 200_000  # examples that a model carries, and the most bytes of all their values
+_SHOWN, _MOST_SHOWN = 6, 200_000  # examples that a model carries, and the most bytes of all their values
 
 
 def describe(
@@ -70,8 +70,8 @@ def _shown(training: Training) -> Iterator[tuple[dict[str, Any], list[str]]]:
     With each come its right answers, as the model would write them.
     """
     dev, inputs = training.splits.dev, training.model.inputs
-    left = MOST_SHOWN
-    chosen = dev[:: max(len(dev) // SHOWN, 1)][:SHOWN]
+    left = _MOST_SHOWN
+    chosen = dev[:: max(len(dev) // _SHOWN, 1)][:_SHOWN]
     keys = {example.key for example in chosen}
     right = training.task.references(training.model, [example for example in dev if example.key in keys])
     for example in chosen:

@@ -61,7 +61,7 @@ class Keeping:
     minutes: float = 5.0  # the same in time; 0 for any
 
 
-KEEPING = Keeping()
+_KEEPING = Keeping()
 
 
 def train(
@@ -70,7 +70,7 @@ def train(
     folder: Path,
     data: str | Path | None = None,
     *,
-    keeping: Keeping = KEEPING,
+    keeping: Keeping = _KEEPING,
     init_from: str | Path | None = None,
     tensorboard: bool = False,
     distribution: Distribution = ALONE,

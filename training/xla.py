@@ -18,9 +18,9 @@ from seqattn_tf.training.distribution import Distribution
 from seqattn_tf.training.record import read_record
 from seqattn_tf.training.tasks import Training
 
-CHOICES = ("auto", "on", "off")
-MULTIPLE = 8  # to which lengths are padded where steps are compiled
-BATCHES, ROUNDS = 3, 2  # by which both ways are measured, after a round that compiles
+_CHOICES = ("auto", "on", "off")
+_MULTIPLE = 8  # to which lengths are padded where steps are compiled
+_BATCHES, ROUNDS = 3, 2  # by which both ways are measured, after a round that compiles
 
 
 class NotCompiled(ValueError):
@@ -33,18 +33,18 @@ def ask(asked: str, folder: Path, held: Checkpoint | None, distribution: Distrib
     Raises:
         ValueError: there is no such choice, or none with this distribution.
     """
-    if asked not in CHOICES:
-        raise ValueError(f"xla: expected one of {CHOICES}. Received: {asked!r}")
+    if asked not in _CHOICES:
+        raise ValueError(f"xla: expected one of {_CHOICES}. Received: {asked!r}")
     if not distribution.compiles:
         if asked == "on":
             raise ValueError("xla: expected off or auto with a strategy. Received: on")
         if asked == "auto" and distribution.is_chief:
             print("xla: off, as steps of a strategy are not compiled")
         return "off"
-    return held_by(folder, held) or "auto" if asked == "auto" else asked
+    return _held_by(folder, held) or "auto" if asked == "auto" else asked
 
 
-def held_by(folder: Path, held: Checkpoint | None) -> str:
+def _held_by(folder: Path, held: Checkpoint | None) -> str:
     """What was chosen for the run in a folder; empty where there is none."""
     if held is not None:
         return remembered(held.about)
@@ -79,7 +79,7 @@ def use(training: Training, compiled: bool) -> None:
     if network.jit_compile != compiled:
         network.jit_compile, network.train_function = compiled, None
     for column in training.columns.all:
-        column.round_up(MULTIPLE if compiled else 1)
+        column.round_up(_MULTIPLE if compiled else 1)
 
 
 def _faster(training: Training, progress: Progress) -> str:
@@ -97,7 +97,7 @@ def _faster(training: Training, progress: Progress) -> str:
     return chosen
 
 
-def _seconds(training: Training, progress: Progress, rounds: int = ROUNDS, most: int = BATCHES) -> float:
+def _seconds(training: Training, progress: Progress, rounds: int = ROUNDS, most: int = _BATCHES) -> float:
     """What each of the next few steps takes, at best of some rounds; a first one, which compiles, does not count."""
     network = training.model.network
     batches = training.batches(progress.epoch, progress.step).take(most)

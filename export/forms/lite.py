@@ -16,7 +16,7 @@ from seqattn_tf.lite.assets import save_assets
 from seqattn_tf.lite.runtime import FILE, LiteModel
 from seqattn_tf.models import Model
 
-WAY_OUT = "the SavedModel alone is written with --no-lite"
+_WAY_OUT = "the SavedModel alone is written with --no-lite"
 
 
 def convert(model: Model, optimizations: Sequence[tf.lite.Optimize] = ()) -> bytes:
@@ -32,7 +32,7 @@ def convert(model: Model, optimizations: Sequence[tf.lite.Optimize] = ()) -> byt
         except ConverterError as error:
             said = str(error).strip().splitlines()
             raise ValueError(
-                f"LiteRT: expected a model in built-in ops. Received: {said[0] if said else error!r}; {WAY_OUT}"
+                f"LiteRT: expected a model in built-in ops. Received: {said[0] if said else error!r}; {_WAY_OUT}"
             ) from None
 
 
@@ -54,7 +54,7 @@ class Lite(Form):
         """A layer that has no built-in ops says in `needs_more` what it is."""
         needs = [more for layer in model.network._flatten_layers() if (more := getattr(layer, "needs_more", ""))]
         if needs:
-            raise ValueError(f"LiteRT: expected a model in built-in ops. Received: {needs[0]}; {WAY_OUT}")
+            raise ValueError(f"LiteRT: expected a model in built-in ops. Received: {needs[0]}; {_WAY_OUT}")
 
     def write(self, model: Model, folder: Path, described: Mapping[str, Any]) -> dict[str, Any]:
         """The file, the assets, and the manifest without which the folder is not usable."""

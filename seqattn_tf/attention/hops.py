@@ -13,7 +13,7 @@ from seqattn_tf.core.masking import bounded, masked_values, widen, zero_masked
 from seqattn_tf.core.registry import check_count
 from seqattn_tf.structured.chain import LinearChain
 
-TYINGS = ("adjacent", "layerwise")
+_TYINGS = ("adjacent", "layerwise")
 
 
 class FactLayer(Composed):
@@ -111,8 +111,8 @@ class MemoryHops(FactLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(hops, temporal, noise, **kwargs)
-        if tying not in TYINGS:
-            raise ValueError(f"tying: expected one of {TYINGS}. Received: {tying!r}")
+        if tying not in _TYINGS:
+            raise ValueError(f"tying: expected one of {_TYINGS}. Received: {tying!r}")
         self.tying = tying
         self.attention = Attention("dot", align, dtype=self.dtype_policy)
 

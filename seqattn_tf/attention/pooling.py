@@ -11,7 +11,7 @@ from seqattn_tf.core.linear import linear
 from seqattn_tf.core.masking import masked_mean, masked_values
 from seqattn_tf.core.registry import check_count
 
-POOLS = ("last", "average", "attention")
+_POOLS = ("last", "average", "attention")
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
@@ -100,8 +100,8 @@ class AveragePooling(Masked):
 
 def pooling(pool: str, units: int, **alike: Any) -> AttentionPooling | AveragePooling | None:
     """What makes one vector of a sequence: None for the last state of the network that read it."""
-    if pool not in POOLS:
-        raise ValueError(f"pool: expected one of {POOLS}. Received: {pool!r}")
+    if pool not in _POOLS:
+        raise ValueError(f"pool: expected one of {_POOLS}. Received: {pool!r}")
     if pool == "attention":
         return AttentionPooling(units, **alike)
     return AveragePooling(**alike) if pool == "average" else None

@@ -14,7 +14,7 @@ from seqattn_tf.batch.plan import Job, Shard
 from seqattn_tf.batch.shards import Answered
 from seqattn_tf.batch.work import Answerer, limit_threads
 
-AHEAD = 2  # shards that are with each process: one at work, one waiting
+_AHEAD = 2  # shards that are with each process: one at work, one waiting
 
 _answerer: Answerer | Exception | None = None  # of a process
 
@@ -33,7 +33,7 @@ def answered(job: Job, shards: Iterable[Shard], processes: int) -> Generator[Ans
     pool = ProcessPoolExecutor(processes, context, _begin, (job, watched))
     waiting = iter(shards)
     try:
-        running = {pool.submit(_answer, shard) for shard in itertools.islice(waiting, AHEAD * processes)}
+        running = {pool.submit(_answer, shard) for shard in itertools.islice(waiting, _AHEAD * processes)}
         while running:
             done, running = wait(running, return_when=FIRST_COMPLETED)
             running |= {pool.submit(_answer, shard) for shard in itertools.islice(waiting, len(done))}

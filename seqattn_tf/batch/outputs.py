@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 from seqattn_tf.batch.readers import ParquetReader, Reader, import_parquet
 from seqattn_tf.lite.answer import Answer, Look
 
-DIGITS, WEIGHT_DIGITS = 6, 4  # after the point, of scores and of weights
-SAID = ("answer", "score", "alternatives", "looks")
+_DIGITS, _WEIGHT_DIGITS = 6, 4  # after the point, of scores and of weights
+_SAID = ("answer", "score", "alternatives", "looks")
 
 Said = tuple[dict[str, Any], Answer | None]  # the columns of a row, and what was said to it; None of a bad row
 
@@ -27,12 +27,12 @@ def own(values: dict[str, Any]) -> dict[str, Any]:
     >>> own({"text": "a", "answer": "b"})
     {'text': 'a', 'input_answer': 'b'}
     """
-    return {own_name(name): value for name, value in values.items()}
+    return {_own_name(name): value for name, value in values.items()}
 
 
-def own_name(name: str) -> str:
+def _own_name(name: str) -> str:
     """The name that a column of the input has in the output."""
-    return f"input_{name}" if name in SAID else name
+    return f"input_{name}" if name in _SAID else name
 
 
 def to_line(value: Any) -> bytes:
@@ -61,7 +61,7 @@ def _plain(value: Any) -> Any:
 
 
 def _score(score: float) -> float | None:
-    return round(score, DIGITS) if math.isfinite(score) else None
+    return round(score, _DIGITS) if math.isfinite(score) else None
 
 
 def _cell(value: Any) -> str:
@@ -94,7 +94,7 @@ class Format(abc.ABC):
     needs_columns: ClassVar[bool] = False
 
     def __init__(self, columns: Sequence[str] = (), schema: bytes = b"", attention: bool = False) -> None:
-        self.columns, self.schema, self.attention = [own_name(name) for name in columns], schema, attention
+        self.columns, self.schema, self.attention = [_own_name(name) for name in columns], schema, attention
 
     @abc.abstractmethod
     def encode(self, rows: Sequence[Said]) -> bytes:
@@ -133,7 +133,7 @@ class JsonFormat(Format):
 
 
 def _look(look: Look) -> dict[str, Any]:
-    weights = look.weights.astype("float64").round(WEIGHT_DIGITS)  # as doubles they have no more digits
+    weights = look.weights.astype("float64").round(_WEIGHT_DIGITS)  # as doubles they have no more digits
     return {"rows": look.rows, "places": look.places, "weights": weights.tolist()}
 
 
@@ -218,7 +218,7 @@ class ParquetFormat(Format):
             texts, weights = pa.list_(pa.string()), pa.list_(pa.float32())
             parts = [("input", pa.string()), ("rows", texts), ("places", texts), ("shape", pa.list_(pa.int32()))]
             names.append(("looks", pa.list_(pa.struct([*parts, ("weights", weights)]))))
-        return pa.schema([*(field.with_name(own_name(field.name)) for field in given), *names])
+        return pa.schema([*(field.with_name(_own_name(field.name)) for field in given), *names])
 
     def join(self, parts: Sequence[Path], joined: Path) -> None:
         """Write one file of all parts."""
@@ -235,7 +235,7 @@ def _flat(answer: Answer) -> list[dict[str, Any]]:
             "rows": look.rows,
             "places": look.places,
             "shape": look.weights.shape,
-            "weights": look.weights.round(WEIGHT_DIGITS).ravel().tolist(),
+            "weights": look.weights.round(_WEIGHT_DIGITS).ravel().tolist(),
         }
         for name, look in answer.looks.items()
     ]

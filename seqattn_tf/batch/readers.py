@@ -15,7 +15,7 @@ from typing import IO, Any, ClassVar, NamedTuple
 
 from seqattn_tf.core.encodings import SAMPLE, UTF8, described, guess, mark_of, misread
 
-LONGEST_CELL = 2**27  # characters
+_LONGEST_CELL = 2**27  # characters
 
 
 class Mark(NamedTuple):
@@ -259,7 +259,7 @@ class _Feed:
 
     def cells(self, delimiter: str) -> list[str]:
         """One row. The limit of a cell is that of the whole process, so it is raised for no longer than this."""
-        limit = csv.field_size_limit(LONGEST_CELL)
+        limit = csv.field_size_limit(_LONGEST_CELL)
         try:
             return next(csv.reader(self, delimiter=delimiter, strict=True), [])
         finally:

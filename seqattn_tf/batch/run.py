@@ -18,7 +18,7 @@ from seqattn_tf.batch.plan import Job, Shard
 from seqattn_tf.batch.shards import PLAN, VERSION, Answered, Report, Store, digest, fingerprint
 from seqattn_tf.core.encodings import UTF8, check_encoding
 
-ENGINES = ("local", "ray")
+_ENGINES = ("local", "ray")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,8 +56,8 @@ class Options:
             if value is not None and value < number:
                 raise ValueError(f"{name}: expected at least {number}. Received: {value}")
         object.__setattr__(self, "encoding", check_encoding(self.encoding))
-        if self.engine not in ENGINES:
-            raise ValueError(f"engine: expected one of {', '.join(ENGINES)}. Received: {self.engine!r}")
+        if self.engine not in _ENGINES:
+            raise ValueError(f"engine: expected one of {', '.join(_ENGINES)}. Received: {self.engine!r}")
 
 
 def map_file(

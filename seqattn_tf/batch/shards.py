@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from seqattn_tf.batch.outputs import FORMATS, Format
 from seqattn_tf.core.atomic_io import write_atomically, write_json
 
-PLAN, LOCK, REJECTED, UNPACKED = "plan.json", ".lock", "rejected", "unpacked-"
+PLAN, _LOCK, _REJECTED, UNPACKED = "plan.json", ".lock", "rejected", "unpacked-"
 VERSION = "version of seqattn_tf"  # which every manifest names
 WRITTEN_BY = "seqattn map"  # in the lock and the plan: a file without it is somebody else's, whatever its name
 _ASIDE = re.compile(r"\.[0-9a-f]{32}-")  # what a kill leaves of `write_atomically`
@@ -64,7 +64,7 @@ class Store:
         self.ending = self.output.suffix.lower() if self.single else ".jsonl"
         self.folder = self._beside(".parts") if self.single else self.output
         self.manifest = self._beside(".map.json") if self.single else self.output / "map.json"
-        self.rejected_output = self._beside(".rejected.jsonl") if self.single else self.output / REJECTED
+        self.rejected_output = self._beside(".rejected.jsonl") if self.single else self.output / _REJECTED
 
     def _beside(self, more: str) -> Path:
         return self.output.with_name(self.output.name + more)
@@ -75,7 +75,7 @@ class Store:
 
     def rejected(self, number: int) -> Path:
         """Where the bad rows of a shard are."""
-        return self.folder / REJECTED / f"part-{number:05d}.jsonl"
+        return self.folder / _REJECTED / f"part-{number:05d}.jsonl"
 
     def begin(self, command: Mapping[str, Any]) -> Report | None:
         """Return the report of a command that is complete; None where there is work left. Changes nothing.
@@ -133,7 +133,7 @@ class Store:
             kept = self._kept()
             if kept is None or (command is not None and _differences(kept["command"], command)):
                 if kept is not None:
-                    _remove([*filter(_is_part, (self.folder / REJECTED).glob("*")), self.manifest])
+                    _remove([*filter(_is_part, (self.folder / _REJECTED).glob("*")), self.manifest])
                 self._remove_temporary()
             try:
                 yield
@@ -143,7 +143,7 @@ class Store:
 
     @contextlib.contextmanager
     def _lock(self) -> Iterator[None]:
-        path, made = self.folder / LOCK, not self.folder.exists()
+        path, made = self.folder / _LOCK, not self.folder.exists()
         self.folder.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileExistsError), path.open("x", encoding="utf-8") as file:
             json.dump({"written_by": WRITTEN_BY, "made_folder": made}, file)
@@ -190,25 +190,25 @@ class Store:
 
     def _remove_temporary(self) -> None:
         """Remove what was only needed on the way; the lock shows that it was written here."""
-        if read_own(self.folder / LOCK) is None:
+        if read_own(self.folder / _LOCK) is None:
             return
-        inside = [*self.folder.iterdir(), *(self.folder / REJECTED).glob("*")]
+        inside = [*self.folder.iterdir(), *(self.folder / _REJECTED).glob("*")]
         _remove(path for path in inside if _TEMPORARY.match(path.name) and path.is_file())
         if read_own(self.folder / PLAN) is not None:
             _remove([self.folder / PLAN])
         with contextlib.suppress(OSError):  # where bad rows are left in it
-            (self.folder / REJECTED).rmdir()
+            (self.folder / _REJECTED).rmdir()
 
     def _clear(self) -> None:
         """Remove what was only needed on the way, the lock last; of one file also its parts."""
         self._remove_temporary()
-        kept, rejected = read_own(self.folder / LOCK) or {}, self.folder / REJECTED
+        kept, rejected = read_own(self.folder / _LOCK) or {}, self.folder / _REJECTED
         if kept and self.single:
             joined = [self.folder / "joined", self.folder / f"joined{self.ending}"]
             _remove([*filter(_is_part, [*self.folder.iterdir(), *rejected.glob("*")]), *joined])
             with contextlib.suppress(OSError):
                 rejected.rmdir()
-        _remove([self.folder / LOCK] if kept else [])
+        _remove([self.folder / _LOCK] if kept else [])
         if self.single or kept.get("made_folder"):
             with contextlib.suppress(OSError):
                 self.folder.rmdir()
@@ -218,10 +218,10 @@ def _foreign(path: Path) -> Path | None:
     """Return what `seqattn map` did not write at a path: a file, or the first such thing in a folder."""
     if not path.is_dir():
         return path if os.path.lexists(path) else None
-    own = read_own(path / LOCK) is not None
+    own = read_own(path / _LOCK) is not None
     for inner in sorted(path.iterdir()):
         if not own or not (
-            inner.name == LOCK
+            inner.name == _LOCK
             or (_TEMPORARY.match(inner.name) and inner.is_file())
             or (inner.name == PLAN and read_own(inner) is not None)
         ):

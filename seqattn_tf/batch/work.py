@@ -53,7 +53,7 @@ class Answerer:
             except ValueError as error:
                 faults[place] = str(error)
         answers: dict[int, Answer] = {}
-        for batch in like_lengths(asked, self.job.batch_size):
+        for batch in _like_lengths(asked, self.job.batch_size):
             found, refused = self._try({place: asked[place] for place in batch})
             answers.update(found)
             faults.update(refused)
@@ -107,10 +107,10 @@ class Answerer:
         return row_fault(self.model.inputs, row)
 
 
-def like_lengths(asked: dict[int, Asked], size: int) -> Iterable[Sequence[int]]:
+def _like_lengths(asked: dict[int, Asked], size: int) -> Iterable[Sequence[int]]:
     """Batches of rows that are about as long, by their places: little is padding.
 
-    >>> list(like_lengths({0: {"text": "long"}, 1: {"text": "a"}, 2: {"text": "b"}}, 2))
+    >>> list(_like_lengths({0: {"text": "long"}, 1: {"text": "a"}, 2: {"text": "b"}}, 2))
     [[1, 2], [0]]
     """
     places = sorted(asked, key=lambda place: sum(map(len, asked[place].values())))

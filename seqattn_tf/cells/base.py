@@ -127,7 +127,7 @@ def recurrent_product(
 
 
 OPTIONS = {"initializer": keras.initializers, "regularizer": keras.regularizers, "constraint": keras.constraints}
-ELSEWHERE = {
+_ELSEWHERE = {
     "dropout": "a `keras.layers.Dropout` before the network",
     "recurrent_dropout": "`DropoutCell(cell, rate=...)` around the cell",
     "seed": "the `seed` of `DropoutCell` or of the initializers",
@@ -167,9 +167,9 @@ class KernelCell(Cell):
         bias_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
-        for name in ELSEWHERE:
+        for name in _ELSEWHERE:
             if name in kwargs:
-                raise ValueError(f"{name}: expected {ELSEWHERE[name]}. Received: {name}={kwargs[name]!r}")
+                raise ValueError(f"{name}: expected {_ELSEWHERE[name]}. Received: {name}={kwargs[name]!r}")
         super().__init__(**kwargs)
         self.units = check_count("units", units)
         self.activation = keras.activations.get(activation)

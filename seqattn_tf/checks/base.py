@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-PREFIX = "check_"
+_PREFIX = "check_"
 
 
 class Result(NamedTuple):
@@ -48,8 +48,8 @@ class Checks:
     @classmethod
     def all_names(cls) -> list[str]:
         """Return the names of all checks of the family, in the order in which they run."""
-        found = {name: None for base in reversed(cls.__mro__) for name in base.__dict__ if name.startswith(PREFIX)}
-        return [name.removeprefix(PREFIX) for name in found]
+        found = {name: None for base in reversed(cls.__mro__) for name in base.__dict__ if name.startswith(_PREFIX)}
+        return [name.removeprefix(_PREFIX) for name in found]
 
     def names(self) -> list[str]:
         """Return the names of the checks that this part can have."""
@@ -58,7 +58,7 @@ class Checks:
     def run(self, name: str) -> Result:
         """Run one check."""
         try:
-            getattr(self, PREFIX + name)()
+            getattr(self, _PREFIX + name)()
         except Problem as problem:
             return Result(name, str(problem))
         except Exception as error:  # whatever a part of somebody else raises
@@ -102,7 +102,7 @@ def changed(value: Any) -> Any:
     return value / 2 + 0.25 if isinstance(value, float) else None
 
 
-def arguments_of(kind: type, ends_at: type) -> dict[str, inspect.Parameter]:
+def _arguments_of(kind: type, ends_at: type) -> dict[str, inspect.Parameter]:
     """Return the constructor arguments of a class and of its bases, up to the base of its family."""
     found: dict[str, inspect.Parameter] = {}
     for base in kind.__mro__:
@@ -124,7 +124,7 @@ def expect_stored(part: Any, family: type, rebuild: Callable[[Any, dict[str, Any
         rebuild: a part and changes of its configuration to another part.
     """
     config, kind = part.get_config(), type(part)
-    arguments = arguments_of(kind, family)
+    arguments = _arguments_of(kind, family)
     missing = sorted(name for name, one in arguments.items() if name not in config and one.default is not None)
     expect(not missing, f"get_config: expected every constructor argument. Received: none called {', '.join(missing)}")
     expect(

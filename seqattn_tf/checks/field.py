@@ -12,7 +12,7 @@ from seqattn_tf.inputs import graph_field
 from seqattn_tf.lite.fields import Field
 from seqattn_tf.lite.fields.base import load_fields, save_fields
 
-JUNK = (b"", b"\x00", b"\xff\xfe\xfd", b"GIF89a", b"RIFF", "\u2028\U0001f600".encode(), b"x" * 100_000)
+_JUNK = (b"", b"\x00", b"\xff\xfe\xfd", b"GIF89a", b"RIFF", "\u2028\U0001f600".encode(), b"x" * 100_000)
 
 STRINGS = [tf.TensorSpec([None], tf.string)]
 
@@ -73,7 +73,7 @@ class FieldChecks(Checks):
 
     def check_bad_values(self) -> None:
         """What one half refuses, the other refuses too: with ValueError, and INVALID_ARGUMENT in the graph."""
-        for value in (*self.refused, *JUNK):
+        for value in (*self.refused, *_JUNK):
             plain, graph = self._plain(value), self._in_graph(value)
             expect(
                 plain == graph, f"{value!r:.40}: expected both halves to agree. Received: {plain}, in the graph {graph}"

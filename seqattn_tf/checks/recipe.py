@@ -12,7 +12,7 @@ from seqattn_tf.training import run
 from seqattn_tf.training.recipes import Recipe
 from seqattn_tf.training.record import read_record
 
-FEW = {"epochs": 1, "max_examples": 64, "batch_size": 16, "warmup_steps": 2}
+_FEW = {"epochs": 1, "max_examples": 64, "batch_size": 16, "warmup_steps": 2}
 
 
 class RecipeChecks(Checks):
@@ -28,7 +28,7 @@ class RecipeChecks(Checks):
         super().__init__(part)
         self.data = data
         known = {field.name for field in dataclasses.fields(part.small)}
-        few = {name: value for name, value in FEW.items() if name in known}
+        few = {name: value for name, value in _FEW.items() if name in known}
         self.settings = dataclasses.replace(part.small, **{**few, **settings})
         self._folder = tempfile.TemporaryDirectory()
         self._trained: Any = None

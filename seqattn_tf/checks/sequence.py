@@ -14,7 +14,7 @@ from seqattn_tf.checks.base import Checks, Problem, expect, expect_close, expect
 LENGTHS = (5, 3, 1, 0)
 BATCH, TIME, WIDTH = len(LENGTHS), max(LENGTHS), 4
 MASK = np.arange(TIME) < np.array(LENGTHS)[:, None]  # [batch, time], True = keep
-STEP = 1e-5  # of finite differences
+_STEP = 1e-5  # of finite differences
 RESERVED = 3  # ids of a vocabulary that no symbol has
 
 
@@ -39,7 +39,7 @@ class LayerChecks(Checks):
     def clone(self, part: Any, changes: dict[str, Any]) -> Any:
         """Return another part with the same configuration, but for the changes; a `dtype` is also that of its parts."""
         config = {**part.get_config(), **changes}
-        return type(part).from_config(in_precision(config, changes["dtype"]) if "dtype" in changes else config)
+        return type(part).from_config(_in_precision(config, changes["dtype"]) if "dtype" in changes else config)
 
     def layer(self, dtype: str) -> Any:
         """Return a new layer of this precision with the part inside, built."""
@@ -223,17 +223,17 @@ def expect_slopes(
     for direction in range(2):
         moves = [tf.constant(normal(*one.shape, seed=100 * direction + i)) for i, one in enumerate(given)]
         above, below = (
-            loss(*(one + sign * STEP * move for one, move in zip(given, moves, strict=True))) for sign in (1, -1)
+            loss(*(one + sign * _STEP * move for one, move in zip(given, moves, strict=True))) for sign in (1, -1)
         )
         slope = sum(float(tf.reduce_sum(one * move)) for one, move in zip(gradients, moves, strict=True))
-        expect_close(slope, float(above - below) / (2 * STEP), tolerance, "gradient against finite differences")
+        expect_close(slope, float(above - below) / (2 * _STEP), tolerance, "gradient against finite differences")
 
 
-def in_precision(config: Any, dtype: str) -> Any:
+def _in_precision(config: Any, dtype: str) -> Any:
     """Return the configuration of a layer with that of the layers inside it in another precision."""
     if isinstance(config, dict):
-        return {name: dtype if name == "dtype" else in_precision(one, dtype) for name, one in config.items()}
-    return [in_precision(one, dtype) for one in config] if isinstance(config, list) else config
+        return {name: dtype if name == "dtype" else _in_precision(one, dtype) for name, one in config.items()}
+    return [_in_precision(one, dtype) for one in config] if isinstance(config, list) else config
 
 
 def export_system(system: Any) -> None:

@@ -11,11 +11,11 @@ from typing import Any
 from seqattn_tf.cli.base import VALUES, Commands, check_files
 from seqattn_tf.lite.model_inputs import RowError
 
-NO_OTHERS = (
+_NO_OTHERS = (
     "this model gives no other answers: train it with --set beam_width=5 --set alternatives=4, "
     "or make an ensemble with --beam-width 5 --alternatives 4"
 )
-ONLY_ONE = "this kind of model gives one answer only: it has no setting `alternatives`"
+_ONLY_ONE = "this kind of model gives one answer only: it has no setting `alternatives`"
 
 
 def add(commands: Commands) -> None:
@@ -56,7 +56,7 @@ def _query(options: argparse.Namespace) -> int:
         with closing(connect(options.url)) as client:
             rows = read_rows(options.values, client.inputs(options.model))
             answers = _answers_of(client, options.model, rows)
-        ranked_by, no_others = "what the server's model ranks them by", NO_OTHERS
+        ranked_by, no_others = "what the server's model ranks them by", _NO_OTHERS
     else:
         from seqattn_tf.models.presets import open_model
 
@@ -64,7 +64,7 @@ def _query(options: argparse.Namespace) -> int:
         rows = read_rows(options.values, list(model.inputs))
         check_files(rows, {name: field.kind for name, field in model.inputs.items()})
         answers = model.answer(rows, errors="return")
-        ranked_by, no_others = model.ranked_by, NO_OTHERS if "alternatives" in model.settings else ONLY_ONE
+        ranked_by, no_others = model.ranked_by, _NO_OTHERS if "alternatives" in model.settings else _ONLY_ONE
     bad = [answer for answer in answers if isinstance(answer, RowError)]
     good = [(row, answer) for row, answer in zip(rows, answers, strict=True) if not isinstance(answer, RowError)]
     for error in bad:

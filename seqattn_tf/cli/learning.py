@@ -10,7 +10,7 @@ from typing import Any
 from seqattn_tf import plugins
 from seqattn_tf.cli.base import Commands, print_table
 
-TO_BE_CONTINUED = 75  # the status of a training that SIGTERM ended: the same command goes on (EX_TEMPFAIL)
+_TO_BE_CONTINUED = 75  # the status of a training that SIGTERM ended: the same command goes on (EX_TEMPFAIL)
 
 
 def add(commands: Commands) -> None:
@@ -159,13 +159,13 @@ def _train(options: argparse.Namespace) -> int:
             model = run.train(recipe, settings, folder, options.data, **how)
     except WorkerLost as lost:
         print(f"seqattn {options.command}: {lost}", file=sys.stderr)
-        return TO_BE_CONTINUED
+        return _TO_BE_CONTINUED
     except Stopped as stop:
         kept = f"the same command goes on with the next step, from {folder}"
         if stop.number == signal.SIGINT:
             raise KeyboardInterrupt(kept) from None
         print(f"seqattn {options.command}: stopped: {kept}", file=sys.stderr)
-        return TO_BE_CONTINUED
+        return _TO_BE_CONTINUED
     needed = plugins.options({**model.plugins, **plugins_of(recipe, settings)})
     if distribution.is_chief:
         print(f"the best model is in {folder}; seqattn evaluate {shlex.quote(str(folder))} {needed}".rstrip())

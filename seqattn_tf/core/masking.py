@@ -6,7 +6,7 @@ gives NaN, neither in the value nor in the gradient.
 
 import tensorflow as tf
 
-LARGEST = 1e30  # of logits: as good as infinite, and sums of them are finite
+_LARGEST = 1e30  # of logits: as good as infinite, and sums of them are finite
 
 
 def length_mask(lengths: tf.Tensor, size: tf.Tensor | int) -> tf.Tensor:
@@ -50,7 +50,7 @@ def bounded(logits: tf.Tensor) -> tf.Tensor:
     ['1', '1e+30', '-inf']
     """
     wide = widen(logits)
-    return tf.minimum(wide, tf.constant(LARGEST, wide.dtype))
+    return tf.minimum(wide, tf.constant(_LARGEST, wide.dtype))
 
 
 def masked_softmax(logits: tf.Tensor, mask: tf.Tensor | None = None) -> tf.Tensor:

@@ -71,7 +71,7 @@ def scan(
         else:
             element, keep = slices
             new = where_rows(keep, step(element, carry), carry)
-        return tf.nest.map_structure(shaped_as, new, carry)
+        return tf.nest.map_structure(_shaped_as, new, carry)
 
     elements = elements if mask is None else (elements, mask)
     final = 0 if reverse else -1
@@ -108,7 +108,7 @@ def size_of(tensor: tf.Tensor, axis: int) -> tf.Tensor | int:
     return tf.shape(tensor)[axis] if known is None else known
 
 
-def shaped_as(tensor: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
+def _shaped_as(tensor: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
     """The tensor itself, known to have the static shape of the other; without an op, which not every runtime has."""
     tensor = tf.convert_to_tensor(tensor)
     tensor.set_shape(other.shape)
@@ -123,7 +123,7 @@ def repeat(going: Callable[..., Any], body: Callable[..., tuple], state: tuple, 
     """
 
     def step(*state: Any) -> tuple:
-        return tf.nest.map_structure(shaped_as, body(*state), state)
+        return tf.nest.map_structure(_shaped_as, body(*state), state)
 
     return tf.while_loop(going, step, tf.nest.map_structure(tf.convert_to_tensor, state), maximum_iterations=limit)
 
@@ -138,7 +138,7 @@ def fold(step: Callable[[Any, Any], Any], elements: Any, initial: Any, reverse: 
         return initial
 
     def shaped(carry: Any, element: Any) -> Any:
-        return tf.nest.map_structure(shaped_as, step(element, carry), carry)
+        return tf.nest.map_structure(_shaped_as, step(element, carry), carry)
 
     if tf.executing_eagerly():
         *_, last = _steps(shaped, elements, initial, reverse)

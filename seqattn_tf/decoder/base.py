@@ -20,7 +20,7 @@ from seqattn_tf.core.recurrence import compiles, recur
 from seqattn_tf.core.scan import size_of, to_time_major
 from seqattn_tf.recurrent.base import check_states
 
-BRIDGES = ("all", "first")
+_BRIDGES = ("all", "first")
 
 
 class DecoderMemory(NamedTuple):
@@ -83,8 +83,8 @@ class Decoder(Composed):
         self, cell: Cell, attention: Any, jit_compile: bool | None = None, bridge: str = "all", **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        if bridge not in BRIDGES:
-            raise ValueError(f"bridge: expected one of {BRIDGES}. Received: {bridge!r}")
+        if bridge not in _BRIDGES:
+            raise ValueError(f"bridge: expected one of {_BRIDGES}. Received: {bridge!r}")
         if isinstance(attention, (list, tuple)):
             attention = JointAttention(attention, dtype=self.dtype_policy)
         if not isinstance(cell, Cell):

@@ -14,7 +14,7 @@ from seqattn_tf.core.recurrence import compiles, recur
 from seqattn_tf.core.scan import scan, to_time_major
 from seqattn_tf.decoder.base import Decoder, DecoderMemory, DecoderState, SharedMemory, time_mask, zero_steps
 
-SAMPLED = ("symbols", "outputs")
+_SAMPLED = ("symbols", "outputs")
 SMALL = 1024  # a vocabulary for all of which a loop computes beforehand what it needs of a symbol
 
 
@@ -74,8 +74,8 @@ class SymbolDecoder(RegisteredLayer, Decoder):
         super().__init__(cell, attention, **kwargs)
         if not 0 <= scheduled_sampling <= 1:
             raise ValueError(f"scheduled_sampling: expected a number from 0 to 1. Received: {scheduled_sampling}")
-        if sampling_from not in SAMPLED:
-            raise ValueError(f"sampling_from: expected one of {SAMPLED}. Received: {sampling_from!r}")
+        if sampling_from not in _SAMPLED:
+            raise ValueError(f"sampling_from: expected one of {_SAMPLED}. Received: {sampling_from!r}")
         self.vocabulary, self.readout, self.dropout = vocabulary, readout, dropout
         self.scheduled_sampling = scheduled_sampling
         self.sampling_from, self.mask_zero = sampling_from, mask_zero

@@ -23,7 +23,7 @@ from seqattn_tf.decoding.best import best
 from seqattn_tf.decoding.record import Record, alike, record, stacked, write
 from seqattn_tf.decoding.rules import IMPOSSIBLE, Rules, Step, log_probability, log_total, possible
 
-UNSEEN = 1e-6  # the least a place counts as looked at: the coverage penalty stays finite
+_UNSEEN = 1e-6  # the least a place counts as looked at: the coverage penalty stays finite
 
 
 class Beams(NamedTuple):
@@ -132,7 +132,7 @@ class Ranking:
 
     def coverage(self, looked: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         """`cp`: `[rows, source], [rows, source] -> [rows]`."""
-        covered = tf.math.log(tf.clip_by_value(looked, UNSEEN, 1.0))
+        covered = tf.math.log(tf.clip_by_value(looked, _UNSEEN, 1.0))
         return self._beta * tf.reduce_sum(tf.where(mask, covered, 0.0), axis=-1)
 
 

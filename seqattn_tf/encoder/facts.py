@@ -11,12 +11,12 @@ from seqattn_tf.encoder.base import Encoder, Read, Tensors, weighed
 from seqattn_tf.encoder.turns import at_lines, fold, fold_alike
 
 
-def position_weights(mask: tf.Tensor, units: int, dtype: Any) -> tf.Tensor:
+def _position_weights(mask: tf.Tensor, units: int, dtype: Any) -> tf.Tensor:
     """How much each unit hears of each word of a line, `[..., words] -> [..., words, units]` (Sukhbaatar et al., 2015).
 
         l_jk = (1 - j / J) - (k / d) (1 - 2 j / J)        word j of J, unit k of d, both from 1
 
-    >>> position_weights(tf.constant([[True, True]]), 2, tf.float32).numpy().tolist()
+    >>> _position_weights(tf.constant([[True, True]]), 2, tf.float32).numpy().tolist()
     [[[0.5, 0.5], [0.5, 1.0]]]
     """
     kept = tf.cast(mask, dtype)
@@ -30,7 +30,7 @@ def position_weights(mask: tf.Tensor, units: int, dtype: Any) -> tf.Tensor:
 class FactsEncoder(Encoder):
     """Reads ids `[batch, source]` with a mark between two lines, a fact each; gives a value for each fact.
 
-        value_i = sum_j l_j * E x_ij        l by `position_weights`
+        value_i = sum_j l_j * E x_ij        l by `_position_weights`
 
     Args:
         vocabulary: number of ids.
@@ -89,7 +89,7 @@ class FactsEncoder(Encoder):
     def sentence(self, ids: tf.Tensor, training: bool = False, kept: tf.Tensor | None = None) -> tf.Tensor:
         """The value of each line of words, of which so much is kept: `[..., words] -> [..., embedding]`."""
         words = weighed(self.drop(self.embedding(ids), training=training), kept)
-        return tf.reduce_sum(words * position_weights(ids != 0, self.output_size, words.dtype), axis=-2)
+        return tf.reduce_sum(words * _position_weights(ids != 0, self.output_size, words.dtype), axis=-2)
 
     def call(self, tensors: Tensors, training: bool = False) -> Read:
         """A value for each fact."""

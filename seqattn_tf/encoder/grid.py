@@ -10,8 +10,8 @@ from seqattn_tf.core.registry import check_count
 from seqattn_tf.encoder.base import Encoder, Read, Tensors
 from seqattn_tf.vision import Backbone
 
-MAP = "map"  # the part of an input that a backbone has read already
-STRENGTH = 0.5  # of where a cell is, beside what it is, before anything is learned
+_MAP = "map"  # the part of an input that a backbone has read already
+_STRENGTH = 0.5  # of where a cell is, beside what it is, before anything is learned
 
 
 def waves_of(rows: int, columns: int, size: int) -> np.ndarray:
@@ -24,7 +24,7 @@ def waves_of(rows: int, columns: int, size: int) -> np.ndarray:
     down, across = ((np.arange(count) + 0.5) / count for count in (rows, columns))
     at = np.where(number % 2 == 0, down[:, None, None], across[None, :, None])
     turns, phase = 0.5 * 2 ** (number // 4 % 4), number // 2 % 2  # half a turn to four, of each a sine and a cosine
-    return STRENGTH * np.sin(np.pi * (2 * turns * at + 0.5 * phase))
+    return _STRENGTH * np.sin(np.pi * (2 * turns * at + 0.5 * phase))
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
@@ -111,7 +111,7 @@ class GridEncoder(Encoder):
         return self.backbone(pixels, training=False)
 
     def _map(self, tensors: Tensors, training: bool) -> tf.Tensor:
-        found = tensors.get(f"{self.reads}_{MAP}") if self.frozen else None
+        found = tensors.get(f"{self.reads}_{_MAP}") if self.frozen else None
         if found is not None:
             return tf.cast(found, self.compute_dtype)
         found = self.backbone(self.part(tensors, "pixels"), training=training and not self.frozen)
@@ -129,7 +129,7 @@ class GridEncoder(Encoder):
 
     def places_read(self, tensors: Tensors) -> tf.Tensor:
         """All cells."""
-        given = tensors.get(f"{self.reads}_{MAP}")
+        given = tensors.get(f"{self.reads}_{_MAP}")
         batch = tf.shape(self.part(tensors, "pixels") if given is None else given)[:1]
         return tf.fill(batch, self.rows * self.columns)
 

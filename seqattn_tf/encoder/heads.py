@@ -12,7 +12,7 @@ from seqattn_tf.core.registry import check_count
 from seqattn_tf.encoder.base import Read, Tensors
 from seqattn_tf.encoder.symbols import SymbolEncoder
 
-HEADS = ("none", "softmax", "projective", "spanning")
+_HEADS = ("none", "softmax", "projective", "spanning")
 LEVEL = "heads"  # the look of the words at their heads
 
 
@@ -50,8 +50,8 @@ class HeadsEncoder(SymbolEncoder):
 
     def __init__(self, vocabulary: int, heads: str = "projective", width: int = 0, **arguments: Any) -> None:
         super().__init__(vocabulary, **arguments)
-        if heads not in HEADS:
-            raise ValueError(f"heads: expected one of {HEADS}. Received: {heads!r}")
+        if heads not in _HEADS:
+            raise ValueError(f"heads: expected one of {_HEADS}. Received: {heads!r}")
         self.heads, self.width = heads, width and check_count("width", width)
         alike = {"dtype": self.dtype_policy}
         self.attention: Attention | None = None

@@ -11,7 +11,7 @@ from seqattn_tf.encoder.base import Tensors
 from seqattn_tf.encoder.symbols import SymbolEncoder
 from seqattn_tf.vision.base import channels_last
 
-WIDTH = 3  # letters that a filter sees at once
+_WIDTH = 3  # letters that a filter sees at once
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
@@ -47,7 +47,7 @@ class WordEncoder(SymbolEncoder):
         alike = {"dtype": self.dtype_policy}
         self.letter = keras.layers.Embedding(letters, letter_embedding, **alike)
         with channels_last():
-            self.convolution = keras.layers.Conv1D(filters, WIDTH, padding="same", activation="relu", **alike)
+            self.convolution = keras.layers.Conv1D(filters, _WIDTH, padding="same", activation="relu", **alike)
 
     def build(self, input_shape: Any = None) -> None:
         """Build every part; the shapes follow from the arguments."""

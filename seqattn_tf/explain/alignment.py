@@ -40,15 +40,15 @@ from seqattn_tf.explain.sheet import (
     widest,
 )
 
-FORMATS = ("png", "svg", "pdf")
+_FORMATS = ("png", "svg", "pdf")
 # Sizes in inches, fonts in points.
 GAP = 0.07  # between the tiles and their labels
 BAR_GAP, BAR_WIDTH, BAR_LABELS = 0.16, 0.09, 0.34
-SIDE = 6.5  # the longer side of a map, as long as its tiles stay large
-NARROWEST = 2.4  # a map of one symbol still has room for its title
-LONGEST_SIDE = 12.0  # beyond it tiles shrink and only every n-th symbol is named
-NUMBERS_UP_TO = 12  # symbols on the longer side for weights to be printed
-SMALLEST_NUMBER = 0.05
+_SIDE = 6.5  # the longer side of a map, as long as its tiles stay large
+_NARROWEST = 2.4  # a map of one symbol still has room for its title
+_LONGEST_SIDE = 12.0  # beyond it tiles shrink and only every n-th symbol is named
+_NUMBERS_UP_TO = 12  # symbols on the longer side for weights to be printed
+_SMALLEST_NUMBER = 0.05
 
 
 def draw_alignment(
@@ -76,7 +76,7 @@ def draw_alignment(
 
     plan = plan_map(source, target)
     width, height = plan.tile * len(source), plan.tile * len(target)
-    page_width = max(plan.left + width + plan.right, NARROWEST)
+    page_width = max(plan.left + width + plan.right, _NARROWEST)
     lines = title_lines(title, page_width - 2 * MARGIN)
     page_height = MARGIN + TITLE_LINE * len(lines) + plan.above + height + MARGIN
 
@@ -103,7 +103,7 @@ def save_figure(figure: Figure, path: str | os.PathLike) -> None:
 def check_ending(path: str | os.PathLike) -> str:
     """The kind of picture that a path ends in; any other ending is refused."""
     kind = Path(path).suffix.lower().removeprefix(".")
-    if kind not in FORMATS:
+    if kind not in _FORMATS:
         raise ValueError(f"Expected a path that ends in .png, .svg or .pdf. Received: {os.fspath(path)!r}")
     return kind
 
@@ -146,10 +146,10 @@ class Plan:
     right: float  # room for the colour bar, and for the last source symbol leaning over it
 
 
-def plan_map(source: Sequence[str], target: Sequence[str], side: float = SIDE) -> Plan:
+def plan_map(source: Sequence[str], target: Sequence[str], side: float = _SIDE) -> Plan:
     """The measures of a map of these symbols, whose longer side may be so long while its tiles are large."""
     longer = max(len(source), len(target))
-    tile = min(0.5, max(side / longer, 0.24), LONGEST_SIDE / longer)
+    tile = min(0.5, max(side / longer, 0.24), _LONGEST_SIDE / longer)
     size = min(11.0, max(tile * 72 * 0.45, 7.5))
     step = math.ceil(1.6 * size / 72 / tile)
     wide = widest(source, size)
@@ -177,7 +177,7 @@ def draw_map(axes: Axes, weights: np.ndarray, largest: float, plan: Plan) -> Non
     seam = min(1.2, plan.tile * 3) if plan.tile > 0.1 else 0
     axes.pcolormesh(weights, cmap=BLUES, norm=scale, edgecolors=PAPER, linewidth=seam)
     axes.invert_yaxis()
-    if max(weights.shape) <= NUMBERS_UP_TO:
+    if max(weights.shape) <= _NUMBERS_UP_TO:
         _print_weights(axes, weights, scale, min(9.0, plan.tile * 72 * 0.27))
 
 
@@ -195,7 +195,7 @@ def name_symbols(axes: Axes, source: Sequence[str], target: Sequence[str], plan:
 
 def _print_weights(axes: Axes, weights: np.ndarray, scale: Normalize, size: float) -> None:
     for (row, column), weight in np.ndenumerate(weights):
-        if weight >= SMALLEST_NUMBER:
+        if weight >= _SMALLEST_NUMBER:
             colour = PAPER if scale(weight) > 0.55 else INK
             style = text_style(size, colour, ha="center", va="center_baseline")
             axes.text(column + 0.5, row + 0.5, f"{weight:.2f}", **style)

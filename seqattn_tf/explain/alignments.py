@@ -30,9 +30,9 @@ from seqattn_tf.explain.sheet import (
 
 # Sizes in inches, fonts in points.
 SIDE = 2.8  # the longer side of a map, as long as its tiles stay large
-PAGE = 12.0  # the width that maps beside each other may take
-BESIDE, BELOW, BELOW_TITLE = 0.3, 0.2, 0.1  # between maps; below the title
-HEADING, HEADING_LINE = 11, 0.16
+_PAGE = 12.0  # the width that maps beside each other may take
+_BESIDE, _BELOW, _BELOW_TITLE = 0.3, 0.2, 0.1  # between maps; below the title
+_HEADING, _HEADING_LINE = 11, 0.16
 
 
 def draw_alignments(
@@ -64,19 +64,19 @@ def draw_alignments(
 
     plan = plan_map(source, target, SIDE)
     wide, tall = plan.tile * len(source), plan.tile * len(target)
-    across = max(wide, widest(headings, HEADING)) + max(BESIDE, plan.over)  # from map to map
-    down = HEADING_LINE + plan.above + tall + BELOW
-    columns = _columns(len(maps), int((PAGE - plan.left) / across))
-    width = plan.left + columns * across - BESIDE + BAR_GAP + BAR_WIDTH + BAR_LABELS + MARGIN
+    across = max(wide, widest(headings, _HEADING)) + max(_BESIDE, plan.over)  # from map to map
+    down = _HEADING_LINE + plan.above + tall + _BELOW
+    columns = _columns(len(maps), int((_PAGE - plan.left) / across))
+    width = plan.left + columns * across - _BESIDE + BAR_GAP + BAR_WIDTH + BAR_LABELS + MARGIN
     lines = title_lines(title, width - 2 * MARGIN)
-    above = MARGIN + (TITLE_LINE * len(lines) + BELOW_TITLE if lines else 0.0)
-    height = above + math.ceil(len(maps) / columns) * down - BELOW + MARGIN
+    above = MARGIN + (TITLE_LINE * len(lines) + _BELOW_TITLE if lines else 0.0)
+    height = above + math.ceil(len(maps) / columns) * down - _BELOW + MARGIN
     figure = page(width, height, lines)
     for number, (heading, one) in enumerate(zip(headings, weights, strict=True)):
         x = plan.left + number % columns * across
         top = height - above - number // columns * down
-        y = top - HEADING_LINE - plan.above - tall
-        figure.text(x / width, top / height, heading, va="top", ha="left", **text_style(HEADING, weight="bold"))
+        y = top - _HEADING_LINE - plan.above - tall
+        figure.text(x / width, top / height, heading, va="top", ha="left", **text_style(_HEADING, weight="bold"))
         axes = figure.add_axes((x / width, y / height, wide / width, tall / height))
         draw_map(axes, one, largest, plan)
         name_symbols(axes, source, target if number % columns == 0 else [], plan)

@@ -20,9 +20,9 @@ from seqattn_tf.explain.tree import draw_tree
 from seqattn_tf.lite.answer import Answer, Look
 
 HEAD = re.compile(r"(\d+)(?::(.+))?")
-LINES, NODES = "_lines", "_nodes"  # what the looks over the lines of a text, over the nodes of a tree end in
-FACTS = "facts"  # the part with the numbers of the lines that were looked at, in their order
-NEAR = 0.01  # how far from 1 probabilities may add up
+_LINES, _NODES = "_lines", "_nodes"  # what the looks over the lines of a text, over the nodes of a tree end in
+_FACTS = "facts"  # the part with the numbers of the lines that were looked at, in their order
+_NEAR = 0.01  # how far from 1 probabilities may add up
 
 
 def draw_answer(question: str, answer: Answer, look: str = "", picture: np.ndarray | None = None) -> Figure:
@@ -52,9 +52,9 @@ def draw_answer(question: str, answer: Answer, look: str = "", picture: np.ndarr
         heads = _numbers(answer.parts[name])
         return draw_tree(seen.places, heads, marginals=seen.weights, title=title, kind="the most probable tree")
     if has_facts(answer, name):
-        chosen, asked = answer.parts[FACTS], without_story(question, seen.places)
+        chosen, asked = answer.parts[_FACTS], without_story(question, seen.places)
         return draw_facts(seen.places, seen.weights, chosen, asked, answer.text)
-    if is_tree(answer.tokens, seen):
+    if _is_tree(answer.tokens, seen):
         return _draw_tree(answer.tokens, seen)
     if is_phrases(answer.tokens, seen, name):
         return draw_phrases(seen.places, seen.rows, seen.weights)
@@ -62,7 +62,7 @@ def draw_answer(question: str, answer: Answer, look: str = "", picture: np.ndarr
         tagged = enumerate(answer.tokens)
         shares = [1.0 if tag == UNREAD else seen.weights[seen.rows.index(tag), place] for place, tag in tagged]
         return draw_tags(seen.places, answer.tokens, shares)
-    if is_label(answer.tokens, seen):
+    if _is_label(answer.tokens, seen):
         return _draw_label(answer, name)
     return draw_alignment(seen.weights, seen.places, seen.rows, title=title)
 
@@ -84,9 +84,9 @@ def has_tree(answer: Answer, name: str) -> bool:
 
 def has_facts(answer: Answer, name: str) -> bool:
     """Whether a look is one over lines, and the part `facts` has the number of a line for each of its rows."""
-    look, chosen = answer.looks[name], _numbers(answer.parts.get(FACTS))
+    look, chosen = answer.looks[name], _numbers(answer.parts.get(_FACTS))
     fits = all(0 <= number <= len(look.places) for number in chosen)
-    return name.endswith(LINES) and 0 < len(chosen) == len(look.rows) and fits
+    return name.endswith(_LINES) and 0 < len(chosen) == len(look.rows) and fits
 
 
 def _numbers(part: Any) -> list[int]:
@@ -113,7 +113,7 @@ def is_tagging(tokens: Sequence[str], look: Look) -> bool:
     """
     if not 0 < len(tokens) == len(look.places) or not {*look.rows, UNREAD}.issuperset(tokens):
         return False
-    of_places, of_rows = (bool(np.all(abs(look.weights.sum(axis=axis) - 1) < NEAR)) for axis in (0, 1))
+    of_places, of_rows = (bool(np.all(abs(look.weights.sum(axis=axis) - 1) < _NEAR)) for axis in (0, 1))
     return tuple(tokens) != look.rows or (of_places and not of_rows)
 
 
@@ -124,10 +124,10 @@ def is_phrases(tokens: Sequence[str], look: Look, name: str = "") -> bool:
     """
     if len(tokens) != 1 or len(look.rows) < 2 or tokens[0] not in look.rows or not nodes_of(look.places):
         return False
-    return len(look.places) > 1 or name.endswith(NODES)
+    return len(look.places) > 1 or name.endswith(_NODES)
 
 
-def is_tree(tokens: Sequence[str], look: Look) -> bool:
+def _is_tree(tokens: Sequence[str], look: Look) -> bool:
     """Whether the tokens are heads, `2` or `2:nsubj`, one for each word, and the words looked at each other."""
     if not 0 < len(tokens) == len(look.places) or look.rows != look.places or tuple(tokens) == look.rows:
         return False
@@ -135,7 +135,7 @@ def is_tree(tokens: Sequence[str], look: Look) -> bool:
     return all(head and int(head[1]) in {*range(len(tokens) + 1)} - {word} for word, head in heads)
 
 
-def is_label(tokens: Sequence[str], look: Look) -> bool:
+def _is_label(tokens: Sequence[str], look: Look) -> bool:
     """Whether the only token is what looked."""
     return len(tokens) == 1 and tuple(tokens) == look.rows and len(look.places) > 0
 
@@ -152,8 +152,8 @@ def _draw_tree(tokens: Sequence[str], look: Look) -> Figure:
 
 def _draw_label(answer: Answer, name: str) -> Figure:
     """The words, and the lines with them where there is a look over each."""
-    name = name.removesuffix(LINES) if name.removesuffix(LINES) in answer.looks else name
-    words, lines = answer.looks[name], answer.looks.get(name + LINES)
+    name = name.removesuffix(_LINES) if name.removesuffix(_LINES) in answer.looks else name
+    words, lines = answer.looks[name], answer.looks.get(name + _LINES)
     together = lines is not None and len(lines.places) == words.places.count("\n") + 1
     weights = lines.weights[0] if lines is not None and together else None
     return draw_highlight(words.places, words.weights[0], line_weights=weights, title=answer.text)

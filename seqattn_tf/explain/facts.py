@@ -40,18 +40,18 @@ from seqattn_tf.explain.sheet import (
 )
 
 # Sizes in inches, fonts in points.
-SIZE, SMALL, SAID = 11, 8.5, 13
-ROW, BETWEEN, SKIP = 0.22, 0.08, 0.24  # a row of a fact, between facts, where some are left out
-ABOVE, BELOW = 0.3, 0.38  # for the names of the looks, for the answer
-BESIDE, NARROWEST = 0.12, 3.4  # between columns; of a page
-SLOT, RADIUS = 0.25, 0.095  # of the mark of a look, in a column of its own
-CELL, SEAM = 0.52, 0.05
-FIT, LONGEST = 60, 180  # characters of a row, of a fact
+_SIZE, SMALL, _SAID = 11, 8.5, 13
+_ROW, _BETWEEN, _SKIP = 0.22, 0.08, 0.24  # a row of a fact, between facts, where some are left out
+_ABOVE, _BELOW = 0.3, 0.38  # for the names of the looks, for the answer
+_BESIDE, _NARROWEST = 0.12, 3.4  # between columns; of a page
+_SLOT, _RADIUS = 0.25, 0.095  # of the mark of a look, in a column of its own
+_CELL, _SEAM = 0.52, 0.05
+_FIT, _LONGEST = 60, 180  # characters of a row, of a fact
 FEW = 20  # facts of a story that is shown whole
-NEAR = 1  # facts before and after a chosen one
-LEAST = 0.05  # the weight from which on others are shown
+_NEAR = 1  # facts before and after a chosen one
+_LEAST = 0.05  # the weight from which on others are shown
 MOST = 30  # of these
-FAINT = 0.005  # below it a weight is not printed
+_FAINT = 0.005  # below it a weight is not printed
 MARK = COLOURS[1]
 
 
@@ -81,24 +81,24 @@ def draw_facts(
         return empty_answer(question)
     rows = [_row(facts, place, numbers) for place in shown_facts(table, numbers)]
     columns = _columns(rows, len(facts), len(table))
-    width = max(columns.end + MARGIN, NARROWEST)
+    width = max(columns.end + MARGIN, _NARROWEST)
     titles = title_lines(question, width - 2 * MARGIN)
     gaps = gaps_of([row.place for row in rows], len(facts))
-    inner = sum(row.height for row in rows) + SKIP * sum(gap > 0 for gap in gaps)
-    height = 2 * MARGIN + TITLE_LINE * len(titles) + ABOVE + inner + (BELOW if answer else 0)
+    inner = sum(row.height for row in rows) + _SKIP * sum(gap > 0 for gap in gaps)
+    height = 2 * MARGIN + TITLE_LINE * len(titles) + _ABOVE + inner + (_BELOW if answer else 0)
     figure = page(width, height, titles)
     pen = _Pen(inches(figure), columns, largest_of(table))
-    y, heights = height - MARGIN - TITLE_LINE * len(titles) - ABOVE, {}
+    y, heights = height - MARGIN - TITLE_LINE * len(titles) - _ABOVE, {}
     pen.name_looks(y)
     for row, gap in itertools.zip_longest(rows, gaps):
         y = pen.gap(gap, y)
         if row is not None:
-            heights[row.place + 1] = y - ROW / 2
+            heights[row.place + 1] = y - _ROW / 2
             y = pen.fact(row, table[:, row.place], y)
     pen.path([(look, heights[number]) for look, number in enumerate(numbers) if number])
     if answer:
-        said = f"\u2192 {make_legible(answer, FIT)}"
-        pen.axes.text(MARGIN, MARGIN, said, **text_style(SAID, COLOURS[0], va="bottom", fontweight="bold"))
+        said = f"\u2192 {make_legible(answer, _FIT)}"
+        pen.axes.text(MARGIN, MARGIN, said, **text_style(_SAID, COLOURS[0], va="bottom", fontweight="bold"))
     return figure
 
 
@@ -115,9 +115,9 @@ def shown_facts(weights: np.ndarray, chosen: Sequence[int]) -> list[int]:
     count = weights.shape[1]
     if count <= FEW:
         return [*range(count)]
-    near = {number - 1 + step for number in chosen if number for step in range(-NEAR, NEAR + 1)}
+    near = {number - 1 + step for number in chosen if number for step in range(-_NEAR, _NEAR + 1)}
     most = weights.max(axis=0)
-    heavy = [place for place in np.argsort(-most, kind="stable").tolist() if most[place] >= LEAST]
+    heavy = [place for place in np.argsort(-most, kind="stable").tolist() if most[place] >= _LEAST]
     shown = {place for place in {*near, *heavy[:MOST]} if 0 <= place < count} or {*range(FEW)}
     edges = {-1, *shown, count}
     return sorted(shown | {place for place in range(count) if {place - 1, place + 1} <= edges})
@@ -156,11 +156,11 @@ class _Row(NamedTuple):
 
     @property
     def height(self) -> float:
-        return ROW * len(self.lines) + BETWEEN
+        return _ROW * len(self.lines) + _BETWEEN
 
 
 def _row(facts: Sequence[str], place: int, chosen: Sequence[int]) -> _Row:
-    lines = textwrap.wrap(make_legible(facts[place], LONGEST), FIT, break_on_hyphens=False) or [""]
+    lines = textwrap.wrap(make_legible(facts[place], _LONGEST), _FIT, break_on_hyphens=False) or [""]
     return _Row(place, lines, [look for look, number in enumerate(chosen) if number == place + 1])
 
 
@@ -176,10 +176,10 @@ class _Columns(NamedTuple):
 
 def _columns(rows: Sequence[_Row], count: int, looks: int) -> _Columns:
     numbers = MARGIN + widest([str(count)], SMALL)
-    marks = numbers + BESIDE
-    texts = marks + SLOT * looks + BESIDE / 2
-    cells = texts + widest([line for row in rows for line in row.lines], SIZE) + 2 * BESIDE
-    return _Columns(numbers, marks, texts, cells, cells + CELL * looks)
+    marks = numbers + _BESIDE
+    texts = marks + _SLOT * looks + _BESIDE / 2
+    cells = texts + widest([line for row in rows for line in row.lines], _SIZE) + 2 * _BESIDE
+    return _Columns(numbers, marks, texts, cells, cells + _CELL * looks)
 
 
 class _Pen(NamedTuple):
@@ -191,9 +191,9 @@ class _Pen(NamedTuple):
 
     def name_looks(self, y: float) -> None:
         """Above the cells."""
-        looks = round((self.columns.end - self.columns.cells) / CELL)
+        looks = round((self.columns.end - self.columns.cells) / _CELL)
         for look in range(looks):
-            x = self.columns.cells + CELL * (look + 0.5)
+            x = self.columns.cells + _CELL * (look + 0.5)
             self.axes.text(x, y + 0.08, f"look {look + 1}", **text_style(SMALL, QUIET, ha="center"))
 
     def gap(self, count: int, y: float) -> float:
@@ -201,38 +201,38 @@ class _Pen(NamedTuple):
         if not count:
             return y
         style = text_style(SMALL, QUIET, va="center")
-        self.axes.text(self.columns.texts, y - (SKIP - BETWEEN) / 2, f"\u2026 {count} facts", **style)
-        return y - SKIP
+        self.axes.text(self.columns.texts, y - (_SKIP - _BETWEEN) / 2, f"\u2026 {count} facts", **style)
+        return y - _SKIP
 
     def fact(self, row: _Row, weights: np.ndarray, y: float) -> float:
         """Its number, its sentence and its weights; returns where the next begins."""
-        middle, ink = y - ROW / 2, INK if row.looks else QUIET
+        middle, ink = y - _ROW / 2, INK if row.looks else QUIET
         style = text_style(SMALL, QUIET, ha="right", va="center_baseline")
         self.axes.text(self.columns.numbers, middle, str(row.place + 1), **style)
         for number, line in enumerate(row.lines):
-            style = text_style(SIZE, ink, va="center_baseline")
-            self.axes.text(self.columns.texts, middle - ROW * number, line, **style)
+            style = text_style(_SIZE, ink, va="center_baseline")
+            self.axes.text(self.columns.texts, middle - _ROW * number, line, **style)
         for look, weight in enumerate(weights):
             self._cell(look, weight, middle, look in row.looks)
         return y - row.height
 
     def _cell(self, look: int, weight: float, middle: float, chosen: bool) -> None:
-        x, tall, share = self.columns.cells + CELL * look, ROW + BETWEEN - SEAM, weight / self.largest
-        ground = Rectangle((x + SEAM / 2, middle - tall / 2), CELL - SEAM, tall, facecolor=BLUES(share))
+        x, tall, share = self.columns.cells + _CELL * look, _ROW + _BETWEEN - _SEAM, weight / self.largest
+        ground = Rectangle((x + _SEAM / 2, middle - tall / 2), _CELL - _SEAM, tall, facecolor=BLUES(share))
         ground.set(edgecolor=MARK, linewidth=1.6 if chosen else 0)
         self.axes.add_patch(ground)
-        if weight >= FAINT:
+        if weight >= _FAINT:
             style = text_style(SMALL, PAPER if share > 0.55 else INK, ha="center", va="center_baseline")
-            self.axes.text(x + CELL / 2, middle, f"{weight:.2f}", **style)
+            self.axes.text(x + _CELL / 2, middle, f"{weight:.2f}", **style)
 
     def path(self, steps: Sequence[tuple[int, float]]) -> None:
         """Marks with the numbers of the looks, each in its own column, and a line from each to the next."""
-        at = [(self.columns.marks + SLOT * (look + 0.5), y) for look, y in steps]
+        at = [(self.columns.marks + _SLOT * (look + 0.5), y) for look, y in steps]
         for (x, y), (end, low) in itertools.pairwise(at):
             middle = (y + low) / 2
             curve = Path([(x, y), (x, middle), (end, middle), (end, low)], [Path.MOVETO, *[Path.CURVE4] * 3])
             self.axes.add_patch(PathPatch(curve, facecolor="none", edgecolor=MARK, linewidth=1.2))
         for (look, _), where in zip(steps, at, strict=True):
-            self.axes.add_patch(Circle(where, RADIUS, facecolor=MARK, linewidth=0, zorder=2))
+            self.axes.add_patch(Circle(where, _RADIUS, facecolor=MARK, linewidth=0, zorder=2))
             style = text_style(SMALL, PAPER, ha="center", va="center_baseline", fontweight="bold")
             self.axes.text(*where, str(look + 1), zorder=3, **style)

@@ -11,7 +11,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.mathtext import MathTextParser
 
 FONTS = ("cm", "dejavusans", "dejavuserif", "stix", "stixsans")
-DPI = 100
+_DPI = 100
 _ONE = threading.Lock()  # mathtext's parser reads one formula at a time
 
 
@@ -44,7 +44,7 @@ def render(formula: str, size: float = 12.0, font: str = FONTS[0]) -> np.ndarray
     style = FontProperties(size=size, math_fontfamily=font)
     try:
         with _ONE, _quiet():
-            found = _parser().parse(f"${_close(formula)}$", dpi=DPI, prop=style)
+            found = _parser().parse(f"${_close(formula)}$", dpi=_DPI, prop=style)
     except (ValueError, RuntimeError) as error:
         raise ValueError(f"formula: expected LaTeX that can be read. Received: {formula!r:.80}") from error
     return np.asarray(found.image, np.uint8)

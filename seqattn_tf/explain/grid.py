@@ -19,10 +19,10 @@ from seqattn_tf.explain.sheet import (
 )
 
 # Sizes in inches, fonts in points.
-SIDE, GAP, LABEL, SIZE = 1.35, 0.12, 0.24, 10
-ACROSS = 6  # maps in a row
+_SIDE, _GAP, LABEL, _SIZE = 1.35, 0.12, 0.24, 10
+_ACROSS = 6  # maps in a row
 HEAD = 0.7  # of an answer as a picture
-SHARP = 500  # pixels of a picture's longer side
+_SHARP = 500  # pixels of a picture's longer side
 OVER = LinearSegmentedColormap.from_list("over", [(0.0, 0.0, 0.0, 0.65), (1.0, 1.0, 1.0, 0.0)])  # light where looked
 
 
@@ -52,15 +52,17 @@ def draw_grid(
     if not weights.size:
         return empty_answer(title)
     if picture is not None:  # no more of it than can be seen
-        step = max(max(picture.shape[:2]) // SHARP, 1)
+        step = max(max(picture.shape[:2]) // _SHARP, 1)
         picture = np.asarray(picture)[::step, ::step]
-    across = min(len(rows), ACROSS)
+    across = min(len(rows), _ACROSS)
     down = math.ceil(len(rows) / across)
-    tall = SIDE * weights.shape[1] / weights.shape[2] if picture is None else SIDE * picture.shape[0] / picture.shape[1]
-    width = 2 * MARGIN + across * (SIDE + GAP) - GAP
+    tall = (
+        _SIDE * weights.shape[1] / weights.shape[2] if picture is None else _SIDE * picture.shape[0] / picture.shape[1]
+    )
+    width = 2 * MARGIN + across * (_SIDE + _GAP) - _GAP
     lines = title_lines(title, max(width, 2.4) - 2 * MARGIN)
-    head = 0.0 if said is None else HEAD + GAP
-    height = 2 * MARGIN + TITLE_LINE * len(lines) + head + down * (tall + LABEL + GAP) - GAP
+    head = 0.0 if said is None else HEAD + _GAP
+    height = 2 * MARGIN + TITLE_LINE * len(lines) + head + down * (tall + LABEL + _GAP) - _GAP
     width = max(width, 2.4)
     figure = page(width, height, lines)
     top = height - MARGIN - TITLE_LINE * len(lines) - head
@@ -68,15 +70,15 @@ def draw_grid(
     room = (width - 2 * MARGIN) / max(len(shown), 1)
     for number, one in enumerate(shown):
         axes = figure.add_axes(
-            ((MARGIN + number * room) / width, (top + GAP) / height, (room - GAP) / width, HEAD / height)
+            ((MARGIN + number * room) / width, (top + _GAP) / height, (room - _GAP) / width, HEAD / height)
         )
         axes.imshow(one / 255, aspect="equal")
         axes.set_axis_off()
     for number, (label, looked) in enumerate(zip(rows, weights, strict=True)):
-        x = MARGIN + number % across * (SIDE + GAP)
-        y = top - number // across * (tall + LABEL + GAP) - LABEL
-        figure.text((x + SIDE / 2) / width, (y + 0.06) / height, make_legible(label), ha="center", **text_style(SIZE))
-        axes = figure.add_axes((x / width, (y - tall) / height, SIDE / width, tall / height))
+        x = MARGIN + number % across * (_SIDE + _GAP)
+        y = top - number // across * (tall + LABEL + _GAP) - LABEL
+        figure.text((x + _SIDE / 2) / width, (y + 0.06) / height, make_legible(label), ha="center", **text_style(_SIZE))
+        axes = figure.add_axes((x / width, (y - tall) / height, _SIDE / width, tall / height))
         axes.set_axis_off()
         scale, box = Normalize(0, looked.max() or 1), (0, 1, 0, 1)
         if picture is not None:

@@ -31,13 +31,13 @@ from seqattn_tf.explain.sheet import (
 )
 
 # Sizes in inches, fonts in points.
-SIZE, SMALL = 11, 8.5
-ROOM, NARROWEST = 7.6, 3.0  # of a row
-ROW, BETWEEN, SKIP, NOTE = 0.27, 0.08, 0.2, 0.22  # a row, between lines, where some are left out, below all
-BELOW_TITLE = 0.04
-PAD, GAP = 0.045, 0.02  # beside a word, between words
-NUMBER, BAR, BESIDE = 0.32, 0.42, 0.14  # the weight of a line as a number and as a bar; from there to its words
-FAINT = 0.12  # of the largest weight: below it grounds fade into the paper
+_SIZE, SMALL = 11, 8.5
+_ROOM, _NARROWEST = 7.6, 3.0  # of a row
+_ROW, _BETWEEN, _SKIP, _NOTE = 0.27, 0.08, 0.2, 0.22  # a row, between lines, where some are left out, below all
+_BELOW_TITLE = 0.04
+_PAD, _GAP = 0.045, 0.02  # beside a word, between words
+_NUMBER, BAR, _BESIDE = 0.32, 0.42, 0.14  # the weight of a line as a number and as a bar; from there to its words
+_FAINT = 0.12  # of the largest weight: below it grounds fade into the paper
 MOST = 40  # rows
 
 
@@ -70,9 +70,9 @@ def draw_highlight(
         for line, weight in zip(lines, bars, strict=True):
             tones[line] *= weight
     labels = [make_legible(word) for word in words]
-    wide = [width + 2 * PAD for width in widths(labels, SIZE)]
-    left, between = (0.0, 0.0) if bars is None else (NUMBER + BAR + BESIDE, BETWEEN)
-    wrapped = [_wrap(line, wide, ROOM - left) for line in lines]
+    wide = [width + 2 * _PAD for width in widths(labels, _SIZE)]
+    left, between = (0.0, 0.0) if bars is None else (_NUMBER + BAR + _BESIDE, _BETWEEN)
+    wrapped = [_wrap(line, wide, _ROOM - left) for line in lines]
     if len(lines) == 1 and bars is None:  # rows take the place of lines
         wrapped = [[row] for row in wrapped[0]]
     sums = [sum(tones[place] for row in rows for place, _ in row) for rows in wrapped]
@@ -81,20 +81,22 @@ def draw_highlight(
     note = f"{len(shown)} of {len(wrapped)} lines: those of the largest weight" if len(shown) < len(wrapped) else ""
 
     ends = [x + wide[place] for number in shown for row in wrapped[number] for place, x in row[-1:]]
-    width = 2 * MARGIN + max(left + max(ends, default=0.0), NARROWEST if title or note else 0)
+    width = 2 * MARGIN + max(left + max(ends, default=0.0), _NARROWEST if title or note else 0)
     titles = title_lines(title, width - 2 * MARGIN)
-    inner = sum(ROW * len(wrapped[number]) + between for number in shown) + SKIP * len(skipped) + (NOTE if note else 0)
-    height = 2 * MARGIN + TITLE_LINE * len(titles) + BELOW_TITLE + inner
+    inner = (
+        sum(_ROW * len(wrapped[number]) + between for number in shown) + _SKIP * len(skipped) + (_NOTE if note else 0)
+    )
+    height = 2 * MARGIN + TITLE_LINE * len(titles) + _BELOW_TITLE + inner
     figure = page(width, height, titles)
-    axes, y = inches(figure), height - MARGIN - TITLE_LINE * len(titles) - BELOW_TITLE
+    axes, y = inches(figure), height - MARGIN - TITLE_LINE * len(titles) - _BELOW_TITLE
     for number in shown:
         if number in skipped:
-            axes.text(MARGIN + left, y - SKIP / 2, "\u22ef", **text_style(SIZE, QUIET, va="center"))
-            y -= SKIP
+            axes.text(MARGIN + left, y - _SKIP / 2, "\u22ef", **text_style(_SIZE, QUIET, va="center"))
+            y -= _SKIP
         if bars is not None:
-            _weigh(axes, bars[number], bars.max(), y - ROW)
+            _weigh(axes, bars[number], bars.max(), y - _ROW)
         for row in wrapped[number]:
-            y -= ROW
+            y -= _ROW
             for place, x in row:
                 _tile(axes, labels[place], tones[place] / (tones.max() or 1), MARGIN + left + x, y, wide[place])
         y -= between
@@ -122,7 +124,7 @@ def _lines(words: Sequence[str]) -> list[list[int]]:
 
 def _wrap(line: Sequence[int], wide: Sequence[float], room: float) -> list[list[tuple[int, float]]]:
     """A line as rows of words with their `x`; a line without words is an empty row."""
-    places = flow([wide[place] for place in line], room, GAP)
+    places = flow([wide[place] for place in line], room, _GAP)
     rows: list[list[tuple[int, float]]] = [[] for _ in range(places[-1][1] + 1 if places else 1)]
     for place, (x, row) in zip(line, places, strict=True):
         rows[row].append((place, x))
@@ -140,14 +142,14 @@ def _chosen(rows: Sequence[int], weights: Sequence[float] | np.ndarray) -> list[
 
 def _tile(axes: Axes, word: str, tone: float, x: float, y: float, width: float) -> None:
     ground = Rectangle(
-        (x, y + 0.02), width, ROW - 0.04, facecolor=BLUES(tone), alpha=min(1.0, tone / FAINT), linewidth=0
+        (x, y + 0.02), width, _ROW - 0.04, facecolor=BLUES(tone), alpha=min(1.0, tone / _FAINT), linewidth=0
     )
     axes.add_patch(ground)
-    axes.text(x + width / 2, y + 0.085, word, **text_style(SIZE, PAPER if tone > 0.55 else INK, ha="center"))
+    axes.text(x + width / 2, y + 0.085, word, **text_style(_SIZE, PAPER if tone > 0.55 else INK, ha="center"))
 
 
 def _weigh(axes: Axes, weight: float, largest: float, y: float) -> None:
     """The weight of a line, as a number and as a bar."""
-    axes.text(MARGIN + NUMBER - 0.06, y + 0.085, f"{weight:.2f}", **text_style(SMALL, QUIET, ha="right"))
-    bar = Rectangle((MARGIN + NUMBER, y + 0.06), BAR * weight / (largest or 1), ROW - 0.12, facecolor=COLOURS[1])
+    axes.text(MARGIN + _NUMBER - 0.06, y + 0.085, f"{weight:.2f}", **text_style(SMALL, QUIET, ha="right"))
+    bar = Rectangle((MARGIN + _NUMBER, y + 0.06), BAR * weight / (largest or 1), _ROW - 0.12, facecolor=COLOURS[1])
     axes.add_patch(bar)

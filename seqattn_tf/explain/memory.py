@@ -9,8 +9,8 @@ from seqattn_tf.explain.alignment import check_weights
 from seqattn_tf.explain.alignments import draw_alignments
 from seqattn_tf.explain.sheet import empty_answer
 
-USED = 0.1  # a slot that is never written or read by so much is left out
-SAYS = "\u2192 "  # stands before a symbol that is said
+_USED = 0.1  # a slot that is never written or read by so much is left out
+_SAYS = "\u2192 "  # stands before a symbol that is said
 
 
 def draw_memory(
@@ -28,13 +28,13 @@ def draw_memory(
     >>> [axes.get_xticklabels()[0].get_text() for axes in figure.axes[:2]]
     ['1', '1']
     """
-    steps = [*heard, *(SAYS + symbol for symbol in said)]
+    steps = [*heard, *(_SAYS + symbol for symbol in said)]
     if not steps:
         return empty_answer(title)
     slots = np.shape(wrote)[-1]
     wrote = check_weights(wrote, len(steps), slots, "wrote: expected weights")
     read = check_weights(read, len(steps), slots, "read: expected weights")
-    used = np.flatnonzero(np.maximum(wrote, read).max(axis=0) >= USED)
+    used = np.flatnonzero(np.maximum(wrote, read).max(axis=0) >= _USED)
     used = used if len(used) else np.arange(slots)
     maps = {"where it wrote": wrote[:, used], "where it read": read[:, used]}
     return draw_alignments(maps, [str(slot + 1) for slot in used], steps, title=title)

@@ -33,7 +33,7 @@ def write_page(
         entries: cards, in the order shown.
         facts: label -> value, shown as a small table; left out when empty.
     """
-    html = PAGE.substitute(
+    html = _PAGE.substitute(
         title=escape(title),
         intro=f"<p class=intro>{escape(intro)}</p>" if intro else "",
         facts=_facts(facts) if facts else "",
@@ -69,7 +69,7 @@ def _card(entry: Entry) -> str:
     )
 
 
-PAGE = Template("""\
+_PAGE = Template("""\
 <!doctype html>
 <html lang=en>
 <meta charset=utf-8>

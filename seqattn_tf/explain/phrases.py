@@ -34,23 +34,23 @@ from seqattn_tf.explain.sheet import (
 )
 
 # Sizes in inches, fonts in points; those of the tree shrink together where a sentence is long.
-SIZE, SIGN_SIZE, NAME_SIZE, NOTE_SIZE = 12, 8.5, 9.5, 8.5
-LEAST = 5.0  # of a sign; a smaller one is not printed
-RADIUS, CORNER = 0.125, 0.09  # of a node, of a line
-LEVEL, TIGHTEST, TALL = (
+_SIZE, _SIGN_SIZE, _NAME_SIZE, _NOTE_SIZE = 12, 8.5, 9.5, 8.5
+_LEAST = 5.0  # of a sign; a smaller one is not printed
+_RADIUS, _CORNER = 0.125, 0.09  # of a node, of a line
+_LEVEL, _TIGHTEST, TALL = (
     0.42,
     0.22,
     8.0,
 )  # from level to level, in a tree that would be taller less, but so much at least
-WORD, SPACE, APART = 0.3, 0.15, 0.29  # a row of words, between words, between nodes over short ones
-LEAN, BELOW = 55, 0.07  # degrees; below a node
-ROOM, WIDEST, SMALLEST = 11.0, 22.0, 0.5  # wider words lean; wider trees shrink, but not to less
-LARGEST = 300.0  # of any page
-ROOT_LINE, ABOVE, ROW, NOTE = 0.3, 0.14, 0.3, 0.24  # over the tree; over the legend, a line of it, below it
-BESIDE, BETWEEN, NARROWEST, LONGEST = 0.07, 0.22, 3.0, 6.5  # a label and its sign, two labels, a line of them
+WORD, _SPACE, _APART = 0.3, 0.15, 0.29  # a row of words, between words, between nodes over short ones
+LEAN, _BELOW = 55, 0.07  # degrees; below a node
+_ROOM, _WIDEST, _SMALLEST = 11.0, 22.0, 0.5  # wider words lean; wider trees shrink, but not to less
+_LARGEST = 300.0  # of any page
+_ROOT_LINE, _ABOVE, _ROW, _NOTE = 0.3, 0.14, 0.3, 0.24  # over the tree; over the legend, a line of it, below it
+_BESIDE, _BETWEEN, _NARROWEST, _LONGEST = 0.07, 0.22, 3.0, 6.5  # a label and its sign, two labels, a line of them
 
 SCALE = LinearSegmentedColormap.from_list("seqattn_scale", ["#9b3d17", "#d28d70", "#e8ebef", "#7da5d6", "#1a5aa4"])
-LINE, EDGE = "#97a1ae", "#7d899a"
+_LINE, _EDGE = "#97a1ae", "#7d899a"
 SIGNS = {"very negative": "\u2212\u2212", "negative": "\u2212", "neutral": "0", "positive": "+", "very positive": "++"}
 MEANING = "sign: most probable label; colour: the mean of all"
 TREE = "what stands below each node of a binary tree, the root first, a left child after its parent"
@@ -146,16 +146,16 @@ def draw_phrases(
     row, legend = _stand(words), _Legend([make_legible(label) for label in labels], signs_of(labels))
     best = table.argmax(axis=0)
 
-    scale = min(1.0, max(WIDEST / row.width, SMALLEST), LARGEST / row.width)
-    level = scale * min(LEVEL, max(TALL / max(nodes[0].level, 1), TIGHTEST))
+    scale = min(1.0, max(_WIDEST / row.width, _SMALLEST), _LARGEST / row.width)
+    level = scale * min(_LEVEL, max(TALL / max(nodes[0].level, 1), _TIGHTEST))
     inner = max(row.width * scale, legend.width)
-    base = MARGIN + legend.height(inner) + scale * (row.height + RADIUS)
-    top, lines = base + level * nodes[0].level + scale * RADIUS, title_lines(title, inner)
-    figure = page(inner + 2 * MARGIN, top + ROOT_LINE + TITLE_LINE * len(lines) + MARGIN, lines)
+    base = MARGIN + legend.height(inner) + scale * (row.height + _RADIUS)
+    top, lines = base + level * nodes[0].level + scale * _RADIUS, title_lines(title, inner)
+    figure = page(inner + 2 * MARGIN, top + _ROOT_LINE + TITLE_LINE * len(lines) + MARGIN, lines)
     pen = _Pen(inches(figure), scale)
     centres = [MARGIN + (inner - row.width * scale) / 2 + scale * x for x in row.centres]
     for x, word in zip(centres, words, strict=True):
-        pen.word(x, base - scale * (RADIUS + BELOW), word, row.leaning)
+        pen.word(x, base - scale * (_RADIUS + _BELOW), word, row.leaning)
     at = list(zip(_centres(nodes, centres), [base + level * node.level for node in nodes], strict=True))
     for start, node in zip(at, nodes, strict=True):
         for child in node.children:
@@ -163,9 +163,9 @@ def draw_phrases(
     for where, place, label in zip(at, places_of(table), best, strict=True):
         pen.node(where, place, legend.signs[label])
     said = f"{legend.names[best[0]]} {table[best[0], 0]:.2f}"
-    half = widths([said], SIZE)[0] / 2
+    half = widths([said], _SIZE)[0] / 2
     x = min(max(at[0][0], MARGIN + half), MARGIN + inner - half)
-    pen.axes.text(x, top + 0.07, said, **text_style(SIZE, ha="center", va="baseline"))
+    pen.axes.text(x, top + 0.07, said, **text_style(_SIZE, ha="center", va="baseline"))
     legend.draw(pen.axes, inner)
     return figure
 
@@ -191,17 +191,17 @@ class _Row(NamedTuple):
 
 def _stand(words: Sequence[str]) -> _Row:
     """Side by side where there is room, else leaning, each with its end below its node."""
-    measured = widths(words, SIZE)
-    centres = [max(measured[0] / 2, RADIUS)]
+    measured = widths(words, _SIZE)
+    centres = [max(measured[0] / 2, _RADIUS)]
     for before, wide in itertools.pairwise(measured):
-        centres.append(centres[-1] + max((before + wide) / 2 + SPACE, APART))
-    width = centres[-1] + max(measured[-1] / 2, RADIUS)
-    if width <= ROOM:
+        centres.append(centres[-1] + max((before + wide) / 2 + _SPACE, _APART))
+    width = centres[-1] + max(measured[-1] / 2, _RADIUS)
+    if width <= _ROOM:
         return _Row(centres, width, WORD, leaning=False)
     across, down = math.cos(math.radians(LEAN)), math.sin(math.radians(LEAN))
-    left = max(RADIUS, *(wide * across - APART * place for place, wide in enumerate(measured)))
-    centres = [left + APART * place for place in range(len(words))]
-    return _Row(centres, centres[-1] + RADIUS, max(measured) * down + 2 * BELOW, leaning=True)
+    left = max(_RADIUS, *(wide * across - _APART * place for place, wide in enumerate(measured)))
+    centres = [left + _APART * place for place in range(len(words))]
+    return _Row(centres, centres[-1] + _RADIUS, max(measured) * down + 2 * _BELOW, leaning=True)
 
 
 def _centres(nodes: Sequence[Node], words: Sequence[float]) -> list[float]:
@@ -221,26 +221,26 @@ class _Pen(NamedTuple):
 
     def word(self, x: float, y: float, word: str, leaning: bool) -> None:
         """A word whose end, or whose middle where it does not lean, is at the top of a row."""
-        style = text_style(SIZE * self.scale, ha="right" if leaning else "center")
+        style = text_style(_SIZE * self.scale, ha="right" if leaning else "center")
         if leaning:
             self.axes.text(x, y, word, rotation=LEAN, rotation_mode="anchor", va="center", **style)
         else:
-            self.axes.text(x, y - self.scale * (WORD - 2 * BELOW), word, va="baseline", **style)
+            self.axes.text(x, y - self.scale * (WORD - 2 * _BELOW), word, va="baseline", **style)
 
     def line(self, start: tuple[float, float], end: tuple[float, float]) -> None:
         """From a node across, and down to its child, around a corner."""
         (x, y), (far, low) = start, end
-        side, corner = np.sign(far - x), min(CORNER * self.scale, abs(far - x), y - low)
+        side, corner = np.sign(far - x), min(_CORNER * self.scale, abs(far - x), y - low)
         points = [(x, y), (far - side * corner, y), (far, y), (far, y - corner), (far, low)]
         path = Path(points, [Path.MOVETO, Path.LINETO, Path.CURVE3, Path.CURVE3, Path.LINETO])
-        self.axes.add_patch(PathPatch(path, facecolor="none", edgecolor=LINE, linewidth=1.3 * self.scale))
+        self.axes.add_patch(PathPatch(path, facecolor="none", edgecolor=_LINE, linewidth=1.3 * self.scale))
 
     def node(self, where: tuple[float, float], place: float, sign: str) -> None:
         """A disc of the colour of its place on the scale, with a sign where that can be read."""
-        colour, size = SCALE(float(place)), SIGN_SIZE * self.scale * min(1, 1.85 / len(sign))
-        rim = {"edgecolor": EDGE, "linewidth": 0.7 * self.scale}
-        self.axes.add_patch(Circle(where, RADIUS * self.scale, facecolor=colour, zorder=2, **rim))
-        if size >= LEAST:
+        colour, size = SCALE(float(place)), _SIGN_SIZE * self.scale * min(1, 1.85 / len(sign))
+        rim = {"edgecolor": _EDGE, "linewidth": 0.7 * self.scale}
+        self.axes.add_patch(Circle(where, _RADIUS * self.scale, facecolor=colour, zorder=2, **rim))
+        if size >= _LEAST:
             style = text_style(size, ink_on(colour), ha="center", va="center_baseline")
             self.axes.text(*where, sign, zorder=3, **style)
 
@@ -265,22 +265,22 @@ class _Legend(NamedTuple):
     @property
     def sizes(self) -> list[float]:
         """How wide each label is."""
-        return [2 * RADIUS + BESIDE + wide for wide in widths(self.names, NAME_SIZE)]
+        return [2 * _RADIUS + _BESIDE + wide for wide in widths(self.names, _NAME_SIZE)]
 
     @property
     def width(self) -> float:
         """Of one line where they are few, never less than that of the note below them."""
-        return min(max(sum(self.sizes) + BETWEEN * len(self.names), NARROWEST), LONGEST)
+        return min(max(sum(self.sizes) + _BETWEEN * len(self.names), _NARROWEST), _LONGEST)
 
     def height(self, room: float) -> float:
         """Of all lines and the note, in so many inches."""
-        return NOTE + ROW * (1 + flow(self.sizes, room, BETWEEN)[-1][1]) + ABOVE
+        return _NOTE + _ROW * (1 + flow(self.sizes, room, _BETWEEN)[-1][1]) + _ABOVE
 
     def draw(self, axes: Axes, room: float) -> None:
         """Draws them above the lower margin."""
-        places, pen = flow(self.sizes, room, BETWEEN), _Pen(axes, 1.0)
+        places, pen = flow(self.sizes, room, _BETWEEN), _Pen(axes, 1.0)
         for number, (x, line) in enumerate(places):
-            x, y = MARGIN + x + RADIUS, MARGIN + NOTE + ROW * (places[-1][1] - line) + RADIUS
+            x, y = MARGIN + x + _RADIUS, MARGIN + _NOTE + _ROW * (places[-1][1] - line) + _RADIUS
             pen.node((x, y), number / (len(places) - 1), self.signs[number])
-            axes.text(x + RADIUS + BESIDE, y, self.names[number], **text_style(NAME_SIZE, va="center_baseline"))
-        axes.text(MARGIN, MARGIN, MEANING, **text_style(NOTE_SIZE, QUIET, va="bottom"))
+            axes.text(x + _RADIUS + _BESIDE, y, self.names[number], **text_style(_NAME_SIZE, va="center_baseline"))
+        axes.text(MARGIN, MARGIN, MEANING, **text_style(_NOTE_SIZE, QUIET, va="bottom"))

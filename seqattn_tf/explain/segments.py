@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from seqattn_tf.explain.sheet import BLUES, QUIET, make_legible, page, text_style
 from seqattn_tf.lite.answer import Look
 
-CELL, ROW, GAP, LEFT = 0.21, 0.155, 0.34, 1.15  # inches
-SHARE = 0.5  # of the largest weight of a word, from which on a symbol belongs to a segment
+_CELL, _ROW, _GAP, LEFT = 0.21, 0.155, 0.34, 1.15  # inches
+_SHARE = 0.5  # of the largest weight of a word, from which on a symbol belongs to a segment
 
 
 class Segment(NamedTuple):
@@ -22,7 +22,7 @@ class Segment(NamedTuple):
     weight: float  # mean
 
 
-def segments(weights: np.ndarray, share: float = SHARE) -> list[Segment]:
+def segments(weights: np.ndarray, share: float = _SHARE) -> list[Segment]:
     """The runs of neighbours whose weight is at least that share of the largest: `[source] -> segments`.
 
     >>> segments(np.array([0.4, 0.25, 0.1, 0.25]))
@@ -34,7 +34,7 @@ def segments(weights: np.ndarray, share: float = SHARE) -> list[Segment]:
     return [Segment(int(run[0]), int(run[-1]), float(np.mean(weights[run]))) for run in runs]
 
 
-def draw_segments(looks: Sequence[Look], share: float = SHARE, columns: int = 2) -> Figure:
+def draw_segments(looks: Sequence[Look], share: float = _SHARE, columns: int = 2) -> Figure:
     """Draws, for each look, the source in a line and below it a bar for each run of symbols a word was read from.
 
     The darker a bar, the larger its mean weight compared with the largest of the look.
@@ -51,8 +51,8 @@ def draw_segments(looks: Sequence[Look], share: float = SHARE, columns: int = 2)
         raise ValueError("looks: expected at least one. Received: none")
     columns = min(columns, len(looks))
     lines = [looks[i : i + columns] for i in range(0, len(looks), columns)]
-    heights = [GAP + ROW * (1 + max(len(look.rows) for look in line)) for line in lines]
-    width = LEFT + CELL * max(max(len(look.places) for look in looks), 8) + 0.3
+    heights = [_GAP + _ROW * (1 + max(len(look.rows) for look in line)) for line in lines]
+    width = LEFT + _CELL * max(max(len(look.places) for look in looks), 8) + 0.3
     whole = columns * width, sum(heights) + 0.2
     figure = page(*whole)
     top = whole[1] - 0.1
@@ -71,12 +71,12 @@ def _draw(axes: Axes, look: Look, share: float, width: float, height: float) -> 
     axes.axis("off")
     largest = look.weights.max(initial=0)
     for column, symbol in enumerate(look.places):
-        axes.text(LEFT + CELL * (column + 0.5), ROW, make_legible(symbol), ha="center", va="center", **text_style(9))
+        axes.text(LEFT + _CELL * (column + 0.5), _ROW, make_legible(symbol), ha="center", va="center", **text_style(9))
     for row, (word, weights) in enumerate(zip(look.rows, look.weights, strict=True)):
-        y = ROW * (row + 2.1)
+        y = _ROW * (row + 2.1)
         axes.text(LEFT - 0.08, y, make_legible(word), ha="right", va="center", **text_style(7.5))
-        axes.plot([LEFT, LEFT + CELL * len(look.places)], [y, y], color=QUIET, alpha=0.25, linewidth=0.4, zorder=0)
+        axes.plot([LEFT, LEFT + _CELL * len(look.places)], [y, y], color=QUIET, alpha=0.25, linewidth=0.4, zorder=0)
         for segment in segments(weights, share):
-            left, length = LEFT + CELL * segment.first + 0.02, CELL * (segment.last - segment.first + 1) - 0.04
+            left, length = LEFT + _CELL * segment.first + 0.02, _CELL * (segment.last - segment.first + 1) - 0.04
             colour = BLUES(0.15 + 0.85 * segment.weight / largest)
-            axes.barh(y, length, left=left, height=ROW * 0.62, color=colour, linewidth=0)
+            axes.barh(y, length, left=left, height=_ROW * 0.62, color=colour, linewidth=0)

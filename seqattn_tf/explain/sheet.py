@@ -15,7 +15,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-DPI = 160
+_DPI = 160
 PAPER, INK, QUIET = "white", "#1c2430", "#66707f"
 BLUES = LinearSegmentedColormap.from_list(
     "seqattn", ["#eef3f9", "#c9dcf0", "#93bae2", "#5793cf", "#2a6cb2", "#14498a", "#0a2d5e"]
@@ -24,13 +24,13 @@ COLOURS = ("#14498a", "#c0532b", "#3a8f5c", "#8a5fa8", "#b08a1e", "#4f6d7a")
 
 # Sizes in inches, fonts in points.
 MARGIN = 0.2
-TITLE_SIZE, TITLE_LINE = 12, 0.22
-LONGEST_LABEL = 24  # characters
+_TITLE_SIZE, TITLE_LINE = 12, 0.22
+_LONGEST_LABEL = 24  # characters
 LONGEST_TITLE = 160  # characters
-WORD_MARK = "\u2581"  # stands for the space before a word
+_WORD_MARK = "\u2581"  # stands for the space before a word
 
 # DejaVu Sans comes with matplotlib; the others show other scripts where they are installed.
-FONTS = (
+_FONTS = (
     "DejaVu Sans",
     "Noto Sans CJK JP",
     "Noto Sans JP",
@@ -44,7 +44,7 @@ FONTS = (
     "Noto Sans Tamil",
     "Arial Unicode MS",
 )
-VISIBLE = {"\n": "↵", "\t": "⇥"}
+_VISIBLE = {"\n": "↵", "\t": "⇥"}
 _NORMAL = (400, "normal", "regular", "book")  # weights
 _NO_LETTERS = ("Last Resort", "STIX", "cm", "cs")  # matplotlib's own, for formulas, or with boxes for all there is
 _LOG = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ def _installed() -> dict[str, str]:
 
 def _families() -> list[str]:
     """The fonts that texts are set in, the first that has a character for each; more of them as they are needed."""
-    return [*(name for name in FONTS if name in _installed()), *_found]
+    return [*(name for name in _FONTS if name in _installed()), *_found]
 
 
 @lru_cache(maxsize=256)
@@ -107,14 +107,14 @@ def _has_font(character: str) -> bool:
 
 
 def _shown(character: str) -> str:
-    character = VISIBLE.get(character, character)
+    character = _VISIBLE.get(character, character)
     seen = unicodedata.category(character) != "Cc" and _has_font(character)
     return character if seen else f"<{ord(character):04X}>"
 
 
-def make_legible(symbol: str, longest: int = LONGEST_LABEL) -> str:
+def make_legible(symbol: str, longest: int = _LONGEST_LABEL) -> str:
     """A symbol on one line, every character visible, cut where it is very long; a word without its space's mark."""
-    symbol = symbol[1:] if symbol[:1] == WORD_MARK and len(symbol) > 1 else symbol
+    symbol = symbol[1:] if symbol[:1] == _WORD_MARK and len(symbol) > 1 else symbol
     if symbol and not symbol.strip(" "):
         return "␣" * min(len(symbol), longest)
     shown = "".join(map(_shown, symbol[: longest + 1]))
@@ -123,10 +123,10 @@ def make_legible(symbol: str, longest: int = LONGEST_LABEL) -> str:
 
 def widths(labels: Sequence[str], size: float) -> list[float]:
     """Inches that each label takes, as matplotlib measures it."""
-    scratch = Figure(dpi=DPI)
+    scratch = Figure(dpi=_DPI)
     renderer = FigureCanvasAgg(scratch).get_renderer()
     texts = {label: Text(text=label, figure=scratch, **text_style(size)) for label in labels}
-    measured = {label: text.get_window_extent(renderer, dpi=DPI).width / DPI for label, text in texts.items()}
+    measured = {label: text.get_window_extent(renderer, dpi=_DPI).width / _DPI for label, text in texts.items()}
     return [measured[label] for label in labels]
 
 
@@ -168,7 +168,7 @@ def title_lines(title: str | None, width: float) -> list[str]:
     """A title in lines that fit so many inches."""
     if not title:
         return []
-    fit = int(width * 72 / (TITLE_SIZE * 0.62))  # characters: 0.62 em is a wide average of DejaVu Sans
+    fit = int(width * 72 / (_TITLE_SIZE * 0.62))  # characters: 0.62 em is a wide average of DejaVu Sans
     shown = make_legible(title, len(title) * len("<10FFFF>"))
     if len(shown) > LONGEST_TITLE:
         whole, space, _ = shown[:LONGEST_TITLE].rpartition(" ")  # no symbol is cut in two, unless it is all there is
@@ -181,12 +181,12 @@ def title_lines(title: str | None, width: float) -> list[str]:
 
 def page(width: float, height: float, lines: Sequence[str] = ()) -> Figure:
     """An empty page with a title."""
-    figure = Figure(figsize=(width, height), dpi=DPI, facecolor=PAPER)
+    figure = Figure(figsize=(width, height), dpi=_DPI, facecolor=PAPER)
     figure.set_layout_engine("none")
     FigureCanvasAgg(figure)
     for index, line in enumerate(lines):
         x, y = MARGIN / width, 1 - (MARGIN + TITLE_LINE * index) / height
-        figure.text(x, y, line, va="top", ha="left", **text_style(TITLE_SIZE))
+        figure.text(x, y, line, va="top", ha="left", **text_style(_TITLE_SIZE))
     return figure
 
 
@@ -210,7 +210,7 @@ def empty_answer(title: str | None) -> Figure:
 
 def curve_page(title: str) -> tuple[Figure, Axes]:
     """A page with axes for curves."""
-    figure = Figure(figsize=(6.4, 3.8), dpi=DPI, facecolor=PAPER, layout="constrained")
+    figure = Figure(figsize=(6.4, 3.8), dpi=_DPI, facecolor=PAPER, layout="constrained")
     FigureCanvasAgg(figure)
     axes = plain(figure.add_subplot())
     if title:
@@ -220,7 +220,7 @@ def curve_page(title: str) -> tuple[Figure, Axes]:
 
 def two_pages(title: str, depth: bool = False) -> tuple[Figure, Axes, Axes]:
     """A page with two axes for curves side by side; with depth, the left ones have three dimensions."""
-    figure = Figure(figsize=(7.8, 3.5), dpi=DPI, facecolor=PAPER, layout="constrained")
+    figure = Figure(figsize=(7.8, 3.5), dpi=_DPI, facecolor=PAPER, layout="constrained")
     FigureCanvasAgg(figure)
     left = figure.add_subplot(1, 2, 1, projection="3d") if depth else plain(figure.add_subplot(1, 2, 1))
     if title:

@@ -23,8 +23,8 @@ from seqattn_tf.explain.sheet import (
 )
 
 REDS = LinearSegmentedColormap.from_list("surprise", ["#f4f6f9", "#fbe3cf", "#f6b98a", "#e5804a", "#bf4a1d", "#7a2308"])
-SIZE, LINE, WIDTH = 11, 0.34, 8.0  # points; inches
-LARGEST = 10.0  # bits, from which on a tile is not coloured more
+_SIZE, _LINE, WIDTH = 11, 0.34, 8.0  # points; inches
+_LARGEST = 10.0  # bits, from which on a tile is not coloured more
 
 
 def draw_surprise(
@@ -48,20 +48,20 @@ def draw_surprise(
         return empty_answer(title)
     labels = [make_legible(symbol) for symbol in symbols]
     places, rows = _places(symbols, labels)
-    height = 2 * MARGIN + TITLE_LINE * len(lines) + LINE * (rows + 1)
+    height = 2 * MARGIN + TITLE_LINE * len(lines) + _LINE * (rows + 1)
     figure = page(WIDTH, height, lines)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, WIDTH), ylim=(0, height))
     axes.set_axis_off()
-    scale, top = Normalize(0, LARGEST, clip=True), height - MARGIN - TITLE_LINE * len(lines)
+    scale, top = Normalize(0, _LARGEST, clip=True), height - MARGIN - TITLE_LINE * len(lines)
     for number, (label, (x, row, width)) in enumerate(zip(labels, places, strict=True)):
-        y = top - LINE * (row + 1)
+        y = top - _LINE * (row + 1)
         shade = scale(found[number])
-        axes.add_patch(Rectangle((x, y + 0.04), width - 0.01, LINE - 0.06, facecolor=REDS(shade), linewidth=0))
+        axes.add_patch(Rectangle((x, y + 0.04), width - 0.01, _LINE - 0.06, facecolor=REDS(shade), linewidth=0))
         if number < given:
             axes.plot([x, x + width - 0.01], [y + 0.03] * 2, color=INK, linewidth=1.2)
-        style = text_style(SIZE, PAPER if shade > 0.7 else INK, ha="center", va="center_baseline")
-        axes.text(x + width / 2, y + 0.04 + (LINE - 0.06) / 2, label, **style)
+        style = text_style(_SIZE, PAPER if shade > 0.7 else INK, ha="center", va="center_baseline")
+        axes.text(x + width / 2, y + 0.04 + (_LINE - 0.06) / 2, label, **style)
     total = found.sum()
     note = f"{total:.1f} bits, {total / len(found):.2f} a symbol" + ("; underlined: given" if given else "")
     axes.text(MARGIN, MARGIN, note, **text_style(9, QUIET, va="bottom"))
@@ -73,7 +73,7 @@ def _places(symbols: Sequence[str], labels: Sequence[str]) -> tuple[list[tuple[f
     wide = [
         sum(2 if unicodedata.east_asian_width(character) in "WF" else 1.15 for character in label) for label in labels
     ]
-    sizes = [0.06 + width * SIZE / 72 * 0.56 for width in wide]
+    sizes = [0.06 + width * _SIZE / 72 * 0.56 for width in wide]
     placed = zip(running(symbols, sizes, WIDTH - 2 * MARGIN), sizes, strict=True)
     places = [(MARGIN + x, row, size) for (x, row), size in placed]
     return places, places[-1][1] + 1

@@ -29,12 +29,12 @@ from seqattn_tf.explain.sheet import (
 )
 
 # Sizes in inches, fonts in points.
-SIZE, LABEL_SIZE = 12, 8
-ROOM, NARROWEST = 7.6, 2.4  # of a line
-LINE, BOX, NOTE = 0.58, 0.28, 0.2
-PAD, GAP, SPACE = 0.06, 0.07, 0.07  # inside a box, between boxes, between the words of a box
+_SIZE, _LABEL_SIZE = 12, 8
+_ROOM, _NARROWEST = 7.6, 2.4  # of a line
+_LINE, _BOX, _NOTE = 0.58, 0.28, 0.2
+_PAD, _GAP, _SPACE = 0.06, 0.07, 0.07  # inside a box, between boxes, between the words of a box
 MOST = 400  # words
-SURE = 0.9  # below it the probability of a tag is printed
+_SURE = 0.9  # below it the probability of a tag is printed
 
 # A dozen hues, deep and lighter, each with the tags that are drawn in it. The page has the same, in views/tones.js.
 TONES = {
@@ -63,7 +63,7 @@ TONES = {
     "#9553a4": "LS",
     "#ab4a7d": "CCONJ CC CONJP",
 }
-TONE_OF = {tag: tone for tone, tags in TONES.items() for tag in tags.split()}
+_TONE_OF = {tag: tone for tone, tags in TONES.items() for tag in tags.split()}
 UNREAD = "_"  # said of a word that was not read
 NONE = ("O", UNREAD)
 BIO = re.compile("([BIESLU])-(.+)")
@@ -99,7 +99,7 @@ def segments_of(tags: Sequence[str], shares: Sequence[float]) -> list[Segment]:
     return found
 
 
-def is_plain(label: str) -> bool:
+def _is_plain(label: str) -> bool:
     """Whether a tag has no colour: those of punctuation, and of what has none."""
     return label in (*NONE, "PUNCT") or not any(map(str.isalpha, label))
 
@@ -109,7 +109,7 @@ def colour_of(label: str) -> str:
     number = 0
     for character in label:
         number = (31 * number + ord(character)) % 65521
-    return QUIET if is_plain(label) else TONE_OF.get(label) or list(TONES)[number % len(TONES)]
+    return QUIET if _is_plain(label) else _TONE_OF.get(label) or list(TONES)[number % len(TONES)]
 
 
 def draw_tags(
@@ -140,18 +140,18 @@ def draw_tags(
         return empty_answer(title)
     segments = segments_of(tags[:MOST], sure.clip(0, 1).tolist()[:MOST])
     pieces = _pieces([make_legible(word) for word in words[:MOST]], segments)
-    places = flow([piece.width for piece in pieces], ROOM, GAP)
+    places = flow([piece.width for piece in pieces], _ROOM, _GAP)
 
     notes = [f"\u2026 and {len(words) - MOST} more words"] if len(words) > MOST else []
-    notes += ["paler: less sure, with its probability"] if any(piece.segment.share < SURE for piece in pieces) else []
+    notes += ["paler: less sure, with its probability"] if any(piece.segment.share < _SURE for piece in pieces) else []
     used = max(x + piece.width for piece, (x, _) in zip(pieces, places, strict=True))
-    width = 2 * MARGIN + max(used, NARROWEST if title or notes else 0)
+    width = 2 * MARGIN + max(used, _NARROWEST if title or notes else 0)
     lines = title_lines(title, width - 2 * MARGIN)
-    height = 2 * MARGIN + TITLE_LINE * len(lines) + LINE * (places[-1][1] + 1) + NOTE * bool(notes)
+    height = 2 * MARGIN + TITLE_LINE * len(lines) + _LINE * (places[-1][1] + 1) + _NOTE * bool(notes)
     figure = page(width, height, lines)
     axes, top = inches(figure), height - MARGIN - TITLE_LINE * len(lines)
     for piece, (x, line) in zip(pieces, places, strict=True):
-        _draw(axes, piece, MARGIN + x, top - LINE * line - 0.05 - BOX)
+        _draw(axes, piece, MARGIN + x, top - _LINE * line - 0.05 - _BOX)
     if notes:
         axes.text(MARGIN, MARGIN, "; ".join(notes), **text_style(9, QUIET, va="bottom"))
     return figure
@@ -167,43 +167,43 @@ class _Piece(NamedTuple):
 
     @property
     def width(self) -> float:
-        return sum(self.cells) + SPACE * (len(self.cells) - 1) + 2 * PAD
+        return sum(self.cells) + _SPACE * (len(self.cells) - 1) + 2 * _PAD
 
     def at_least(self, width: float) -> "_Piece":
         """With cells so wide that its label has room."""
-        missing = max(width + 2 * PAD - self.width, 0) / len(self.cells)
+        missing = max(width + 2 * _PAD - self.width, 0) / len(self.cells)
         return self._replace(cells=[cell + missing for cell in self.cells])
 
 
 def _pieces(words: Sequence[str], segments: Sequence[Segment]) -> list[_Piece]:
-    measured, pieces = widths(words, SIZE), []
+    measured, pieces = widths(words, _SIZE), []
     for segment in segments:
-        lines = [line for _, line in flow(measured[segment.first : segment.last + 1], ROOM - 2 * PAD, SPACE)]
+        lines = [line for _, line in flow(measured[segment.first : segment.last + 1], _ROOM - 2 * _PAD, _SPACE)]
         for line in range(lines[-1] + 1):
             here = [segment.first + index for index, its_line in enumerate(lines) if its_line == line]
             label = ("\u2026 " if line else "") + _label(segment) + (" \u2026" if line < lines[-1] else "")
             pieces.append(_Piece(segment, label, [words[place] for place in here], [measured[place] for place in here]))
-    wide = widths([piece.label for piece in pieces], LABEL_SIZE)
+    wide = widths([piece.label for piece in pieces], _LABEL_SIZE)
     return [piece.at_least(width) for piece, width in zip(pieces, wide, strict=True)]
 
 
 def _label(segment: Segment) -> str:
-    if segment.label in NONE and segment.share >= SURE:
+    if segment.label in NONE and segment.share >= _SURE:
         return ""
     label = make_legible(segment.label)
-    return label if segment.share >= SURE else f"{label} {segment.share:.2f}"
+    return label if segment.share >= _SURE else f"{label} {segment.share:.2f}"
 
 
 def _draw(axes: Axes, piece: _Piece, x: float, y: float) -> None:
     colour, share = colour_of(piece.segment.label), piece.segment.share
-    if not is_plain(piece.segment.label):
-        shape = FancyBboxPatch((x, y), piece.width, BOX, boxstyle="round,pad=0,rounding_size=0.05", linewidth=0)
+    if not _is_plain(piece.segment.label):
+        shape = FancyBboxPatch((x, y), piece.width, _BOX, boxstyle="round,pad=0,rounding_size=0.05", linewidth=0)
         shape.set(facecolor=colour, alpha=0.05 + 0.2 * share**2)
         axes.add_patch(shape)
-    style = text_style(LABEL_SIZE, colour, ha="center", va="baseline")
-    weight = "bold" if share >= SURE and not is_plain(piece.segment.label) else "normal"
+    style = text_style(_LABEL_SIZE, colour, ha="center", va="baseline")
+    weight = "bold" if share >= _SURE and not _is_plain(piece.segment.label) else "normal"
     axes.text(x + piece.width / 2, y - 0.13, piece.label, fontweight=weight, **style)
-    x += PAD
+    x += _PAD
     for word, cell in zip(piece.words, piece.cells, strict=True):
-        axes.text(x + cell / 2, y + 0.085, word, **text_style(SIZE, INK, ha="center", va="baseline"))
-        x += cell + SPACE
+        axes.text(x + cell / 2, y + 0.085, word, **text_style(_SIZE, INK, ha="center", va="baseline"))
+        x += cell + _SPACE

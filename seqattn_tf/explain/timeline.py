@@ -29,7 +29,7 @@ from seqattn_tf.explain.sheet import (
 )
 
 # Sizes in inches, fonts in points.
-WIDE, TALL, ROW, BELOW, SIZE = 6.5, 1.3, 0.26, 0.3, 10
+WIDE, TALL, _ROW, _BELOW, _SIZE = 6.5, 1.3, 0.26, 0.3, 10
 
 
 def draw_timeline(
@@ -55,14 +55,14 @@ def draw_timeline(
     if not rows or not places:
         return empty_answer(title)
     weights = check_weights(weights, rows=len(rows), columns=len(places))
-    left = MARGIN + widest(rows, SIZE) + GAP
+    left = MARGIN + widest(rows, _SIZE) + GAP
     width = left + WIDE + BAR_GAP + BAR_WIDTH + BAR_LABELS + MARGIN
     lines = title_lines(title, width - 2 * MARGIN)
     picture = np.asarray(picture)
-    tall, shown = ROW * len(rows), min(TALL, WIDE * picture.shape[0] / max(picture.shape[1], 1))
-    height = 2 * MARGIN + TITLE_LINE * len(lines) + shown + GAP + tall + BELOW
+    tall, shown = _ROW * len(rows), min(TALL, WIDE * picture.shape[0] / max(picture.shape[1], 1))
+    height = 2 * MARGIN + TITLE_LINE * len(lines) + shown + GAP + tall + _BELOW
     figure = page(width, height, lines)
-    low = MARGIN + BELOW
+    low = MARGIN + _BELOW
 
     def part(bottom: float, size: float) -> tuple[float, float, float, float]:
         return left / width, bottom / height, WIDE / width, size / height
@@ -75,7 +75,7 @@ def draw_timeline(
     axes.invert_yaxis()
     axes.set_frame_on(False)
     axes.tick_params(length=0, pad=GAP * 72)
-    axes.set_yticks(np.arange(len(rows)) + 0.5, rows, **text_style(SIZE))
+    axes.set_yticks(np.arange(len(rows)) + 0.5, rows, **text_style(_SIZE))
     step, middle = -(-len(places) // 8), 0.0 if places[0].endswith(" s") else 0.5  # a time is when a place begins
     axes.set_xticks(np.arange(0, len(places), step) + middle, places[::step], **text_style(8, QUIET))
     bar = figure.add_axes(((left + WIDE + BAR_GAP) / width, low / height, BAR_WIDTH / width, tall / height))

@@ -32,17 +32,17 @@ from seqattn_tf.explain.sheet import (
 )
 
 # Sizes in inches, fonts in points; all shrink together where a sentence is long.
-SIZE, LABEL_SIZE, NOTE_SIZE, NOTE = 12, 8, 9, 0.22
-WORD, LEVEL, BELOW, CORNER, ARROW = 0.3, 0.24, 0.16, 0.1, 0.035
-SPACE = 0.16  # between words
-BESIDE = 0.34  # between the label of an arc and the words at its ends, both together
+_SIZE, _LABEL_SIZE, _NOTE_SIZE, _NOTE = 12, 8, 9, 0.22
+WORD, _LEVEL, _BELOW, _CORNER, _ARROW = 0.3, 0.24, 0.16, 0.1, 0.035
+_SPACE = 0.16  # between words
+_BESIDE = 0.34  # between the label of an arc and the words at its ends, both together
 PORT = 0.09  # between arcs that end at one word
-NARROWEST, WIDEST, SMALLEST = 2.6, 22.0, 0.5  # of a page, and how much a wide one shrinks at the most
-LARGEST = 300.0  # of any page
-LEAST = 0.05  # probability from which on an arc is drawn
-SURE = 0.95  # from here on it is not printed
-ROOT = -1
-STRONG = "#2a6cb2"
+_NARROWEST, _WIDEST, _SMALLEST = 2.6, 22.0, 0.5  # of a page, and how much a wide one shrinks at the most
+_LARGEST = 300.0  # of any page
+_LEAST = 0.05  # probability from which on an arc is drawn
+_SURE = 0.95  # from here on it is not printed
+_ROOT = -1
+_STRONG = "#2a6cb2"
 
 
 class Arc(NamedTuple):
@@ -56,7 +56,7 @@ class Arc(NamedTuple):
     @property
     def span(self) -> tuple[int, int]:
         """Its ends, from left to right; those of a root are one."""
-        ends = (self.word if self.head == ROOT else self.head, self.word)
+        ends = (self.word if self.head == _ROOT else self.head, self.word)
         return min(ends), max(ends)
 
 
@@ -94,25 +94,25 @@ def draw_tree(
     names = [make_legible(name) for name in relations] or [""] * count
     tree = [Arc(head - 1, word, names[word] or "root" * (not head)) for word, head in enumerate(heads) if head >= 0]
     shown = [make_legible(word) for word in words]
-    measured = widths(shown, SIZE)
+    measured = widths(shown, _SIZE)
     centres = _centres(measured, [*tree, *likely])
     above, below = levels_of(tree), levels_of(likely)
 
     used = max(_reach(centres, measured, [*tree, *likely]), centres[-1] + measured[-1] / 2)
-    scale = min(1.0, max(WIDEST / used, SMALLEST), LARGEST / used)
-    notes = [f"above: {kind}"] * bool(kind) + [f"below: arcs from probability {LEAST} on"] * bool(likely)
-    width = 2 * MARGIN + max(used * scale, NARROWEST if title or likely else 0, *widths(notes, NOTE_SIZE), 0)
+    scale = min(1.0, max(_WIDEST / used, _SMALLEST), _LARGEST / used)
+    notes = [f"above: {kind}"] * bool(kind) + [f"below: arcs from probability {_LEAST} on"] * bool(likely)
+    width = 2 * MARGIN + max(used * scale, _NARROWEST if title or likely else 0, *widths(notes, _NOTE_SIZE), 0)
     lines = title_lines(title, width - 2 * MARGIN)
-    under = MARGIN + NOTE * len(notes) + (scale * BELOW * (max(below.values()) + 0.6) if likely else 0)
-    height = under + scale * (WORD + LEVEL * (max(above.values(), default=0) + 0.5)) + TITLE_LINE * len(lines) + MARGIN
+    under = MARGIN + _NOTE * len(notes) + (scale * _BELOW * (max(below.values()) + 0.6) if likely else 0)
+    height = under + scale * (WORD + _LEVEL * (max(above.values(), default=0) + 0.5)) + TITLE_LINE * len(lines) + MARGIN
     figure = page(width, height, lines)
     pen = _Pen(inches(figure), [MARGIN + scale * x for x in centres], [scale * wide for wide in measured], scale)
     for x, word in zip(pen.centres, shown, strict=True):
-        pen.axes.text(x, under + scale * 0.1, word, **text_style(SIZE * scale, ha="center", va="baseline"))
-    pen.draw(above, under + scale * WORD, LEVEL)
-    pen.draw(below, under, -BELOW)
+        pen.axes.text(x, under + scale * 0.1, word, **text_style(_SIZE * scale, ha="center", va="baseline"))
+    pen.draw(above, under + scale * WORD, _LEVEL)
+    pen.draw(below, under, -_BELOW)
     for line, note in enumerate(reversed(notes)):
-        pen.axes.text(MARGIN, MARGIN + NOTE * line, note, **text_style(NOTE_SIZE, QUIET, va="bottom"))
+        pen.axes.text(MARGIN, MARGIN + _NOTE * line, note, **text_style(_NOTE_SIZE, QUIET, va="bottom"))
     return figure
 
 
@@ -122,12 +122,14 @@ def _likely(marginals: np.ndarray, count: int) -> list[Arc]:
         expected = f"[word, head] = {(count, count)}, from 0 to 1"
         raise ValueError(f"marginals: expected {expected}. Received: shape {marginals.shape}, {marginals!r:.80}")
     shares = np.concatenate([1 - marginals.sum(axis=1, keepdims=True), marginals], axis=1)  # [word, root and heads]
-    arcs = [Arc(int(head) - 1, int(word), "", float(shares[word, head])) for word, head in np.argwhere(shares >= LEAST)]
+    arcs = [
+        Arc(int(head) - 1, int(word), "", float(shares[word, head])) for word, head in np.argwhere(shares >= _LEAST)
+    ]
     return [arc._replace(label=_told(arc), share=min(arc.share, 1.0)) for arc in arcs if arc.head != arc.word]
 
 
 def _told(arc: Arc) -> str:
-    return " ".join(["root"] * (arc.head == ROOT) + [f"{arc.share:.2f}"] * (arc.share < SURE))
+    return " ".join(["root"] * (arc.head == _ROOT) + [f"{arc.share:.2f}"] * (arc.share < _SURE))
 
 
 def levels_of(arcs: Sequence[Arc]) -> dict[Arc, int]:
@@ -137,9 +139,9 @@ def levels_of(arcs: Sequence[Arc]) -> dict[Arc, int]:
     [1, 1, 2, 3]
     """
     levels: dict[Arc, int] = {}
-    for arc in sorted(arcs, key=lambda arc: (arc.head == ROOT, arc.span[1] - arc.span[0])):
+    for arc in sorted(arcs, key=lambda arc: (arc.head == _ROOT, arc.span[1] - arc.span[0])):
         left, right = arc.span
-        if arc.head == ROOT:
+        if arc.head == _ROOT:
             met = [level for other, level in levels.items() if other.span[0] <= left <= other.span[1]]
         else:
             met = [level for other, level in levels.items() if other.span[0] < right and left < other.span[1]]
@@ -149,23 +151,23 @@ def levels_of(arcs: Sequence[Arc]) -> dict[Arc, int]:
 
 def _centres(measured: Sequence[float], arcs: Sequence[Arc]) -> list[float]:
     """Where the words stand: apart, and so far that the labels between them have room."""
-    labels = dict(zip(arcs, widths([arc.label for arc in arcs], LABEL_SIZE), strict=True))
+    labels = dict(zip(arcs, widths([arc.label for arc in arcs], _LABEL_SIZE), strict=True))
     ends: list[list[Arc]] = [[] for _ in measured]
     for arc in arcs:
         ends[arc.span[1]].append(arc)
     centres: list[float] = []
     for word, wide in enumerate(measured):
-        least = [centres[-1] + measured[word - 1] / 2 + SPACE + wide / 2 if word else wide / 2]
+        least = [centres[-1] + measured[word - 1] / 2 + _SPACE + wide / 2 if word else wide / 2]
         for arc in ends[word]:
-            least.append(labels[arc] / 2 if arc.head == ROOT else centres[arc.span[0]] + labels[arc] + BESIDE)
+            least.append(labels[arc] / 2 if arc.head == _ROOT else centres[arc.span[0]] + labels[arc] + _BESIDE)
         centres.append(max(least))
     return centres
 
 
 def _reach(centres: Sequence[float], measured: Sequence[float], arcs: Sequence[Arc]) -> float:
     """How far to the right the labels of arcs from the root go, wherever over their words these end."""
-    roots = [arc for arc in arcs if arc.head == ROOT]
-    labels = zip(roots, widths([arc.label for arc in roots], LABEL_SIZE), strict=True)
+    roots = [arc for arc in arcs if arc.head == _ROOT]
+    labels = zip(roots, widths([arc.label for arc in roots], _LABEL_SIZE), strict=True)
     return max((centres[arc.word] + (measured[arc.word] + wide) / 2 for arc, wide in labels), default=0.0)
 
 
@@ -182,14 +184,14 @@ class _Pen(NamedTuple):
         up, ports = height > 0, self._ports(levels)
         for arc, level in sorted(levels.items(), key=lambda pair: pair[0].share):
             start, end, top = ports[arc, arc.head], ports[arc, arc.word], base + level * height * self.scale
-            path = _bracket(start, end, base, top, CORNER * self.scale) if up else _bow(start, end, base, top)
-            colour = STRONG if up else BLUES(0.1 + 0.9 * arc.share)
+            path = _bracket(start, end, base, top, _CORNER * self.scale) if up else _bow(start, end, base, top)
+            colour = _STRONG if up else BLUES(0.1 + 0.9 * arc.share)
             self.axes.add_patch(PathPatch(path, facecolor="none", edgecolor=colour, linewidth=1.2 * self.scale))
-            side, tall = ARROW * self.scale, 2 * ARROW * self.scale * np.sign(height)
+            side, tall = _ARROW * self.scale, 2 * _ARROW * self.scale * np.sign(height)
             tip = [(end, base), (end - side, base + tall), (end + side, base + tall)]
             self.axes.add_patch(Polygon(tip, facecolor=colour, linewidth=0))
             if arc.label:
-                style = text_style(LABEL_SIZE * self.scale, INK if up else QUIET, ha="center", va="center_baseline")
+                style = text_style(_LABEL_SIZE * self.scale, INK if up else QUIET, ha="center", va="center_baseline")
                 box = {"facecolor": PAPER, "linewidth": 0, "pad": 1.2 * self.scale}
                 self.axes.text((start + end) / 2, top, arc.label, bbox=box, zorder=2, **style)
 
@@ -201,7 +203,7 @@ class _Pen(NamedTuple):
             order = sorted(sides, key=lambda pair: (pair[0], -pair[0] * levels[pair[1]]))
             step = min(PORT * self.scale, wide / max(len(order), 1))
             for place, (_, arc) in enumerate(order):
-                ports[arc, word] = ports[arc, ROOT] = centre + step * (place - (len(order) - 1) / 2)
+                ports[arc, word] = ports[arc, _ROOT] = centre + step * (place - (len(order) - 1) / 2)
         return ports
 
 

@@ -32,12 +32,12 @@ ACTIVATION = LinearSegmentedColormap.from_list(
     "activation", ["#14498a", "#5793cf", "#c9dcf0", "#fafafa", "#f8d3bd", "#e08a5b", "#b0401a"]
 )
 # Sizes in inches, fonts in points.
-SIZE, HEADING = 9, 10.5
-CELL, LINE, PAD = 0.115, 0.19, 0.05  # a character's ground; beside a longer symbol
+_SIZE, _HEADING = 9, 10.5
+CELL, _LINE, _PAD = 0.115, 0.19, 0.05  # a character's ground; beside a longer symbol
 ROOM = 8.0  # of a line
-HEADING_LINE, BETWEEN, BELOW_TITLE = 0.26, 0.16, 0.06
-BAR, BAR_LENGTH, BAR_ROOM = 0.08, 1.2, 0.36
-DARK = 0.62  # from here on, on either side, letters are white
+_HEADING_LINE, _BETWEEN, _BELOW_TITLE = 0.26, 0.16, 0.06
+BAR, _BAR_LENGTH, _BAR_ROOM = 0.08, 1.2, 0.36
+_DARK = 0.62  # from here on, on either side, letters are white
 
 
 def units_varying(states: np.ndarray, count: int) -> dict[int, float]:
@@ -117,23 +117,23 @@ def draw_units(
     if not symbols or not named:
         return empty_answer(title)
     labels = ["" if symbol == " " else make_legible(symbol) for symbol in symbols]
-    measured = zip(labels, widths(labels, SIZE), strict=True)
-    sizes = [wide + PAD if len(label) > 1 else CELL for label, wide in measured]
+    measured = zip(labels, widths(labels, _SIZE), strict=True)
+    sizes = [wide + _PAD if len(label) > 1 else CELL for label, wide in measured]
     places = running(symbols, sizes, ROOM)
-    block = HEADING_LINE + LINE * (places[-1][1] + 1)
+    block = _HEADING_LINE + _LINE * (places[-1][1] + 1)
     ends = [x + size for (x, _), size in zip(places, sizes, strict=True)]
-    width = 2 * MARGIN + max(*ends, BAR_LENGTH + 1.0)
+    width = 2 * MARGIN + max(*ends, _BAR_LENGTH + 1.0)
     lines = title_lines(title, width - 2 * MARGIN)
-    above = MARGIN + TITLE_LINE * len(lines) + BELOW_TITLE
-    height = above + len(named) * (block + BETWEEN) + BAR_ROOM + MARGIN
+    above = MARGIN + TITLE_LINE * len(lines) + _BELOW_TITLE
+    height = above + len(named) * (block + _BETWEEN) + _BAR_ROOM + MARGIN
     figure = page(width, height, lines)
     axes, top = inches(figure), height - above
     for unit, words in named.items():
         heading = f"unit {unit}" + (f": {make_legible(words, len(words))}" if words else "")
-        axes.text(MARGIN, top - 0.04, heading, **text_style(HEADING, va="top"))
+        axes.text(MARGIN, top - 0.04, heading, **text_style(_HEADING, va="top"))
         for label, (x, line), size, value in zip(labels, places, sizes, states[:, unit], strict=True):
-            _tile(axes, label, value, MARGIN + x, top - HEADING_LINE - LINE * (line + 1), size)
-        top -= block + BETWEEN
+            _tile(axes, label, value, MARGIN + x, top - _HEADING_LINE - _LINE * (line + 1), size)
+        top -= block + _BETWEEN
     _scale(figure, width, height)
     return figure
 
@@ -145,16 +145,16 @@ def _range(states: np.ndarray) -> str:
 
 
 def _tile(axes: Axes, label: str, value: float, x: float, y: float, width: float) -> None:
-    ground = Rectangle((x, y), width, LINE - 0.015, facecolor=ACTIVATION((value + 1) / 2), linewidth=0)
+    ground = Rectangle((x, y), width, _LINE - 0.015, facecolor=ACTIVATION((value + 1) / 2), linewidth=0)
     axes.add_patch(ground)
     if label:
-        colour = PAPER if abs(value) > DARK else INK
-        axes.text(x + width / 2, y + 0.05, label, **text_style(SIZE, colour, ha="center"))
+        colour = PAPER if abs(value) > _DARK else INK
+        axes.text(x + width / 2, y + 0.05, label, **text_style(_SIZE, colour, ha="center"))
 
 
 def _scale(figure: Figure, width: float, height: float) -> None:
     """What the colours mean, at the foot of the page."""
-    axes = figure.add_axes((MARGIN / width, (MARGIN + 0.18) / height, BAR_LENGTH / width, BAR / height))
+    axes = figure.add_axes((MARGIN / width, (MARGIN + 0.18) / height, _BAR_LENGTH / width, BAR / height))
     bar = figure.colorbar(ScalarMappable(Normalize(-1, 1), ACTIVATION), cax=axes, orientation="horizontal")
     bar.outline.set_visible(False)
     bar.set_ticks([-1, 0, 1], labels=["-1", "0", "1"], **text_style(8, QUIET))

@@ -9,7 +9,7 @@ from seqattn_tf.inputs.text import check_length
 from seqattn_tf.lite.fields.clip import CLIPS, EXTENSION, EXTENSIONS, FRAME, GIF, TRAILER, Clip, fitting
 from seqattn_tf.lite.fields.image import BATCH, RESIZED, Image
 
-DOUBLINGS = 8  # the sub-blocks of a GIF are gone over 2**8 at a time
+_DOUBLINGS = 8  # the sub-blocks of a GIF are gone over 2**8 at a time
 
 
 class GraphClip(GraphField):
@@ -140,7 +140,7 @@ def read_gif(data: tf.Tensor, most: int) -> tuple[tf.Tensor, ...]:
     size = tf.strings.length(data)
     places = tf.range(size + 16)
     onward = tf.where(numbers == 0, places, tf.minimum(places + numbers + 1, size))  # an empty one is the last
-    for _ in range(DOUBLINGS):
+    for _ in range(_DOUBLINGS):
         onward = tf.gather(onward, onward)
 
     def at(place: tf.Tensor | int) -> tf.Tensor:

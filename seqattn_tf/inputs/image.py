@@ -20,7 +20,7 @@ from seqattn_tf.lite.fields.image import (
     Image,
 )
 
-AT_ONCE = 16  # pictures of a batch that are decoded at the same time
+_AT_ONCE = 16  # pictures of a batch that are decoded at the same time
 
 
 class GraphImage(GraphField):
@@ -60,7 +60,7 @@ class GraphImage(GraphField):
         shape = [self.field.height, self.field.width, 3]
         made = {"fn_output_signature": tf.TensorSpec(shape, tf.float32)}
         if not tf.executing_eagerly():
-            made["parallel_iterations"] = AT_ONCE
+            made["parallel_iterations"] = _AT_ONCE
         return tf.map_fn(self._pixels, raw, **made)
 
     def _pixels(self, data: tf.Tensor) -> tf.Tensor:

@@ -49,7 +49,7 @@ class GraphTreeText(GraphText):
     def _shape(self, words: tf.Tensor, symbols: tf.RaggedTensor) -> Shape:
         """The trees: given, or balanced."""
         lengths = row_lengths(words != "")
-        given, even = parse(symbols.to_tensor(""), self.input_name), balance(lengths, self.field.limit)
+        given, even = parse(symbols.to_tensor(""), self.input_name), _balance(lengths, self.field.limit)
         most = tf.maximum(tf.shape(given.children)[1], tf.shape(even.children)[1])
 
         def padded(values: tf.Tensor) -> tf.Tensor:
@@ -164,7 +164,7 @@ def parse(symbols: tf.Tensor, name: str) -> Shape:
     return Shape(tf.where(there[..., None], tf.stack([first, ends], axis=-1), 0), children)
 
 
-def balance(lengths: tf.Tensor, limit: int) -> Shape:
+def _balance(lengths: tf.Tensor, limit: int) -> Shape:
     """Balanced trees over so many words `[batch]`: each node is looked for from the root down."""
     nodes = tf.reduce_max(tf.concat([[0], 2 * lengths - 1], axis=0))
     wanted = tf.range(nodes)[None] + tf.zeros_like(lengths)[:, None]

@@ -10,8 +10,8 @@ from matplotlib.patches import Circle
 
 from seqattn_tf.explain.sheet import COLOURS, INK, QUIET, curve_page, name_curves, two_pages
 
-SMALLEST = 1e-12  # what is drawn for a gradient that has vanished
-ORBITS = 6  # trajectories that are drawn as lines
+_SMALLEST = 1e-12  # what is drawn for a gradient that has vanished
+_ORBITS = 6  # trajectories that are drawn as lines
 
 
 def draw_flows(flows: Mapping[str, Any], title: str = "How far the gradient reaches") -> Figure:
@@ -29,7 +29,7 @@ def draw_flows(flows: Mapping[str, Any], title: str = "How far the gradient reac
     for number, (name, (distances, norms)) in enumerate(flows.items()):
         colour = COLOURS[number % len(COLOURS)]
         line = ("-", "--", ":")[number // len(COLOURS) % 3]
-        shown = np.maximum(np.nan_to_num(np.asarray(norms, "float64")), SMALLEST)
+        shown = np.maximum(np.nan_to_num(np.asarray(norms, "float64")), _SMALLEST)
         axes.plot(distances, shown, line, color=colour, linewidth=1.8, label=name or None)
     axes.set_yscale("log")
     axes.axhline(1, color=QUIET, linewidth=0.8, linestyle=(0, (2, 3)))
@@ -98,7 +98,7 @@ def _draw_orbits(axes: Axes, states: np.ndarray, kept: int) -> None:
     plane = np.zeros([2, states.shape[2]])
     plane[: len(directions[:2])] = directions[:2]
     seen = (states - centre) @ plane.T  # [steps, starts, 2]
-    for number in range(min(states.shape[1], ORBITS)):
+    for number in range(min(states.shape[1], _ORBITS)):
         colour = COLOURS[number % len(COLOURS)]
         axes.plot(*seen[:, number].T, color=colour, linewidth=0.7, alpha=0.6)
         axes.plot(*seen[0, number], "o", color=colour, markersize=5, fillstyle="none")
@@ -127,7 +127,7 @@ def draw_powers(powers: Mapping[str, Any], title: str = "") -> Figure:
         colour, mark = COLOURS[number % len(COLOURS)], "oD^sv*"[number % 6]
         found = np.asarray(eigenvalues, complex)
         plane.plot(found.real, found.imag, mark, color=colour, fillstyle="none", markeredgewidth=1.6, label=name)
-        shown = np.maximum(np.nan_to_num(np.asarray(norms, "float64")), SMALLEST)
+        shown = np.maximum(np.nan_to_num(np.asarray(norms, "float64")), _SMALLEST)
         curves.plot(np.arange(len(shown)), shown, color=colour, linewidth=1.8, label=name)
     far = 1.12 * max(1.0, *(np.abs(np.asarray(values, complex)).max() for _, values in powers.values()))
     plane.set(xlim=(-far, far), ylim=(-far, far), aspect="equal")

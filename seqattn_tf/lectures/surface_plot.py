@@ -19,13 +19,13 @@ from matplotlib.ticker import MaxNLocator
 
 from seqattn_tf.explain.sheet import BLUES, COLOURS, INK, PAPER, QUIET, name_curves, two_pages
 
-LEVELS = 14
-LANDS = LinearSegmentedColormap.from_list("lands", BLUES(np.linspace(0, 0.62, 32)))  # light enough to be drawn upon
-LIFT = 0.02  # of the height, so that a path lies on the surface and not in it
-FINE, BLUR = 120, 3  # rows and columns of the surface; of them, those to either side that give a place its colour
-SMOOTH = 24  # heights are taken at so many places of a step
-PATHS = (COLOURS[1], COLOURS[2], COLOURS[3])
-WIDTHS = (3.0, 1.2, 0.8)  # of lines in points: where ways begin as one, all are seen
+_LEVELS = 14
+_LANDS = LinearSegmentedColormap.from_list("lands", BLUES(np.linspace(0, 0.62, 32)))  # light enough to be drawn upon
+_LIFT = 0.02  # of the height, so that a path lies on the surface and not in it
+_FINE, _BLUR = 120, 3  # rows and columns of the surface; of them, those to either side that give a place its colour
+_SMOOTH = 24  # heights are taken at so many places of a step
+_PATHS = (COLOURS[1], COLOURS[2], COLOURS[3])
+_WIDTHS = (3.0, 1.2, 0.8)  # of lines in points: where ways begin as one, all are seen
 
 
 def draw_surface(
@@ -59,19 +59,19 @@ def draw_surface(
     checked = {name: _checked(name, path, box) for name, path in (paths or {}).items()}
     figure, depth, above = two_pages(title, depth=True)
     _draw_heights(depth, weights, biases, errors)
-    above.contourf(weights, biases, errors, LEVELS, cmap=LANDS)
-    above.contour(weights, biases, errors, LEVELS, colors=[QUIET], linewidths=0.3)
+    above.contourf(weights, biases, errors, _LEVELS, cmap=_LANDS)
+    above.contour(weights, biases, errors, _LEVELS, colors=[QUIET], linewidths=0.3)
     above.set(xlim=box[:, 0], ylim=box[:, 1])
     for number, (name, path) in enumerate(checked.items()):
         inside, leaves = cut(path, box)
         fine = _finely(inside)
-        heights = height(fine, weights, biases, errors) + LIFT * np.ptp(errors)
-        style: dict[str, Any] = {"color": PATHS[number % 3], "linewidth": WIDTHS[number % 3], "label": name}
+        heights = height(fine, weights, biases, errors) + _LIFT * np.ptp(errors)
+        style: dict[str, Any] = {"color": _PATHS[number % 3], "linewidth": _WIDTHS[number % 3], "label": name}
         depth.plot(*fine.T, heights, zorder=5 + number, **style)
         points = list(range(len(inside) - (leaves is not None)))  # the edge of the page is none
-        above.plot(*inside.T, "-o", markersize=1.5 + 1.2 * WIDTHS[number % 3], markevery=points, **style)
+        above.plot(*inside.T, "-o", markersize=1.5 + 1.2 * _WIDTHS[number % 3], markevery=points, **style)
         if leaves is not None:
-            _leave(above, inside, leaves, PATHS[number % 3])
+            _leave(above, inside, leaves, _PATHS[number % 3])
     above.set_xlabel("recurrent weight w", color=INK)
     above.set_ylabel("bias b", color=INK)
     if checked:
@@ -119,7 +119,7 @@ def height(points: np.ndarray, weights: np.ndarray, biases: np.ndarray, errors: 
 def _finely(path: np.ndarray) -> np.ndarray:
     """A way with more points on its straight lines, so that it follows the land."""
     numbers = np.arange(len(path))
-    fine = np.linspace(0, len(path) - 1, SMOOTH * (len(path) - 1) + 1)
+    fine = np.linspace(0, len(path) - 1, _SMOOTH * (len(path) - 1) + 1)
     return np.stack([np.interp(fine, numbers, values) for values in path.T], axis=-1)
 
 
@@ -143,10 +143,10 @@ def _checked(name: str, path: Any, box: np.ndarray) -> np.ndarray:
 
 def _draw_heights(axes: Any, weights: np.ndarray, biases: np.ndarray, errors: np.ndarray) -> None:
     axes.computed_zorder = False  # ways lie on the surface
-    around = np.lib.stride_tricks.sliding_window_view(np.pad(errors, BLUR, "edge"), [2 * BLUR + 1] * 2)
+    around = np.lib.stride_tricks.sliding_window_view(np.pad(errors, _BLUR, "edge"), [2 * _BLUR + 1] * 2)
     shades = Normalize(errors.min(), errors.max())(around.mean(axis=(2, 3)))  # a wall of one colour, not in stripes
-    style: dict[str, Any] = {"linewidth": 0, "antialiased": False, "rcount": FINE, "ccount": FINE}
-    axes.plot_surface(*np.meshgrid(weights, biases), errors, facecolors=LANDS(shades), shade=False, **style)
+    style: dict[str, Any] = {"linewidth": 0, "antialiased": False, "rcount": _FINE, "ccount": _FINE}
+    axes.plot_surface(*np.meshgrid(weights, biases), errors, facecolors=_LANDS(shades), shade=False, **style)
     axes.set(xlabel="w", ylabel="b", zlabel="error")
     axes.view_init(elev=34, azim=38)
     axes.set_box_aspect((4, 4, 3), zoom=0.94)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-NAMES = ("text", "score", "alternatives", "alternative_scores", "tokens")  # outputs that every model has
+_NAMES = ("text", "score", "alternatives", "alternative_scores", "tokens")  # outputs that every model has
 ATTENTION, ROWS, PLACES = "_attention", "_rows", "_places"  # what the outputs of a look end in
 SHAPE = "_shape"  # what the output ends in that says how much of a part is no padding
 
@@ -39,8 +39,8 @@ class Answer:
         Raises:
             ValueError: these are not the outputs of such a model.
         """
-        if missing := [name for name in NAMES if name not in outputs]:
-            raise ValueError(f"outputs: expected {', '.join(NAMES)}. Received: none named {', '.join(missing)}")
+        if missing := [name for name in _NAMES if name not in outputs]:
+            raise ValueError(f"outputs: expected {', '.join(_NAMES)}. Received: none named {', '.join(missing)}")
         scores = map(float, outputs["alternative_scores"][row])
         others = zip(map(_text, outputs["alternatives"][row]), scores, strict=True)
         looks = {name.removesuffix(ATTENTION) for name in outputs if name.endswith(ATTENTION)}
@@ -55,7 +55,7 @@ class Answer:
             parts={
                 name: _part(outputs, name, row)
                 for name in outputs
-                if name not in {*NAMES, *of_looks} and not (name.endswith(SHAPE) and name[: -len(SHAPE)] in outputs)
+                if name not in {*_NAMES, *of_looks} and not (name.endswith(SHAPE) and name[: -len(SHAPE)] in outputs)
             },
         )
 

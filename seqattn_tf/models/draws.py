@@ -6,7 +6,7 @@ depends on its neighbours. It is made of integer ops that LiteRT has built in; i
 
 import tensorflow as tf
 
-GOLDEN = 0x9E3779B9
+_GOLDEN = 0x9E3779B9
 ROUNDS = ((16, 0x7FEB352D), (15, 0x846CA68B))  # shift, then multiply: an integer hash of low bias (C. Wellons)
 
 
@@ -27,10 +27,10 @@ def keys_of(ids: tf.Tensor, seed: int) -> tf.Tensor:
     >>> keys[0] == keys[2] != keys[1]
     True
     """
-    places = tf.cast(tf.range(1, tf.shape(ids)[1] + 1), tf.uint32) * tf.constant(GOLDEN, tf.uint32)
+    places = tf.cast(tf.range(1, tf.shape(ids)[1] + 1), tf.uint32) * tf.constant(_GOLDEN, tf.uint32)
     bits = tf.bitwise.right_shift(_mixed(tf.cast(ids, tf.uint32) + places), tf.constant(16, tf.uint32))
     total = tf.reduce_sum(tf.where(ids != 0, tf.cast(bits, tf.int32), 0), axis=1)  # 16 bits each: no overflow
-    return _mixed(tf.cast(total, tf.uint32) + tf.constant(seed * GOLDEN % 2**32, tf.uint32))
+    return _mixed(tf.cast(total, tf.uint32) + tf.constant(seed * _GOLDEN % 2**32, tf.uint32))
 
 
 def noise(size: tf.Tensor | int, keys: tf.Tensor, time: tf.Tensor) -> tf.Tensor:
@@ -40,7 +40,7 @@ def noise(size: tf.Tensor | int, keys: tf.Tensor, time: tf.Tensor) -> tf.Tensor:
     >>> bool(tf.reduce_all(noise(3, keys, time=1) == noise(9, keys, time=1)[:, :3]))
     True
     """
-    rows = _mixed(keys + tf.cast(time, tf.uint32) * tf.constant(GOLDEN, tf.uint32))
+    rows = _mixed(keys + tf.cast(time, tf.uint32) * tf.constant(_GOLDEN, tf.uint32))
     places = tf.cast(tf.range(size), tf.uint32) * tf.constant(ROUNDS[0][1], tf.uint32)
     bits = tf.bitwise.right_shift(_mixed(rows[:, None] + places), tf.constant(9, tf.uint32))
     return (tf.cast(bits, tf.float32) + 0.5) * 2.0**-23

@@ -13,7 +13,7 @@ from seqattn_tf.models.networks.ensemble import EnsembleNetwork
 from seqattn_tf.models.seq2seq import Seq2Seq
 from seqattn_tf.outputs.symbols import ended, turned
 
-LEAST_WIDTH = 4  # of a beam whose answers are scored again, where nobody says otherwise
+_LEAST_WIDTH = 4  # of a beam whose answers are scored again, where nobody says otherwise
 
 
 class Ensemble(Seq2Seq):
@@ -67,7 +67,7 @@ class Ensemble(Seq2Seq):
             raise ValueError("models: expected at least one that says left_to_right. Received: none")
         chosen = {**models[0].settings, **settings}
         if rescorers and "beam_width" not in settings:
-            chosen["beam_width"] = max(chosen["beam_width"], LEAST_WIDTH)
+            chosen["beam_width"] = max(chosen["beam_width"], _LEAST_WIDTH)
         network = EnsembleNetwork([model.network for model in members], rescorers)
         return cls(network, members[0].inputs, members[0].target, **chosen)
 

@@ -10,15 +10,15 @@ from collections.abc import Mapping, Sequence
 import keras
 import numpy as np
 
-FORMS = ("float16", "int8")
-SCALE = "_scale"  # after the name of a weight, that of its scales
+_FORMS = ("float16", "int8")
+_SCALE = "_scale"  # after the name of a weight, that of its scales
 _MOST = 127
 
 
 def check_form(form: str) -> None:
     """Refuse another form than those that weights can be stored in."""
-    if form not in FORMS:
-        raise ValueError(f"compact: expected False, True or one of {list(FORMS)}. Received: {form!r}")
+    if form not in _FORMS:
+        raise ValueError(f"compact: expected False, True or one of {list(_FORMS)}. Received: {form!r}")
 
 
 def pack(weights: Sequence[keras.Variable], form: str) -> dict[str, np.ndarray]:
@@ -40,7 +40,7 @@ def pack(weights: Sequence[keras.Variable], form: str) -> dict[str, np.ndarray]:
         shape = _scales_shape(values.shape)
         if form == "int8" and shape:
             _refuse_infinite(weight, values)
-            stored[name], stored[name + SCALE] = _quantize(values, shape)
+            stored[name], stored[name + _SCALE] = _quantize(values, shape)
         else:
             with np.errstate(over="ignore"):  # which is refused
                 stored[name] = values.astype("float16")
@@ -56,7 +56,7 @@ def unpack(weights: Sequence[keras.Variable], stored: Mapping[str, np.ndarray]) 
         ValueError: there are others, or the scales of a weight are not those of its channels.
     """
     named = _named(weights)
-    if others := {name.removesuffix(SCALE) for name in stored} - set(named):
+    if others := {name.removesuffix(_SCALE) for name in stored} - set(named):
         raise ValueError(f"expected {len(named)} weights. Received: also {sorted(others)}")
     return [_restored(name, weight, stored) for name, weight in named.items()]
 
@@ -71,7 +71,7 @@ def _restored(name: str, weight: keras.Variable, stored: Mapping[str, np.ndarray
         return values.astype(weight.dtype)
     if values.dtype != np.int8:
         return values.astype("float32")
-    scales = stored[name + SCALE]
+    scales = stored[name + _SCALE]
     if scales.shape != _scales_shape(values.shape):
         raise ValueError(f"expected a scale for each channel of {list(values.shape)}. Received: {list(scales.shape)}")
     return values * scales

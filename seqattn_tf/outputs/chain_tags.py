@@ -25,7 +25,7 @@ class GraphChainTags(GraphTags):
         """The negative log-likelihood of the right tags for each place."""
         if label_smoothing:
             raise ValueError(f"label_smoothing: expected 0 for tags of a chain. Received: {label_smoothing}")
-        return chain_loss
+        return _chain_loss
 
     def decide_structure(self, outputs: Tensors, answers: int = 1, look: str = "text") -> Tensors:
         """The best sequences with their log-probabilities, and the probability of every tag at every place."""
@@ -51,7 +51,7 @@ class GraphChainTags(GraphTags):
         }
 
 
-def chain_loss(right: tf.Tensor, outputs: Tensors) -> tf.Tensor:
+def _chain_loss(right: tf.Tensor, outputs: Tensors) -> tf.Tensor:
     """`-log p(tags)` of all rows over the number of their places; `right` counts tags from 1."""
     chain = LinearChain(outputs["unary"], outputs["pairwise"], outputs["lengths"])
     total = tf.reduce_sum(chain.log_prob(tf.maximum(tf.cast(right, tf.int32) - 1, 0)))

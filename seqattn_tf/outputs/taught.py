@@ -10,7 +10,7 @@ from seqattn_tf.core.columns import Column, ColumnGroup, DenseColumn, RaggedColu
 from seqattn_tf.outputs.base import GraphTarget, Tensors
 from seqattn_tf.outputs.loss import TaughtCrossEntropy
 
-NUMBERS, SHARES = "taught_numbers", "taught_shares"
+_NUMBERS, SHARES = "taught_numbers", "taught_shares"
 
 
 class Taught(NamedTuple):
@@ -41,10 +41,10 @@ class GraphTaught(GraphTarget):
         if isinstance(right, DenseColumn):
             nothing = [np.zeros((count, array.shape[1]), array.dtype) for array in (taught.numbers, taught.shares)]
             both = [np.concatenate(pair) for pair in zip(nothing, (taught.numbers, taught.shares), strict=True)]
-            return ColumnGroup([answers, DenseColumn(dict(zip((NUMBERS, SHARES), both, strict=True)))])
+            return ColumnGroup([answers, DenseColumn(dict(zip((_NUMBERS, SHARES), both, strict=True)))])
         starts = np.concatenate([np.zeros(count, np.int64), taught.starts])
         numbers, shares = (
-            RaggedColumn(name, array, starts) for name, array in ((NUMBERS, taught.numbers), (SHARES, taught.shares))
+            RaggedColumn(name, array, starts) for name, array in ((_NUMBERS, taught.numbers), (SHARES, taught.shares))
         )
         return ColumnGroup([answers, numbers, shares])
 
@@ -55,7 +55,7 @@ class GraphTaught(GraphTarget):
     def right(self, rows: Tensors) -> tf.Tensor:
         """What is wanted of every place: numbers of logits, and then their shares."""
         hard = self.says.right(rows)
-        numbers, shares = tf.cast(rows[NUMBERS], tf.int32), tf.cast(rows[SHARES], tf.float32)
+        numbers, shares = tf.cast(rows[_NUMBERS], tf.int32), tf.cast(rows[SHARES], tf.float32)
         if hard.shape.rank > 1:
             more = [[0, 0], [0, tf.shape(hard)[1] - tf.shape(shares)[1]], [0, 0]]
             numbers, shares = tf.pad(numbers, more), tf.pad(shares, more)

@@ -9,7 +9,7 @@ from seqattn_tf.cells import Cell, cell_of
 from seqattn_tf.recurrent.base import Network, Reading, at_end, check_states
 from seqattn_tf.recurrent.recurrent import Recurrent
 
-MERGES = {
+_MERGES = {
     "concat": lambda ahead, back: tf.concat([ahead, back], axis=-1),
     "sum": lambda ahead, back: ahead + back,
     "ave": lambda ahead, back: (ahead + back) / 2,
@@ -60,8 +60,8 @@ class Bidirectional(Network):
         **kwargs: Any,
     ) -> None:
         super().__init__(return_sequences, return_state, **kwargs)
-        if merge_mode not in MERGES:
-            raise ValueError(f"merge_mode: expected one of {list(MERGES)}. Received: {merge_mode!r}")
+        if merge_mode not in _MERGES:
+            raise ValueError(f"merge_mode: expected one of {list(_MERGES)}. Received: {merge_mode!r}")
         self.merge_mode = merge_mode
         cell = cell_of(cell, units, self.dtype_policy)
         alike: dict[str, Any] = {"initial": initial, "context": context, "truncate": truncate}
@@ -92,7 +92,7 @@ class Bidirectional(Network):
         self.built = True
 
     def _merged(self, ahead: tf.Tensor, back: tf.Tensor) -> tf.Tensor:
-        return MERGES[self.merge_mode](ahead, back)
+        return _MERGES[self.merge_mode](ahead, back)
 
     def final_output(self, states: list[tf.Tensor]) -> tf.Tensor:
         """The first states of both directions, merged."""

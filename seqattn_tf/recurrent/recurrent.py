@@ -15,9 +15,9 @@ from seqattn_tf.core.scan import has_accelerator, to_time_major, where_rows
 from seqattn_tf.recurrent.base import Network, Reading, at_end, check_states
 from seqattn_tf.recurrent.watch import watched
 
-INITIALS = ("zeros", "learned")
+_INITIALS = ("zeros", "learned")
 CONTEXTS = (None, "state", "input", "both")
-PIPELINED = 32  # rows from which on, in the plain loop on a CPU, the next inputs are projected while a step is taken
+_PIPELINED = 32  # rows from which on, in the plain loop on a CPU, the next inputs are projected while a step is taken
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,8 +89,8 @@ class Recurrent(Network):
         **kwargs: Any,
     ) -> None:
         super().__init__(return_sequences, return_state, **kwargs)
-        if initial not in INITIALS:
-            raise ValueError(f"initial: expected one of {INITIALS}. Received: {initial!r}")
+        if initial not in _INITIALS:
+            raise ValueError(f"initial: expected one of {_INITIALS}. Received: {initial!r}")
         if context not in CONTEXTS:
             raise ValueError(f"context: expected one of {CONTEXTS}. Received: {context!r}")
         if truncate is not None and (not isinstance(truncate, int) or truncate < 1):
@@ -189,7 +189,7 @@ class Recurrent(Network):
             return projected
 
         plain = not (training or compiled or has_accelerator())
-        if plain and (inputs.shape[1] or 0) >= PIPELINED:
+        if plain and (inputs.shape[1] or 0) >= _PIPELINED:
             return lambda one, states: self.cell.step(project(one), states), inputs
         if self.truncate is None:
             return self.cell.step, project(inputs)

@@ -115,7 +115,7 @@ class Stack(Network):
     def steps_kept(self, mask: Any) -> Any:
         """Of a pyramid, the steps with something to read."""
         for _ in self.layers[1:] if self.pyramid else ():
-            mask = halved(mask)
+            mask = _halved(mask)
         return mask
 
     def final_output(self, states: list) -> tf.Tensor:
@@ -151,7 +151,7 @@ class Stack(Network):
         below, found = inputs, []
         for place, (layer, first) in enumerate(zip(self.layers, firsts, strict=True)):
             if self.pyramid and place:
-                below, mask = paired(below, mask)  # of steps that are not kept, outputs are zero
+                below, mask = _paired(below, mask)  # of steps that are not kept, outputs are zero
             seen = self.drop(below, training=training) if place else below
             seen = tf.concat([seen, inputs], axis=-1) if self.skip and place else seen
             own = layer.read(seen, first, mask, None if layer.context is None else context, training)
@@ -171,24 +171,24 @@ class Stack(Network):
         return {**super().get_config(), **{name: getattr(self, name) for name in names}}
 
 
-def halved(mask: Any) -> Any:
+def _halved(mask: Any) -> Any:
     """Which pairs of steps have one that is kept: `[batch, time] -> [batch, time / 2]`, the last step alone if need be.
 
-    >>> halved(tf.constant([[True, True, True, False, False]])).numpy().tolist()
+    >>> _halved(tf.constant([[True, True, True, False, False]])).numpy().tolist()
     [[True, True, False]]
     """
     kept = keras.ops.expand_dims(keras.ops.cast(mask, "float32"), 2)
     return keras.ops.max_pool(kept, 2, 2, "same", "channels_last")[..., 0] > 0
 
 
-def paired(steps: tf.Tensor, mask: tf.Tensor | None) -> tuple[tf.Tensor, tf.Tensor | None]:
+def _paired(steps: tf.Tensor, mask: tf.Tensor | None) -> tuple[tf.Tensor, tf.Tensor | None]:
     """Two steps each side by side, `[batch, time, n] -> [batch, time / 2, 2 n]`, the last beside zeros if need be.
 
-    >>> steps, mask = paired(tf.reshape(tf.range(1.0, 6.0), [1, 5, 1]), tf.constant([[True] * 3 + [False] * 2]))
+    >>> steps, mask = _paired(tf.reshape(tf.range(1.0, 6.0), [1, 5, 1]), tf.constant([[True] * 3 + [False] * 2]))
     >>> steps.numpy().tolist(), mask.numpy().tolist()
     ([[[1.0, 2.0], [3.0, 4.0], [5.0, 0.0]]], [[True, True, False]])
     """
     width, odd = steps.shape[-1], size_of(steps, 1) % 2
     steps = tf.pad(steps, [[0, 0], [0, odd], [0, 0]])
     steps = tf.reshape(steps, [size_of(steps, 0), -1, 2 * width])
-    return steps, None if mask is None else halved(mask)
+    return steps, None if mask is None else _halved(mask)

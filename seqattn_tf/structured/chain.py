@@ -22,7 +22,7 @@ from seqattn_tf.structured.base import (
 from seqattn_tf.structured.forward_backward import Chain
 from seqattn_tf.structured.semirings import Dual
 
-METHODS = ("auto", "scan", "prefix")
+_METHODS = ("auto", "scan", "prefix")
 
 
 def _prefix_pays(states: int | None, positions: int | None) -> bool:
@@ -66,8 +66,8 @@ class LinearChain(Structured):
         expected = {2: expected[2:], 3: [batch, *expected[2:]], 4: expected}[self.pairwise.shape.rank]
         if not self.pairwise.shape.is_compatible_with(expected):
             raise ValueError(f"pairwise: expected shape {expected}. Received: {self.pairwise.shape.as_list()}")
-        if method not in METHODS:
-            raise ValueError(f"method: expected one of {METHODS}. Received: {method!r}")
+        if method not in _METHODS:
+            raise ValueError(f"method: expected one of {_METHODS}. Received: {method!r}")
         if method == "prefix" and times is None:
             raise ValueError(f"method: expected 'scan' or 'auto' for an unknown length. Received: {method!r}")
         if method == "auto":

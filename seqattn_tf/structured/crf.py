@@ -18,7 +18,7 @@ from seqattn_tf.structured.chain import LinearChain
 from seqattn_tf.structured.packing import Packing
 from seqattn_tf.structured.tags import Allowed, allowed_transitions, check_names
 
-DECODINGS = ("viterbi", "posterior")
+_DECODINGS = ("viterbi", "posterior")
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
@@ -78,8 +78,8 @@ class CRF(Masked):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if decode not in DECODINGS:
-            raise ValueError(f"decode: expected one of {DECODINGS}. Received: {decode!r}")
+        if decode not in _DECODINGS:
+            raise ValueError(f"decode: expected one of {_DECODINGS}. Received: {decode!r}")
         self.tags: int | tuple[str, ...]
         self._allowed: Allowed | None = None
         if isinstance(tags, int | np.integer):

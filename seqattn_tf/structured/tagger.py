@@ -8,7 +8,7 @@ import tensorflow as tf
 from seqattn_tf.core.replicas import mean_of_all
 from seqattn_tf.structured.crf import CRF
 
-PARTS = ("tags", "scores", "mask")
+_PARTS = ("tags", "scores", "mask")
 
 
 _Model: Any = object  # a Keras model, in the classes that are made with `CRFTraining`
@@ -58,9 +58,9 @@ class CRFTraining(_Model):
 
     @staticmethod
     def _parts(result: Any) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        if not isinstance(result, dict) or not set(PARTS) <= set(result):
-            raise ValueError(f"outputs: expected the result of a CRF layer, with {PARTS}. Received: {result!r}")
-        return tuple(result[part] for part in PARTS)
+        if not isinstance(result, dict) or not set(_PARTS) <= set(result):
+            raise ValueError(f"outputs: expected the result of a CRF layer, with {_PARTS}. Received: {result!r}")
+        return tuple(result[part] for part in _PARTS)
 
     @staticmethod
     def _labels(labels: Any, mask: tf.Tensor) -> tf.Tensor:

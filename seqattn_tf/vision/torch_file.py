@@ -13,7 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 MAGIC = 0x1950A86A20F9469CFC6C
-TYPES = {"FloatStorage": "<f4", "DoubleStorage": "<f8", "HalfStorage": "<f2", "LongStorage": "<i8", "IntStorage": "<i4"}
+_TYPES = {
+    "FloatStorage": "<f4",
+    "DoubleStorage": "<f8",
+    "HalfStorage": "<f2",
+    "LongStorage": "<i8",
+    "IntStorage": "<i4",
+}
 
 
 class _Storage(NamedTuple):
@@ -57,8 +63,8 @@ class _Unpickler(pickle.Unpickler):
             return collections.OrderedDict
         if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
             return _tensor
-        if module == "torch" and name in TYPES:
-            return np.dtype(TYPES[name])
+        if module == "torch" and name in _TYPES:
+            return np.dtype(_TYPES[name])
         raise pickle.UnpicklingError(f"{module}.{name}, which weights do not need")
 
     def persistent_load(self, saved: Any) -> _Storage:

@@ -11,7 +11,7 @@ from tensorflow_serving.apis import input_pb2
 from seqattn_tf.serving.api.json_values import is_base64, json_type, read_bytes, read_float, shown
 from seqattn_tf.serving.errors import ServingError, invalid
 
-COPIED = 1 << 28  # bytes of a context, which every example gets a copy of
+_COPIED = 1 << 28  # bytes of a context, which every example gets a copy of
 _INT64 = range(-(2**63), 2**63)
 _UINT64 = range(2**64)
 _KINDS = {"bytes_list": "bytes", "float_list": "float", "int64_list": "int64"}
@@ -50,9 +50,9 @@ def serialized_examples(request: input_pb2.Input) -> list[bytes]:
     if holder is None or not holder.examples:
         raise invalid("Input is empty.")
     context = holder.context.SerializeToString() if kind == "example_list_with_context" else b""
-    if len(context) * len(holder.examples) > COPIED:
+    if len(context) * len(holder.examples) > _COPIED:
         size = f"{len(context)} bytes for {len(holder.examples)} examples"
-        raise invalid(f"context: expected at most {COPIED} bytes, copied for each example. Received: {size}")
+        raise invalid(f"context: expected at most {_COPIED} bytes, copied for each example. Received: {size}")
     return [context + example.SerializeToString() for example in holder.examples]
 
 

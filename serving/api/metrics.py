@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 CONTENT_TYPE = "text/plain"
-RUNTIME = "TF1"  # TF Serving's word for a model that is a SavedModel
+_RUNTIME = "TF1"  # TF Serving's word for a model that is a SavedModel
 _PREFIX = "/tensorflow/serving/"
 _LATENCIES = tuple(accumulate([10.0] + [1.8] * 32, lambda limit, growth: limit * growth))  # microseconds
 _EXAMPLES = tuple(2.0**power for power in range(15))
@@ -67,7 +67,7 @@ class Metrics:
     def ran(self, model: str, api: str, seconds: float) -> None:
         """Times one run of a model's graph."""
         with self._lock:
-            self._runtime.add((model, api, RUNTIME), _microseconds(seconds))
+            self._runtime.add((model, api, _RUNTIME), _microseconds(seconds))
 
     def examples(self, model: str, count: int) -> None:
         """Counts the examples of one request to a model."""

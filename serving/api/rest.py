@@ -31,7 +31,7 @@ from seqattn_tf.serving.models.repository import ModelRepository
 from seqattn_tf.serving.models.servable import Servable, type_name
 
 LOG = logging.getLogger(__name__)
-CORS_HEADERS = {
+_CORS_HEADERS = {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Allow-Methods": "POST, GET",
     "Access-Control-Allow-Headers": "Content-Type",
@@ -76,7 +76,7 @@ class RestApi:
         self._repository = repository
         self._metrics = metrics or Metrics()
         self._timeout = timeout if timeout > 0 else None
-        self._headers = CORS_HEADERS if cors else {}
+        self._headers = _CORS_HEADERS if cors else {}
 
     def handle(self, request: Request) -> Reply:
         """The answer to a request; never raises."""

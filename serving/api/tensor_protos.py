@@ -41,7 +41,7 @@ _STORED = {
     np.dtype(np.complex128): np.float64,
 }
 # On the wire a list of decimals is its length and the array's own bytes: the tag of the field.
-FILLED = 1 << 28  # bytes of a tensor whose values are fewer than its places: a few bytes could ask for any memory
+_FILLED = 1 << 28  # bytes of a tensor whose values are fewer than its places: a few bytes could ask for any memory
 _PACKED = {np.dtype("<f4"): b"\x2a", np.dtype("<f8"): b"\x32"}
 
 
@@ -105,7 +105,7 @@ def _from_field(values: Sequence[Any], dtype: np.dtype, places: int) -> np.ndarr
         array = array[: array.size // each * each].view(dtype)[:places]
     if array.size == places:
         return array
-    if places * dtype.itemsize > FILLED:
+    if places * dtype.itemsize > _FILLED:
         _refuse(places)
     filled = np.empty(places, dtype)
     filled[: array.size] = array

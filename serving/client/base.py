@@ -18,7 +18,7 @@ from seqattn_tf.lite.model_inputs import as_rows, columns
 from seqattn_tf.serving import DEFAULT_SIGNATURE
 from seqattn_tf.serving.errors import ServingError
 
-FIRST_WAIT, LONGEST_WAIT = 0.05, 2.0  # seconds between two tries, at most, before and after doubling
+_FIRST_WAIT, _LONGEST_WAIT = 0.05, 2.0  # seconds between two tries, at most, before and after doubling
 Result = TypeVar("Result")
 
 
@@ -120,7 +120,7 @@ class Client(abc.ABC):
             try:
                 return attempt(max(end - time.monotonic(), 0.001))
             except ServingError as error:
-                longest = min(FIRST_WAIT * 2**failures, LONGEST_WAIT)
+                longest = min(_FIRST_WAIT * 2**failures, _LONGEST_WAIT)
                 wait = random.uniform(0, longest)  # clients that failed together do not come back together
                 out_of_time = time.monotonic() + wait >= end
                 if error.code != "UNAVAILABLE" or failures == self.options.retries or out_of_time:

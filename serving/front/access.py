@@ -14,7 +14,7 @@ import grpc
 
 from seqattn_tf.serving.text_protos import read
 
-OPEN_SERVICES = ("/grpc.health.",)  # a probe has no token
+_OPEN_SERVICES = ("/grpc.health.",)  # a probe has no token
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class _Interceptor(grpc.ServerInterceptor):
 
     def intercept_service(self, continuation: Callable[..., Any], details: grpc.HandlerCallDetails) -> Any:
         header = dict(details.invocation_metadata).get("authorization", "")
-        if details.method.startswith(OPEN_SERVICES) or self._allows(str(header)):
+        if details.method.startswith(_OPEN_SERVICES) or self._allows(str(header)):
             return continuation(details)
         handler = continuation(details)
         if handler is None or handler.request_streaming or handler.response_streaming:

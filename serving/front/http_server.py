@@ -23,9 +23,9 @@ from typing import Any
 from seqattn_tf.serving.api.exchange import Handle, Reply, Request
 
 LOG = logging.getLogger(__name__)
-PIECE = 1 << 20  # bytes read at once
+_PIECE = 1 << 20  # bytes read at once
 UNPACKED = 1 << 29  # bytes of a body in gzip, where no limit is set: a megabyte could unpack to a gigabyte
-HEARD_OUT = 2.0  # seconds that a client may go on sending a request that was refused
+_HEARD_OUT = 2.0  # seconds that a client may go on sending a request that was refused
 
 
 class DrainingHttpServer(ThreadingHTTPServer):
@@ -198,7 +198,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._check_size(size)
         body = bytearray()
         while len(body) < size:  # piece by piece: a length that is only claimed takes no memory
-            piece = self.rfile.read(min(size - len(body), PIECE))
+            piece = self.rfile.read(min(size - len(body), _PIECE))
             if not piece:
                 raise EOFError(f"{len(body)} bytes of {size}")
             body += piece
@@ -214,10 +214,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _hear_out(self) -> None:
         """Reads on for a while: closing on what is still coming would take the answer from the client."""
         _shutdown(self.connection, socket.SHUT_WR)
-        end = time.monotonic() + HEARD_OUT
+        end = time.monotonic() + _HEARD_OUT
         while (left := end - time.monotonic()) > 0:
             self.connection.settimeout(left)
-            if not self.connection.recv(PIECE):
+            if not self.connection.recv(_PIECE):
                 break
 
     def handle_expect_100(self) -> bool:

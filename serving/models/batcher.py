@@ -157,7 +157,7 @@ class Queue:
     def _rest(self, part: _Part) -> Outputs:
         """The outputs of a part, which runs alone where one of those that it ran with was at fault."""
         outputs = part.wait()
-        return run_together(self.run, [part], self._batcher.parameters) if outputs is None else outputs
+        return _run_together(self.run, [part], self._batcher.parameters) if outputs is None else outputs
 
     def _split(self, inputs: Arrays, rows: int, end: float | None) -> list[_Part]:
         """A request that is larger than what runs at once: the open batch is filled, and then others."""
@@ -219,7 +219,7 @@ class _Batch:
                 alike.setdefault(part.kind(parameters.pad_variable_length_inputs), []).append(part)
         for parts in alike.values():
             try:
-                outputs = run_together(self.queue.run, parts, parameters)
+                outputs = _run_together(self.queue.run, parts, parameters)
             except Exception as error:
                 failure = from_exception(error)
                 alone = len(parts) > 1 and failure.code not in _NOBODYS_FAULT
@@ -231,7 +231,7 @@ class _Batch:
                 part.tell({alias: array[stop - part.rows : stop] for alias, array in outputs.items()})
 
 
-def run_together(run: Run, parts: Sequence[_Part], parameters: BatchingParameters) -> Outputs:
+def _run_together(run: Run, parts: Sequence[_Part], parameters: BatchingParameters) -> Outputs:
     """The outputs for the rows of parts of one kind, one after the other."""
     rows = sum(part.rows for part in parts)
     size = parameters.run_size(rows)

@@ -11,7 +11,7 @@ from tensorflow_serving.config import model_server_config_pb2
 from seqattn_tf.serving.errors import ServingError, invalid
 from seqattn_tf.serving.text_protos import read
 
-PLATFORM = "tensorflow"
+_PLATFORM = "tensorflow"
 MAX_VERSION = 2**63 - 1
 
 
@@ -83,13 +83,13 @@ def list_models(config: model_server_config_pb2.ModelServerConfig) -> Models:
     for entry in config.model_config_list.config:
         if entry.name in models:
             raise invalid(f"Illegal to list model {entry.name} multiple times in config list")
-        platform = entry.model_platform or (PLATFORM if entry.model_type == model_server_config_pb2.TENSORFLOW else "")
+        platform = entry.model_platform or (_PLATFORM if entry.model_type == model_server_config_pb2.TENSORFLOW else "")
         if not platform:
             raise invalid(
                 "Illegal setting neither ModelServerConfig::model_type (deprecated) "
                 "nor ModelServerConfig::model_platform."
             )
-        if platform != PLATFORM:
+        if platform != _PLATFORM:
             raise invalid(f"Model {entry.name} requests unsupported platform {platform}")
         if not entry.name:
             raise invalid("name: expected the name of a model. Received: an empty one")

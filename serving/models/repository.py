@@ -27,7 +27,7 @@ from seqattn_tf.serving.models.session import SessionEngine
 
 LOG = logging.getLogger(__name__)
 Load = Callable[[str, int, Path], Servable]
-MODEL_FILES = (*meta_graph.FILES, LITE_FILE)  # a version holds at least one of them
+_MODEL_FILES = (*meta_graph.FILES, LITE_FILE)  # a version holds at least one of them
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class _Model:
     refused: dict[int, tuple] = field(default_factory=dict)  # version -> fingerprint of the files that failed
 
 
-def load_saved_model(name: str, version: int, path: Path) -> Servable:
+def _load_saved_model(name: str, version: int, path: Path) -> Servable:
     """A SavedModel that runs each request alone."""
     return Servable(name, version, SessionEngine(path), folder=path)
 
@@ -67,7 +67,7 @@ class ModelRepository:
         self,
         models: Callable[[], Models],
         poll_seconds: float = 1.0,
-        load: Load = load_saved_model,
+        load: Load = _load_saved_model,
         labels_need_a_version: bool = True,
     ):
         self._wanted = models
@@ -287,7 +287,7 @@ def _versions(base_path: Path) -> dict[int, Path] | None:
 
 def _holds_model(version: Path) -> bool:
     try:
-        return any((version / file).is_file() for file in MODEL_FILES)
+        return any((version / file).is_file() for file in _MODEL_FILES)
     except PermissionError:
         return True  # so that the attempt to load it tells what is wrong
 

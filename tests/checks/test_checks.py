@@ -130,6 +130,30 @@ def test_a_broken_field(monkeypatch):
     assert found["bad_values"] == "'aaaaaa': expected a refusal. Received: none"
 
 
+@unlisted
+class SpillingText(Text):
+    """Its half in the graph writes into the first place of the padding."""
+
+    name_in_registry = "spilling_for_a_test"
+
+
+class GraphSpillingText(GraphText):
+    name_in_registry = "spilling_for_a_test"
+
+    def read(self, raw):
+        found = super().read(raw)
+        ids = found.tensors["ids"]
+        after = tf.one_hot(tf.math.count_nonzero(ids, 1), tf.shape(ids)[1], dtype=ids.dtype)
+        return found._replace(tensors={**found.tensors, "ids": ids + after})
+
+
+def test_a_field_that_writes_into_its_padding(monkeypatch):
+    monkeypatch.setitem(Text.registry, SpillingText.name_in_registry, SpillingText)
+    field = SpillingText(SymbolRules(tuple("ab")), 6)
+    found = problems(field, values=["a", "aba"], only=["both_halves"])
+    assert found == {"both_halves": "ids of 'a': expected zeros as padding. Received: others"}
+
+
 def test_a_broken_recipe():
     leaked = dataclasses.replace(reverse.language(), test=reverse.language().train[:5])
     broken = dataclasses.replace(reverse.RECIPE, load=lambda *_: leaked)

@@ -9,7 +9,7 @@ from pathlib import Path
 from seqattn_tf import __version__
 from seqattn_tf.training.checkpoints import digest
 
-FORMAT = 1  # to be raised where the same sources write something else, as after a change of a library below them
+_FORMAT = 1  # to be raised where the same sources write something else, as after a change of a library below them
 SPLITTING = ("seqattn_tf.text", "seqattn_tf.lite", "seqattn_tf.inputs", "seqattn_tf.outputs", "seqattn_tf.core.columns")
 READING = tuple(f"seqattn_tf.training.data.{name}" for name in ("reading", "files", "tfds", "examples", "dealing"))
 
@@ -21,7 +21,7 @@ def code_version(*modules: str) -> str:
     >>> code_version("seqattn_tf.text") == code_version("seqattn_tf.text") != code_version("seqattn_tf.lite.fields")
     True
     """
-    found = [f"{FORMAT} {__version__}".encode()]
+    found = [f"{_FORMAT} {__version__}".encode()]
     for module in sorted(set(modules)):
         for path in _sources(module):
             found += [path.name.encode(), path.read_bytes()]

@@ -19,13 +19,13 @@ from seqattn_tf.training.data.finding import check_folder, find_files
 from seqattn_tf.training.data.reading import Faults, read_lines
 from seqattn_tf.training.data.sources import split
 
-NAMES = {
+_NAMES = {
     5: ("form", "upos", "xpos", "head", "deprel"),
     10: ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc"),
 }
-WANTED = "train, dev and test files of columns (.txt, .tsv, .conll, .conllu, .iob, plain, .gz or .xz)"
+_WANTED = "train, dev and test files of columns (.txt, .tsv, .conll, .conllu, .iob, plain, .gz or .xz)"
 ENDINGS = ("conllu", "conll", "iob2", "iob", "bio", ".tsv", "txt")  # of several, the first
-DOCUMENT = "-DOCSTART-"  # a sentence that is none
+_DOCUMENT = "-DOCSTART-"  # a sentence that is none
 _NO_WORD = re.compile(r"\d+[-.]\d+")  # in place of the number of a word
 Target = Callable[[list[tuple[str, ...]]], str]
 
@@ -42,10 +42,12 @@ def load(data: str | Path | None, columns: Sequence[str], target: Target) -> Spl
     if data is not None and Path(data).is_file():
         paths = {"train": Path(data)}
     else:
-        folder = check_folder(data, WANTED)
+        folder = check_folder(data, _WANTED)
         paths = find_files(folder, ENDINGS)
         if "train" not in paths:
-            raise ValueError(f"{folder}: expected {WANTED}. Received: {sorted(path.name for path in folder.iterdir())}")
+            raise ValueError(
+                f"{folder}: expected {_WANTED}. Received: {sorted(path.name for path in folder.iterdir())}"
+            )
     examples = {part: list(_examples(path, columns, target)) for part, path in paths.items()}
     return split(examples, {part: path.name for part, path in paths.items()})
 
@@ -90,7 +92,7 @@ def read_sentences(path: Path, columns: Sequence[str], faults: Faults) -> Iterat
             faults.lost -= not good
             good = False
         elif not line.strip():
-            if rows and good and rows[0][0] != DOCUMENT:
+            if rows and good and rows[0][0] != _DOCUMENT:
                 yield first, rows
             rows, good = [], True
         elif width != 10 or line[0] != "#":
@@ -114,7 +116,7 @@ def _cells(line: str) -> list[str]:
 
 
 def _place(column: str, width: int, path: Path) -> int:
-    names = NAMES.get(width, ())
+    names = _NAMES.get(width, ())
     if column in names:
         return names.index(column)
     if column == "form" and not names:

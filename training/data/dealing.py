@@ -17,7 +17,7 @@ from seqattn_tf.training.data.corpus import ABOUT, window_path
 from seqattn_tf.training.data.examples import DEV_SHARE, TEST_SHARE, TEST_START, Example, share
 
 WINDOW = 16 * 2**20  # bytes of text, about
-MOST_WINDOWS = 4096
+_MOST_WINDOWS = 4096
 HELD_OUT = {"dev": (0.0, DEV_SHARE, 2_000), "test": (TEST_START, TEST_SHARE, 10_000)}  # first hash, share, most rows
 
 
@@ -31,7 +31,7 @@ def write(folder: Path, examples: Iterable[Example], size: int, held: Sequence[s
         held: of `dev` and `test`, what is held out of them by a hash of their keys: a share, but no more than serves.
     """
     _sweep(folder.parent)
-    windows = min(max(-(-size // WINDOW), 1), MOST_WINDOWS)
+    windows = min(max(-(-size // WINDOW), 1), _MOST_WINDOWS)
     with write_atomically(folder) as aside:
         aside.mkdir()
         spool, parts = _Spool(aside, windows), {part: _HeldOut(*HELD_OUT[part]) for part in held}

@@ -10,7 +10,7 @@ from seqattn_tf.lite.text import Texts
 
 DEV_SHARE, TEST_SHARE = 0.02, 0.10  # of the keys, where nobody has split them
 TEST_START = 0.5  # of the hashes: away from the development split, which begins at 0
-DEV_LEAST = 50  # examples, where a fifth of all allows it
+_DEV_LEAST = 50  # examples, where a fifth of all allows it
 
 
 class DataWarning(UserWarning):
@@ -150,7 +150,7 @@ def hold_out(examples: Iterable[Example], fraction: float, start: float = 0.0) -
 
 def hold_out_dev(examples: Sequence[Example]) -> tuple[list[Example], list[Example]]:
     """`(train, dev)`: 2 % of the keys for development, up to a fifth of a small set."""
-    return hold_out(examples, max(DEV_SHARE, min(0.2, DEV_LEAST / max(len(examples), 1))))
+    return hold_out(examples, max(DEV_SHARE, min(0.2, _DEV_LEAST / max(len(examples), 1))))
 
 
 def group_targets(examples: Iterable[Example]) -> dict[str, list[Any]]:

@@ -98,7 +98,7 @@ def _source(groups: Sequence[Sequence[Path]], columns: Mapping[str, str], target
 
     def read() -> Iterator[Example]:
         for paths in groups:
-            yield from iter_examples(paths[0], columns, target) if len(paths) == 1 else iter_parallel(paths)
+            yield from _iter_examples(paths[0], columns, target) if len(paths) == 1 else _iter_parallel(paths)
 
     for table in (paths[0] for paths in groups if len(paths) == 1):
         if split_name(table)[1] not in TABLES:
@@ -155,7 +155,7 @@ def _refuse_unnamed(path: Path, columns: Mapping[str, str]) -> None:
             raise ValueError(f"{name}: {expected}. Received: none")
 
 
-def iter_examples(path: Path, columns: Mapping[str, str], target: str) -> Iterator[Example]:
+def _iter_examples(path: Path, columns: Mapping[str, str], target: str) -> Iterator[Example]:
     """The examples of a table."""
     _refuse_unnamed(path, {**columns, "target": target})
     try:
@@ -166,7 +166,7 @@ def iter_examples(path: Path, columns: Mapping[str, str], target: str) -> Iterat
         raise ValueError(f"{error} ({asked})") from None
 
 
-def iter_parallel(paths: Sequence[Path]) -> Iterator[Example]:
+def _iter_parallel(paths: Sequence[Path]) -> Iterator[Example]:
     """The pairs of two files whose lines belong together."""
     faults = [Faults(path.name) for path in paths]
     sides = [iter_lines(path, fault) for path, fault in zip(paths, faults, strict=True)]

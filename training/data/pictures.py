@@ -19,8 +19,8 @@ from seqattn_tf.training.data.reading import TABLES, read_rows, refuse_loss, spl
 from seqattn_tf.training.data.sources import split
 from seqattn_tf.training.data.stored import Stored
 
-TOKENS = ".token.txt"  # what a table in Flickr8k's form ends in
-WANTED = f"a table of files and what is said of them ({', '.join(TABLES)} or *{TOKENS})"
+_TOKENS = ".token.txt"  # what a table in Flickr8k's form ends in
+_WANTED = f"a table of files and what is said of them ({', '.join(TABLES)} or *{_TOKENS})"
 
 
 def load(
@@ -42,7 +42,7 @@ def load(
     """
     where = _table(Path(data))
     folder = where if where.is_dir() else where.parent
-    if where.name.endswith(TOKENS):
+    if where.name.endswith(_TOKENS):
         rows = read_rows(where, ["0", "1"])
         found = split(
             {"train": [Example(name, {kind: name}, text) for name, text in map(_unnumbered, rows)]},
@@ -61,14 +61,14 @@ def _table(data: Path) -> Path:
     """The table that is meant: the file itself, the only one of a folder, or the folder with one for each part."""
     if data.is_file():
         return data
-    folder = check_folder(data, WANTED)
-    tables = [path for path in sorted(folder.iterdir()) if split_name(path)[1] in TABLES or path.name.endswith(TOKENS)]
+    folder = check_folder(data, _WANTED)
+    tables = [path for path in sorted(folder.iterdir()) if split_name(path)[1] in TABLES or path.name.endswith(_TOKENS)]
     if len(tables) == 1:
         return tables[0]
     if any(path.name.startswith("train") for path in tables):
         return folder
     names = [path.name for path in tables] or "none"
-    raise ValueError(f"{folder}: expected {WANTED}, or one for each of train, dev and test. Received: {names}")
+    raise ValueError(f"{folder}: expected {_WANTED}, or one for each of train, dev and test. Received: {names}")
 
 
 def _unnumbered(row: Sequence[str]) -> tuple[str, str]:

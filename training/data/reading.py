@@ -37,7 +37,7 @@ from seqattn_tf.training.data.examples import DataWarning
 
 TABLES = (".csv", ".tsv", ".jsonl")
 SPELLED_OUT = 20  # malformed lines of a file; more are counted
-FIRST = 3  # malformed lines that an error names
+_FIRST = 3  # malformed lines that an error names
 LONGEST_CELL = 2**27  # characters of a cell of a CSV file
 _Lines = Iterator[str | None]
 _Rows = Iterator[tuple[int, list[Any]]]  # each with the number of its first line
@@ -148,7 +148,7 @@ class Faults:
         place = f"line {where}" if isinstance(where, int) else where
         shown = received if isinstance(received, int) else repr(str(received)[:60])
         reason = f"{place}: expected {expected}. Received: {shown}"
-        if len(self._first) < FIRST and lost:
+        if len(self._first) < _FIRST and lost:
             self._first.append(reason)
         if self.count <= SPELLED_OUT:
             self._warn(f"{self.name}, {reason}")

@@ -16,10 +16,10 @@ from seqattn_tf.training.data.corpus import Corpus
 from seqattn_tf.training.data.examples import TEST_SHARE, TEST_START, Example, Splits, hold_out, hold_out_dev
 from seqattn_tf.training.data.reading import current_rules
 
-STREAMS = ("auto", "always", "never")
+_STREAMS = ("auto", "always", "never")
 IN_MEMORY = 64 * 2**20  # bytes of text
-PACKING = 4  # bytes of text in one of a packed file, about
-FORMAT = 1  # of a corpus on disk
+_PACKING = 4  # bytes of text in one of a packed file, about
+_FORMAT = 1  # of a corpus on disk
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Source:
     ) -> "Source":
         """That of some files, of which something was asked."""
         found = [(path, path.stat()) for path in paths]
-        size = sum(about.st_size * (PACKING if is_compressed(path) else 1) for path, about in found)
+        size = sum(about.st_size * (_PACKING if is_compressed(path) else 1) for path, about in found)
         return cls(name, read, size, [[str(p.resolve()), a.st_size, a.st_mtime_ns] for p, a in found] + [list(asked)])
 
 
@@ -55,8 +55,8 @@ def split_sources(sources: Mapping[str, Source], stream: str = "auto") -> Splits
         sources: that of `train` at least.
         stream: whether the training examples stay on disk: `always`, `never`, or `auto`, where they are many.
     """
-    if stream not in STREAMS:
-        raise ValueError(f"stream: expected one of {STREAMS}. Received: {stream!r}")
+    if stream not in _STREAMS:
+        raise ValueError(f"stream: expected one of {_STREAMS}. Received: {stream!r}")
     names = {part: source.name for part, source in sources.items()}
     train = sources["train"]
     if stream == "never" or (stream == "auto" and train.size <= IN_MEMORY):
@@ -72,7 +72,7 @@ def split_sources(sources: Mapping[str, Source], stream: str = "auto") -> Splits
 def _stored(train: Source, held: Sequence[str]) -> Corpus:
     """The corpus of these examples in the user's cache; written where it is not there, or not whole."""
     rules = current_rules()
-    state = [FORMAT, train.state, sorted(held), rules.encoding, rules.max_bad_rows, code_version(*READING)]
+    state = [_FORMAT, train.state, sorted(held), rules.encoding, rules.max_bad_rows, code_version(*READING)]
     folder = user_cache() / "corpora" / digest(json.dumps(state).encode())
     try:
         return Corpus(folder)

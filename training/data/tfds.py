@@ -19,7 +19,7 @@ from seqattn_tf.training.data.reading import refuse_loss
 from seqattn_tf.training.data.sources import Source, split, split_sources
 from seqattn_tf.training.data.stored import in_tar
 
-TOLD = "captions.json"  # of a tar of pictures: what is said of each
+_TOLD = "captions.json"  # of a tar of pictures: what is said of each
 
 
 def load(
@@ -124,7 +124,7 @@ def load_pictures(name: str, image: str, caption: str, data_dir: str | None = No
         if not path.is_file():
             _store(builder, word, image, caption, path)
         stored = in_tar(path)
-        told = json.loads(stored.pop(TOLD).read())
+        told = json.loads(stored.pop(_TOLD).read())
         examples[part] = [Example(key, {"image": stored[key]}, text) for key, texts in told.items() for text in texts]
     return split(examples, {part: f"{name} {part}" for part in examples})
 
@@ -140,7 +140,7 @@ def _store(builder: Any, word: str, image: str, caption: str, path: Path) -> Non
             if texts := _said(example, caption):
                 told[key := f"{word}-{number}"] = texts
                 _add(tar, key, example[image])
-        _add(tar, TOLD, json.dumps(told).encode())
+        _add(tar, _TOLD, json.dumps(told).encode())
 
 
 def _said(example: Mapping[str, Any], caption: str) -> list[str]:

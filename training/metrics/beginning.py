@@ -5,10 +5,10 @@ from collections.abc import Hashable, Mapping, Sequence
 from seqattn_tf.training.metrics.base import Answers, Metric, References, pair_up
 
 
-def share_begun(answer: str, target: str) -> float:
+def _share_begun(answer: str, target: str) -> float:
     """The share of the target's symbols, parted by blanks, that an answer says before its first mistake.
 
-    >>> share_begun("a b x d", "a b c d")
+    >>> _share_begun("a b x d", "a b c d")
     0.5
     """
     said, right = answer.split(), target.split()
@@ -23,7 +23,7 @@ def beginnings(answers: Answers, references: References) -> dict[str, float]:
     {'begun': 0.5, 'accuracy': 0.0}
     """
     pairs = pair_up(answers, references)
-    begun = [max(share_begun(answer, target) for target in targets) for answer, targets in pairs]
+    begun = [max(_share_begun(answer, target) for target in targets) for answer, targets in pairs]
     right = [answer in targets for answer, targets in pairs]
     return {"begun": sum(begun) / len(begun), "accuracy": sum(right) / len(right)}
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from seqattn_tf.training.metrics.base import Answers, Metric, References, pair_up
 from seqattn_tf.training.metrics.translation import corpus
 
-ORDERS = (1, 2, 3, 4)  # words of a stretch
-SIGMA = 6.0  # words by which a caption may be longer or shorter before it counts much less
+_ORDERS = (1, 2, 3, 4)  # words of a stretch
+_SIGMA = 6.0  # words by which a caption may be longer or shorter before it counts much less
 _WORD = re.compile(r"\w+(?:['\u2019-]\w+)*")
 
 
@@ -35,7 +35,7 @@ def captions(answers: Answers, references: References) -> dict[str, float]:
     said = {str(number): " ".join(words) for number, (words, _) in enumerate(pairs)}
     right = {str(number): [" ".join(words) for words in texts] for number, (_, texts) in enumerate(pairs)}
     found = {}
-    for order in ORDERS:
+    for order in _ORDERS:
         metric = metrics.BLEU(tokenize="none", smooth_method="none", max_ngram_order=order, force=True)
         found[f"bleu{order}"] = corpus(metric, said, right)
     return {**found, "cider": cider(pairs)}
@@ -56,7 +56,7 @@ def cider(pairs: Sequence[tuple[Sequence[str], Sequence[Sequence[str]]]]) -> flo
     rare = math.log(len(pairs))
 
     def vectors(words: Sequence[str]) -> dict[int, dict[tuple[str, ...], float]]:
-        found: dict[int, dict[tuple[str, ...], float]] = {order: {} for order in ORDERS}
+        found: dict[int, dict[tuple[str, ...], float]] = {order: {} for order in _ORDERS}
         for stretch, count in _stretches(words).items():
             found[len(stretch)][stretch] = count * (rare - math.log(max(spread[stretch], 1)))
         return found
@@ -66,13 +66,13 @@ def cider(pairs: Sequence[tuple[Sequence[str], Sequence[Sequence[str]]]]) -> flo
         given = vectors(said)
         for words in right:
             other = vectors(words)
-            near = math.exp(-((len(said) - len(words)) ** 2) / (2 * SIGMA**2))
-            total += near * sum(_alike(given[order], other[order]) for order in ORDERS) / len(ORDERS) / len(right)
+            near = math.exp(-((len(said) - len(words)) ** 2) / (2 * _SIGMA**2))
+            total += near * sum(_alike(given[order], other[order]) for order in _ORDERS) / len(_ORDERS) / len(right)
     return 1000 * total / len(pairs)  # ten of the measure's own, in points
 
 
 def _stretches(words: Sequence[str]) -> Counter[tuple[str, ...]]:
-    return Counter(tuple(words[i : i + order]) for order in ORDERS for i in range(len(words) - order + 1))
+    return Counter(tuple(words[i : i + order]) for order in _ORDERS for i in range(len(words) - order + 1))
 
 
 def _alike(said: dict[tuple[str, ...], float], right: dict[tuple[str, ...], float]) -> float:

@@ -5,7 +5,7 @@ from typing import Any
 
 from seqattn_tf.training.metrics.base import Answers, Metric, References, pair_up
 
-TOKENIZERS = ("13a", "none", "char", "intl", "zh")  # those of sacrebleu that need nothing else installed
+_TOKENIZERS = ("13a", "none", "char", "intl", "zh")  # those of sacrebleu that need nothing else installed
 
 
 def bleu(answers: Answers, references: References, tokenize: str = "13a", lowercase: bool = False) -> dict[str, float]:
@@ -96,8 +96,8 @@ def bleu_by_length(
 def _bleu(tokenize: str, lowercase: bool) -> Any:
     from sacrebleu import metrics
 
-    if tokenize not in TOKENIZERS:
-        raise ValueError(f"tokenize: expected one of {TOKENIZERS}. Received: {tokenize!r}")
+    if tokenize not in _TOKENIZERS:
+        raise ValueError(f"tokenize: expected one of {_TOKENIZERS}. Received: {tokenize!r}")
     return metrics.BLEU(
         tokenize=tokenize, lowercase=lowercase, force=True
     )  # force: text with its tokens apart is no mistake

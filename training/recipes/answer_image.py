@@ -48,7 +48,7 @@ def load(data: str | Path | None, settings: SceneSettings) -> Splits:
     return scenes.load_questions(settings.examples, seed=settings.seed)
 
 
-def by_kind(answers: dict, references: dict, notes: dict) -> list[tuple[str, int, float]]:
+def _by_kind(answers: dict, references: dict, notes: dict) -> list[tuple[str, int, float]]:
     """Accuracy of each kind of question."""
     return [(str(key), *row) for key, row in accuracy_by(notes, answers, references).items()] if notes else []
 
@@ -57,7 +57,7 @@ recipe = Recipe(
     name="answer_image",
     summary="picture, question -> answer (generated scenes)",
     load=load,
-    task=AskTask(groups={"accuracy by kind": by_kind}, by_length=False),  # else a batch has questions of one kind
+    task=AskTask(groups={"accuracy by kind": _by_kind}, by_length=False),  # else a batch has questions of one kind
     settings=FULL,
     small=dataclasses.replace(FULL, units=64, filters="16 32 64", examples=8_000, epochs=8),
 )

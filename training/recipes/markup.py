@@ -82,7 +82,7 @@ def by_length(answers: dict, references: dict, notes: dict) -> list[tuple[str, i
     return [(f"{10 * int(str(ten)) + 1}-{10 * int(str(ten)) + 10}", *row) for ten, row in found.items()]
 
 
-def by_depth(answers: dict, references: dict, notes: dict) -> list[tuple[str, int, float]]:
+def _by_depth(answers: dict, references: dict, notes: dict) -> list[tuple[str, int, float]]:
     """Accuracy at each depth."""
     depths = {key: note.split()[1] for key, note in notes.items()}
     return [(str(key), *row) for key, row in accuracy_by(depths, answers, references).items()] if notes else []
@@ -92,7 +92,7 @@ recipe = Recipe(
     name="markup",
     summary="picture of a formula -> its LaTeX (generated formulas, own pictures)",
     load=load,
-    task=CaptionTask(metrics=[MARKUP], groups={"accuracy by length": by_length, "accuracy by depth": by_depth}),
+    task=CaptionTask(metrics=[MARKUP], groups={"accuracy by length": by_length, "accuracy by depth": _by_depth}),
     settings=FULL,
     small=dataclasses.replace(
         FULL, units=96, read_units=48, filters="16 32 48", examples=8_000, epochs=4, batch_size=64, average=0.0

@@ -50,7 +50,7 @@ FULL = TransduceSettings(
 )
 
 
-def by_depth(answers: dict, references: dict, notes: dict) -> list[tuple[str, int, float]]:
+def _by_depth(answers: dict, references: dict, notes: dict) -> list[tuple[str, int, float]]:
     """How much is begun of expressions of each depth."""
     return begun_by(notes, answers, references) if notes else []
 
@@ -65,7 +65,7 @@ recipe = Recipe(
     name="transduce",
     summary="operators before operands -> between them (generated)",
     load=load,
-    task=PairTask(metrics=[BEGUN], groups={"begun by depth": by_depth}),
+    task=PairTask(metrics=[BEGUN], groups={"begun by depth": _by_depth}),
     settings=FULL,
     small=dataclasses.replace(FULL, units=48, embedding=32, deepest=3, examples=3_000, epochs=6, learning_rate=4e-3),
 )

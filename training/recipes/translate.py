@@ -16,7 +16,7 @@ from seqattn_tf.training.metrics import BLEU, CHRF, bleu_by_length
 from seqattn_tf.training.recipes.base import Recipe, load_pairs
 from seqattn_tf.training.tasks import PairTask, TableSettings
 
-EDGES = (5, 10, 15, 20, 30, 40)  # of the lengths by which BLEU is told apart: words, or letters where there are none
+_EDGES = (5, 10, 15, 20, 30, 40)  # of the lengths by which BLEU is told apart: words, or letters where there are none
 FULL = TableSettings(
     text="de",
     target="en",
@@ -42,7 +42,7 @@ def by_length(answers: dict, references: dict, notes: dict) -> list[tuple[str, i
     """BLEU of sentences of similar length."""
     spaced = any(" " in source for source in references)
     lengths = {source: len(source.split() if spaced else source) for source in references}
-    return bleu_by_length(lengths, answers, references, EDGES)
+    return bleu_by_length(lengths, answers, references, _EDGES)
 
 
 recipe = Recipe(

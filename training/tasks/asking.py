@@ -11,7 +11,7 @@ from seqattn_tf.training.data import Examples
 from seqattn_tf.training.tasks.seeing import PICTURE, SeeingSettings, SeeingTask
 from seqattn_tf.training.tasks.settings import setting
 
-QUESTION = "question"  # the name of the other input
+_QUESTION = "question"  # the name of the other input
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +35,7 @@ class AskTask(SeeingTask[AskSettings, ImageAnswerer]):
 
     def build(self, settings: AskSettings, train: Examples) -> ImageAnswerer:
         """The words of the questions, the answers, and a network of their numbers."""
-        learned = Text.learn(train.inputs(QUESTION), split="words", fold="case", min_count=settings.min_count)
+        learned = Text.learn(train.inputs(_QUESTION), split="words", fold="case", min_count=settings.min_count)
         words = Text(dataclasses.replace(learned.rules, unknown=True), settings.max_source)
         target = Label.learn(train.targets)
         question = BidirectionalEncoder(
@@ -44,9 +44,9 @@ class AskTask(SeeingTask[AskSettings, ImageAnswerer]):
             embedding=settings.embedding,
             cell=settings.cell,
             dropout=settings.dropout,
-            reads=QUESTION,
+            reads=_QUESTION,
         )
         sizes = arguments_of(ImageAnswerNetwork, settings)
         network = ImageAnswerNetwork(settings.make_encoder(), question, target.size, **sizes)
-        inputs = {PICTURE: settings.make_image(), QUESTION: words}
+        inputs = {PICTURE: settings.make_image(), _QUESTION: words}
         return ImageAnswerer(network, inputs, target)

@@ -68,7 +68,7 @@ class CaptionTask(SeeingTask[CaptionSettings, Captioner]):
         """The pictures or their maps, and where words should look, if they are told."""
         found = super().inputs(model, examples)
         if model.network.supervise:
-            found[PICTURE] = ColumnGroup([found[PICTURE], regions_column(model, examples)])
+            found[PICTURE] = ColumnGroup([found[PICTURE], _regions_column(model, examples)])
         return found
 
     def quick(self, model: Captioner) -> Captioner:
@@ -110,17 +110,17 @@ def cells(box: Box, rows: int, columns: int, grown: int = 0) -> np.ndarray:
     return near
 
 
-def regions_of(example: Example) -> list[Box | None] | None:
+def _regions_of(example: Example) -> list[Box | None] | None:
     """The box of what each word of a caption names, where the picture of an example knows; None where it does not."""
     return getattr(given(example.inputs[PICTURE]), REGIONS, None)
 
 
-def regions_column(model: Captioner, examples: Examples) -> RaggedColumn:
+def _regions_column(model: Captioner, examples: Examples) -> RaggedColumn:
     """Where each word of the captions should look, `[steps, cells]` each, and nowhere at their ends."""
     encoder, tables, starts = model.network.pictures, [], [0]
     rows, columns = encoder.rows, encoder.columns
     for example in examples:
-        boxes = regions_of(example)
+        boxes = _regions_of(example)
         said = model.target.rules.tokens(example.target)
         if boxes is None or len(boxes) != len(said):
             raise ValueError(
@@ -137,7 +137,7 @@ def looked_inside(found: Mapping[str, Answer], examples: Sequence[Example]) -> d
     """How much of attention lies on what is named, or a cell beside it, in right captions; and how much by chance."""
     inside, chance = [], []
     for example in examples:
-        answer, boxes = found[example.key], regions_of(example)
+        answer, boxes = found[example.key], _regions_of(example)
         look = answer.looks.get(PICTURE)
         if boxes is None or look is None or answer.text != example.target or len(look.weights) < len(boxes):
             continue

@@ -30,7 +30,7 @@ class EntailSettings(TextTable, ReadingSettings):
     target: str = setting("label", "column or key of the label")
 
 
-def read_with_parser(settings: EntailSettings, texts: Sequence[str]) -> Reads:
+def _read_with_parser(settings: EntailSettings, texts: Sequence[str]) -> Reads:
     """Vocabulary of the texts, and an encoder that joins each word with its parent."""
     for name, usual in (("encoder", "heads"), ("heads", "projective"), ("split", "tokens")):
         if (given := getattr(settings, name)) != usual:
@@ -54,7 +54,7 @@ class EntailTask(Task[EntailSettings, Entailment]):
     def build(self, settings: EntailSettings, train: Examples) -> Entailment:
         """Vocabulary and labels of the training examples, and a network of their sizes."""
         texts = [*train.inputs("premise"), *train.inputs("hypothesis")]
-        reads = read_with_parser(settings, texts) if settings.parser else Reads.learn(settings, texts)
+        reads = _read_with_parser(settings, texts) if settings.parser else Reads.learn(settings, texts)
         target = Label.learn(train.targets)
         arguments = {**arguments_of(EntailmentNetwork, settings), "units": settings.compare_units}
         network = EntailmentNetwork(reads.encoder, target.size, **arguments)

@@ -25,8 +25,8 @@ from seqattn_tf.training.tasks.base import Report, Task, Training, parse_fold, r
 from seqattn_tf.training.tasks.settings import TextSettings, setting
 from seqattn_tf.training.vectors import read_vectors
 
-BEGINNING = re.compile(r"\s*(\S+\s+){0,3}\S*")  # of a text, a few words to go on from
-LONGEST = 60  # characters of them
+_BEGINNING = re.compile(r"\s*(\S+\s+){0,3}\S*")  # of a text, a few words to go on from
+_LONGEST = 60  # characters of them
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,7 +127,7 @@ class LanguageTask(Task[LanguageSettings, LanguageModel]):
 
     def asked(self, example: Example) -> Mapping[str, Any]:
         """The beginning of a text, to go on from."""
-        found = BEGINNING.match(example.target[:LONGEST])
+        found = _BEGINNING.match(example.target[:_LONGEST])
         return {"text": found[0] if found else ""}
 
     def max_target_length(self, model: LanguageModel) -> int | None:

@@ -14,7 +14,7 @@ from seqattn_tf.training.data.corpora.digits import BEYOND
 from seqattn_tf.training.tasks.base import Report, Task, refuse_few, without_beam
 from seqattn_tf.training.tasks.settings import SearchSettings, Settings, setting
 
-SOUND = "sound"  # the name of the input
+_SOUND = "sound"  # the name of the input
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +49,7 @@ class ListenTask(Task[ListenSettings, Seq2Seq]):
         sizes = arguments_of(EncoderDecoder.of_encoder, settings)
         network = EncoderDecoder.of_encoder(encoder, target.rules.size, **sizes)
         sound = Sound(per_place=encoder.per_place, **arguments_of(Sound, settings))
-        return Seq2Seq(network, {SOUND: sound}, target, max_length_ratio=0, **arguments_of(Seq2Seq, settings))
+        return Seq2Seq(network, {_SOUND: sound}, target, max_length_ratio=0, **arguments_of(Seq2Seq, settings))
 
     def quick(self, model: Seq2Seq) -> Seq2Seq:
         """The same without a beam."""

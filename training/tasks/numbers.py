@@ -19,7 +19,7 @@ TASKS = sorted({**numbers.TASKS, **sequences.TASKS})
 # What solves a task at every length: one number that is added to, or gates that flip a state.
 ADDS = {"units": 1, "embedding": 4, "cell": "rnn", "activation": "linear"}
 FLIPS = {"units": 16, "embedding": 8, "cell": "gru"}
-SOLVES = {("auto", "sum"): ADDS, ("auto", "compare"): ADDS, ("auto", "parity"): FLIPS}  # by cell and task
+_SOLVES = {("auto", "sum"): ADDS, ("auto", "compare"): ADDS, ("auto", "parity"): FLIPS}  # by cell and task
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +81,7 @@ class NumberTask(Task[NumberSettings, Reader | Teller | Seq2Seq]):
         target = Number() if whole else Label.learn(train.targets)
         sizes = {
             **arguments_of(ReaderNetwork, settings),
-            **settings.solving(SOLVES.get((settings.cell, settings.task), {})),
+            **settings.solving(_SOLVES.get((settings.cell, settings.task), {})),
         }
         return Reader(ReaderNetwork(source.rules.size, target.size, **sizes), {"text": source}, target)
 

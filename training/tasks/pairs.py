@@ -20,7 +20,7 @@ from seqattn_tf.training.tasks.base import Report, Task, Training, loss_of, pars
 from seqattn_tf.training.tasks.settings import EmbeddingSettings, SearchSettings, TableColumns, TextSettings, setting
 from seqattn_tf.training.vectors import read_vectors
 
-MOST_CUT = 0.01  # of the training targets may be longer than an answer, before it is said
+_MOST_CUT = 0.01  # of the training targets may be longer than an answer, before it is said
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,7 +110,7 @@ class PairTask(Task[PairSettings, Seq2Seq]):
         [read], said = training.columns.inputs.values(), training.columns.target.lengths[training.rows]
         longest = training.model.longest_answer(read.lengths[training.rows])
         cut = int(np.sum(said > longest))
-        if cut > len(said) * MOST_CUT:
+        if cut > len(said) * _MOST_CUT:
             ratio = training.model.max_length_ratio
             enough = math.ceil(np.max((said - MARGIN) / np.maximum(read.lengths[training.rows], 1)))
             warnings.warn(

@@ -15,7 +15,7 @@ from seqattn_tf.training.tasks.base import Task, Training
 from seqattn_tf.training.tasks.reading import Reads, WordSettings, check_places
 from seqattn_tf.training.tasks.settings import setting
 
-STRUCTURES = ("projective", "spanning")
+_STRUCTURES = ("projective", "spanning")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,8 +31,8 @@ class ParseSettings(WordSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.structure not in STRUCTURES:
-            raise ValueError(f"structure: expected one of {STRUCTURES}. Received: {self.structure!r}")
+        if self.structure not in _STRUCTURES:
+            raise ValueError(f"structure: expected one of {_STRUCTURES}. Received: {self.structure!r}")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 from seqattn_tf.core.registry import suggest
 from seqattn_tf.training.data.reading import ReadingRules
 
-PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
+_PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -61,9 +61,9 @@ class Settings:
                 raise ValueError(f"{field.name}: expected a finite number. Received: {value}")
         self._refuse_less(1, "units", "embedding", "depth", "batch_size", "epochs", "patience", "accumulate")
         self._refuse_less(0, "warmup_steps", "max_examples", "batch_tokens", "learning_rate", "seed", "weight_decay")
-        if self.precision not in PRECISIONS:
-            near = suggest(self.precision, PRECISIONS)
-            raise ValueError(f"precision: expected one of {PRECISIONS}. Received: {self.precision!r}{near}")
+        if self.precision not in _PRECISIONS:
+            near = suggest(self.precision, _PRECISIONS)
+            raise ValueError(f"precision: expected one of {_PRECISIONS}. Received: {self.precision!r}{near}")
         if self.clip_norm <= 0:
             raise ValueError(f"clip_norm: expected a number above 0. Received: {self.clip_norm}")
         ReadingRules(self.encoding, self.max_bad_rows)  # refuses what they may not be

@@ -11,15 +11,15 @@ from seqattn_tf.training.data import Examples
 from seqattn_tf.training.tasks.base import refuse_few
 
 # What solves a task, where no cell is named.
-POINTS = {"units": 64, "embedding": 32, "cell": "lstm"}
-KEEPS = {"units": 64, "embedding": 16, "cell": "memory"}
-NETWORKS = {"pointer": POINTS, "memory": KEEPS, "attention": POINTS}
-SOLVES = {"sort": "pointer", "copy": "memory", "recall": "memory"}
+_POINTS = {"units": 64, "embedding": 32, "cell": "lstm"}
+_KEEPS = {"units": 64, "embedding": 16, "cell": "memory"}
+NETWORKS = {"pointer": _POINTS, "memory": _KEEPS, "attention": _POINTS}
+_SOLVES = {"sort": "pointer", "copy": "memory", "recall": "memory"}
 
 
 def build_teller(settings: Any, train: Examples) -> Teller | Seq2Seq:
     """Symbols of the training examples, on either side the same, and a network of their size."""
-    name = SOLVES[settings.task] if settings.network == "auto" else settings.network
+    name = _SOLVES[settings.task] if settings.network == "auto" else settings.network
     if settings.supervise and name != "attention":
         raise ValueError(f"supervise: expected 0 but for network=attention. Received: {settings.supervise}")
     if settings.label_smoothing and name == "pointer":  # most symbols are not there to be pointed at

@@ -13,7 +13,7 @@ from seqattn_tf.training.tasks.base import Task, refuse_few, without_beam
 from seqattn_tf.training.tasks.seeing import BackboneSettings
 from seqattn_tf.training.tasks.settings import SearchSettings, setting
 
-CLIP = "clip"  # the name of the input
+_CLIP = "clip"  # the name of the input
 FORMS = ("basic", "local", "global", "both")
 
 
@@ -77,7 +77,7 @@ class CaptionVideoTask(Task[CaptionVideoSettings, Seq2Seq]):
         context = "attention" if settings.attends else "input"
         network = EncoderDecoder.of_encoder(settings.make_encoder(), target.rules.size, context=context, **sizes)
         how = arguments_of(Seq2Seq, settings)
-        return Seq2Seq(network, {CLIP: settings.make_field()}, target, max_length_ratio=0, **how)
+        return Seq2Seq(network, {_CLIP: settings.make_field()}, target, max_length_ratio=0, **how)
 
     def quick(self, model: Seq2Seq) -> Seq2Seq:
         """The same without a beam."""
@@ -92,4 +92,4 @@ class ClassifyVideoTask(Task[WatchSettings, Classifier]):
         """The labels of the training clips, and a network of their number."""
         target, pool = Label.learn(train.targets), "attention" if settings.attends else "last"
         network = ClassifierNetwork(settings.make_encoder(), target.size, pool=pool, dropout=settings.dropout)
-        return Classifier(network, {CLIP: settings.make_field()}, target)
+        return Classifier(network, {_CLIP: settings.make_field()}, target)

@@ -11,7 +11,7 @@ from seqattn_tf.core.scan import size_of
 from seqattn_tf.structured.base import floats
 from seqattn_tf.structured.semirings import uniform
 
-ESTIMATORS = ("straight_through", "reinforce")
+_ESTIMATORS = ("straight_through", "reinforce")
 
 
 class Sampled(NamedTuple):
@@ -52,8 +52,8 @@ class HardAlignment(Alignment):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if estimator not in ESTIMATORS:
-            raise ValueError(f"estimator: expected one of {ESTIMATORS}. Received: {estimator!r}")
+        if estimator not in _ESTIMATORS:
+            raise ValueError(f"estimator: expected one of {_ESTIMATORS}. Received: {estimator!r}")
         if not temperature > 0:
             raise ValueError(f"temperature: expected a positive number. Received: {temperature!r}")
         if not 0 <= expected <= 1:

@@ -11,7 +11,7 @@ from seqattn_tf.structured.projective import ProjectiveTree
 from seqattn_tf.structured.spanning import SpanningTree
 from seqattn_tf.structured.trees import Trees
 
-TREES = {"projective": ProjectiveTree, "spanning": SpanningTree}
+_TREES = {"projective": ProjectiveTree, "spanning": SpanningTree}
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
@@ -38,8 +38,8 @@ class HeadsAlignment(StructuredAlignment):
 
     def __init__(self, tree: str = "projective", **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        if tree not in TREES:
-            raise ValueError(f"tree: expected one of {sorted(TREES)}. Received: {tree!r}")
+        if tree not in _TREES:
+            raise ValueError(f"tree: expected one of {sorted(_TREES)}. Received: {tree!r}")
         self.tree = tree
 
     @property
@@ -57,7 +57,7 @@ class HeadsAlignment(StructuredAlignment):
         packing = Packing(mask)
         arcs = packing.pack(packing.pack(logits), axis=2)
         root = tf.zeros_like(arcs[:, :, :1]) + tf.cast(self.root, arcs.dtype)
-        return TREES[self.tree](tf.concat([root, arcs], 2), packing.lengths), packing
+        return _TREES[self.tree](tf.concat([root, arcs], 2), packing.lengths), packing
 
     def marginals(self, logits: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         """By the tree, over the kept places."""

@@ -10,7 +10,7 @@ from seqattn_tf.core.registry import check_count
 from seqattn_tf.lite.fields.base import Field
 from seqattn_tf.lite.fields.image import FORMATS, Image, TooLarge, png, shares
 
-LARGEST = 1 << 24  # pixels of all frames: 50 MB when decoded
+_LARGEST = 1 << 24  # pixels of all frames: 50 MB when decoded
 GIF = (b"GIF87a", b"GIF89a")  # how the files begin
 EXTENSION, FRAME, TRAILER = 0x21, 0x2C, 0x3B  # what the blocks of a GIF begin with
 EXTENSIONS = 1_000  # of a GIF: real ones have two or three for each frame
@@ -36,7 +36,7 @@ class Clip(Field):
     name_in_registry = "clip"
     kind = "clip"
 
-    def __init__(self, height: int, width: int, limit: int = 64, pixels: int = LARGEST) -> None:
+    def __init__(self, height: int, width: int, limit: int = 64, pixels: int = _LARGEST) -> None:
         self.height, self.width = check_count("height", height), check_count("width", width)
         self.limit, self.pixels = check_count("limit", limit), check_count("pixels", pixels)
 

@@ -11,14 +11,14 @@ import numpy as np
 from seqattn_tf.core.registry import check_count
 from seqattn_tf.lite.fields.base import Field
 
-LARGEST = 1 << 25  # pixels: 100 MB when decoded
+_LARGEST = 1 << 25  # pixels: 100 MB when decoded
 SIDE = 1 << 16  # pixels of a row or of a column
 BATCH = 1 << 28  # pixels of all pictures that a graph reads at once
 RESIZED = 1 << 26  # pixels of all pictures as a network sees them: 800 MB
 SCANNED = 1 << 32  # pixels of a JPEG times its scans: a progressive one is gone over once for each
 COMPRESSED = (b"zTXt", b"iTXt")  # chunks of a PNG that may unpack to a thousand times their size
 TEXTS = 16  # such chunks of a PNG; real files have a handful
-NEEDED = (b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND")  # chunks of a PNG that its pixels are decoded from
+_NEEDED = (b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND")  # chunks of a PNG that its pixels are decoded from
 SCAN = b"\xff\xda"  # how the scans of a JPEG begin
 JPEG, PNG, BMP = b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"BM"  # how the files begin
 BMP_BITS = 24  # of a pixel, at least: with fewer, TensorFlow takes the places of a palette for colours
@@ -44,7 +44,7 @@ class Image(Field):
     name_in_registry = "image"
     kind = "image"
 
-    def __init__(self, height: int, width: int, limit: int = LARGEST, pad: bool = False) -> None:
+    def __init__(self, height: int, width: int, limit: int = _LARGEST, pad: bool = False) -> None:
         self.height, self.width = check_count("height", height), check_count("width", width)
         self.limit, self.pad = check_count("limit", limit), pad
         self.page = (height, width) if pad else None
@@ -71,7 +71,7 @@ class Image(Field):
         data = self.raw(value)
         self.size(data)
         try:
-            whole = io.BytesIO(bare_png(data) if data.startswith(PNG) else data)
+            whole = io.BytesIO(_bare_png(data) if data.startswith(PNG) else data)
             with Pillow.open(whole, formats=("JPEG", "PNG", "BMP")) as picture:
                 deep = picture.mode.startswith("I")  # 16 bits, which Pillow would cut off at 255
                 pixels = np.asarray(picture, np.float32) // 256 if deep else np.asarray(picture.convert("RGB"))
@@ -134,12 +134,12 @@ class TooLarge(ValueError):
     """A picture that is not decoded."""
 
 
-def bare_png(data: bytes) -> bytes:
+def _bare_png(data: bytes) -> bytes:
     """The chunks of a PNG that its pixels are decoded from: texts, profiles and the like are left out, not unpacked."""
     kept, place = [PNG], len(PNG)
     while place + 8 <= len(data):
         end = place + 12 + int.from_bytes(data[place : place + 4], "big")
-        if data[place + 4 : place + 8] in NEEDED:
+        if data[place + 4 : place + 8] in _NEEDED:
             kept.append(data[place:end])
         place = end
     return b"".join(kept)

@@ -74,10 +74,10 @@ def parse(text: str) -> Nodes:
     return Nodes(words, spans, children, labels)
 
 
-def balance(words: list[str]) -> Nodes:
+def _balance(words: list[str]) -> Nodes:
     """The balanced tree over words, the right half having one word more where their number is odd.
 
-    >>> balance(["a", "b", "c"]).children
+    >>> _balance(["a", "b", "c"]).children
     [(1, 2), (0, 0), (3, 4), (0, 0), (0, 0)]
     """
     spans: list[tuple[int, int]] = []
@@ -139,7 +139,7 @@ class TreeText(Text):
         text = self.text(value).replace("\0", "\ufffd").strip(SPACES)
         if _TREE.fullmatch(text):
             return parse(text)
-        return balance(SymbolRules((), self.rules.split).tokens(text))
+        return _balance(SymbolRules((), self.rules.split).tokens(text))
 
     def tokens(self, value: Any) -> list[str]:
         """The words as they are written."""

@@ -11,8 +11,15 @@ CHUNKS = 128  # before the samples: real files have a handful
 BLOCKS = 25  # of a second: rates are met to so many hertz, which all that are in use divide by
 CROSSINGS = 16  # of the sinc on either side
 PASSED = 0.95  # of the lower one of two rates' halves, what a resampled sound keeps
-PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE  # tags of what samples are; the last says it later
-KINDS = {(PCM, 8): "u1", (PCM, 16): "<i2", (PCM, 24): "i3", (PCM, 32): "<i4", (FLOAT, 32): "<f4", (FLOAT, 64): "<f8"}
+_PCM, _FLOAT, EXTENSIBLE = 1, 3, 0xFFFE  # tags of what samples are; the last says it later
+KINDS = {
+    (_PCM, 8): "u1",
+    (_PCM, 16): "<i2",
+    (_PCM, 24): "i3",
+    (_PCM, 32): "<i4",
+    (_FLOAT, 32): "<f4",
+    (_FLOAT, 64): "<f8",
+}
 STREAMED = 0xFFFFFFFF  # the size of a chunk whose writer did not know its end
 FORMATS = "a WAV sound of 8, 16, 24 or 32 bits, or of floating-point numbers"
 
@@ -86,12 +93,12 @@ def read_samples(data: bytes, header: Header) -> np.ndarray:
     return found.reshape(-1, header.channels).mean(axis=1).astype(np.float32)
 
 
-def blocks_of(rate: int) -> int:
+def _blocks_of(rate: int) -> int:
     """Samples of a block at a rate, which is met to the nearest that has whole ones."""
     return (2 * rate + BLOCKS) // (2 * BLOCKS)
 
 
-def margin_of(given: int, wanted: int) -> int:
+def _margin_of(given: int, wanted: int) -> int:
     """Samples around a block of `given` that count for a block of `wanted`."""
     return -(-CROSSINGS * max(given, wanted) * 100 // (round(100 * PASSED) * wanted))
 
@@ -104,10 +111,10 @@ def resample(samples: np.ndarray, given: int, wanted: int) -> np.ndarray:
     >>> bool(abs(lower - tone[::2])[100:-100].max() < 1e-3)
     True
     """
-    before, after = blocks_of(given), blocks_of(wanted)
+    before, after = _blocks_of(given), _blocks_of(wanted)
     if before == after:
         return samples
-    margin = margin_of(before, after)
+    margin = _margin_of(before, after)
     columns = min(after, -(-len(samples) * after // before))  # a sound shorter than a block has fewer
     centres = np.arange(columns) * (before / after)
     taps = np.arange(-margin, margin + 1)[:, None] + np.floor(centres).astype(np.int64)  # all others weigh nothing
@@ -129,6 +136,6 @@ def write_wav(samples: np.ndarray, rate: int) -> bytes:
     10
     """
     body = np.clip(np.rint(np.asarray(samples) * 32768), -32768, 32767).astype("<i2").tobytes()
-    head = struct.pack("<4sIHHIIHH", b"fmt ", 16, PCM, 1, rate, 2 * rate, 2, 16)
+    head = struct.pack("<4sIHHIIHH", b"fmt ", 16, _PCM, 1, rate, 2 * rate, 2, 16)
     whole = b"WAVE" + head + struct.pack("<4sI", b"data", len(body)) + body
     return struct.pack("<4sI", b"RIFF", len(whole)) + whole

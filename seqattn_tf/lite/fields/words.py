@@ -13,7 +13,7 @@ from seqattn_tf.lite.text.cut import Cut, learn_from
 from seqattn_tf.lite.text.rules import PAD, SPACES, SymbolRules
 
 LETTERS = 16  # of a word that are read
-NO_BREAK = "\u00a0"
+_NO_BREAK = "\u00a0"
 SPACED = f"[^{SPACES}][ \t\v\f\r]+[^{SPACES}]"  # a line of several words
 _SPACED, _BLANKS = re.compile(SPACED), re.compile(f"[{SPACES}]+")
 
@@ -76,7 +76,7 @@ class Words(Text):
             words = [cls.text(word).strip(SPACES) for word in value]
             if wrong := [word for word in words if not word or lines.MARK in word]:
                 raise ValueError(f"expected words of one line, none of them empty. Received: {wrong[0]!r:.80}")
-            value = "".join(f"{_BLANKS.sub(NO_BREAK, word)}{lines.MARK}" for word in words)
+            value = "".join(f"{_BLANKS.sub(_NO_BREAK, word)}{lines.MARK}" for word in words)
         return super().raw(value)
 
     def tokens(self, value: Any) -> list[str]:

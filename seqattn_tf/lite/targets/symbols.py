@@ -10,8 +10,8 @@ from seqattn_tf.lite.targets.base import Target
 from seqattn_tf.lite.text.cut import Stretches, Texts, learn
 from seqattn_tf.lite.text.rules import JOINS, PAD, SymbolRules
 
-LEFT_TO_RIGHT, RIGHT_TO_LEFT = "left_to_right", "right_to_left"
-DIRECTIONS = (LEFT_TO_RIGHT, RIGHT_TO_LEFT)
+_LEFT_TO_RIGHT, _RIGHT_TO_LEFT = "left_to_right", "right_to_left"
+_DIRECTIONS = (_LEFT_TO_RIGHT, _RIGHT_TO_LEFT)
 
 
 class Symbols(Target):
@@ -33,9 +33,9 @@ class Symbols(Target):
     names = ("tokens",)
     limit: int
 
-    def __init__(self, rules: SymbolRules, limit: int = 64, direction: str = LEFT_TO_RIGHT) -> None:
-        if direction not in DIRECTIONS:
-            raise ValueError(f"direction: expected one of {list(DIRECTIONS)}. Received: {direction!r}")
+    def __init__(self, rules: SymbolRules, limit: int = 64, direction: str = _LEFT_TO_RIGHT) -> None:
+        if direction not in _DIRECTIONS:
+            raise ValueError(f"direction: expected one of {list(_DIRECTIONS)}. Received: {direction!r}")
         self.rules, self.limit, self.direction = rules, check_count("limit", limit), direction
 
     @classmethod
@@ -44,7 +44,7 @@ class Symbols(Target):
         texts: Iterable[str],
         *,
         limit: int = 64,
-        direction: str = LEFT_TO_RIGHT,
+        direction: str = _LEFT_TO_RIGHT,
         split: str = "characters",
         fold: bool | str = False,
         **limits: Any,
@@ -55,12 +55,12 @@ class Symbols(Target):
     @property
     def backwards(self) -> bool:
         """Whether a network says the last symbol first."""
-        return self.direction == RIGHT_TO_LEFT
+        return self.direction == _RIGHT_TO_LEFT
 
     def refuse_backwards(self, what: str) -> None:
         """Refuse to be said from the end by what can only go on from a beginning."""
         if self.backwards:
-            raise ValueError(f"target: expected symbols that {what} says {LEFT_TO_RIGHT}. Received: {self.direction}")
+            raise ValueError(f"target: expected symbols that {what} says {_LEFT_TO_RIGHT}. Received: {self.direction}")
 
     def arrays(self, value: Any) -> dict[str, np.ndarray]:
         """The ids as a network learns them: `[symbols]`."""

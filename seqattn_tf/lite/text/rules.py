@@ -15,7 +15,7 @@ from seqattn_tf.lite.text import pieces
 from seqattn_tf.lite.text import tokens as treebank
 
 PAD, BEGIN, END, UNKNOWN = 0, 1, 2, 3
-SPECIAL = ("<pad>", "<s>", "</s>", "<unk>")
+_SPECIAL = ("<pad>", "<s>", "</s>", "<unk>")
 SPLITS = ("characters", "letters", "spaces", "tokens", "words", "subwords")
 FOLDS = (False, "case", True)
 JOINS = {
@@ -28,7 +28,7 @@ JOINS = {
 }
 SPACES = " \t\n\v\f\r"  # not Unicode's: TensorFlow splits at these alone
 _SPACED = re.compile(f"[^{SPACES}]+")
-FILLERS = frozenset(  # that show nothing and that case folding in the graph drops, besides the category Cf
+_FILLERS = frozenset(  # that show nothing and that case folding in the graph drops, besides the category Cf
     map(
         chr,
         [
@@ -99,7 +99,7 @@ class SymbolRules:
     @property
     def special(self) -> tuple[str, ...]:
         """The names of the ids before the first symbol."""
-        return SPECIAL if self.unknown else SPECIAL[:UNKNOWN]
+        return _SPECIAL if self.unknown else _SPECIAL[:UNKNOWN]
 
     @property
     def size(self) -> int:
@@ -131,7 +131,7 @@ class SymbolRules:
             dropped = ("Cf",) if self.fold == "case" else ("Mn", "Cf")
             folded = "".join(unicodedata.normalize(form, character).casefold() for character in text)
             folded = unicodedata.normalize(form, folded)
-            text = "".join(c for c in folded if unicodedata.category(c) not in dropped and c not in FILLERS)
+            text = "".join(c for c in folded if unicodedata.category(c) not in dropped and c not in _FILLERS)
         if self.fold is True:
             text = text.replace("\u2019", "'")
         return text.strip(SPACES)

@@ -13,7 +13,7 @@ from seqattn_tf.encoder.turns import count_lines
 from seqattn_tf.inputs.base import Tensors
 from seqattn_tf.models.networks.base import ReadingNetwork
 
-FORMS = ("hops", "chain", "independent")
+_FORMS = ("hops", "chain", "independent")
 QUESTION, FACTS = "question", "facts"
 
 
@@ -56,8 +56,8 @@ class MemoryNetwork(ReadingNetwork):
         **kwargs: Any,
     ) -> None:
         super().__init__(encoder, **kwargs)
-        if form not in FORMS:
-            raise ValueError(f"form: expected one of {FORMS}. Received: {form!r}")
+        if form not in _FORMS:
+            raise ValueError(f"form: expected one of {_FORMS}. Received: {form!r}")
         self.outputs_count, self.units, self.form = check_count("outputs", outputs), check_count("units", units), form
         if linear_steps and form != "hops":
             raise ValueError(f"linear_steps: expected 0 but for hops. Received: {linear_steps} for {form}")

@@ -16,7 +16,7 @@ from seqattn_tf.recurrent import Recurrent
 
 Tensors = dict[str, tf.Tensor]
 
-STRENGTH = 5.0  # of the heads of a memory before training: what is looked for is found among many
+_STRENGTH = 5.0  # of the heads of a memory before training: what is looked for is found among many
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
@@ -66,7 +66,7 @@ class RetellNetwork(keras.Model):
         apart = keras.initializers.RandomNormal(stddev=1.0)  # a memory finds one symbol among many from the start
         self.embedding = keras.layers.Embedding(vocabulary, embedding, embeddings_initializer=apart, **alike)
         self.drop = keras.layers.Dropout(dropout, **alike)
-        own = {"slots": slots, "width": width, "strength": STRENGTH} if cell == "memory" else {}
+        own = {"slots": slots, "width": width, "strength": _STRENGTH} if cell == "memory" else {}
         self.mind = Recurrent(Cell.get(cell, units=units, **own, **alike), **alike)
 
     def build(self, input_shape: Any = None) -> None:

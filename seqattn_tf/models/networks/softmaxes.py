@@ -14,7 +14,7 @@ from seqattn_tf.core.registry import check_count
 
 SOFTMAXES = ("full", "sampled", "adaptive")
 SHARES = (10, 3)  # of the words, those in the head and those up to the first tail: one in so many
-FACTOR = 4  # by which each tail's projection is narrower than the one before
+_FACTOR = 4  # by which each tail's projection is narrower than the one before
 
 
 def draw_words(samples: int, size: int, seed: Any) -> tuple[tf.Tensor, tf.Tensor]:
@@ -99,7 +99,7 @@ class AdaptiveSoftmax(keras.layers.Layer):
     1.0
     """
 
-    def __init__(self, cutoffs: Sequence[int], factor: int = FACTOR, **kwargs: Any) -> None:
+    def __init__(self, cutoffs: Sequence[int], factor: int = _FACTOR, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.cutoffs, self.factor = [check_count("cutoffs", end) for end in cutoffs], check_count("factor", factor)
         if not self.cutoffs or self.cutoffs != sorted(set(self.cutoffs)):

@@ -12,7 +12,7 @@ from seqattn_tf.inputs.base import Tensors
 from seqattn_tf.models.networks.base import ReadingNetwork
 from seqattn_tf.structured import CRF
 
-OUTPUTS = ("crf", "softmax")
+_OUTPUTS = ("crf", "softmax")
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
@@ -40,8 +40,8 @@ class TaggerNetwork(ReadingNetwork):
         self, encoder: Encoder, tags: Sequence[str], output: str = "crf", scheme: str = "", **kwargs: Any
     ) -> None:
         super().__init__(encoder, **kwargs)
-        if output not in OUTPUTS:
-            raise ValueError(f"output: expected one of {OUTPUTS}. Received: {output!r}")
+        if output not in _OUTPUTS:
+            raise ValueError(f"output: expected one of {_OUTPUTS}. Received: {output!r}")
         if scheme and output != "crf":
             raise ValueError(f"scheme: expected none for a softmax, which knows no neighbours. Received: {scheme!r}")
         self.tags, self.output_layer, self.scheme = list(tags), output, scheme

@@ -16,7 +16,7 @@ from seqattn_tf.serving.models.repository import ModelRepository, VersionStatus
 from seqattn_tf.serving.models.servable import Servable
 
 MODELS_PATH = "/page/models.json"
-CONTENT_TYPES = {
+_CONTENT_TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -83,9 +83,9 @@ def _read_files(folder: Path) -> dict[str, Reply]:
     """Every file of the page by its path on the server: what is not in here cannot be had."""
     files = {}
     for path in folder.rglob("*"):
-        if path.suffix in CONTENT_TYPES:
+        if path.suffix in _CONTENT_TYPES:
             name = f"/page/{path.relative_to(folder).as_posix()}"
-            files[name] = _tagged(path.read_bytes(), CONTENT_TYPES[path.suffix])
+            files[name] = _tagged(path.read_bytes(), _CONTENT_TYPES[path.suffix])
     files["/"] = files.pop("/page/index.html")
     return files
 

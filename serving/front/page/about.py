@@ -19,9 +19,9 @@ from seqattn_tf.serving.models.servable import type_name
 
 EXTRA = "assets.extra"  # below the folder of a version
 LARGEST = 4_000_000  # bytes of a manifest that is read
-LONGEST = 500  # characters of a summary
+_LONGEST = 500  # characters of a summary
 EXAMPLES, EXAMPLES_SIZE = 6, 300_000  # how many are sent, and how many characters of JSON they are together
-PLAIN = "text"  # the kind of an input of which nothing is said
+_PLAIN = "text"  # the kind of an input of which nothing is said
 
 
 class About(TypedDict):
@@ -64,7 +64,7 @@ def _read(folder: Path | None) -> dict[str, Any]:
 
 
 def _line(told: Any) -> str:
-    return " ".join(told.split())[:LONGEST] if isinstance(told, str) else ""
+    return " ".join(told.split())[:_LONGEST] if isinstance(told, str) else ""
 
 
 def _mapping(value: Any) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def _mapping(value: Any) -> dict[str, Any]:
 def _input(told: dict[str, Any]) -> dict[str, Any]:
     kind, limit, page = told.get("kind"), told.get("limit"), told.get("page")
     return {
-        "kind": kind if isinstance(kind, str) else PLAIN,
+        "kind": kind if isinstance(kind, str) else _PLAIN,
         "limit": limit if _is_count(limit) else None,
         "page": page if isinstance(page, list) and len(page) == 2 and all(map(_is_count, page)) else None,
     }

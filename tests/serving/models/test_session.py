@@ -71,6 +71,24 @@ def test_a_run_ends_at_its_deadline_and_who_comes_too_late_is_not_begun(counter)
     assert count(engine, 3) == [3]
 
 
+def test_who_comes_together_waits_for_one_run_that_is_made_once(counter, monkeypatch):
+    engine, made, going = SessionEngine(counter), [], threading.Event()
+
+    def run(*_):
+        made.append(going.wait(20))
+        return lambda inputs, timeout: {}
+
+    monkeypatch.setattr(engines, "_Run", run)
+    threads = [threading.Thread(target=engine.run, args=("begun", {}, ["begun"], None)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.2)  # until the others wait as well
+    going.set()
+    for thread in threads:
+        thread.join()
+    assert made == [True]
+
+
 def test_the_first_run_is_alone_and_others_wait_no_longer_than_they_may(counter, monkeypatch):
     monkeypatch.setattr(engines, "FIRST_SECONDS", 60.0)
     engine = SessionEngine(counter)

@@ -11,8 +11,8 @@ from seqattn_tf.training.data.examples import Example, Splits, hold_out
 from seqattn_tf.training.data.finding import check_folder
 from seqattn_tf.training.data.reading import Faults, read_text
 
-WANTED = "bAbI: the archive tasks_1-20_v1-2, or its files qa1_single-supporting-fact_train.txt and so on,"
-DEV_SHARE = 0.1  # of the stories' questions to learn from
+_WANTED = "bAbI: the archive tasks_1-20_v1-2, or its files qa1_single-supporting-fact_train.txt and so on,"
+_DEV_SHARE = 0.1  # of the stories' questions to learn from
 _NAME = re.compile(r"qa(\d+)_[\w-]+_(train|test)\.txt")
 _LINE = re.compile(r"(\d+) (.*)")
 
@@ -57,16 +57,16 @@ def load(data: str | Path | None, task: int) -> Splits:
         data: a folder with the archive, or with its files.
         task: its number, from 1 to 20.
     """
-    folder = check_folder(data, WANTED)
+    folder = check_folder(data, _WANTED)
     try:
         texts = _texts(folder, task)
     except (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, UnicodeDecodeError) as error:
-        raise ValueError(f"{folder}: expected {WANTED} whole. Received: {type(error).__name__}: {error}") from None
+        raise ValueError(f"{folder}: expected {_WANTED} whole. Received: {type(error).__name__}: {error}") from None
     if missing := [part for part in ("train", "test") if part not in texts]:
-        raise ValueError(f"{folder}: expected {WANTED}. Received: no {missing[0]} file of task {task}")
+        raise ValueError(f"{folder}: expected {_WANTED}. Received: no {missing[0]} file of task {task}")
     notes: dict[str, str] = {}
     parts = {part: list(_questions(text, f"task {task}, {part}", notes)) for part, text in texts.items()}
-    train, dev = hold_out(parts["train"], DEV_SHARE)
+    train, dev = hold_out(parts["train"], _DEV_SHARE)
     return Splits(train, dev, parts["test"], f"bAbI, task {task}, dev held out of train by hash", notes)
 
 

@@ -11,8 +11,8 @@ from seqattn_tf.training.data.examples import Example, Splits
 from seqattn_tf.training.data.finding import find_text
 from seqattn_tf.training.data.reading import Faults, read_text
 
-WANTED = "the Brown corpus in one text, a sentence of word/tag a line,"
-PROPORTIONS = (800, 1000, 1181)
+_WANTED = "the Brown corpus in one text, a sentence of word/tag a line,"
+_PROPORTIONS = (800, 1000, 1181)
 
 
 def sentence(line: str) -> str:
@@ -27,7 +27,7 @@ def sentence(line: str) -> str:
 
 def load(folder: str | Path | None) -> Splits:
     """The corpus in `folder`; lines that begin with `###` name documents, a malformed one is reported."""
-    path = find_text(folder, WANTED)
+    path = find_text(folder, _WANTED)
     sentences, faults = [], Faults(path.name)
     for number, line in enumerate(read_text(path).split("\n"), 1):
         if not line.strip() or line.startswith("###"):
@@ -40,8 +40,8 @@ def load(folder: str | Path | None) -> Splits:
     parts: list[list[Example]] = [[], [], []]
     total, before = sum(len(text.split()) for text in sentences), 0
     for text in sentences:
-        place = before * PROPORTIONS[2] / total
-        parts[sum(place >= bound for bound in PROPORTIONS[:2])].append(Example("", {}, text))
+        place = before * _PROPORTIONS[2] / total
+        parts[sum(place >= bound for bound in _PROPORTIONS[:2])].append(Example("", {}, text))
         before += len(text.split())
     if not all(parts):
         raise ValueError(f"{path}: expected sentences for each split. Received: {len(sentences)}")

@@ -19,11 +19,11 @@ from seqattn_tf.training.data.examples import Example, Splits, share
 from seqattn_tf.training.data.stored import png_of
 
 SIDE, FRAMES = 48, 16  # pixels of a frame, and how many there are
-SIZE = (4.5, 6.0)  # half the side of a shape, in pixels
-FAR = (12.0, 16.0)  # pixels that one moves
-MOVES = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}
-ACTIONS = (*(f"moves {where}" for where in MOVES), "grows", "shrinks", "blinks")
-GROWN, SHRUNK = 1.8, 0.45  # how large one is that has grown or shrunk
+_SIZE = (4.5, 6.0)  # half the side of a shape, in pixels
+_FAR = (12.0, 16.0)  # pixels that one moves
+_MOVES = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}
+ACTIONS = (*(f"moves {where}" for where in _MOVES), "grows", "shrinks", "blinks")
+_GROWN, _SHRUNK = 1.8, 0.45  # how large one is that has grown or shrunk
 _TRIES = 200
 
 
@@ -46,11 +46,11 @@ class Event:
         done = self.share(frame)
         kind, _, where = self.action.partition(" ")
         if kind == "moves":
-            right, down = MOVES[where]
+            right, down = _MOVES[where]
             return dataclasses.replace(shape, x=shape.x + done * right * self.far, y=shape.y + done * down * self.far)
         if kind == "blinks":
             return None if 0 < done < 1 and (frame - self.begin) % 2 else shape
-        return dataclasses.replace(shape, size=shape.size * (GROWN if kind == "grows" else SHRUNK) ** done)
+        return dataclasses.replace(shape, size=shape.size * (_GROWN if kind == "grows" else _SHRUNK) ** done)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,7 +138,7 @@ def draw(number: int, part: str = "train") -> Moving:
             (middle, FRAMES - generator.randint(1, 2)),
         )
         events = tuple(
-            Event(i, action, begin, end, generator.uniform(*FAR))
+            Event(i, action, begin, end, generator.uniform(*_FAR))
             for i, (action, (begin, end)) in enumerate(zip(actions, spans, strict=True))
         )
         clip = Moving(zlib.crc32(f"{part}/{number}".encode()), tuple(shapes), events)
@@ -152,7 +152,7 @@ def _placed(names: list[tuple[str, str]], generator: random.Random) -> list[Shap
     for number in range(2 + generator.randint(1, 2)):
         name = names[number] if number < 2 else _near(names, generator)
         for _ in range(_TRIES):
-            size = generator.uniform(*SIZE)
+            size = generator.uniform(*_SIZE)
             x, y = (generator.uniform(size + 1, SIDE - size - 1) for _ in range(2))
             if all(max(abs(x - other.x), abs(y - other.y)) > size + other.size + 1 for other in shapes):
                 shapes.append(Shape(*name, x, y, size))

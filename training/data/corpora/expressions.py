@@ -10,10 +10,10 @@ import random
 
 from seqattn_tf.training.data.examples import Example, Splits, from_text, share
 
-OPERATORS = ("+", "-", "*", "/")
-OPERANDS = tuple(map(str, range(10)))
-SHALLOW, DEEP = 2, 12  # deeper ones are too long, nearly all
-PARTS = {"dev": (0.0, 0.1), "test": (0.1, 0.2), "train": (0.2, 1.0)}  # of the hashes
+_OPERATORS = ("+", "-", "*", "/")
+_OPERANDS = tuple(map(str, range(10)))
+_SHALLOW, _DEEP = 2, 12  # deeper ones are too long, nearly all
+_PARTS = {"dev": (0.0, 0.1), "test": (0.1, 0.2), "train": (0.2, 1.0)}  # of the hashes
 _NESTED = 0.25  # how often an operand beside the deepest one is nested, too
 _LARGEST = 64  # symbols of what goes in
 
@@ -25,9 +25,9 @@ def draw(depth: int, rng: random.Random) -> tuple[str, str]:
     ('( / ( * 4 7 3 ) 4 )', '( ( 4 * 7 * 3 ) / 4 )')
     """
     if depth == 0:
-        operand = rng.choice(OPERANDS)
+        operand = rng.choice(_OPERANDS)
         return operand, operand
-    operator, count = rng.choice(OPERATORS), rng.choice((2, 2, 3))
+    operator, count = rng.choice(_OPERATORS), rng.choice((2, 2, 3))
     deepest = rng.randrange(count)
     below = [
         draw(depth - 1 if place == deepest else rng.randrange(depth) if rng.random() < _NESTED else 0, rng)
@@ -39,20 +39,20 @@ def draw(depth: int, rng: random.Random) -> tuple[str, str]:
 
 def load(deepest: int = 6, *, train: int = 15_000, held: int = 1_000, seed: int = 0) -> Splits:
     """Expressions of depths from 2 on, all equally often, parted by their hash; the notes say how deep each is."""
-    if not SHALLOW <= deepest <= DEEP:
-        raise ValueError(f"deepest: expected from {SHALLOW} to {DEEP}. Received: {deepest}")
+    if not _SHALLOW <= deepest <= _DEEP:
+        raise ValueError(f"deepest: expected from {_SHALLOW} to {_DEEP}. Received: {deepest}")
     counts = {"dev": held, "test": held, "train": train}
     notes: dict[str, str] = {}
-    parts = {part: _part(counts[part], deepest, PARTS[part], f"{part} {seed}", notes) for part in counts}
-    origin = f"expressions of depth {SHALLOW} to {deepest}, seed {seed}"
+    parts = {part: _part(counts[part], deepest, _PARTS[part], f"{part} {seed}", notes) for part in counts}
+    origin = f"expressions of depth {_SHALLOW} to {deepest}, seed {seed}"
     return Splits(parts["train"], parts["dev"], parts["test"], origin, notes)
 
 
 def _part(count: int, deepest: int, hashes: tuple[float, float], seed: str, notes: dict[str, str]) -> list[Example]:
-    rng, (low, high), depths = random.Random(seed), hashes, deepest - SHALLOW + 1
+    rng, (low, high), depths = random.Random(seed), hashes, deepest - _SHALLOW + 1
     found: list[Example] = []
     while len(found) < count:
-        depth = SHALLOW + len(found) % depths
+        depth = _SHALLOW + len(found) % depths
         before, between = draw(depth, rng)
         if low <= share(before) < high and before.count(" ") < _LARGEST:
             found.append(from_text(before, between))

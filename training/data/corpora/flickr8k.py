@@ -13,9 +13,9 @@ from seqattn_tf.training.data.reading import Faults, read_rows, read_text, refus
 from seqattn_tf.training.data.stored import Stored, in_folder, in_tar
 
 CAPTIONS = 5
-SUFFIXES = (".jpg", ".jpeg", ".png")
-WANTED = "Flickr8k's captions (Flickr8k.token.txt) and splits (Flickr_8k.trainImages.txt, ... or names_split.tsv)"
-PARTS = ("train", "dev", "test")
+_SUFFIXES = (".jpg", ".jpeg", ".png")
+_WANTED = "Flickr8k's captions (Flickr8k.token.txt) and splits (Flickr_8k.trainImages.txt, ... or names_split.tsv)"
+_PARTS = ("train", "dev", "test")
 
 
 def _one(folder: Path, pattern: str) -> Path | None:
@@ -26,7 +26,7 @@ def captions(folder: Path) -> dict[str, list[str]]:
     """The captions of each image, by its file name."""
     path = _one(folder, "*token.txt*")
     if path is None:
-        raise ValueError(f"{folder}: expected {WANTED}. Received: {sorted(p.name for p in folder.iterdir())}")
+        raise ValueError(f"{folder}: expected {_WANTED}. Received: {sorted(p.name for p in folder.iterdir())}")
     found: dict[str, list[str]] = {}
     for name, caption in read_rows(path, ["0", "1"]):
         found.setdefault(name.rpartition("#")[0], []).append(caption)
@@ -41,10 +41,10 @@ def images(folder: Path) -> dict[str, list[str]]:
     """The names of the images of each part."""
     if table := _one(folder, "names_split.tsv*"):
         rows = read_rows(table, ["0", "1"])
-        return {part: [name for name, where in rows if where == part] for part in PARTS}
-    lists = {part: path for part in PARTS if (path := _one(folder, f"*{part}Images.txt*"))}
-    if len(lists) < len(PARTS):
-        raise ValueError(f"{folder}: expected {WANTED}. Received: {sorted(p.name for p in folder.iterdir())}")
+        return {part: [name for name, where in rows if where == part] for part in _PARTS}
+    lists = {part: path for part in _PARTS if (path := _one(folder, f"*{part}Images.txt*"))}
+    if len(lists) < len(_PARTS):
+        raise ValueError(f"{folder}: expected {_WANTED}. Received: {sorted(p.name for p in folder.iterdir())}")
     return {part: read_text(path).split() for part, path in lists.items()}
 
 
@@ -70,7 +70,7 @@ def is_flickr8k(data: str | Path) -> bool:
 
 def load(folder: str | Path | None) -> Splits:
     """Pairs of captions, an image's in one split only."""
-    folder = check_folder(folder, WANTED)
+    folder = check_folder(folder, _WANTED)
     texts, names = captions(folder), images(folder)
 
     def without(name: str, last: int) -> Example:
@@ -93,16 +93,17 @@ def pictures(folder: Path) -> dict[str, Stored]:
     for tar in sorted(folder.glob("*.tar")):
         found |= in_tar(tar)
     for place in (folder, *sorted(path for path in folder.iterdir() if path.is_dir())):
-        found |= in_folder(place, SUFFIXES)
+        found |= in_folder(place, _SUFFIXES)
     return found
 
 
 def load_pictures(folder: str | Path | None) -> Splits:
     """Pictures with their five captions, all of which are right in `dev` and `test`."""
-    folder = check_folder(folder, WANTED)
+    folder = check_folder(folder, _WANTED)
     texts, names, stored = captions(folder), images(folder), pictures(folder)
     parts = _there(folder, names, texts.keys() & stored.keys(), "pictures")
     train, dev, test = (
-        [Example(name, {"image": stored[name]}, text) for name in parts[part] for text in texts[name]] for part in PARTS
+        [Example(name, {"image": stored[name]}, text) for name in parts[part] for text in texts[name]]
+        for part in _PARTS
     )
     return Splits(train, dev, test, "Flickr8k")

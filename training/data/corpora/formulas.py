@@ -19,20 +19,20 @@ from seqattn_tf.training.data.stored import png_of
 
 TALL, WIDE = 96, 416  # pixels of a page
 SHORTEST, LONGEST, DEEPEST = 5, 40, 3
-LETTERS = tuple("abcdefghijkmnpqrstuvwxyz")
+_LETTERS = tuple("abcdefghijkmnpqrstuvwxyz")
 _NAMES = ("alpha", "beta", "gamma", "delta", "theta", "lambda", "mu", "pi", "sigma", "phi", "omega")
-GREEK = tuple(f"\\{name}" for name in _NAMES)
-DIGITS = tuple("0123456789")
+_GREEK = tuple(f"\\{name}" for name in _NAMES)
+_DIGITS = tuple("0123456789")
 RELATIONS = ("=", "<", ">", r"\leq", r"\geq", r"\in", r"\to")
-OPERATORS = ("+", "-", r"\times", r"\cdot", r"\pm")
-FUNCTIONS = (r"\sin", r"\cos", r"\log")
-LARGE = (r"\sum", r"\int", r"\prod")
-OTHERS = (r"\infty", r"\partial")
-MARKS = (r"\frac", r"\sqrt", "^", "_", "{", "}", "(", ")")
-SYMBOLS = (*LETTERS, *GREEK, *DIGITS, *RELATIONS, *OPERATORS, *FUNCTIONS, *LARGE, *OTHERS, *MARKS)
+_OPERATORS = ("+", "-", r"\times", r"\cdot", r"\pm")
+_FUNCTIONS = (r"\sin", r"\cos", r"\log")
+_LARGE = (r"\sum", r"\int", r"\prod")
+_OTHERS = (r"\infty", r"\partial")
+_MARKS = (r"\frac", r"\sqrt", "^", "_", "{", "}", "(", ")")
+SYMBOLS = (*_LETTERS, *_GREEK, *_DIGITS, *RELATIONS, *_OPERATORS, *_FUNCTIONS, *_LARGE, *_OTHERS, *_MARKS)
 PARTS = {"dev": (0.0, 0.08), "test": (0.08, 0.2), "train": (0.2, 1.0)}  # of the hashes of formulas
-DEPTHS = (0, 1, 1, 1, 2, 2, 2, 3)  # how deep formulas are, by chance
-SIZES = (17.0, 22.0)  # points: the smallest script of a script is still five pixels tall
+_DEPTHS = (0, 1, 1, 1, 2, 2, 2, 3)  # how deep formulas are, by chance
+_SIZES = (17.0, 22.0)  # points: the smallest script of a script is still five pixels tall
 _NESTS = ("frac", "sqrt", "sup", "sub", "both", "large")
 
 
@@ -54,7 +54,7 @@ class Grammar:
         """Terms with operators between them."""
         found = self.term(depth)
         while self.generator.random() < 0.45:
-            found += [self.generator.choice(OPERATORS), *self.term(depth)]
+            found += [self.generator.choice(_OPERATORS), *self.term(depth)]
         return found
 
     def term(self, depth: int) -> list[str]:
@@ -65,12 +65,12 @@ class Grammar:
         if kind < 0.45:
             return ["(", *self.sum(depth - 1), ")"]
         if kind < 0.52:
-            return [self.generator.choice(FUNCTIONS), *self.term(depth - 1)]
+            return [self.generator.choice(_FUNCTIONS), *self.term(depth - 1)]
         return getattr(self, f"_{self.generator.choice(_NESTS)}")(depth - 1)
 
     def atom(self) -> str:
         """A letter more often than a digit."""
-        pools = (LETTERS, LETTERS, DIGITS, GREEK, OTHERS if self.generator.random() < 0.3 else LETTERS)
+        pools = (_LETTERS, _LETTERS, _DIGITS, _GREEK, _OTHERS if self.generator.random() < 0.3 else _LETTERS)
         return self.generator.choice(self.generator.choice(pools))
 
     def _frac(self, depth: int) -> list[str]:
@@ -89,9 +89,9 @@ class Grammar:
         return [*self._sub(depth), "^", "{", self.atom(), "}"]
 
     def _large(self, depth: int) -> list[str]:
-        low, high = self.generator.choice(LETTERS), self.generator.choice((*LETTERS, r"\infty"))
-        sign = self.generator.choice(LARGE)
-        return [sign, "_", "{", low, "=", self.generator.choice(DIGITS), "}", "^", "{", high, "}", *self.term(depth)]
+        low, high = self.generator.choice(_LETTERS), self.generator.choice((*_LETTERS, r"\infty"))
+        sign = self.generator.choice(_LARGE)
+        return [sign, "_", "{", low, "=", self.generator.choice(_DIGITS), "}", "^", "{", high, "}", *self.term(depth)]
 
 
 def depth_of(tokens: list[str]) -> int:
@@ -121,7 +121,7 @@ class Formula:
     def pixels(self) -> np.ndarray:
         """The picture: `[y, x, 3]` from 0 to 255."""
         generator = np.random.default_rng(self.number)
-        ink = _ink(self.latex, round(float(generator.uniform(*SIZES)), 1), FONTS[generator.integers(len(FONTS))])
+        ink = _ink(self.latex, round(float(generator.uniform(*_SIZES)), 1), FONTS[generator.integers(len(FONTS))])
         height, width = ink.shape
         top, left = generator.integers(TALL - height + 1), generator.integers(min(WIDE - width, 40) + 1)
         page = np.zeros([TALL, WIDE])
@@ -154,7 +154,7 @@ def _packed(latex: str, size: float, font: str) -> tuple[int, bytes]:
 def draw(number: int, part: str = "train") -> Formula:
     """The formula of a number, of those of a part."""
     generator = random.Random(f"{part}/{number}")
-    grammar, depth = Grammar(generator), generator.choice(DEPTHS)
+    grammar, depth = Grammar(generator), generator.choice(_DEPTHS)
     low, high = PARTS[part]
     while True:
         tokens = grammar.formula(min(depth + 1, DEEPEST))

@@ -9,7 +9,7 @@ from seqattn_tf.training.data.reading import read_rows
 
 FOLDS = 10
 LABELS = {"0": "negative", "1": "positive"}
-BREAK = "|||"  # between two sentences
+_BREAK = "|||"  # between two sentences
 _NUMBER = re.compile(r"cv(\d)\d\d")
 
 
@@ -42,7 +42,7 @@ def load(data: str | Path | None, test_fold: int = 0) -> Splits:
             raise ValueError(f"{path.name}: expected 0 or 1 and a name like cv012_345. Received: {label!r}, {name!r}")
         fold = int(number[1])
         part = "test" if fold == test_fold else "dev" if fold == (test_fold + 1) % FOLDS else "train"
-        lines = "\n".join(line.strip() for line in text.split(BREAK) if line.strip())
+        lines = "\n".join(line.strip() for line in text.split(_BREAK) if line.strip())
         parts[part].append(Example(f"{label} {name}", {"text": lines}, LABELS[label]))
     origin = f"{path.name}, fold {test_fold} to test, the next for development"
     return Splits(parts["train"], parts["dev"], parts["test"], origin)

@@ -18,7 +18,7 @@ from seqattn_tf.training.data.examples import Example, Splits, from_text, share
 Draw = Callable[[float, random.Random], tuple[int, int]]
 
 CURRICULA = ("baseline", "naive", "mix", "combined")
-PARTS = {"dev": (0.0, 0.05), "test": (0.05, 0.15), "train": (0.15, 1.0)}  # of the hashes
+_PARTS = {"dev": (0.0, 0.05), "test": (0.05, 0.15), "train": (0.15, 1.0)}  # of the hashes
 _NAMES = ascii_lowercase.replace("x", "")  # x counts in loops
 _REUSE = 0.25  # how often an operand is an earlier variable, where there is one
 _TRIES = 1000  # programs drawn in vain before a form is taken to be exhausted
@@ -221,9 +221,9 @@ def load(
 
 def _next(make: Callable[[], tuple[str, str]], part: str, seen: set[str] | frozenset[str] = frozenset()) -> Example:
     """The next program made that belongs to the part and has not been seen."""
-    if part not in PARTS:
-        raise ValueError(f"part: expected one of {sorted(PARTS)}. Received: {part!r}")
-    least, most = PARTS[part]
+    if part not in _PARTS:
+        raise ValueError(f"part: expected one of {sorted(_PARTS)}. Received: {part!r}")
+    least, most = _PARTS[part]
     for _ in range(_TRIES):
         text, printed = make()
         if least <= share(text) < most and text not in seen:

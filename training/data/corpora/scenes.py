@@ -29,7 +29,7 @@ COLOURS = {
 }
 SHAPES = ("circle", "square", "triangle", "cross", "ring")
 RELATIONS = {"left of": (-1, 0), "right of": (1, 0), "above": (0, -1), "below": (0, 1)}  # of the first to the second
-LARGE, MIDDLE, SMALL = (11.5, 13.0), (8.0, 9.0), (4.5, 5.5)  # half the side of a shape, in pixels
+_LARGE, _MIDDLE, SMALL = (11.5, 13.0), (8.0, 9.0), (4.5, 5.5)  # half the side of a shape, in pixels
 PARTS = {"dev": (0.0, 0.08), "test": (0.08, 0.2), "train": (0.2, 1.0)}  # of the hashes of what comes together
 _FEWEST, _MOST = 1, 4  # shapes that are not named
 _APART = 2.0  # pixels between two shapes, at least
@@ -148,10 +148,10 @@ def draw(number: int, part: str = "train") -> Scene:
             return Scene(zlib.crc32(f"{part}/{number}".encode()), relation, tuple(shapes))
 
 
-def relation_of(first: Shape, second: Shape) -> str | None:
+def _relation_of(first: Shape, second: Shape) -> str | None:
     """How the first stands to the second, where that is clear.
 
-    >>> relation_of(Shape("red", "ring", 10, 40, 5), Shape("blue", "cross", 60, 45, 5))
+    >>> _relation_of(Shape("red", "ring", 10, 40, 5), Shape("blue", "cross", 60, 45, 5))
     'left of'
     """
     dx, dy = first.x - second.x, first.y - second.y
@@ -174,10 +174,10 @@ def part_of(first: tuple[str, str], relation: str, second: tuple[str, str]) -> s
 
 def _placed(names: list[tuple[str, str]], relation: str, generator: random.Random) -> list[Shape] | None:
     """The two that are named, and smaller ones that share something with them; None where they find no room."""
-    first = _fitting(names[0], generator.uniform(*LARGE), [], generator)
+    first = _fitting(names[0], generator.uniform(*_LARGE), [], generator)
     assert first is not None
     second = _fitting(
-        names[1], generator.uniform(*MIDDLE), [first], generator, lambda shape: relation_of(first, shape) == relation
+        names[1], generator.uniform(*_MIDDLE), [first], generator, lambda shape: _relation_of(first, shape) == relation
     )
     if second is None:
         return None
@@ -297,7 +297,7 @@ def _pair(scene: Scene, generator: random.Random) -> tuple[Shape, str, Shape] | 
         (first, relation, second)
         for first in only
         for second in only
-        if (relation := relation_of(first, second)) and part_of(first.name, relation, second.name) == part
+        if (relation := _relation_of(first, second)) and part_of(first.name, relation, second.name) == part
     ]
     return generator.choice(pairs) if pairs else None
 

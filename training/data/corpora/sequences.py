@@ -11,17 +11,17 @@ from collections.abc import Sequence
 
 from seqattn_tf.training.data.examples import Example, Splits, from_text, share
 
-LARGEST = 99  # of the numbers that are sorted
+_LARGEST = 99  # of the numbers that are sorted
 SYMBOLS = string.ascii_lowercase[:10]
-ITEMS = string.ascii_lowercase  # all different in one example
-ASKED = "?"  # stands before the item whose next is wanted
-PARTS = {"dev": (0.0, 0.1), "test": (0.1, 0.2), "train": (0.2, 1.0)}  # of the hashes
-SHORTEST = 2  # of what is held out: of a single symbol there are too few
-BEYOND = (1.5, 2, 4)  # how many times the longest training example a test example is, beside those of its lengths
+_ITEMS = string.ascii_lowercase  # all different in one example
+_ASKED = "?"  # stands before the item whose next is wanted
+_PARTS = {"dev": (0.0, 0.1), "test": (0.1, 0.2), "train": (0.2, 1.0)}  # of the hashes
+_SHORTEST = 2  # of what is held out: of a single symbol there are too few
+_BEYOND = (1.5, 2, 4)  # how many times the longest training example a test example is, beside those of its lengths
 
 
 def _sort(length: int, rng: random.Random) -> Example:
-    found = [rng.randint(0, LARGEST) for _ in range(length)]
+    found = [rng.randint(0, _LARGEST) for _ in range(length)]
     return from_text(" ".join(map(str, found)), " ".join(map(str, sorted(found))))
 
 
@@ -31,9 +31,9 @@ def _copy(length: int, rng: random.Random) -> Example:
 
 
 def _recall(length: int, rng: random.Random) -> Example:
-    items = rng.sample(ITEMS, length)
+    items = rng.sample(_ITEMS, length)
     asked = rng.randrange(length - 1)
-    return from_text(" ".join([*items, ASKED, items[asked]]), items[asked + 1])
+    return from_text(" ".join([*items, _ASKED, items[asked]]), items[asked + 1])
 
 
 TASKS = {"sort": _sort, "copy": _copy, "recall": _recall}
@@ -47,7 +47,7 @@ def make(task: str, lengths: Sequence[int], part: str, seed: int) -> dict[str, t
     """
     if task not in TASKS:
         raise ValueError(f"task: expected one of {sorted(TASKS)}. Received: {task!r}")
-    rng, (least, most) = random.Random(f"{task} {part} {seed}"), PARTS[part]
+    rng, (least, most) = random.Random(f"{task} {part} {seed}"), _PARTS[part]
     found: dict[str, tuple[int, Example]] = {}
     for length in lengths:
         example = TASKS[task](length, rng)
@@ -60,14 +60,14 @@ def make(task: str, lengths: Sequence[int], part: str, seed: int) -> dict[str, t
 def load(task: str, longest: int = 10, *, train: int = 20_000, held: int = 1_000, seed: int = 0) -> Splits:
     """Splits by a hash: `train` of all lengths up to `longest`, `dev` of the upper half of them.
 
-    The test split is of those lengths and of longer ones (`BEYOND`), as many of each; the notes say how long each is.
+    The test split is of those lengths and of longer ones (`_BEYOND`), as many of each; the notes say how long each is.
     """
-    most = len(ITEMS) if task == "recall" else 10**6
-    if not SHORTEST <= longest <= most:
-        raise ValueError(f"longest: expected from {SHORTEST} to {most} for {task}. Received: {longest}")
-    first = SHORTEST if task == "recall" else 1  # there is nothing after a single item
-    within = list(range(max(longest // 2, SHORTEST), longest + 1))
-    tested = sorted({*within, *(min(int(times * longest), most) for times in BEYOND)})
+    most = len(_ITEMS) if task == "recall" else 10**6
+    if not _SHORTEST <= longest <= most:
+        raise ValueError(f"longest: expected from {_SHORTEST} to {most} for {task}. Received: {longest}")
+    first = _SHORTEST if task == "recall" else 1  # there is nothing after a single item
+    within = list(range(max(longest // 2, _SHORTEST), longest + 1))
+    tested = sorted({*within, *(min(int(times * longest), most) for times in _BEYOND)})
     lengths = {
         "train": [first + i % (longest - first + 1) for i in range(train)],
         "dev": [within[i % len(within)] for i in range(held)],

@@ -11,7 +11,7 @@ from seqattn_tf.training.data.examples import Example, Splits, from_text
 from seqattn_tf.training.data.finding import find_text, public_name
 from seqattn_tf.training.data.reading import read_text
 
-WANTED = "one text of plays, such as tiny Shakespeare's input.txt (or --data tfds:tiny_shakespeare),"
+_WANTED = "one text of plays, such as tiny Shakespeare's input.txt (or --data tfds:tiny_shakespeare),"
 
 
 def _text(data: str | Path | None) -> tuple[str, str]:
@@ -21,7 +21,7 @@ def _text(data: str | Path | None) -> tuple[str, str]:
 
         parts = tfds.rows(name, ["text"])
         return "".join(text for part in ("train", "dev", "test") for (text,) in parts.get(part, ())), name
-    path = find_text(data, WANTED)
+    path = find_text(data, _WANTED)
     return read_text(path), path.name
 
 

@@ -9,8 +9,8 @@ from seqattn_tf.training.data.reading import read_rows
 from seqattn_tf.training.data.sources import split
 
 FILES = {"train": "SICK_train.txt", "dev": "SICK_trial.txt", "test": "SICK_test_annotated.txt"}
-COLUMNS = ("sentence_A", "sentence_B", "entailment_judgment")
-WANTED = f"SICK: {', '.join(FILES.values())}, plain, .gz or .xz,"
+_COLUMNS = ("sentence_A", "sentence_B", "entailment_judgment")
+_WANTED = f"SICK: {', '.join(FILES.values())}, plain, .gz or .xz,"
 
 
 def _find(folder: Path, name: str) -> Path | None:
@@ -24,16 +24,16 @@ def is_sick(data: str | Path | None) -> bool:
 
 def load(data: str | Path | None) -> Splits:
     """The pairs as they were split: 4 500 to learn from, 500 for development, 4 927 to test."""
-    folder = check_folder(data, WANTED)
+    folder = check_folder(data, _WANTED)
     paths = {part: _find(folder, name) for part, name in FILES.items()}
     if missing := [FILES[part] for part, path in paths.items() if path is None]:
-        raise ValueError(f"{folder}: expected {WANTED}. Received: no {missing[0]}")
+        raise ValueError(f"{folder}: expected {_WANTED}. Received: no {missing[0]}")
     examples = {part: _pairs(path) for part, path in paths.items() if path}
     return split(examples, {part: path.name for part, path in paths.items() if path})
 
 
 def _pairs(path: Path) -> list:
-    rows = [(*texts, label.lower()) for *texts, label in read_rows(path, COLUMNS)]
+    rows = [(*texts, label.lower()) for *texts, label in read_rows(path, _COLUMNS)]
     if strange := sorted({label for *_, label in rows} - set(LABELS)):
         raise ValueError(f"{path}: expected {', '.join(LABELS)}. Received: {strange[0]!r}")
     return [labelled(*row) for row in rows]

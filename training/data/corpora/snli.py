@@ -9,9 +9,9 @@ from seqattn_tf.training.data.reading import read_rows, split_name
 from seqattn_tf.training.data.sources import split
 
 LABELS = ("entailment", "neutral", "contradiction")
-UNSURE = "-"  # the label of a pair on which the annotators did not agree
-WANTED = "SNLI as snli_1.0_train.jsonl and so on, or train.tsv with label, premise, hypothesis (or --data tfds:snli),"
-COLUMNS = {".tsv": ("0", "1", "2"), ".jsonl": ("gold_label", "sentence1", "sentence2")}
+_UNSURE = "-"  # the label of a pair on which the annotators did not agree
+_WANTED = "SNLI as snli_1.0_train.jsonl and so on, or train.tsv with label, premise, hypothesis (or --data tfds:snli),"
+_COLUMNS = {".tsv": ("0", "1", "2"), ".jsonl": ("gold_label", "sentence1", "sentence2")}
 
 
 def _rows(data: str | Path | None) -> tuple[dict[str, list[tuple[str, ...]]], dict[str, str]]:
@@ -21,11 +21,11 @@ def _rows(data: str | Path | None) -> tuple[dict[str, list[tuple[str, ...]]], di
 
         rows = tfds.rows(name, ["label", "premise", "hypothesis"])
         return rows, {part: f"{name} {part}" for part in rows}
-    folder = check_folder(data, WANTED)
-    paths = {part: find_one(folder, part, tuple(COLUMNS)) for part in ("train", "dev", "test")}
+    folder = check_folder(data, _WANTED)
+    paths = {part: find_one(folder, part, tuple(_COLUMNS)) for part in ("train", "dev", "test")}
     if not paths["train"]:
-        raise ValueError(f"{folder}: expected {WANTED}. Received: {sorted(p.name for p in folder.iterdir())}")
-    rows = {part: read_rows(path, COLUMNS[split_name(path)[1]]) for part, path in paths.items() if path}
+        raise ValueError(f"{folder}: expected {_WANTED}. Received: {sorted(p.name for p in folder.iterdir())}")
+    rows = {part: read_rows(path, _COLUMNS[split_name(path)[1]]) for part, path in paths.items() if path}
     return rows, {part: path.name for part, path in paths.items() if path}
 
 
@@ -48,19 +48,19 @@ def is_snli(data: str | Path | None) -> bool:
     """Whether it is the corpus itself and not a table: its public name, or a folder with files of its form."""
     if data is None or public_name(data):
         return public_name(data) == "snli"
-    path = find_one(Path(data), "train", tuple(COLUMNS)) if Path(data).is_dir() else None
+    path = find_one(Path(data), "train", tuple(_COLUMNS)) if Path(data).is_dir() else None
     if path is None or split_name(path)[1] == ".jsonl":
         return path is not None and path.name.startswith("snli")
     with open_file(path) as file:
         first = file.readline().decode("utf-8-sig", "replace")
-    return first.partition("\t")[0] in (*LABELS, UNSURE)
+    return first.partition("\t")[0] in (*LABELS, _UNSURE)
 
 
 def load_labelled(data: str | Path | None) -> Splits:
     """All pairs with their labels; those on which the annotators did not agree are left out."""
     rows, names = _rows(data)
-    if strange := {row[0] for table in rows.values() for row in table} - {*LABELS, UNSURE}:
-        raise ValueError(f"{data}: expected {', '.join(LABELS)}, or {UNSURE}. Received: {min(strange)!r}")
+    if strange := {row[0] for table in rows.values() for row in table} - {*LABELS, _UNSURE}:
+        raise ValueError(f"{data}: expected {', '.join(LABELS)}, or {_UNSURE}. Received: {min(strange)!r}")
     pairs = {part: [labelled(*row[1:], row[0]) for row in table if row[0] in LABELS] for part, table in rows.items()}
     return split(pairs, names)
 

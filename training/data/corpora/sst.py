@@ -7,8 +7,8 @@ from seqattn_tf.training.data.examples import Example, Splits
 from seqattn_tf.training.data.finding import check_folder, find_files
 from seqattn_tf.training.data.reading import Faults, read_lines
 
-WANTED = "the Stanford Sentiment Treebank: train.txt, dev.txt and test.txt, a tree a line,"
-FINE = {"0": "very negative", "1": "negative", "2": "neutral", "3": "positive", "4": "very positive"}
+_WANTED = "the Stanford Sentiment Treebank: train.txt, dev.txt and test.txt, a tree a line,"
+_FINE = {"0": "very negative", "1": "negative", "2": "neutral", "3": "positive", "4": "very positive"}
 BINARY = {"0": "negative", "1": "negative", "2": "", "3": "positive", "4": "positive"}
 
 
@@ -29,9 +29,9 @@ def load(folder: str | Path | None, binary: bool = False, trees: bool = True, ph
         trees: whether a text is its tree, or its words alone.
         phrases: whether every phrase is learned from: of a tree each of its nodes, of words alone one example each.
     """
-    names, found = BINARY if binary else FINE, find_files(check_folder(folder, WANTED), ("txt",))
+    names, found = BINARY if binary else _FINE, find_files(check_folder(folder, _WANTED), ("txt",))
     if missing := [part for part in ("train", "dev", "test") if part not in found]:
-        raise ValueError(f"{folder}: expected {WANTED}. Received: no {missing[0]} file")
+        raise ValueError(f"{folder}: expected {_WANTED}. Received: no {missing[0]} file")
     parts: dict[str, list[Example]] = {}
     for part, path in found.items():
         parts[part] = []
