@@ -80,13 +80,13 @@ class Popen(subprocess.Popen):
     """`subprocess.Popen` by a fork. Signals have their default actions in it; it takes no `preexec_fn`."""
 
     def _execute_child(self, *given):
-        if Server.requests is None:
-            return super()._execute_child(*given)
         asked = FIELDS.bind(self, *given).arguments
+        if Server.requests is None or str(asked["args"][0]) != sys.executable:  # another one has imported nothing
+            return super()._execute_child(*given)
         if asked["preexec_fn"] is not None:
             raise ValueError(f"preexec_fn: expected none. Received: {asked['preexec_fn']!r}")
-        python, *command = map(str, asked["args"])
-        if python != sys.executable or command[0] not in ("-m", "-c"):
+        _, *command = map(str, asked["args"])
+        if command[0] not in ("-m", "-c"):
             raise ValueError(f"args: expected [sys.executable, '-m' or '-c', ...]. Received: {asked['args']!r}")
         env = os.environ if asked["env"] is None else asked["env"]
         request = pickle.dumps((command, dict(env), str(asked["cwd"] or os.getcwd()), asked["start_new_session"]))
