@@ -97,7 +97,7 @@ def test_small_preset_trains_saves_reloads_and_answers(name, tmp_path, monkeypat
     model = run.train(recipe, settings, tmp_path / "run", data)
     [answer] = model.answer([text])  # the model that `train` returns was loaded from the folder
     check(name, answer)
-    assert model.explain(text).axes or not answer.looks
+    assert model.explain(text).axes or not any(look.weights.size for look in answer.looks.values())
     report = run.evaluate(tmp_path / "run", data)
     assert recipe.task.monitor in report.figures
     assert all(np.isfinite(value) for value in report.figures.values()), report.figures
