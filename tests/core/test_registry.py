@@ -3,7 +3,7 @@ import pytest
 
 from seqattn_tf.attention import Alignment
 from seqattn_tf.cells import Cell
-from seqattn_tf.core.registry import Registered, arguments_of, check_count
+from seqattn_tf.core.registry import Registered, arguments_of, check_count, twin_of
 from seqattn_tf.encoder import Encoder
 from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.models.presets import find
@@ -79,3 +79,20 @@ def test_a_correction_is_suggested_for_an_unknown_name(ask, meant):
     """A name with a slip was refused with a list of up to forty others alone."""
     with pytest.raises(ValueError, match=rf"Received: .*; did you mean '{meant}'\?$"):
         ask()
+
+
+class Shade(Registered):
+    registry = {}
+
+
+class PlainRed(Shade):
+    name_in_registry = "red"
+
+
+def test_a_twin_is_found_by_the_nearest_name_that_has_one(monkeypatch):
+    assert twin_of(Red(), Shade) is twin_of(Pale(), Shade) is PlainRed
+    monkeypatch.setattr(Colour, "registry", dict(Colour.registry))
+    alone = type("Alone", (Colour,), {"name_in_registry": "alone"})()
+    expected = r"Alone: expected a Shade with name_in_registry = 'alone'\. Received: those of \['red'\]"
+    with pytest.raises(ValueError, match=expected):
+        twin_of(alone, Shade)
