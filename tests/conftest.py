@@ -44,7 +44,7 @@ def resident_mb() -> float:
 
 @pytest.fixture(autouse=True, scope="module")
 def _graphs_given_back() -> Iterator[None]:
-    """Traced graphs are garbage in cycles, for which the collector comes seldom: after a file that left many it does."""
+    """Graphs are garbage in cycles, for which the collector comes seldom: after a file that left many, it does."""
     before = resident_mb()
     yield
     if resident_mb() > before + 300:
