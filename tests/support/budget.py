@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 LIMIT = 3.0  # CPU seconds of a case
-TOLERANCE = 4 / 3  # the same case costs as much more from one run to the next on the same core
+TOLERANCE = 5 / 3  # beside other work the same case costs as much more, with that of fixed size hardly slower
 COMPILING = 0.12  # CPU seconds of `compile_something` on a core of 2.5 GHz beside a busy one
 CONVERTS = "converts a model with loops to LiteRT and runs it"
 READS = "reads sounds, clips or pictures in the graph of the data and in that of the model"
@@ -24,6 +24,8 @@ EXPENSIVE = {  # the start of a case's name, what it may cost instead, and why
     "tests/training/data/test_column_files.py::test_trees_whole": (5, "reads a whole treebank"),
     "tests/test_wheel.py": (12, "builds a wheel and installs it"),
     "tests/test_cli.py::test_the_mapping_is_printed": (6, TRAINS),
+    "tests/test_cli.py::test_a_signal_leaves": (5, "a real training is stopped by a signal"),
+    "tests/habits/test_returns.py::test_exported": (5, CONVERTS),
     "tests/test_cli.py::test_warnings_name_no_file_of_ours": (6, TRAINS),
     "tests/decoder/test_decoders.py::TestBahdanauThatRemembersAndGates::test_compiled": (6, "one decoder is compiled"),
     "tests/export/test_check.py::test_our_own_answers": (6, "loads the shipped export and runs all signatures"),
