@@ -36,6 +36,7 @@ def shown(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setattr(plugins, "_files", {})
+        patch.setattr(sys, "path", list(sys.path))
         exec(pages.python_of("data.md")[0], {})
         (folder / "sharp.py").write_text(pages.python_of("plugins.md")[0], encoding="utf-8")
         lines = (folder / "commands.csv").read_text(encoding="utf-8").splitlines(keepends=True)
