@@ -85,11 +85,16 @@ class Registered:
 
 
 def twin_of(plain: Any, family: type[Registered]) -> type[Any]:
-    """Return the class of a family that has the name of an object's class, or else of one that it derives from."""
+    """Return the class of a family that has the name of an object's class, or else of one that it derives from.
+
+    Installed plug-ins are asked for a name that is not known.
+    """
+    name = plain.name_in_registry
+    if name not in family.registry:
+        plugins.load_installed()
     for made in type(plain).__mro__:
         if found := family.registry.get(made.__dict__.get("name_in_registry", "")):
             return found
-    name = plain.name_in_registry
     expected = f"{type(plain).__name__}: expected a {family.__name__} with name_in_registry = {name!r}"
     raise ValueError(f"{expected}. Received: those of {sorted(family.registry)}")
 

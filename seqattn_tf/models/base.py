@@ -19,6 +19,7 @@ from seqattn_tf.core.scan import where_rows
 from seqattn_tf.encoder import Encoder
 from seqattn_tf.explain import draw_answer
 from seqattn_tf.inputs import graph_field
+from seqattn_tf.inputs.base import Tensors
 from seqattn_tf.lite.answer import ATTENTION, PLACES, ROWS, SHAPE, Answer
 from seqattn_tf.lite.assets import load_assets, save_assets
 from seqattn_tf.lite.fields.base import TOGETHER, Field, row_fault
@@ -32,8 +33,6 @@ WHOLE, COMPACT = "model.keras", "weights.npz"
 _NAME = re.compile("[A-Za-z][A-Za-z0-9_]*")
 DEFAULT = "serving_default"  # the signature that answers strings
 TOKENS = "tokens"  # what looks, where it is the tokens of the answer
-
-Tensors = dict[str, tf.Tensor]
 
 
 class Model(Registered, tf.Module):

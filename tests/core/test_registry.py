@@ -94,5 +94,8 @@ def test_a_twin_is_found_by_the_nearest_name_that_has_one(monkeypatch):
     monkeypatch.setattr(Colour, "registry", dict(Colour.registry))
     alone = type("Alone", (Colour,), {"name_in_registry": "alone"})()
     expected = r"Alone: expected a Shade with name_in_registry = 'alone'\. Received: those of \['red'\]"
+    asked = []
+    monkeypatch.setattr("seqattn_tf.plugins.load_installed", lambda: asked.append("installed"))
     with pytest.raises(ValueError, match=expected):
         twin_of(alone, Shade)
+    assert asked == ["installed"]

@@ -9,9 +9,9 @@ from seqattn_tf.attention import Attention
 from seqattn_tf.cells import Cell
 from seqattn_tf.decoder.symbols import SymbolDecoder
 from seqattn_tf.encoder import CONTEXTS, Encoder
+from seqattn_tf.inputs.base import Tensors
 from seqattn_tf.outputs.symbols import SHIFTED
 
-Tensors = dict[str, tf.Tensor]
 AnyNetwork = TypeVar("AnyNetwork", bound="EncoderDecoder")
 
 

@@ -6,11 +6,10 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.attention.losses import alignment_loss
+from seqattn_tf.inputs.base import Tensors
 from seqattn_tf.models.networks.encoder_decoder import EncoderDecoder
 from seqattn_tf.models.networks.pointing import IDS, places_of
 from seqattn_tf.outputs.symbols import SHIFTED
-
-Tensors = dict[str, tf.Tensor]
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")

@@ -10,10 +10,9 @@ from seqattn_tf.cells import Cell
 from seqattn_tf.core.registry import check_count
 from seqattn_tf.decoder import DecoderMemory, DecoderState, PointerDecoder
 from seqattn_tf.encoder import Encoder
+from seqattn_tf.inputs.base import Tensors
 from seqattn_tf.lite.text.rules import END, PAD
 from seqattn_tf.outputs.symbols import SHIFTED
-
-Tensors = dict[str, tf.Tensor]
 
 IDS = "text_ids"
 NEVER = -1e30  # the logit of what is not to be pointed at, or not there to be said

@@ -8,13 +8,12 @@ import tensorflow as tf
 from seqattn_tf.cells import Cell
 from seqattn_tf.core.linear import linear
 from seqattn_tf.core.registry import check_count
+from seqattn_tf.inputs.base import Tensors
 from seqattn_tf.lite.text.rules import PAD
 from seqattn_tf.models.networks.language import Nothing
 from seqattn_tf.models.networks.pointing import IDS
 from seqattn_tf.outputs.symbols import SHIFTED
 from seqattn_tf.recurrent import Recurrent
-
-Tensors = dict[str, tf.Tensor]
 
 _STRENGTH = 5.0  # of the heads of a memory before training: what is looked for is found among many
 
