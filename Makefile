@@ -6,19 +6,20 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # two installs into one .venv must not meet
-.PHONY: help demo test test-docs test-slow lint bench docs clean
+.PHONY: help demo test test-docs test-slow lint bench docs wheels clean
 
 help:
-	@echo "make demo        train a small model, export it, serve it, ask it, draw what it looked at"
+	@echo "make demo        train a small model, export it, serve it, query it and draw its attention"
 	@echo "make test        the fast tests"
 	@echo "make test-docs   run every block of code in README.md and docs/"
 	@echo "make test-slow   the slow tests: full trainings, other TensorFlow releases, killed processes"
 	@echo "make lint        ruff and mypy: rules, formatting and types"
-	@echo "make bench       side by side with peers, as ratios"
-	@echo "make docs        the reference of every class, into site/"
-	@echo "make clean       remove .venv, build outputs and caches; never what you trained"
+	@echo "make bench       the benchmarks: speed relative to other libraries"
+	@echo "make docs        the API reference, in site/"
+	@echo "make wheels      both wheels, in dist/: seqattn-tf, and seqattn-lite for machines without TensorFlow"
+	@echo "make clean       remove .venv, build outputs and caches, but no trained models"
 	@echo
-	@echo "PYTHON=python3.12 make ... picks another interpreter (for a fresh .venv; 3.10 to 3.13)"
+	@echo "PYTHON=python3.12 make ... uses another interpreter for a new .venv (3.10 to 3.13)"
 
 demo: .venv/.installed
 	$(BIN)/seqattn demo
@@ -47,6 +48,13 @@ bench: .venv/.installed-bench
 
 docs: .venv/.installed-docs
 	$(BIN)/pdoc -o site seqattn_tf
+
+wheels: .venv/.created
+	@rm -rf build/lib # of the other wheel
+	$(PIP) wheel --no-deps --wheel-dir dist .
+	@rm -rf build/lib
+	SEQATTN_DISTRIBUTION=seqattn-lite $(PIP) wheel --no-deps --wheel-dir dist .
+	@rm -rf build/lib seqattn_lite.egg-info
 
 clean:
 	rm -rf .venv build dist site *.egg-info .pytest_cache .ruff_cache

@@ -1,1 +1,1 @@
-"""Side by side with a peer in one run, as ratios: `python -m benchmarks [NAME ...]`."""
+"""Benchmarks against other implementations in the same run, as ratios: `python -m benchmarks [NAME ...]`."""

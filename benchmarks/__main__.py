@@ -1,4 +1,4 @@
-"""Run the named benchmarks, or all of them, each in a process of its own: TensorFlow takes its threads once."""
+"""Run the named benchmarks, or all, each in its own process because TensorFlow's threads can be set only once."""
 
 import importlib
 import os

@@ -1,9 +1,9 @@
-"""Run what `benchmarks.devices` wrote on a GPU and on the CPU, with JAX alone.
+"""Run what `benchmarks.devices` has written on a GPU and on the CPU, with JAX alone.
 
-    python benchmarks/_devices_run.py FOLDER [NAME ...]     # the cases whose names contain one of these; or all
+    python benchmarks/_devices_run.py FOLDER [NAME ...]     # the cases whose names contain one of these, or all cases
 
 Prints a line for each family with its largest difference, and every case that differs by more than 1e-3 or is finite on
-one side only. Differences are relative to one plus the size of the number on the CPU.
+one side only. Differences are relative to one plus the absolute value on the CPU.
 """
 
 import collections
@@ -23,7 +23,7 @@ LARGEST = 1e-3
 
 
 def compiled(path, device):
-    """The program of a file, for a device: a function from arrays to arrays."""
+    """Compile the program in a file for a device; return a function from arrays to arrays."""
     module = xc._xla.mlir.xla_computation_to_mlir_module(xc.XlaComputation(lzma.decompress(path.read_bytes())))
     devices = xc.DeviceList((device,)) if hasattr(xc, "DeviceList") else [device]
     program = device.client.compile_and_load(module, devices, xc.CompileOptions())
@@ -31,7 +31,7 @@ def compiled(path, device):
 
 
 def drawn(inputs, seed=0):
-    """Normally distributed floats, and integers below their bounds."""
+    """Return random inputs: normally distributed floats, and integers below their bounds."""
     rng = np.random.default_rng(seed)
     return [
         rng.integers(0, bound, shape).astype("int32") if bound else np.asarray(rng.normal(size=shape), "float32")
@@ -40,7 +40,7 @@ def drawn(inputs, seed=0):
 
 
 def difference(here, there):
-    """The largest one among all results; infinite where only one side is finite."""
+    """Return the largest difference among all results; infinite if a value is finite on one side only."""
     worst = 0.0
     for a, b in zip(here, there, strict=True):
         if a.dtype.kind != "f":
@@ -53,7 +53,7 @@ def difference(here, there):
 
 
 def trained(run, path, inputs, steps):
-    """Losses of a training that begins with the weights of a file."""
+    """Return the losses of training steps that start from the weights in a file."""
     saved = np.load(path)
     weights = [saved[name] for name in saved.files]
     state = [*weights, *[np.zeros_like(w) for w in weights] * 2]

@@ -1,6 +1,6 @@
-"""Bare servers that send back what they get: how fast a server in Python can be that does nothing.
+"""Bare servers that return what they receive: the maximum speed of a Python server that does nothing.
 
-python -m benchmarks._echo THREADS      prints the addresses of one by REST and one by gRPC
+python -m benchmarks._echo THREADS      prints the addresses of a REST and a gRPC server
 """
 
 import sys
@@ -12,22 +12,22 @@ import grpc
 
 
 class Echo(grpc.GenericRpcHandler):
-    """Answers every method with the bytes of its request."""
+    """A handler that answers every method with the bytes of its request."""
 
     def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
-        """One handler for all."""
+        """Return the same handler for every method."""
         return grpc.unary_unary_rpc_method_handler(lambda request, context: request)
 
 
 class HttpEcho(BaseHTTPRequestHandler):
-    """Answers every POST with its body, on a connection that is kept."""
+    """A handler that answers every POST with its body, on a persistent connection."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     wbufsize = -1
 
     def do_POST(self) -> None:
-        """Sends it back."""
+        """Return the body of the request."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
@@ -36,11 +36,11 @@ class HttpEcho(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Log nothing."""
 
 
 class HttpServer(ThreadingHTTPServer):
-    """A thread for each connection."""
+    """A server with a thread for each connection."""
 
     daemon_threads = True
     request_queue_size = 128

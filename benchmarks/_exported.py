@@ -1,4 +1,4 @@
-"""A model in its three forms, to be asked one row at a time."""
+"""A model in its three forms, for one row at a time."""
 
 import contextlib
 import tempfile
@@ -15,7 +15,7 @@ from seqattn_tf.models import load
 
 @contextlib.contextmanager
 def exported(folder: Path, name: str, value: bytes) -> Iterator[tuple[dict[str, Callable[[], object]], float]]:
-    """Ways to an answer from the bytes of an input, by the form they take, and the size of the LiteRT file in MB."""
+    """Yield functions from the bytes of an input to an answer, by form, and the size of the LiteRT file in MB."""
     with tempfile.TemporaryDirectory() as place:
         done = export(folder, Path(place) / "models" / "model")
         serve = tf.saved_model.load(str(done.version)).signatures["serving_default"]

@@ -1,9 +1,9 @@
-"""Clients that ask one word after the other, all in one process and one thread: they cost the server little.
+"""Load generator: clients that send one word after another, all in one thread to use little CPU.
 
     python -m benchmarks._load URL MODEL CLIENTS SECONDS QUESTIONS
 
-prints JSON: answers a second, p50 and p99 in ms, and how many answers there were in all. QUESTIONS is a file of
-questions as they go over the wire, a line each in base64: so this needs no TensorFlow.
+prints JSON: answers per second, p50 and p99 in ms, and the total number of answers. QUESTIONS is a file of encoded
+requests, one per line in base64, so this does not need TensorFlow.
 """
 
 import asyncio
@@ -23,7 +23,10 @@ Ask = Callable[[bytes], Awaitable[None]]
 
 
 def grpc_clients(address: str, _: str) -> Callable[[], Awaitable[Ask]]:
-    """Clients that share a channel; an answer counts when its bytes are there. A question names its model."""
+    """Return a factory of clients that share a channel.
+
+    An answer counts once its bytes have arrived. The request contains the name of the model.
+    """
     call = grpc.aio.insecure_channel(address).unary_unary(METHOD)
 
     async def client() -> Ask:
@@ -36,7 +39,7 @@ def grpc_clients(address: str, _: str) -> Callable[[], Awaitable[Ask]]:
 
 
 def rest_clients(address: str, model: str) -> Callable[[], Awaitable[Ask]]:
-    """Clients with a connection each, which they keep."""
+    """Return a factory of clients with one persistent connection each."""
     host, port = address.split(":")
 
     async def client() -> Ask:
@@ -60,7 +63,7 @@ def rest_clients(address: str, model: str) -> Callable[[], Awaitable[Ask]]:
 async def measure(
     make: Callable[[], Awaitable[Ask]], clients: int, seconds: float, asked: list[bytes]
 ) -> dict[str, float]:
-    """Every client asks for so long, after a tenth of that which is not counted."""
+    """Run all clients for this many seconds, after a warm-up of a tenth of that, and return rate and latencies."""
     times, answers = [], 0
     begin = time.perf_counter() + seconds / 10
     end = begin + seconds
@@ -81,7 +84,7 @@ async def measure(
 
 
 async def main(url: str, model: str, clients: int, seconds: float, questions: Path) -> None:
-    """Measures one kind of client and prints what came out."""
+    """Measure one kind of client and print the result."""
     parts = urlsplit(url)
     make = (grpc_clients if parts.scheme == "grpc" else rest_clients)(parts.netloc, model)
     asked = [base64.b64decode(line) for line in questions.read_text().split()]

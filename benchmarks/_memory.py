@@ -1,4 +1,4 @@
-"""What something takes of memory."""
+"""Measurement of peak memory."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +13,7 @@ def _peak() -> float:
 
 
 def more_at_peak(asked: Callable[[], object]) -> int | None:
-    """How many megabytes more than before something takes at its peak; None where the system does not tell."""
+    """Return the additional peak memory of a call in megabytes, or None if the system does not report it."""
     told = STATUS.is_file() and CLEAR.is_file()
     if told:
         CLEAR.write_text("5")
@@ -23,7 +23,7 @@ def more_at_peak(asked: Callable[[], object]) -> int | None:
 
 
 def peak_of(asked: Callable[[], object]) -> str:
-    """Whether something is answered or refused, and how much more memory its peak takes, where the system tells."""
+    """Return whether a call reads or refuses its input, and its additional peak memory if the system reports it."""
     said = "read"
 
     def ask() -> None:

@@ -1,14 +1,14 @@
-"""The same model written in PyTorch: packed bidirectional GRU, a loop of `GRUCell`."""
+"""The encoder-decoder in PyTorch: a packed bidirectional GRU and a loop of `GRUCell`."""
 
 import torch
 from torch import nn
 
 
 class TorchSeq2Seq(nn.Module):
-    """BiGRU encoder, additive attention and GRU decoder.
+    """A BiGRU encoder, additive attention and a GRU decoder.
 
-    Written plainly, every step projects the keys, looks, steps and says what it says, as tutorials do; `hoisted` by
-    hand, the keys are projected once and the output head waits until after the loop.
+    Written plainly, as in tutorials, every step projects the keys, attends, updates the state and computes the logits.
+    With `hoisted`, the keys are projected once and the output head follows after the loop.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class TorchSeq2Seq(nn.Module):
         self.logits = nn.Linear(units, target_size)
 
     def forward(self, source: torch.Tensor, shifted: torch.Tensor) -> torch.Tensor:
-        """Teacher-forced logits."""
+        """Return teacher-forced logits."""
         mask = source != 0
         packed = nn.utils.rnn.pack_padded_sequence(
             self.drop(self.source(source)), mask.sum(1), batch_first=True, enforce_sorted=False
@@ -60,14 +60,14 @@ class TorchSeq2Seq(nn.Module):
 
 
 class TorchTrainer:
-    """One training step at a time: cross-entropy, clipping, Adam."""
+    """A trainer that runs single steps with cross-entropy, clipping and Adam."""
 
     def __init__(self, model: nn.Module, rate: float, clip: float, smoothing: float = 0.0) -> None:
         self.model, self.clip, self.smoothing = model, clip, smoothing
         self.optimizer = torch.optim.Adam(model.parameters(), rate)
 
     def step(self, source: object, shifted: object, target: object) -> None:
-        """Learn from one batch of arrays."""
+        """Train on one batch of arrays."""
         source, shifted, target = (torch.tensor(array, dtype=torch.long) for array in (source, shifted, target))
         logits = self.model(source, shifted)
         loss = nn.functional.cross_entropy(
@@ -80,17 +80,17 @@ class TorchTrainer:
 
 
 class TorchDecoder(TorchSeq2Seq):
-    """The decoder of the same model, for generation: what depends on the memory alone is computed once.
+    """The decoder of the same model for generation, which computes what depends only on the memory once.
 
-    The end symbol is never said, so that every answer has its full length.
+    The end symbol is excluded, so that every answer has its full length.
     """
 
     def begin(self, values: torch.Tensor, mask: torch.Tensor, summary: torch.Tensor) -> tuple:
-        """What all steps share, and the first state."""
+        """Return what all steps share, and the initial state."""
         return (values, self.key(values), mask), torch.tanh(self.first(summary))
 
     def step(self, tokens: torch.Tensor, state: torch.Tensor, memory: tuple) -> tuple[torch.Tensor, torch.Tensor]:
-        """Log-probabilities of what comes next, and the state."""
+        """Return the log-probabilities of the next token, and the state."""
         values, keys, mask = memory
         embedded = self.target(tokens)
         scores = self.score(torch.tanh(self.ask(state)[:, None] + keys))[..., 0]
@@ -101,7 +101,7 @@ class TorchDecoder(TorchSeq2Seq):
 
     @torch.inference_mode()
     def greedy(self, values: torch.Tensor, mask: torch.Tensor, summary: torch.Tensor, rules: dict) -> tuple:
-        """Tokens `[batch, length]` and scores `[batch]`."""
+        """Return tokens `[batch, length]` and scores `[batch]`."""
         memory, state = self.begin(values, mask, summary)
         tokens = torch.full([len(values)], rules["begin"])
         running, scores, said = torch.ones(len(values), dtype=torch.bool), torch.zeros(len(values)), []
@@ -118,7 +118,7 @@ class TorchDecoder(TorchSeq2Seq):
 
     @torch.inference_mode()
     def beam(self, values: torch.Tensor, mask: torch.Tensor, summary: torch.Tensor, rules: dict, width: int) -> tuple:
-        """The best answer of each row: tokens `[batch, length]` and scores `[batch]`."""
+        """Return the best answer of each row: tokens `[batch, length]` and scores `[batch]`."""
         memory, state = self.begin(values, mask, summary)
         batch = len(values)
         memory = tuple(one.repeat_interleave(width, 0) for one in memory)
@@ -133,7 +133,7 @@ class TorchDecoder(TorchSeq2Seq):
             found, state = self.step(tokens, state, memory)
             found[:, rules["never"]] = -float("inf")
             found = found.view(batch, width, -1)
-            if ended.any():  # an answer that has ended goes on with its end, for nothing
+            if ended.any():  # a complete answer only continues with the end symbol, at no cost
                 found[ended] = -float("inf")
                 found[..., rules["end"]] = found[..., rules["end"]].where(~ended, torch.zeros(()))
             scores, places = (scores[..., None] + found).flatten(1).topk(width)

@@ -5,19 +5,19 @@ from torch import nn
 
 
 class Norm(nn.Module):
-    """The channels of each cell, normed."""
+    """A layer normalization over the channels of each cell."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(channels, eps=1e-3)
 
     def forward(self, found: torch.Tensor) -> torch.Tensor:
-        """`[batch, channels, y, x]` to the same."""
+        """Normalize a map `[batch, channels, y, x]`."""
         return self.norm(found.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
 
 
 class TorchCaptioner(nn.Module):
-    """Stages of two convolutions; at every step a look at the map, and the output head after the loop."""
+    """A captioner: stages of two convolutions, attention to the map at every step, the output head after the loop."""
 
     def __init__(self, filters: tuple[int, ...], cells: int, vocabulary: int, units: int, embedding: int) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class TorchCaptioner(nn.Module):
         self.readout, self.logits = nn.Linear(units + before + embedding, units), nn.Linear(units, vocabulary)
 
     def forward(self, pixels: torch.Tensor, shifted: torch.Tensor) -> torch.Tensor:
-        """Teacher-forced logits."""
+        """Return teacher-forced logits."""
         found = self.backbone((pixels.permute(0, 3, 1, 2) - 127.5) / 127.5)
         values = self.norm(found.flatten(2).transpose(1, 2)) + self.where
         keys, embedded, mean = self.key(values), self.shown(shifted), values.mean(1)
@@ -51,14 +51,14 @@ class TorchCaptioner(nn.Module):
 
 
 class TorchTrainer:
-    """One training step at a time: cross-entropy, clipping, Adam."""
+    """A trainer that runs single steps with cross-entropy, clipping and Adam."""
 
     def __init__(self, model: nn.Module, rate: float, clip: float) -> None:
         self.model, self.clip = model, clip
         self.optimizer = torch.optim.Adam(model.parameters(), rate)
 
     def step(self, pixels: object, shifted: object, target: object) -> None:
-        """Learn from one batch of arrays."""
+        """Train on one batch of arrays."""
         shifted, target = (torch.tensor(array, dtype=torch.long) for array in (shifted, target))
         logits = self.model(torch.tensor(pixels), shifted)
         loss = nn.functional.cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=0)

@@ -1,11 +1,11 @@
-"""Measuring in turns: what else the machine does hits all alike."""
+"""Measurements in turns, so that other load on the machine affects all candidates alike."""
 
 import statistics
 import time
 from collections.abc import Callable
 
 ROUNDS, ROUND_SECONDS = 9, 0.2
-PAUSE = 0.25  # longer than OpenMP's threads go on spinning after a turn, on the cores of whoever is next
+PAUSE = 0.25  # longer than OpenMP threads keep spinning on the cores after a turn
 
 
 def in_turns(
@@ -14,7 +14,7 @@ def in_turns(
     rounds: int = ROUNDS,
     seconds: float = ROUND_SECONDS,
 ) -> dict[str, float]:
-    """Milliseconds of each way: the median over rounds in which everyone has a turn of that many seconds."""
+    """Return the milliseconds per call of each way: the median over rounds with a turn of some seconds for each."""
     times: dict[str, list[float]] = {name: [] for name in ways}
     for way in ways.values():
         way()
@@ -31,7 +31,7 @@ def in_turns(
 
 
 def report(label: str, times: dict[str, float]) -> None:
-    """One line: everybody's milliseconds, and how many times the first one's."""
+    """Print one line with the milliseconds of each way, and their ratio to the first."""
     first, *others = times
     rest = "".join(f"   {name} {times[name]:.3g} ms ({times[name] / times[first]:.2f}x)" for name in others)
     print(f"{label:<30} {first} {times[first]:.3g} ms{rest}", flush=True)

@@ -1,6 +1,6 @@
-"""The batcher beside TensorFlow's BatchFunction in the same session: `pronounce`, 64 threads of a process, no sockets.
+"""The batcher compared with TensorFlow's BatchFunction in the same session: `pronounce`, 64 threads, no sockets.
 
-Both run batches of at most 16 words that wait 20 ms to fill, two at once, one thread an operation.
+Both run batches of at most 16 words that wait up to 20 ms to fill, two batches at once, with one thread per operation.
 """
 
 import threading
@@ -25,7 +25,7 @@ Ask = Callable[[bytes], object]
 
 
 def by_batcher(engine: SessionEngine) -> Ask:
-    """Ours."""
+    """Return a function that answers a word through our batcher."""
     outputs = sorted(engine.signature_defs["serving_default"].outputs)
     queue = Batcher(BatchingParameters(**SIZES)).queue(
         lambda inputs, timeout: engine.run("serving_default", inputs, outputs, timeout)
@@ -34,10 +34,10 @@ def by_batcher(engine: SessionEngine) -> Ask:
 
 
 def by_batch_function(engine: SessionEngine) -> Ask:
-    """TensorFlow's: an op in the graph around the function that the signature calls."""
+    """Return a function that answers a word through TensorFlow's op, added to the graph around the signature."""
     session, [info, *_] = engine._session, engine.signature_defs["serving_default"].outputs.values()
     call = session.graph.get_operation_by_name(info.name.partition(":")[0])
-    captured = list(call.inputs)[1:]  # the first is the text
+    captured = list(call.inputs)[1:]  # the first input is the text
     attributes = {name: AttrValue(i=value) for name, value in SIZES.items()}
     attributes["f"] = AttrValue()
     attributes["f"].func.name = call.node_def.attr["f"].func.name
@@ -55,7 +55,7 @@ def by_batch_function(engine: SessionEngine) -> Ask:
 
 
 def measure(ask: Ask, asked: list[bytes], seconds: float) -> tuple[float, float]:
-    """Answers a second, and milliseconds of CPU for one."""
+    """Return answers per second, and milliseconds of CPU time per answer."""
     end, counts, cpu = time.monotonic() + seconds, [0] * THREADS, time.process_time()
 
     def run(number: int) -> None:
@@ -74,7 +74,7 @@ def measure(ask: Ask, asked: list[bytes], seconds: float) -> tuple[float, float]
 
 
 def main() -> None:
-    """Prints both, in turns."""
+    """Measure both in turns and print the results."""
     config = config_pb2.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=2)
     engine = SessionEngine(export_presets() / PRONOUNCE / "1", config)
     asked = [word.encode() for word in words()]

@@ -1,10 +1,10 @@
-"""Decoding beside the same model in PyTorch eager: same weights, same answers, two threads each, in turns.
+"""Decoding compared with the same model in PyTorch eager: same weights, same answers, two threads each, in turns.
 
-A GRU decoder with additive attention, 256 units, embeddings of 64, 32 sources of 20 places, answers of 40 symbols: the
-end is banned, so that both do the same work, and what depends on the memory alone is computed by both. `plain` is a
-`tf.function`; `compiled` is `decoding.in_parts`, one compiled function for each of the two cores; `compiled whole` is
-one for both. Ours also returns the attention of every answer. Then one answer of 20 symbols at a time, and the time it
-takes to read the weights of its steps.
+The model is a GRU decoder with additive attention, 256 units, embeddings of 64, 32 sources of 20 positions and answers
+of 40 symbols. The end symbol is excluded so that both do the same work, and both compute what depends only on the
+memory once. `plain` is a `tf.function`; `compiled` is `decoding.in_parts`, one compiled function for each of the two
+cores; `compiled whole` is a single one for both. Ours also returns the attention of every answer. A second part
+measures single answers of 20 symbols, and the time it takes to read the weights of their steps.
 """
 
 import importlib.util
@@ -17,7 +17,7 @@ import tensorflow as tf
 from benchmarks._turns import in_turns, report
 from seqattn_tf.attention import Attention
 from seqattn_tf.cells import GRUCell
-from seqattn_tf.decoder import AttentionDecoder
+from seqattn_tf.decoders import AttentionDecoder
 from seqattn_tf.decoding import beam, greedy, in_parts
 
 BATCH, SOURCE, UNITS, EMBEDDING, LENGTH, WIDTH = 32, 20, 256, 64, 40, 5
@@ -28,7 +28,7 @@ ROUNDS, SECONDS = 7, 0.4
 
 
 def inputs(rows: int) -> list[np.ndarray]:
-    """What an encoder gives: values `[rows, source, 2 units]`, their mask and the summary."""
+    """Return the output of an encoder: values `[rows, source, 2 units]`, their mask and the summary."""
     rng = np.random.default_rng(0)
     values = rng.normal(size=(rows, SOURCE, 2 * UNITS)).astype("float32")
     lengths = rng.integers(SOURCE // 2, SOURCE + 1, (rows, 1))
@@ -36,7 +36,7 @@ def inputs(rows: int) -> list[np.ndarray]:
 
 
 def decoder_of(vocabulary: int) -> AttentionDecoder:
-    """A decoder whose answers are not all alike."""
+    """Return a decoder with random weights that give varied answers."""
     decoder = AttentionDecoder(GRUCell(UNITS), Attention(units=UNITS), vocabulary, EMBEDDING, readout=UNITS)
     decoder.build((None, None), (None, None, 2 * UNITS), (None, 2 * UNITS))
     rng = np.random.default_rng(1)
@@ -46,7 +46,7 @@ def decoder_of(vocabulary: int) -> AttentionDecoder:
 
 
 def ours(decoder: AttentionDecoder, arrays: list[np.ndarray], length: int, width: int) -> dict[str, Callable]:
-    """Ways to the best answers."""
+    """Return functions that compute the best answers in different ways, by name."""
 
     def run(values: tf.Tensor, mask: tf.Tensor, summary: tf.Tensor) -> tuple:
         memory, state = decoder.begin(values, mask, summary)
@@ -64,7 +64,7 @@ def ours(decoder: AttentionDecoder, arrays: list[np.ndarray], length: int, width
 
 
 def peer_of(decoder: AttentionDecoder) -> object:
-    """The same decoder in PyTorch; its cell has the gates in another order."""
+    """Return the same decoder in PyTorch, whose cell has its gates in another order."""
     import torch
 
     from benchmarks._torch import TorchDecoder
@@ -100,7 +100,7 @@ def peer_of(decoder: AttentionDecoder) -> object:
 
 
 def theirs(peer: object, arrays: list[np.ndarray], length: int, width: int) -> Callable:
-    """The same in PyTorch."""
+    """Return a function that computes the best answers in PyTorch."""
     import torch
 
     rules = {**RULES, "never": list(RULES["never"]), "max_length": length}
@@ -111,7 +111,7 @@ def theirs(peer: object, arrays: list[np.ndarray], length: int, width: int) -> C
 
 
 def compare(vocabulary: int, peer: bool) -> None:
-    """Times and tokens a second, after making sure that all say the same."""
+    """Check that all implementations give the same answers, then print their times and tokens per second."""
     decoder, arrays = decoder_of(vocabulary), inputs(BATCH)
     for name, width in (("greedy", 1), (f"beam {WIDTH}", WIDTH)):
         ways = ours(decoder, arrays, LENGTH, width)
@@ -128,12 +128,12 @@ def compare(vocabulary: int, peer: bool) -> None:
 
 
 def floor(decoder: AttentionDecoder) -> tuple[float, float]:
-    """Megabytes of weights that a step reads, and the milliseconds in which a product of their size reads them."""
+    """Return the megabytes of weights that a step reads, and the milliseconds of a product that reads as many."""
     score, cell = decoder.attention.score, decoder.cell
     kernels = [cell.recurrent_kernel, score.query_kernel, decoder.output_kernel]
     count = (
         sum(int(np.prod(one.shape)) for one in kernels) + UNITS * decoder.readout
-    )  # of the readout, the state's part
+    )  # of the readout, only the part for the state
     matrix, vector = np.ones([count // UNITS, UNITS], "float32"), np.ones([UNITS], "float32")
     times = []
     for _ in range(200):
@@ -144,7 +144,7 @@ def floor(decoder: AttentionDecoder) -> tuple[float, float]:
 
 
 def alone(peer: bool) -> None:
-    """One answer at a time."""
+    """Measure one answer at a time."""
     decoder, arrays = decoder_of(64), inputs(1)
     ways = {name: way for name, way in ours(decoder, arrays, ANSWER, 1).items() if name != "compiled"}
     if peer:

@@ -1,11 +1,11 @@
 """Compare every structure, alignment and encoder on a GPU with the CPU, compiled by XLA for both.
 
-    python -m benchmarks devices                        # where TensorFlow is: writes build/devices
-    python benchmarks/_devices_run.py build/devices     # where JAX and a GPU are; needs no TensorFlow
+    python -m benchmarks devices                        # where TensorFlow is installed: writes build/devices
+    python benchmarks/_devices_run.py build/devices     # with JAX and a GPU; does not need TensorFlow
 
 Every case is traced by TensorFlow, lowered to HLO with its gradients, and compiled for both devices by JAX's XLA
-client; both get the same random numbers. Products run in full single precision (no TensorFloat-32), so that what
-differs is the program. `train_*` are whole training steps, 200 of them, from the same weights on the same batches.
+client. Both get the same random numbers. Products run in full single precision (no TensorFloat-32), so that differences
+are due to the program. `train_*` cases are 200 complete training steps from the same weights on the same batches.
 """
 
 import json
@@ -20,7 +20,7 @@ import numpy as np
 import tensorflow as tf
 from tqdm import tqdm
 
-from seqattn_tf import Attention, AttentionDecoder, Bidirectional, encoder
+from seqattn_tf import Attention, AttentionDecoder, Bidirectional, encoders
 from seqattn_tf.attention.base import Alignment
 from seqattn_tf.cells import GRUCell
 from seqattn_tf.core.masking import length_mask
@@ -31,23 +31,26 @@ SIZES = (  # positions and batch
     *((1, 1), (1, 64), (2, 8), (3, 64), (7, 1), (20, 8), (44, 64), (64, 1), (64, 8)),
     *((100, 1), (100, 8), (100, 64), (128, 8), (200, 1), (256, 1), (256, 8), (256, 64)),
 )
-FEW = ((1, 1), (2, 64), (20, 8), (64, 1), (100, 64), (256, 8))  # of encoders, which take long to compile
+FEW = ((1, 1), (2, 64), (20, 8), (64, 1), (100, 64), (256, 8))  # for encoders, which take long to compile
 IDS, MARK, WIDTH = 30, 29, 16
 STEPS = 200
 
 
 class Case(NamedTuple):
-    """One function and what it is called with: shapes of floats, or shapes and upper bounds of integers."""
+    """A function and its inputs: shapes of floats, or shapes and upper bounds of integers."""
 
     name: str
     function: Callable[..., Any]
-    inputs: list[tuple[list[int], int]]  # an upper bound of 0 stands for normally distributed floats
+    inputs: list[tuple[list[int], int]]  # an upper bound of 0 means normally distributed floats
     variables: list[Any] = []
-    steps: int = 0  # of training
+    steps: int = 0  # the number of training steps
 
 
 def with_gradients(case: Case) -> Callable[..., list[tf.Tensor]]:
-    """The results of a case, and the gradient of a weighted sum of them in all floats it is given or holds."""
+    """Return a function that computes the results of a case and their gradient.
+
+    The gradient is that of a weighted sum of the results, for all floats among the inputs and variables.
+    """
 
     values = [v.numpy() for v in case.variables]
 
@@ -68,7 +71,7 @@ def with_gradients(case: Case) -> Callable[..., list[tf.Tensor]]:
 
 
 def structures(n: int, batch: int) -> Iterator[Case]:
-    """Log-partition, marginals and the best structure, of rows of all lengths."""
+    """Yield cases for log-partition, marginals and best structure, with rows of all lengths."""
 
     def case(name: str, build: Callable, *shapes: list[int], samples: bool = False) -> Case:
         def function(*given: tf.Tensor) -> list[tf.Tensor]:
@@ -91,7 +94,7 @@ def structures(n: int, batch: int) -> Iterator[Case]:
 
 
 def alignments(n: int, batch: int) -> Iterator[Case]:
-    """The weights of every alignment, as in training."""
+    """Yield cases for the weights of every alignment in training."""
     for name in sorted(Alignment.registry):
         align = Alignment.get(name, **({"noise": 0.0} if name == "monotonic" else {}))
         align.build((None, None, None))
@@ -106,43 +109,43 @@ def alignments(n: int, batch: int) -> Iterator[Case]:
         yield Case(f"align_{name}_{n}x{batch}", function, inputs, align.variables)
 
 
-def encoders(n: int, batch: int) -> Iterator[Case]:
-    """Values and summary of every encoder, as in training."""
+def encoder_cases(n: int, batch: int) -> Iterator[Case]:
+    """Yield cases for the values and the summary of every encoder in training."""
     sizes = {"vocabulary": IDS, "units": WIDTH, "embedding": WIDTH}
-    lines = {"mark": MARK, "lines": 4, "line_length": n}
+    lines = {"mark": MARK, "max_lines": 4, "max_line_length": n}
     made = {
-        "bidirectional": encoder.BidirectionalEncoder(**sizes, cell="lstm", depth=2),
-        "forward": encoder.ForwardEncoder(**sizes),
-        "lines": encoder.LineEncoder(**sizes, **lines),
-        "document": encoder.DocumentEncoder(**sizes, **lines),
-        "facts": encoder.FactsEncoder(IDS, MARK, WIDTH, lines=4, line_length=n, reads="text"),
-        "words": encoder.WordEncoder(**sizes, letters=IDS),
-        "heads_projective": encoder.HeadsEncoder(**sizes, heads="projective"),
-        "heads_spanning": encoder.HeadsEncoder(**sizes, heads="spanning"),
-        "parents": encoder.ParentsEncoder(IDS, _parser(), embedding=WIDTH),
-        "tree": encoder.TreeEncoder(**sizes),
-        "summary": encoder.SummaryEncoder(encoder.BidirectionalEncoder(**sizes)),
-        "pyramid": encoder.PyramidEncoder(bands=8, units=WIDTH, depth=2, reads="text"),
+        "bidirectional": encoders.BidirectionalEncoder(**sizes, cell="lstm", depth=2),
+        "forward": encoders.ForwardEncoder(**sizes),
+        "lines": encoders.LineEncoder(**sizes, **lines),
+        "document": encoders.DocumentEncoder(**sizes, **lines),
+        "facts": encoders.FactsEncoder(IDS, MARK, WIDTH, max_lines=4, max_line_length=n, input_name="text"),
+        "words": encoders.WordEncoder(**sizes, letters=IDS),
+        "heads_projective": encoders.HeadsEncoder(**sizes, head_attention="projective"),
+        "heads_spanning": encoders.HeadsEncoder(**sizes, head_attention="spanning"),
+        "parents": encoders.ParentsEncoder(IDS, _parser(), embedding=WIDTH),
+        "tree": encoders.TreeEncoder(**sizes),
+        "summary": encoders.SummaryEncoder(encoders.BidirectionalEncoder(**sizes)),
+        "pyramid": encoders.PyramidEncoder(n_mels=8, units=WIDTH, depth=2, input_name="text"),
     }
-    if n <= 64:  # pixels a side
+    if n <= 64:  # n is the side in pixels
         side = max(n, 16)
-        made["grid"] = encoder.GridEncoder("cnn", side, side, reads="text")
-        made["rows"] = encoder.RowEncoder(WIDTH, backbone="cnn", height=side, width=side, reads="text")
-    if n <= 20:  # frames
-        made["clip"] = encoder.ClipEncoder("cnn", 16, 16, units=WIDTH, local=3, reads="text")
+        made["grid"] = encoders.GridEncoder("cnn", side, side, input_name="text")
+        made["rows"] = encoders.RowEncoder(WIDTH, backbone="cnn", height=side, width=side, input_name="text")
+    if n <= 20:  # n is the number of frames
+        made["clip"] = encoders.ClipEncoder("cnn", 16, 16, units=WIDTH, local=3, input_name="text")
     for name, one in made.items():
         one.build()
         yield Case(f"encode_{name}_{n}x{batch}", *_encoded(one, name, n, batch), list(one.variables))
 
 
 def _parser() -> ParserNetwork:
-    return ParserNetwork(encoder.WordEncoder(IDS, letters=IDS, units=WIDTH, embedding=WIDTH), relations=3)
+    return ParserNetwork(encoders.WordEncoder(IDS, letters=IDS, units=WIDTH, embedding=WIDTH), relations=3)
 
 
 def _encoded(one: Any, name: str, n: int, batch: int) -> tuple:
     def finish(tensors: dict) -> list[tf.Tensor]:
         read = one(tensors, training=True)
-        return [read.values, read.summary, *read.looks.values()]
+        return [read.values, read.summary, *read.attention.values()]
 
     if name in ("grid", "rows", "clip"):
         shape = [batch, one.height, one.width, 3] if name != "clip" else [batch, n, one.height, one.width, 3]
@@ -156,12 +159,12 @@ def _encoded(one: Any, name: str, n: int, batch: int) -> tuple:
         def sound(frames: tf.Tensor, lengths: tf.Tensor) -> list[tf.Tensor]:
             return finish({"text_frames": frames * tf.cast(length_mask(lengths, n)[..., None], frames.dtype)})
 
-        return sound, [([batch, n, one.bands], 0), ([batch], n + 1)]
+        return sound, [([batch, n, one.n_mels], 0), ([batch], n + 1)]
 
     def text(ids: tf.Tensor, letters: tf.Tensor, lengths: tf.Tensor) -> list[tf.Tensor]:
         kept = tf.cast(length_mask(lengths, n), ids.dtype)
         ids = (1 + ids % (IDS - 1)) * kept
-        here = tf.range(n)  # a comb: every node joins the word before it with the node before that
+        here = tf.range(n)  # a comb: every node joins the preceding word with the preceding node
         children = tf.stack([tf.where(here % 2 == 0, here - 1, -1), tf.where(here % 2 == 0, here, -1)], -1) + 1
         children = tf.maximum(children, 0) * kept[:, :, None] * tf.cast(here[:, None] > 1, ids.dtype)
         letters = letters * kept[:, :, None]
@@ -171,7 +174,7 @@ def _encoded(one: Any, name: str, n: int, batch: int) -> tuple:
 
 
 def tagging(n: int, batch: int) -> Iterator[Case]:
-    """The loss of a CRF layer."""
+    """Yield a case for the loss of a CRF layer."""
     crf = CRF(5)
     crf.build((None, None, WIDTH))
 
@@ -183,7 +186,7 @@ def tagging(n: int, batch: int) -> Iterator[Case]:
 
 
 class Copier(keras.Model):
-    """Says the first symbols of its input, by a decoder; or, with heads, the symbol before each, by self-attention."""
+    """A decoder that copies the first symbols of its input; with `heads`, self-attention to preceding symbols."""
 
     def __init__(self, align: Any, said: int = 12) -> None:
         super().__init__()
@@ -196,7 +199,7 @@ class Copier(keras.Model):
         self.out = keras.layers.Dense(IDS)
 
     def call(self, ids: tf.Tensor, training: bool = True) -> tf.Tensor:
-        """Cross-entropy for each symbol."""
+        """Return the mean cross-entropy."""
         kept = ids != 0
         values = self.read(self.embed(ids), mask=kept, training=training)
         wanted = tf.roll(ids, 1, 1) if self.tree else ids[:, : self.said]
@@ -209,7 +212,10 @@ class Copier(keras.Model):
 
 
 def training_step(model: keras.Model) -> Callable[..., list[tf.Tensor]]:
-    """One step of Adam with clipping: weights, both moments, a batch and the step in; the loss comes last."""
+    """Return a step of Adam with clipping.
+
+    Its inputs are the weights, both moments, a batch and the step number; the loss is its last output.
+    """
     variables = model.trainable_variables
     count = len(variables)
 
@@ -234,7 +240,7 @@ def training_step(model: keras.Model) -> Callable[..., list[tf.Tensor]]:
 
 
 def trainings() -> Iterator[Case]:
-    """Whole training steps with structured attention."""
+    """Yield complete training steps with structured attention."""
     kinds = [("crf", {}, 64, 16), ("segments", {}, 64, 16), ("heads", {}, 64, 8), ("heads", {}, 100, 4)]
     for name, arguments, n, batch in [*kinds, ("heads", {"tree": "spanning"}, 64, 8)]:
         model = Copier(Alignment.get(name, **arguments))
@@ -246,17 +252,17 @@ def trainings() -> Iterator[Case]:
 
 
 def cases() -> Iterator[Case]:
-    """All of them."""
+    """Yield all cases."""
     for n, batch in SIZES:
         for family in (structures, alignments, tagging):
             yield from family(n, batch)
     for n, batch in FEW:
-        yield from encoders(n, batch)
+        yield from encoder_cases(n, batch)
     yield from trainings()
 
 
 def lower(case: Case) -> bytes:
-    """A case as serialized HLO."""
+    """Return a case as serialized HLO."""
     function = case.function if case.steps else with_gradients(case)
     specs = [tf.TensorSpec(shape, tf.int32 if bound else tf.float32) for shape, bound in case.inputs]
     compiled = tf.function(function, jit_compile=True, autograph=False)

@@ -1,4 +1,4 @@
-"""One word at a time: the LiteRT forms of the shipped model against its Keras form, milliseconds a word."""
+"""One word at a time: the LiteRT forms of the preset compared with its Keras form, in milliseconds per word."""
 
 import tempfile
 import time
@@ -10,12 +10,12 @@ import numpy as np
 from seqattn_tf.export.forms import Lite, QuantizedLite, SavedModel
 from seqattn_tf.export.package import export
 from seqattn_tf.lite.runtime import LiteModel
-from seqattn_tf.models.presets import find, open_model
+from seqattn_tf.presets import find, open_model
 from seqattn_tf.training.data.corpora import cmudict
 
 
 def milliseconds(answer: Callable[[list[str]], object], words: list[str]) -> list[float]:
-    """The time of each word."""
+    """Return the time of each word."""
     times = []
     for word in words:
         began = time.perf_counter()
@@ -25,9 +25,9 @@ def milliseconds(answer: Callable[[list[str]], object], words: list[str]) -> lis
 
 
 def main() -> None:
-    """Print both and the ratio."""
+    """Print the times and their ratio."""
     words = list(dict.fromkeys(example.key for example in cmudict.load().test))[::60]
-    model = open_model("pronounce")
+    model = open_model("pronounce", "keras")
     medians = {"Keras, compiled graph": _timed("Keras, compiled graph", model.answer, words)}
     for form in (Lite(), QuantizedLite()):
         with tempfile.TemporaryDirectory() as folder:

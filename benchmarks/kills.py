@@ -1,4 +1,4 @@
-"""Trainings that are killed at random moments, and whether they end with the weights of those that are not."""
+"""Training runs that are killed at random moments, compared with the final weights of undisturbed runs."""
 
 import random
 import subprocess
@@ -14,19 +14,19 @@ from seqattn_tf.training.checkpoints import Checkpoint, Checkpoints
 KILLS = 10
 WAYS = {
     "pronounce": ["--preset", "small", "--set", "epochs=3", "--set", "max_examples=6000"],
-    "caption": ["--preset", "small", "--set", "epochs=3", "--set", "max_examples=1600"],  # of scenes
+    "caption": ["--preset", "small", "--set", "epochs=3", "--set", "max_examples=1600"],  # generated scenes
 }
 
 
 def start(recipe: str, folder: Path) -> subprocess.Popen:
-    """A training in a process of its own."""
+    """Start a training run in a separate process."""
     command = [sys.executable, "-m", "seqattn_tf.cli", "train", recipe, *WAYS[recipe]]
     command += ["--run", str(folder), "--checkpoint-steps", "5"]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def finish(recipe: str, folder: Path) -> Checkpoint:
-    """The state at the end of a training that nobody kills."""
+    """Train to the end without interruption and return the final state."""
     if start(recipe, folder).wait():
         raise RuntimeError(f"{recipe}: expected a training that ends well. Received: another status")
     found = Checkpoints(folder / "checkpoints").newest()
@@ -35,18 +35,18 @@ def finish(recipe: str, folder: Path) -> Checkpoint:
 
 
 def kept(folder: Path) -> list[str]:
-    """The names of the checkpoints there are."""
+    """Return the names of the existing checkpoints."""
     return sorted(path.name for path in (folder / "checkpoints").glob("[0-9]*.npz"))
 
 
 def position(folder: Path) -> str:
-    """Epoch and step of the last checkpoint."""
+    """Return the epoch and the step of the last checkpoint."""
     names = kept(folder)
     return "{}, step {}".format(*map(int, names[-1].split("-")[:2])) if names else "0, before any checkpoint"
 
 
 def wait(process: subprocess.Popen, folder: Path, moments: random.Random) -> None:
-    """Until a random moment: of the start, once in five times; else after a checkpoint of this process."""
+    """Wait until a random moment: during the start in one of five cases, otherwise after a new checkpoint."""
     known = kept(folder)
     if moments.random() < 0.2:
         time.sleep(moments.uniform(0, 8))
@@ -57,7 +57,7 @@ def wait(process: subprocess.Popen, folder: Path, moments: random.Random) -> Non
 
 
 def main() -> None:
-    """Print where each was killed, and whether all weights are the same."""
+    """Print where each run was killed, and whether all weights are the same."""
     moments = random.Random(0)
     for recipe in WAYS:
         with tempfile.TemporaryDirectory() as base:

@@ -1,9 +1,10 @@
-"""Layers beside Keras's and PyTorch's, two threads each, in one process and in turns.
+"""Layers compared with those of Keras and PyTorch, two threads each, in one process and in turns.
 
-A recurrent layer's training step is its outputs, the sum of their squares and all gradients; 64 sequences of 50 steps,
-256 features and 256 units. The encoder-decoder's is a whole step with cross-entropy, clipping and Adam; 128 pairs of 20
-and 20 symbols of 100, embeddings of 64. The peers are the same model in Keras's layers and a `tf.scan` with nothing
-hoisted, in PyTorch written as plainly, and in PyTorch hoisted by hand. The first call of each is its compilation.
+The training step of a recurrent layer computes its outputs, the sum of their squares and all gradients, for 64
+sequences of 50 steps with 256 features and 256 units. That of the encoder-decoder is a complete step with
+cross-entropy, clipping and Adam, for 128 pairs of 20 and 20 symbols out of 100, with embeddings of 64. It is compared
+with the same model written with Keras layers and a `tf.scan` with nothing hoisted, written as plainly in PyTorch, and
+hoisted by hand in PyTorch. The first call of each is reported separately, because it includes compilation.
 """
 
 import importlib.util
@@ -25,14 +26,14 @@ ROUNDS, SECONDS = 15, 0.4
 
 
 def first_call(label: str, way: Callable[[], object]) -> None:
-    """Say how long tracing and compiling took."""
+    """Print the duration of the first call, which traces and compiles."""
     began = time.perf_counter()
     way()
     print(f"{label:<30} first call {time.perf_counter() - began:.1f} s", flush=True)
 
 
 def tensorflow_layer(layer: keras.layers.Layer, inputs: np.ndarray) -> dict[str, Callable[[], object]]:
-    """Training step and inference of a layer whose first result are its outputs."""
+    """Return the training step and the inference of a layer whose first result is its outputs."""
     layer.build(inputs.shape)
     inputs = tf.constant(inputs)
 
@@ -49,7 +50,7 @@ def tensorflow_layer(layer: keras.layers.Layer, inputs: np.ndarray) -> dict[str,
 
 
 def torch_layer(name: str, inputs: np.ndarray) -> dict[str, Callable[[], object]]:
-    """The same in PyTorch."""
+    """Return the training step and the inference of a PyTorch layer."""
     import torch
 
     layer = getattr(torch.nn, name)(inputs.shape[-1], UNITS, batch_first=True)
@@ -69,7 +70,7 @@ def torch_layer(name: str, inputs: np.ndarray) -> dict[str, Callable[[], object]
 
 
 def recurrent(peer: bool) -> None:
-    """LSTM and GRU."""
+    """Compare LSTM and GRU layers."""
     inputs = np.random.default_rng(0).normal(size=(BATCH, TIME, UNITS)).astype("float32")
     for name in ("LSTM", "GRU"):
         ours = {"cell": name.lower(), "units": UNITS, "return_sequences": True}
@@ -85,12 +86,12 @@ def recurrent(peer: bool) -> None:
                 first_call(f"{name} {kind}, {who}", ways[who][kind])
             times = in_turns({who: both[kind] for who, both in ways.items()}, rounds=ROUNDS, seconds=SECONDS)
             if kind == "training":
-                del times["ours, jit_compile=True"]  # the same thing
+                del times["ours, jit_compile=True"]  # identical to `ours` in training
             report(f"{name} {kind}", times)
 
 
 def tensorflow_step(network: keras.Model, arrays: list[np.ndarray]) -> Callable[[], object]:
-    """A training step of a network, compiled as the network says."""
+    """Return a training step of a network, compiled if the network is configured so."""
     source, shifted, target = (tf.constant(array) for array in arrays)
     inputs = {"text_ids": source, "shifted": shifted}
     optimizer = keras.optimizers.Adam(1e-3, global_clipnorm=1.0)
@@ -108,7 +109,7 @@ def tensorflow_step(network: keras.Model, arrays: list[np.ndarray]) -> Callable[
 
 
 def encoder_decoder(units: int, peer: bool) -> None:
-    """The whole model."""
+    """Compare encoder-decoders."""
     arrays = [np.random.default_rng(i).integers(1, SYMBOLS, (PAIRS, LENGTH)).astype("int32") for i in range(3)]
     sizes = {"units": units, "embedding": EMBEDDING}
     ways = {

@@ -1,11 +1,12 @@
-"""Tagging and parsing beside PyTorch: one thread each, in turns, sentences per second of processor time.
+"""Tagging and parsing compared with PyTorch: one thread each, in turns, in sentences per second of processor time.
 
-First what makes the structure, alone: the conditional random field beside `pytorch-crf`, projective trees with one root
-beside torch-struct's `DependencyCRF`. Training is the log-probability of the right structure with the gradient for all
-that is scored, inference the best structure; ours compiled by XLA, theirs eager, as each is used. Both must find the
-same. Then whole models: words of 100 numbers, letters of 30 by a convolution, a BiLSTM of 200 units in each direction,
-one layer for the tagger and two for the parser. There training is a step with clipping and Adam, and ours is the plain
-graph that `seqattn train` runs; `with probabilities` is all that an answer holds.
+The first part compares the structures alone: the conditional random field with `pytorch-crf`, projective trees with one
+root with torch-struct's `DependencyCRF`. Training computes the log-probability of the correct structure and the
+gradient for all scores, inference the best structure; ours is compiled by XLA and theirs runs eagerly, as each is
+usually used. Both must give the same results. The second part compares whole models: word embeddings of 100, a
+convolution over letter embeddings of 30, and a BiLSTM of 200 units in each direction, with one layer for the tagger and
+two for the parser. Training is then a step with clipping and Adam, and ours is the plain graph that `seqattn train`
+runs; `with probabilities` computes everything that an answer contains.
 """
 
 import importlib.util
@@ -17,7 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from benchmarks._turns import in_turns
-from seqattn_tf.encoder import WordEncoder
+from seqattn_tf.encoders import WordEncoder
 from seqattn_tf.lite.targets import ChainTags, Target, Tree
 from seqattn_tf.models.networks.base import ReadingNetwork
 from seqattn_tf.models.networks.parser import ParserNetwork
@@ -30,7 +31,7 @@ TREES = ((16, 20), (16, 40))
 VOCABULARY, LETTERS, WORD_LENGTH, RELATIONS = 5000, 80, 16, 40
 SIZES = {
     "embedding": 100,
-    "letter_embedding": 30,
+    "letter_embedding_dim": 30,
     "filters": 30,
     "units": 200,
     "arc_units": 200,
@@ -40,19 +41,19 @@ Ways = dict[str, Callable[[], object]]
 
 
 def normal(*shape: int, seed: int) -> np.ndarray:
-    """Scores as a network might give them."""
+    """Return normally distributed scores, similar to those of a network."""
     return np.random.default_rng(seed).normal(size=shape).astype("float32")
 
 
 def lengths_of(batch: int, words: int) -> np.ndarray:
-    """Sentences of half that many words to so many; the first has them all."""
+    """Return random sentence lengths from half of `words` up to `words`; the first is `words`."""
     found = np.random.default_rng(0).integers(words // 2, words + 1, batch).astype("int32")
     found[0] = words
     return found
 
 
 def tell(label: str, sentences: int, ways: Ways) -> None:
-    """One line: the sentences per second of each way, and how many times as long as the first it takes."""
+    """Print the sentences per second of each way, and its time relative to the first."""
     times = in_turns(ways, time.process_time)
     first = times[next(iter(times))]
     told = (f"{who} {1e3 * sentences / spent:,.0f}/s ({spent / first:.2f}x)" for who, spent in times.items())
@@ -60,7 +61,7 @@ def tell(label: str, sentences: int, ways: Ways) -> None:
 
 
 def compiled(loss: Callable, best: Callable, scores: tf.Tensor, weights: list) -> tuple[Callable, Callable]:
-    """`loss` of the scores with the gradient for them and the weights, and `best` of them."""
+    """Return compiled functions for the loss with its gradient for scores and weights, and for the best structure."""
 
     @tf.function(jit_compile=True, autograph=False)
     def train(scores: tf.Tensor) -> tuple:
@@ -74,7 +75,7 @@ def compiled(loss: Callable, best: Callable, scores: tf.Tensor, weights: list) -
 
 
 def crf(peer: bool) -> None:
-    """The last layer of a tagger."""
+    """Compare the output layer of a tagger."""
     scores, lengths = normal(BATCH, WORDS, TAGS, seed=0), lengths_of(BATCH, WORDS)
     mask = np.arange(WORDS) < lengths[:, None]
     tags = np.random.default_rng(1).integers(0, TAGS, (BATCH, WORDS)).astype("int32")
@@ -115,7 +116,7 @@ def crf(peer: bool) -> None:
 
 
 def trees(batch: int, words: int, peer: bool) -> None:
-    """The last part of a parser."""
+    """Compare the tree structure of a parser."""
     arcs, lengths, heads = normal(batch, words, words + 1, seed=0), lengths_of(batch, words), right_heads(batch, words)
     train, infer = compiled(
         lambda arcs: -tf.reduce_sum(ProjectiveTree(arcs, lengths).log_prob(heads)),
@@ -147,18 +148,18 @@ def trees(batch: int, words: int, peer: bool) -> None:
 
 
 def right_heads(batch: int, words: int) -> np.ndarray:
-    """Trees without crossing arcs: every word hangs on the one before, the first on the root."""
+    """Return trees without crossing arcs: the head of each word is the preceding one, or the root for the first."""
     return np.tile(np.arange(words, dtype="int32"), (batch, 1))
 
 
 def agree(ours: tuple, theirs: tuple) -> None:
-    """A loss and gradients are the same."""
+    """Check that a loss and its gradients are the same."""
     for one, other in zip(tf.nest.flatten(ours), [theirs[0], *theirs[1]], strict=True):
         np.testing.assert_allclose(one, other.detach(), rtol=1e-4, atol=1e-4)
 
 
 def batch_of(batch: int, words: int) -> list[np.ndarray]:
-    """Ids of words `[batch, words]` and of their letters `[batch, words, word length]`, 0 for none."""
+    """Return ids of words `[batch, words]` and of their letters `[batch, words, word length]`, 0 for padding."""
     rng = np.random.default_rng(2)
     there = np.arange(words) < lengths_of(batch, words)[:, None]
     ids = np.where(there, rng.integers(1, VOCABULARY, there.shape), 0)
@@ -168,13 +169,13 @@ def batch_of(batch: int, words: int) -> list[np.ndarray]:
 
 
 def encoder(depth: int) -> WordEncoder:
-    """What reads, in both models."""
+    """Return the encoder of both models."""
     sizes = {name: size for name, size in SIZES.items() if name not in ("arc_units", "relation_units")}
     return WordEncoder(VOCABULARY, LETTERS, cell="lstm", depth=depth, **sizes)
 
 
 def our_steps(network: ReadingNetwork, target: Target, arrays: list[np.ndarray]) -> tuple[Callable, Ways]:
-    """A training step of a network, and the ways to its answers."""
+    """Return a training step of a network, and the ways to its answers."""
     inputs = {"text_ids": tf.constant(arrays[0]), "text_letters": tf.constant(arrays[1])}
     right, says = tf.constant(arrays[2]), graph_target(target)
     network.build()
@@ -188,7 +189,7 @@ def our_steps(network: ReadingNetwork, target: Target, arrays: list[np.ndarray])
         optimizer.apply(tape.gradient(value, network.trainable_variables), network.trainable_variables)
 
     def infer(inputs: dict[str, tf.Tensor], names: tuple[str, ...]) -> list[tf.Tensor]:
-        found = says.decide_structure(network(inputs, training=False))
+        found = says.decode_structure(network(inputs, training=False))
         return [found[name] for name in names or found]
 
     best = tf.function(lambda inputs: infer(inputs, target.names), autograph=False)
@@ -200,7 +201,7 @@ def our_steps(network: ReadingNetwork, target: Target, arrays: list[np.ndarray])
 
 
 def whole_tagger(peer: bool) -> None:
-    """Words to tags."""
+    """Compare taggers."""
     names = [f"t{number}" for number in range(TAGS)]
     tags = np.random.default_rng(3).integers(0, TAGS, (BATCH, WORDS)).astype("int32")
     arrays = batch_of(BATCH, WORDS)
@@ -217,7 +218,7 @@ def whole_tagger(peer: bool) -> None:
 
 
 def whole_parser(batch: int, words: int, peer: bool) -> None:
-    """Words to trees."""
+    """Compare parsers."""
     relations = np.random.default_rng(3).integers(0, RELATIONS, (batch, words)).astype("int32")
     arrays = [*batch_of(batch, words), np.stack([right_heads(batch, words), relations], -1)]
     units = {name: SIZES[name] for name in ("arc_units", "relation_units")}

@@ -1,4 +1,4 @@
-"""Two worker processes against one: how equal their weights are, and how much faster they learn."""
+"""Two worker processes compared with one: the difference of their weights, and the speed of training."""
 
 import contextlib
 import dataclasses
@@ -22,7 +22,7 @@ WAYS: dict[str, tuple[Path | None, dict[str, Any]]] = {
 
 
 def learn(recipe_name: str, output: str, workers: str, index: int, size: int) -> None:
-    """Twenty steps of SGD without dropout; the weights and the seconds of a step go into a file."""
+    """Run twenty steps of SGD without dropout, and write the weights and the seconds per step to a file."""
     import keras
 
     from seqattn_tf.training import recipes, run
@@ -51,7 +51,7 @@ def learn(recipe_name: str, output: str, workers: str, index: int, size: int) ->
 
 
 def together(recipe: str, folder: Path, count: int, size: int) -> list[dict[str, np.ndarray]]:
-    """What so many processes learned, one TensorFlow thread each."""
+    """Train with this many processes, one TensorFlow thread each, and return their results."""
     sockets = [socket.socket() for _ in range(count)]
     for one in sockets:
         one.bind(("localhost", 0))
@@ -74,12 +74,12 @@ def together(recipe: str, folder: Path, count: int, size: int) -> list[dict[str,
 
 
 def far(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> float:
-    """The largest difference of two weights."""
+    """Return the largest absolute difference between two sets of weights."""
     return max(float(np.abs(one[name] - other[name]).max()) for name in one if name != "seconds")
 
 
 def main() -> None:
-    """Print all."""
+    """Print all results."""
     with tempfile.TemporaryDirectory() as folder:
         for recipe, (data, _) in WAYS.items():
             if data is not None and not data.is_dir():

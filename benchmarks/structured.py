@@ -1,7 +1,8 @@
-"""Marginals and the gradient through them: seqattn_tf.structured beside torch-struct, one thread each.
+"""Marginals and the gradient through them: seqattn_tf.structured compared with torch-struct, one thread each.
 
-Both compute `d/dscores sum(weights * marginals)` for the same shapes. Ours is compiled by XLA, theirs runs eagerly, as
-each is used. They take turns; a figure is the median of the processor time. Memory is measured in a process of its own.
+Both compute `d/dscores sum(weights * marginals)` for the same shapes. Ours is compiled by XLA and theirs runs eagerly,
+as each is usually used. They take turns; each value is the median of the processor time. Memory is measured in a
+separate process.
 """
 
 import importlib.util
@@ -22,12 +23,12 @@ TREES = ((16, 20), (16, 40))
 
 
 def normal(*shape: int, seed: int) -> np.ndarray:
-    """Scores as a network might give them."""
+    """Return normally distributed scores, similar to those of a network."""
     return np.random.default_rng(seed).normal(size=shape).astype("float32")
 
 
 def ours(build: Callable, *scores: np.ndarray) -> Callable[[], object]:
-    """Marginals of what `build` makes of the scores, and the gradient of their weighted sum."""
+    """Return a function that computes the marginals from `build` and the gradient of their weighted sum."""
     tensors = [tf.constant(s) for s in scores]
     shapes = [m.shape for m in tf.function(build, autograph=False).get_concrete_function(*tensors).outputs]
     weights = [tf.constant(normal(*shape, seed=9)) for shape in shapes]
@@ -45,7 +46,7 @@ def ours(build: Callable, *scores: np.ndarray) -> Callable[[], object]:
 
 
 def theirs(name: str, scores: np.ndarray) -> Callable[[], object]:
-    """The same by torch-struct."""
+    """Return a function that computes the same with torch-struct."""
     import torch
     import torch_struct
 
@@ -71,13 +72,13 @@ def _peak(times: int, states: int, kind: str, queue: multiprocessing.Queue) -> N
 
 
 def _resident() -> float:
-    """The most memory this process has had, in MiB."""
+    """Return the peak memory of this process in MiB."""
     [line] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
     return int(line.split()[1]) / 1024
 
 
 def memory(times: int, states: int, kind: str) -> tuple[float, float]:
-    """Peak resident MiB of a fresh process before and after inference with its gradient."""
+    """Return the peak resident MiB of a fresh process before and after inference with its gradient."""
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
     process = context.Process(target=_peak, args=(times, states, kind, queue))
@@ -114,7 +115,7 @@ def main() -> None:
     ):
         for batch, words in TREES:
             arcs = normal(batch, words, words + 1, seed=0)
-            # as torch-struct's defaults: any number of words below the root, or one
+            # These are the defaults of torch-struct: any number of words below the root, or a single one.
             single = build is SpanningTree
             ways = {"ours": ours(lambda a, b=build, s=single: [b(a, single_root=s).marginals], arcs)}
             if peer:

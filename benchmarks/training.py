@@ -1,12 +1,12 @@
-"""`seqattn train translate` with 256 units against the same model in Keras's layers and in PyTorch.
+"""`seqattn train translate` with 256 units compared with the same model in Keras layers and in PyTorch.
 
-All learn from the batches of `seqattn train` (128 sentences of about the same length, 6 000 subwords a side; without
-the corpus, generated pairs), with the same cells, sizes, dropout, label smoothing, clipping and Adam; their parameters
-are counted. Keras is what one writes first, the attention, all projections and the output inside the loop; PyTorch has
-a packed encoder, its keys projected once and the output after the loop, eager and by `torch.compile`. All have two
-threads and take turns of a few steps in this process, so that what else the machine does hits all alike; a ratio is the
-median over the turns. Compilation is left out. Then: how long a batch takes to be drawn, and what a step of 64 pairs of
-50 and 50 symbols takes of memory, in a process of its own.
+All train on the batches of `seqattn train` (128 sentences of similar length, 6 000 subwords per side; without the
+corpus, generated pairs), with the same cells, sizes, dropout, label smoothing, clipping and Adam; their parameters are
+counted. The Keras model is written in the obvious way, with attention, all projections and the output inside the loop.
+The PyTorch model has a packed encoder, keys projected once and the output after the loop; it runs eagerly and with
+`torch.compile`. All have two threads and take turns of a few steps in this process, so that other load on the machine
+affects all of them alike; a ratio is the median over the turns. Compilation is left out. Further measurements are the
+time to draw a batch, and the memory of a step of 64 pairs of 50 and 50 symbols, in a separate process.
 """
 
 import dataclasses
@@ -37,12 +37,12 @@ from seqattn_tf.training.tasks import Training
 MULTI30K = Path(__file__).parents[2] / "shared/data/multi30k"
 OURS = "seqattn train translate"
 WARM_STEPS, STRETCH, ROUNDS, CHOOSING, DRAWN = 2, 8, 7, 2, 100
-PAIRS, LENGTH, SYMBOLS, STEPS = 64, 50, 6004, 3  # of a step whose memory is measured, and how many of them
+PAIRS, LENGTH, SYMBOLS, STEPS = 64, 50, 6004, 3  # of the steps whose memory is measured, and the number of steps
 SETTINGS = dataclasses.replace(recipes.get("translate").settings, units=256, test="test_2016")
 
 
 class Plain(keras.Model):
-    """BiGRU encoder, additive attention and GRU decoder, nothing hoisted."""
+    """A BiGRU encoder, additive attention and a GRU decoder, with nothing hoisted."""
 
     def __init__(self, source_size: int, target_size: int, units: int, embedding: int, dropout: float = 0.0) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class Plain(keras.Model):
         self.drop = keras.layers.Dropout(dropout)
 
     def call(self, inputs: dict[str, tf.Tensor], training: bool = False) -> tf.Tensor:
-        """Teacher-forced logits."""
+        """Return teacher-forced logits."""
         source, shifted = inputs["text_ids"], inputs["shifted"]
         mask = source != 0
         values, ahead, back = self.encoder(self.drop(self.source(source), training=training), mask=mask)
@@ -76,7 +76,7 @@ class Plain(keras.Model):
         state = self.first(tf.concat([ahead, back], -1))
         nothing = tf.zeros([tf.shape(source)[0], self.logits.units])
         for layer, width in ((self.ask, state.shape[-1]), (self.key, values.shape[-1]), (self.score, state.shape[-1])):
-            layer.built or layer.build((None, width))  # variables cannot be made inside the loop
+            layer.built or layer.build((None, width))  # variables cannot be created inside the loop
         wide = embedded.shape[-1] + values.shape[-1]
         self.cell.built or self.cell.build((None, wide))
         self.readout.built or self.readout.build((None, wide + state.shape[-1]))
@@ -86,14 +86,13 @@ class Plain(keras.Model):
 
 
 class StepTimes(keras.callbacks.Callback):
-    """Milliseconds of each step after the first few of a `fit`."""
+    """A callback that records the milliseconds of each step of a `fit` after the first few."""
 
     def __init__(self) -> None:
         super().__init__()
         self.times: list[float] = []
 
     def on_train_batch_end(self, batch: int, logs: object = None) -> None:
-        """Look at the clock after every step."""
         now = time.perf_counter()
         if batch >= WARM_STEPS:
             self.times.append(1e3 * (now - self.last))
@@ -101,7 +100,7 @@ class StepTimes(keras.callbacks.Callback):
 
 
 def keras_stretch(network: keras.Model, batches: tf.data.Dataset) -> Callable[[], float]:
-    """Milliseconds of a step, in a stretch of `fit`."""
+    """Return a function that runs a few steps of `fit` and returns the milliseconds per step."""
 
     def stretch() -> float:
         clock = StepTimes()
@@ -113,7 +112,7 @@ def keras_stretch(network: keras.Model, batches: tf.data.Dataset) -> Callable[[]
 
 
 def torch_trainer(sizes: tuple[int, int], compiled: bool = False) -> Any:
-    """What trains the model in PyTorch."""
+    """Return a trainer of the PyTorch model."""
     import torch
 
     from benchmarks._torch import TorchSeq2Seq, TorchTrainer
@@ -126,7 +125,7 @@ def torch_trainer(sizes: tuple[int, int], compiled: bool = False) -> Any:
 
 
 def torch_stretch(trainer: Any, batches: tf.data.Dataset) -> Callable[[], float]:
-    """Milliseconds of a step of PyTorch."""
+    """Return a function that runs a few steps in PyTorch and returns the milliseconds per step."""
 
     def stretch() -> float:
         times = []
@@ -140,7 +139,7 @@ def torch_stretch(trainer: Any, batches: tf.data.Dataset) -> Callable[[], float]
 
 
 def open_splits() -> Splits:
-    """The corpus, or pairs of as many symbols."""
+    """Return the corpus, or generated pairs of similar size."""
     if MULTI30K.is_dir():
         return run.open_splits(recipes.get("translate"), SETTINGS, MULTI30K)
     print(f"{MULTI30K.name} is not there: generated pairs")
@@ -152,7 +151,7 @@ def open_splits() -> Splits:
 
 
 def open_training(splits: Splits, compiled: bool = False) -> Training:
-    """What `seqattn train` makes of them before its first step."""
+    """Set up training as `seqattn train` does before its first step."""
     recipe = recipes.get("translate")
     training = recipe.task.open(SETTINGS, splits)
     run.compile_network(training)
@@ -161,12 +160,12 @@ def open_training(splits: Splits, compiled: bool = False) -> Training:
 
 
 def size_of(model: keras.Model) -> int:
-    """Its parameters, those that are learned."""
+    """Return the number of trainable parameters."""
     return sum(int(np.prod(weight.shape)) for weight in model.trainable_variables)
 
 
 def in_stretches(ways: dict[str, Callable[[], float]], rounds: int) -> dict[str, np.ndarray]:
-    """Milliseconds of a step of each way, in every round; the first round compiles, and does not count."""
+    """Return the milliseconds per step of each way, by round, without the first round, which includes compilation."""
     times: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(rounds + 1):
         for name, stretch in ways.items():
@@ -180,7 +179,7 @@ def in_stretches(ways: dict[str, Callable[[], float]], rounds: int) -> dict[str,
 
 
 def our_best(splits: Splits) -> tuple[str, Training, Callable[[], float]]:
-    """The faster one of our two ways, by its name."""
+    """Return the faster one of our two ways: its name, its training and its function."""
     trainings = {OURS: open_training(splits), f"{OURS} --xla on": open_training(splits, compiled=True)}
     ways = {name: keras_stretch(one.model.network, first_batches(one)) for name, one in trainings.items()}
     times = in_stretches(ways, CHOOSING)
@@ -189,12 +188,12 @@ def our_best(splits: Splits) -> tuple[str, Training, Callable[[], float]]:
 
 
 def first_batches(training: Training) -> tf.data.Dataset:
-    """Those of a stretch."""
+    """Return the batches of one turn."""
     return training.batches(0).take(WARM_STEPS + STRETCH)
 
 
 def speed() -> None:
-    """Tokens a second of all, and what the input takes of it."""
+    """Print the tokens per second of all implementations, and the share of the input pipeline."""
     splits = open_splits()
     best, training, ours = our_best(splits)
     network, batches = training.model.network, first_batches(training)
@@ -226,7 +225,7 @@ def speed() -> None:
 
 
 def milliseconds_to_draw(batches: Iterable[object]) -> float:
-    """Of a batch, with nothing else going on; the first few fill the pipeline."""
+    """Return the time to draw a batch with no other load; the first few batches fill the pipeline and do not count."""
     waiting = iter(batches)
     for _ in range(10):
         next(waiting)
@@ -237,7 +236,7 @@ def milliseconds_to_draw(batches: Iterable[object]) -> float:
 
 
 def memory(who: str) -> None:
-    """Print what making the model and a few steps take, beyond what is imported: megabytes at the peak."""
+    """Print the peak memory of creating the model and running a few steps, in megabytes beyond that of the imports."""
     source, shifted, right = np.random.default_rng(0).integers(4, SYMBOLS, (3, PAIRS, LENGTH)).astype("int32")
     if who == "ours":
 
@@ -250,7 +249,7 @@ def memory(who: str) -> None:
             batch = {"text_ids": source, "shifted": shifted}, right
             network.fit(tf.data.Dataset.from_tensors(batch).repeat(), steps_per_epoch=STEPS, verbose=0)
     else:
-        importlib.import_module("torch")  # before the peak begins
+        importlib.import_module("torch")  # before the measurement starts
 
         def learn() -> None:
             trainer = torch_trainer((SYMBOLS, SYMBOLS))
@@ -261,7 +260,7 @@ def memory(who: str) -> None:
 
 
 def main() -> None:
-    """Print all."""
+    """Print all results."""
     tf.config.threading.set_intra_op_parallelism_threads(2)
     tf.config.threading.set_inter_op_parallelism_threads(2)
     speed()

@@ -1,10 +1,10 @@
-"""Pictures: reading them, learning from them, and from the bytes of a file to a caption.
+"""Pictures: reading them, training on them, and captioning from the bytes of a file.
 
-Reading: photographs of 500 x 375 as JPEG, shrunk to 224 x 224, in the batches that `fit` gets, beside decoding the same
-files alone. Learning: a step of `seqattn train caption` on scenes (batches of 64, plain graph) beside the same model in
-PyTorch, where it is installed. Answering: one picture at a time through the SavedModel and through LiteRT, decoding
-included, beside the Keras model. Memory: the peak of decoding the largest picture that is allowed, and of refusing one
-of a hundred megapixels.
+Reading: JPEG photographs of 500 x 375, resized to 224 x 224, in the batches that `fit` gets, compared with decoding the
+same files alone. Learning: a step of `seqattn train caption` on scenes (batches of 64, plain graph), compared with the
+same model in PyTorch if it is installed. Answering: one picture at a time through the SavedModel and through LiteRT,
+including decoding, compared with the Keras model. Memory: the peak while decoding the largest allowed picture, and
+while refusing one of a hundred megapixels.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ import io
 from collections.abc import Callable
 
 if importlib.util.find_spec("torch"):
-    import torch  # noqa: F401  before TensorFlow: on aarch64 the other way round ends the process
+    import torch  # noqa: F401  before TensorFlow, because the other order crashes on aarch64
 
 import numpy as np
 import tensorflow as tf
@@ -23,7 +23,7 @@ from benchmarks._memory import peak_of
 from benchmarks._turns import in_turns, report
 from seqattn_tf.inputs import graph_field
 from seqattn_tf.lite.fields import Image
-from seqattn_tf.models.presets import find
+from seqattn_tf.presets import find
 from seqattn_tf.training import recipes, run
 from seqattn_tf.training.data.corpora import scenes
 
@@ -31,7 +31,7 @@ PHOTOS, SIDE = 64, 224
 
 
 def photo(number: int, width: int = 500, height: int = 375) -> bytes:
-    """The bytes of a JPEG with as much in it as a photograph has."""
+    """Return the bytes of a JPEG with about as much detail as a photograph."""
     from PIL import Image as Pillow
 
     noise = np.random.default_rng(number).integers(0, 256, [24, 32, 3], np.uint8)
@@ -41,7 +41,7 @@ def photo(number: int, width: int = 500, height: int = 375) -> bytes:
 
 
 def reading() -> None:
-    """Pictures per second of the batches, beside decoding alone."""
+    """Measure the pictures per second of the batches, compared with decoding alone."""
     files = [photo(number) for number in range(PHOTOS)]
     column = graph_field(Image(SIDE, SIDE), "image").column(files)
     rows = tf.range(PHOTOS, dtype=tf.int64)
@@ -62,9 +62,9 @@ def reading() -> None:
 
 
 def learning() -> None:
-    """A training step, beside the same in PyTorch."""
+    """Measure a training step, compared with the same in PyTorch."""
     recipe = recipes.get("caption")
-    settings = dataclasses.replace(recipe.settings, examples=256, dropout=0.0)
+    settings = dataclasses.replace(recipe.settings, num_examples=256, dropout=0.0)
     training = recipe.task.open(settings, scenes.load(256, 8))
     run.compile_network(training)
     network, size = training.model.network, settings.batch_size
@@ -90,7 +90,7 @@ def learning() -> None:
 
 
 def answering() -> None:
-    """From the bytes of a JPEG to a caption."""
+    """Measure the time from the bytes of a JPEG to a caption."""
     from PIL import Image as Pillow
 
     data = io.BytesIO()
@@ -101,7 +101,7 @@ def answering() -> None:
 
 
 def memory() -> None:
-    """What the largest picture takes, and one that is refused; where the system tells."""
+    """Measure the memory for the largest allowed picture, and for one that is refused, if the system reports it."""
     image = Image(SIDE, SIDE)
     read = tf.function(graph_field(image, "image").encode)
     read(tf.constant([photo(0)]))
@@ -112,7 +112,7 @@ def memory() -> None:
 
 
 def main() -> None:
-    """All of it."""
+    """Run all measurements."""
     reading()
     learning()
     answering()

@@ -1,8 +1,9 @@
-"""Sounds, clips and formulas: from the bytes of a file to an answer, one at a time, beside decoding alone.
+"""Sounds, clips and formulas: from the bytes of a file to an answer, one at a time, compared with decoding alone.
 
-The shipped `listen` and `markup` answer one of their own examples; of clips, which no shipped model watches, a network
-of full size that has not learned says as many words as a caption has. Of a sound the real-time factor is told: seconds
-spent for a second heard. Memory: the peak of the longest sound that is allowed, and of refusing one of ten minutes.
+The presets `transcribe` and `image_to_latex` answer one of their own examples. There is no preset for clips, so an
+untrained network of full size generates as many words as the longest caption has. For the sound, the real-time factor
+is reported: seconds of computation per second of sound. For memory, the peak while reading the longest allowed sound is
+measured, and the peak while refusing one of ten minutes.
 """
 
 import dataclasses
@@ -20,14 +21,14 @@ from seqattn_tf.lite.fields.wav import read_header, write_wav
 from seqattn_tf.lite.model_inputs import from_json
 from seqattn_tf.models import Model, load
 from seqattn_tf.models.base import read_config
-from seqattn_tf.models.presets import find
+from seqattn_tf.presets import find
 from seqattn_tf.training import recipes
 from seqattn_tf.training.data import Examples
 from seqattn_tf.training.data.corpora import clips
 
 
 def answering(title: str, folder: Path, value: bytes, seconds: float = 0.0) -> None:
-    """From bytes to an answer; beside it the input alone, prepared for the network."""
+    """Measure the time from bytes to an answer, and that of preparing the input alone."""
     model = load(folder)
     [(name, field)] = model.inputs.items()
     prepare, asked = tf.function(graph_field(field, name).encode), tf.constant([value])
@@ -41,39 +42,39 @@ def answering(title: str, folder: Path, value: bytes, seconds: float = 0.0) -> N
 
 
 def of_preset(name: str) -> tuple[Path, bytes]:
-    """The folder of a shipped model, and one of its examples."""
+    """Return the folder of a preset, and one of its examples."""
     folder = find(name)
     [value] = from_json(read_config(folder)["record"]["examples"][0]).values()
     return folder, value
 
 
 def untrained() -> Model:
-    """What watches clips and has not learned; it says so many words because it does not end."""
+    """Return an untrained model of clips, which does not end its answers before their maximum length."""
     recipe = recipes.get("caption_video")
     captions = clips.load(500, 1).train
     longest = max(len(example.target.split()) for example in captions)
-    return recipe.task.build(dataclasses.replace(recipe.settings, max_target=longest), Examples.of(captions))
+    return recipe.task.build(dataclasses.replace(recipe.settings, max_target_length=longest), Examples.of(captions))
 
 
 def memory() -> None:
-    """What the longest sound takes, and one that is refused."""
-    folder, short = of_preset("listen")
+    """Measure the memory for the longest allowed sound, and for one that is refused."""
+    folder, short = of_preset("transcribe")
     model = load(folder)
     field = model.inputs["sound"]
     read = tf.function(graph_field(field, "sound").encode)
     read(tf.constant([short]))
     noise = np.random.default_rng(0).normal(0, 0.1, [600 * 48_000]).astype(np.float32)
-    for name, seconds in (("longest", field.seconds), ("ten minutes", 600)):
+    for name, seconds in (("longest", field.max_seconds), ("ten minutes", 600)):
         data = write_wav(noise[: int(seconds * 48_000)], 48_000)
         print(f"memory: {name:<12} {peak_of(lambda data=data: read(tf.constant([data])))}", flush=True)
 
 
 def main() -> None:
-    """All of it."""
-    folder, sound = of_preset("listen")
+    """Run all measurements."""
+    folder, sound = of_preset("transcribe")
     header = read_header(sound)
     answering("sound to digits:", folder, sound, header.samples / header.rate)
-    answering("picture to LaTeX:", *of_preset("markup"))
+    answering("picture to LaTeX:", *of_preset("image_to_latex"))
     with tempfile.TemporaryDirectory() as place:
         untrained().save(Path(place) / "clip", {"recipe": "caption_video"})
         answering("clip to caption:", Path(place) / "clip", clips.draw(3, "test").read())

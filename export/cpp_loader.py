@@ -1,10 +1,10 @@
-"""TensorFlow's C++ SavedModel loader and session, the code that TensorFlow Serving links, from the installed wheel.
+"""TensorFlow's C++ SavedModel loader and session, which TensorFlow Serving also links, from the installed wheel.
 
-Nothing of TensorFlow's Python is loaded: the C API of the wheel's library is called directly. `tf.saved_model.load`
-builds a model anew in Python and so answers where this loader fails; what serves is what this loader runs.
+The C API of the wheel's library is called directly, without TensorFlow's Python code. `tf.saved_model.load` rebuilds a
+model in Python, so it may succeed where this loader fails; a model can be served only if this loader runs it.
 
-`ask` puts the questions in a process of its own, so that neither Keras nor variables of this process can help, and a
-crash of the library is an answer like another.
+`ask` runs the requests in a separate process, so that Keras objects and variables of this process have no influence and
+a crash of the library is reported like any other failure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import ml_dtypes
 import numpy as np
 
 _SERVE = b"serve"
-# TensorFlow's number of each dtype; strings are object arrays of bytes.
+# Dtypes by their number in TensorFlow; strings are object arrays of bytes.
 DTYPES = {
     1: np.float32,
     2: np.float64,
@@ -44,56 +44,58 @@ DTYPES = {
     23: np.uint64,
 }
 _NUMBERS = {np.dtype(dtype): number for number, dtype in DTYPES.items()}
-_STRING, _STRING_BYTES = 7, 24  # a TF_TString
+_STRING, _STRING_BYTES = 7, 24  # the size of a TF_TString
 _POINTER = ctypes.c_void_p
-# Python looks for modules in the current folder first, where a folder `tensorflow` may be anything.
+# Remove the current folder from the module path, since it may contain an unrelated folder `tensorflow`.
 _START = "import sys; del sys.path[0], sys.argv[0]; import runpy; runpy.run_path(sys.argv[0], run_name='__main__')"
 
 
-class Ask(NamedTuple):
-    """What to run: a value for each tensor that is fed, by its name in the graph, and the tensors wanted."""
+class RunRequest(NamedTuple):
+    """A request: the values of the tensors that are fed, by name in the graph, and the names of those to return."""
 
     feeds: Sequence[tuple[str, np.ndarray]]
     fetches: Sequence[str]
 
 
-class Told(NamedTuple):
-    """What a run gave: the tensors wanted, or the library's code and words for why not."""
+class RunResult(NamedTuple):
+    """The result of a request: the requested tensors, or the status code and message of the library."""
 
     arrays: Sequence[np.ndarray] = ()
     code: int = 0
     message: str = ""
 
 
-def ask(folder: Path, asks: Sequence[Ask], timeout: float = 600.0, python: str = sys.executable) -> list[Told]:
-    """Loads a SavedModel in a clean process and runs each ask.
+def ask(
+    folder: Path, asks: Sequence[RunRequest], timeout: float = 600.0, python: str = sys.executable
+) -> list[RunResult]:
+    """Load a SavedModel in a separate process and run all requests.
 
     Args:
-        folder: holds `saved_model.pb`.
-        asks: what to run, one after the other.
-        timeout: seconds for all of it.
-        python: an interpreter with TensorFlow and TensorFlow Text, of whichever release; this file is all it needs.
+        folder: The folder that contains `saved_model.pb`.
+        asks: The requests, in order.
+        timeout: The timeout for all requests in seconds.
+        python: An interpreter with TensorFlow and TensorFlow Text of any release; nothing but this file is required.
 
     Raises:
-        ValueError: it does not load, or the library crashed or was too slow; with its own words.
+        ValueError: If the model cannot be loaded, or if the library crashes or exceeds the timeout; with its message.
     """
     command = [python, "-c", _START, __file__, str(Path(folder).resolve())]
     environment = {"TF_CPP_MIN_LOG_LEVEL": "3", **os.environ}
-    plain = pickle.dumps([tuple(one) for one in asks])  # so that it can be read where this package is not installed
+    plain = pickle.dumps([tuple(one) for one in asks])  # plain tuples, which can be unpickled without this package
     try:
         done = subprocess.run(command, input=plain, capture_output=True, env=environment, timeout=timeout, check=False)
     except subprocess.TimeoutExpired:
         raise ValueError(
-            f"{folder}: expected answers of TensorFlow's C++ loader within {timeout:g} s. Received: none"
+            f"{folder}: expected an answer from TensorFlow's C++ loader within {timeout:g} s. Received: none"
         ) from None
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        how = signal.Signals(-done.returncode).name if done.returncode < 0 else said[-1] if said else done.returncode
-        raise ValueError(f"{folder}: expected that TensorFlow's C++ loader survives it. Received: {how}")
-    refusal, told = pickle.loads(done.stdout)  # of our own process
+        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        how = signal.Signals(-done.returncode).name if done.returncode < 0 else lines[-1] if lines else done.returncode
+        raise ValueError(f"{folder}: expected a model that TensorFlow's C++ loader can run. Received: {how}")
+    refusal, results = pickle.loads(done.stdout)  # trusted: written by our own process
     if refusal:
-        raise ValueError(f"{folder}: expected a model that TensorFlow's C++ loader loads. Received: {refusal}")
-    return [Told(*one) for one in told]
+        raise ValueError(f"{folder}: expected a model that TensorFlow's C++ loader can load. Received: {refusal}")
+    return [RunResult(*one) for one in results]
 
 
 class CppError(Exception):
@@ -108,10 +110,10 @@ class CppSession:
     """A SavedModel, loaded for serving.
 
     Args:
-        folder: holds `saved_model.pb`.
+        folder: The folder that contains `saved_model.pb`.
 
     Raises:
-        CppError: the library's refusal.
+        CppError: If the library cannot load the model.
     """
 
     def __init__(self, folder: str | Path):
@@ -123,7 +125,7 @@ class CppSession:
         self._session = self._checked("TF_LoadSessionFromSavedModel", options, None, where, tags, 1, self._graph, None)
 
     def run(self, feeds: Sequence[tuple[str, np.ndarray]], fetches: Sequence[str]) -> list[np.ndarray]:
-        """The tensors `fetches`, by their names in the graph (`StatefulPartitionedCall:0`)."""
+        """Return the tensors `fetches`, by their names in the graph (`StatefulPartitionedCall:0`)."""
         inputs = (_Output * len(feeds))(*(self._output(name) for name, _ in feeds))
         given = (_POINTER * len(feeds))(*(self._tensor(value) for _, value in feeds))
         outputs = (_Output * len(fetches))(*map(self._output, fetches))
@@ -138,7 +140,7 @@ class CppSession:
                     self._library.TF_DeleteTensor(tensor)
 
     def _checked(self, function: str, *arguments: object) -> int:
-        """The result of a function whose last argument is a status."""
+        """Call a function whose last argument is a status, and return its result."""
         status = self._library.TF_NewStatus()
         try:
             result = getattr(self._library, function)(*arguments, status)
@@ -175,7 +177,7 @@ class CppSession:
         library = self._library
         number = library.TF_TensorType(tensor)
         if number not in DTYPES:
-            raise CppError(12, f"an output of TensorFlow's dtype {number} cannot be read here")
+            raise CppError(12, f"outputs of TensorFlow's dtype {number} are not supported")
         shape = [library.TF_Dim(tensor, axis) for axis in range(library.TF_NumDims(tensor))]
         array = np.empty(shape, DTYPES[number])
         place = library.TF_TensorData(tensor)
@@ -227,7 +229,7 @@ _SIGNATURES = {  # function: result, arguments
 
 
 def _library() -> ctypes.CDLL:
-    """TensorFlow's library with TensorFlow Text's ops, as TensorFlow Serving's binary has both."""
+    """Load TensorFlow's library with TensorFlow Text's ops, both of which TensorFlow Serving's binary contains."""
     [file] = _folder("tensorflow").glob("libtensorflow_cc.*")  # .so.2, or .2.dylib
     library = ctypes.CDLL(str(file), ctypes.RTLD_GLOBAL)
     for name, (result, arguments) in _SIGNATURES.items():
@@ -235,36 +237,36 @@ def _library() -> ctypes.CDLL:
         function.restype, function.argtypes = result, arguments
     status = library.TF_NewStatus()
     for ops in sorted(_folder("tensorflow_text").rglob("*.so")):
-        library.TF_LoadLibrary(os.fsencode(ops), status)  # what fails to load is missed by name, if at all
+        library.TF_LoadLibrary(os.fsencode(ops), status)  # on failure, its ops are reported missing
     library.TF_DeleteStatus(status)
     return library
 
 
 def _folder(package: str) -> Path:
-    """Where a package is installed, without importing it."""
+    """Return the installation folder of a package, without importing it."""
     found = importlib.util.find_spec(package)
     if found is None or not found.submodule_search_locations:
-        raise ValueError(f"expected that {package} is installed. Received: no such package")
+        raise ValueError(f"expected the package {package}. Received: it is not installed")
     return Path(found.submodule_search_locations[0])
 
 
 def _answer(folder: str, asks: Sequence[tuple]) -> tuple[str, list[tuple]]:
-    """Why the model does not load, or what each ask gave, as the fields of `Told`."""
+    """Return the error if the model cannot be loaded, and the fields of a `RunResult` for each request."""
     try:
         session = CppSession(folder)
     except CppError as error:
         return str(error), []
-    told: list[tuple] = []
+    results: list[tuple] = []
     for feeds, fetches in asks:
         try:
-            told.append((session.run(feeds, fetches),))
+            results.append((session.run(feeds, fetches),))
         except CppError as error:
-            told.append(((), error.code, str(error)))
-    return "", told
+            results.append(((), error.code, str(error)))
+    return "", results
 
 
 if __name__ == "__main__":
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # a model may print
+    os.dup2(2, 1)  # keeps the output of models that print apart from the answers
     pickle.dump(_answer(sys.argv[1], pickle.load(sys.stdin.buffer)), answers)
     answers.close()

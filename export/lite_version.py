@@ -1,7 +1,7 @@
-"""What a LiteRT file needs, read from the file alone: neither TensorFlow nor an interpreter is loaded.
+"""The runtime version that a LiteRT file requires, read from the file without TensorFlow or an interpreter.
 
-A LiteRT file is a FlatBuffer. A table begins with the way back to its list of fields, which says where each of them
-stands; what is not in place is behind an offset that counts from where it is written.
+A LiteRT file is a FlatBuffer. A table starts with the backward offset of its field list, which contains the position of
+each field; values that are not stored inline are referenced by an offset relative to its own position.
 """
 
 import re
@@ -10,33 +10,35 @@ import struct
 _KIND = b"TFL3"
 _KEY = b"min_runtime_version"
 _BUFFERS, _METADATA = 4, 6  # fields of the model
-_NAME, _BUFFER = 0, 1  # of an entry of the metadata
-_DATA = 0  # of a buffer
+_NAME, _BUFFER = 0, 1  # fields of a metadata entry
+_DATA = 0  # field of a buffer
 
 
 def least_runtime(model: bytes) -> str:
-    """The first release of the runtime that has every op of a LiteRT file, by the converter that wrote it.
+    """Return the first runtime release with all ops of a LiteRT file, as recorded by the converter.
 
-    It knows the ops and their versions, not for how many axes a release runs them.
+    The converter considers ops and their versions, but not the ranks that a release supports for them.
 
     Raises:
-        ValueError: it is no LiteRT file, or a broken one, or one that does not say.
+        ValueError: If it is not a LiteRT file, is damaged, or does not contain the version.
     """
     if model[4:8] != _KIND:
-        raise ValueError(f"model: expected a LiteRT file. Received: {len(model)} bytes of something else")
+        raise ValueError(f"model: expected a LiteRT file. Received: {len(model)} bytes of another format")
     try:
         found = _metadata(model, _KEY)
     except (struct.error, IndexError):
-        raise ValueError(f"model: expected a whole LiteRT file. Received: {len(model)} bytes of one") from None
+        raise ValueError(
+            f"model: expected a complete LiteRT file. Received: an incomplete file of {len(model)} bytes"
+        ) from None
     version = found.rstrip(b"\0")
     if not re.fullmatch(rb"\d+(\.\d+)+", version):
-        said = repr(version.decode("ascii", "replace")) if version else "nothing"
-        raise ValueError(f"model: expected a LiteRT file with a {_KEY.decode()}. Received: {said:.40}")
+        shown = repr(version.decode("ascii", "replace")) if version else "nothing"
+        raise ValueError(f"model: expected a LiteRT file with a {_KEY.decode()}. Received: {shown:.40}")
     return version.decode()
 
 
 def _metadata(model: bytes, key: bytes) -> bytes:
-    """What stands under a key, empty where there is no such key."""
+    """Return the metadata with this key, or empty bytes."""
     root = _follow(model, 0)
     buffers = _entries(model, _field(model, root, _BUFFERS))
     for entry in _entries(model, _field(model, root, _METADATA)):
@@ -49,7 +51,7 @@ def _metadata(model: bytes, key: bytes) -> bytes:
 
 
 def _number(model: bytes, place: int, form: str = "I") -> int:
-    if place < 0:  # which Python would count from the end
+    if place < 0:  # Python would count it from the end
         raise struct.error
     return struct.unpack_from(f"<{form}", model, place)[0]
 
@@ -59,15 +61,15 @@ def _follow(model: bytes, place: int) -> int:
 
 
 def _field(model: bytes, table: int, field: int) -> int:
-    """Where a field of a table stands; 0 where the table lacks it."""
+    """Return the position of a field of a table, or 0 if the table lacks it."""
     fields = table - _number(model, table, "i")
-    entry = 4 + 2 * field  # behind two sizes
+    entry = 4 + 2 * field  # after two sizes
     offset = _number(model, fields + entry, "H") if entry < _number(model, fields, "H") else 0
     return table + offset if offset else 0
 
 
 def _entries(model: bytes, place: int) -> range:
-    """Where the entries of a vector of tables stand."""
+    """Return the positions of the entries of a vector of tables."""
     if not place:
         return range(0)
     vector = _follow(model, place)
@@ -75,7 +77,7 @@ def _entries(model: bytes, place: int) -> range:
 
 
 def _bytes(model: bytes, place: int) -> bytes:
-    """A string, or a vector of bytes."""
+    """Return a string or a vector of bytes."""
     if not place:
         return b""
     vector = _follow(model, place)

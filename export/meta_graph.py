@@ -1,4 +1,4 @@
-"""What the file of a SavedModel says: its graph and its signatures, as written."""
+"""The content of a SavedModel file: its graph and its signatures."""
 
 from pathlib import Path
 
@@ -7,42 +7,40 @@ from google.protobuf.message import DecodeError
 from tensorflow.core.framework import graph_pb2
 from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
-FILES = ("saved_model.pb", "saved_model.pbtxt")  # a SavedModel is in one of them
-_SERVE = "serve"  # the tag of a graph that is for serving
+from seqattn_tf.export.versions import SAVED_MODEL_FILES
 
-
-def is_saved_model(folder: Path) -> bool:
-    """Whether a folder holds the file of a SavedModel."""
-    return any((folder / file).is_file() for file in FILES)
+_SERVE = "serve"  # the tag of a graph for serving
 
 
 def read(folder: Path) -> meta_graph_pb2.MetaGraphDef:
-    """The graph for serving of a SavedModel.
+    """Read the serving graph of a SavedModel.
 
     Raises:
-        ValueError: the folder holds no whole SavedModel, or none with a graph for serving.
+        ValueError: If the folder contains no valid SavedModel, or none with a serving graph.
     """
-    path = next((Path(folder) / file for file in FILES if (Path(folder) / file).is_file()), None)
+    path = next((Path(folder) / file for file in SAVED_MODEL_FILES if (Path(folder) / file).is_file()), None)
     if path is None:
         there = sorted(file.name for file in Path(folder).iterdir()) if Path(folder).is_dir() else "no folder"
-        raise ValueError(f"{folder}: expected a folder with {FILES[0]}. Received: {there or 'an empty one'}")
+        raise ValueError(
+            f"{folder}: expected a folder with {SAVED_MODEL_FILES[0]}. Received: {there or 'an empty one'}"
+        )
     model = saved_model_pb2.SavedModel()
     try:
-        if path.name == FILES[0]:
+        if path.name == SAVED_MODEL_FILES[0]:
             model.ParseFromString(path.read_bytes())
         else:
             text_format.Parse(path.read_bytes(), model)
     except (DecodeError, text_format.ParseError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: expected a whole SavedModel. Received: {error}") from None
+        raise ValueError(f"{path}: expected a complete SavedModel. Received: {error}") from None
     for graph in model.meta_graphs:
-        if set(graph.meta_info_def.tags) == {_SERVE}:  # as the loader has it: these tags and no others
+        if set(graph.meta_info_def.tags) == {_SERVE}:  # the loader also requires exactly these tags
             return graph
     tags = [list(graph.meta_info_def.tags) for graph in model.meta_graphs]
-    raise ValueError(f"{path}: expected a graph with the tag {_SERVE!r} alone. Received: {tags}")
+    raise ValueError(f"{path}: expected a graph with only the tag {_SERVE!r}. Received: {tags}")
 
 
 def ops_of(graph: graph_pb2.GraphDef) -> set[str]:
-    """Every op of a graph, its functions included, the functions themselves not."""
+    """Return all ops of a graph and its functions, without the functions themselves."""
     functions = graph.library.function
     found = {node.op for node in graph.node} | {node.op for function in functions for node in function.node_def}
     return found - {function.signature.name for function in functions}

@@ -1,12 +1,12 @@
-"""Which ops an exported graph may hold: those that TensorFlow Serving's official binary links.
+"""The ops that an exported graph may contain: those that TensorFlow Serving's official binary links.
 
-That is TensorFlow's own ops and those of TensorFlow Text; no Python function, no op of another library.
+These are the ops of TensorFlow and TensorFlow Text, without Python functions and ops of other libraries.
 """
 
 from pathlib import Path
 
 import tensorflow_text  # noqa: F401  registers its ops
-from tensorflow.python.framework import op_def_registry  # what this process has: TensorFlow and TensorFlow Text
+from tensorflow.python.framework import op_def_registry  # the ops of this process: TensorFlow and TensorFlow Text
 
 from seqattn_tf.export import meta_graph
 
@@ -14,12 +14,12 @@ _PYTHON_OPS = frozenset({"EagerPyFunc", "PyFunc", "PyFuncStateless"})
 
 
 def ops_of(folder: Path) -> set[str]:
-    """Every op of a SavedModel, its functions included."""
+    """Return all ops of a SavedModel and its functions."""
     return meta_graph.ops_of(meta_graph.read(folder).graph_def)
 
 
 def unservable(ops: set[str]) -> list[str]:
-    """The ops that TensorFlow Serving would refuse.
+    """Return the ops that TensorFlow Serving would reject.
 
     >>> unservable({"MatMul", "NormalizeUTF8", "EagerPyFunc", "Addons>GatherTree"})
     ['Addons>GatherTree', 'EagerPyFunc']
@@ -28,7 +28,7 @@ def unservable(ops: set[str]) -> list[str]:
 
 
 def check(folder: Path) -> set[str]:
-    """The ops of a SavedModel, after making sure that each can be served."""
+    """Return the ops of a SavedModel after checking that all of them can be served."""
     ops = ops_of(folder)
     if refused := unservable(ops):
         raise ValueError(f"{folder}: expected ops that TensorFlow Serving links. Received: {refused}")

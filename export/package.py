@@ -1,4 +1,4 @@
-"""A whole export: SavedModel and LiteRT of one model, written aside, verified, and only then put in place."""
+"""A complete export: SavedModel and LiteRT of one model, written to a temporary folder, verified and then published."""
 
 import dataclasses
 import hashlib
@@ -8,24 +8,23 @@ from pathlib import Path
 
 import seqattn_tf
 from seqattn_tf.core.atomic_io import user_cache, write_atomically
+from seqattn_tf.export.comparison import rows_to_verify
 from seqattn_tf.export.describe import describe
 from seqattn_tf.export.forms import Form, Lite, SavedModel
-from seqattn_tf.export.verify import rows_to_verify
-from seqattn_tf.export.versions import versions
+from seqattn_tf.export.versions import EXTRA, versions
 from seqattn_tf.export.warmup import write_warmup
 from seqattn_tf.lite import manifest
 from seqattn_tf.models import Model, load
 from seqattn_tf.models.base import read_config
-from seqattn_tf.models.presets import find, presets
+from seqattn_tf.presets import find, presets
 
 FORMS = (SavedModel(), Lite())  # in the order in which they are written
-EXTRA = "assets.extra"
-MADE_UP = 100  # rows that every form is asked, beside examples of the data
+MADE_UP = 100  # the number of random rows on which every form is verified, besides examples of the data
 
 
 @dataclasses.dataclass(frozen=True)
 class Exported:
-    """A version, where each form of it is, and on how many of the rows asked it agreed with the Keras model."""
+    """An exported version, with the number of rows on which each form agrees with the Keras model."""
 
     version: Path
     rows: int
@@ -40,16 +39,16 @@ class Exported:
 def export(source: Path, target: Path, version: int | None = None, forms: Sequence[Form] = FORMS) -> Exported:
     """Export a model folder as the next version of `target` (`models/NAME`), in every form.
 
-    All forms are verified before the version is in its place: it appears whole, or not at all.
+    All forms are verified before the version is published, so an incomplete version never appears.
 
     Args:
-        source: the model folder.
-        target: what gets a version.
-        version: its number; the next one otherwise.
-        forms: in which it is written, in their order, the SavedModel first.
+        source: The model folder.
+        target: The folder that contains the versions.
+        version: The number of the version; by default the next one.
+        forms: The forms in the order in which they are written, with the SavedModel first.
 
     Raises:
-        ValueError: an op cannot be served, a form does not say what the Keras model says, or the version exists.
+        ValueError: If an op cannot be served, a form disagrees with the Keras model, or the version exists.
     """
     return export_model(load(source), target, read_config(source)["record"], version, forms)
 
@@ -57,7 +56,7 @@ def export(source: Path, target: Path, version: int | None = None, forms: Sequen
 def export_model(
     model: Model, target: Path, record: dict, version: int | None = None, forms: Sequence[Form] = FORMS
 ) -> Exported:
-    """The same for a model in memory."""
+    """Export a model in memory as the next version of `target`, as `export` does."""
     target = Path(target)
     number = version if version is not None else max(versions(target), default=0) + 1
     place = target / str(number)
@@ -75,7 +74,7 @@ def export_model(
                 folder.mkdir(parents=True, exist_ok=True)
                 described |= form.write(model, folder, described)
                 same, fault = form.compare(model, folder, rows)
-                form.check(same, fault)
+                form.require_agreement(same, fault)
                 agreeing[form.title] = int(same.sum())
             described["verified"] = {"rows": len(rows), **agreeing}
             for form in forms:
@@ -90,29 +89,33 @@ def export_model(
 
 
 def _taken(target: Path, number: int) -> ValueError:
-    return ValueError(f"version: expected one that {target} does not hold. Received: {number}")
+    return ValueError(f"version: expected a number that {target} does not contain yet. Received: {number}")
 
 
-def export_presets() -> Path:
-    """The folder with every preset as a served model; exported on first use, and again after an upgrade."""
+def export_presets(names: Sequence[str] = ()) -> Path:
+    """Return the folder with presets as served models; export them on first use, and again after an upgrade.
+
+    Args:
+        names: The names of the presets; empty for all.
+    """
     models = user_cache() / _state_of_package() / "models"
-    for name in presets():
-        if not versions(models / name):
-            print(f"exporting {name} to {models / name} (once)", flush=True)
-            try:
-                export(find(name), models / name, version=1)
-            except ValueError:
-                if not versions(models / name):  # else another process was faster, and its export is as good
-                    raise
+    missing = [name for name in names or presets() if not versions(models / name)]
+    for place, name in enumerate(missing, 1):
+        print(f"exporting {name} to {models / name}, once ({place} of {len(missing)})", flush=True)
+        try:
+            export(find(name), models / name, version=1)
+        except ValueError:
+            if not versions(models / name):  # otherwise another process has exported the same model
+                raise
     return models
 
 
 def _state_of_package() -> str:
-    """A name that changes with whatever an export of the presets depends on."""
+    """Return a cache key that changes with everything an export of the presets depends on."""
     content = hashlib.sha256()
     for package in ("seqattn-tf", "tensorflow", "keras"):
         content.update(importlib.metadata.version(package).encode())
-    for module in (__file__, seqattn_tf.__file__):  # the code of exports, of models, and presets
+    for module in (__file__, seqattn_tf.__file__):  # the code of exports and models, and the presets
         files = Path(module).parent.rglob("*")
         for file in sorted(path for path in files if path.is_file() and path.suffix != ".pyc"):
             content.update(file.read_bytes())

@@ -1,4 +1,4 @@
-"""The signatures of an exported model, from what every model has: inputs by name, and methods that are declared."""
+"""The signatures of an exported model, from its inputs and the methods that it declares."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -13,18 +13,18 @@ TENSORS = "tensors"  # the signature without strings
 
 
 class Signature(NamedTuple):
-    """What a model does under one name."""
+    """A function of a model with its inputs."""
 
     run: Callable[..., dict[str, tf.Tensor]]
     inputs: dict[str, tf.TensorSpec]
 
 
 def signatures(model: Model) -> dict[str, Signature]:
-    """All that can be asked: answers to strings, what is found in tensors, and what the model declares."""
+    """Return all signatures: answers to strings, outputs for tensors, and those that the model declares."""
     raw = model.strings
     sent = {
         f"{name}_{part}": tf.TensorSpec(spec.shape, spec.dtype, f"{name}_{part}")
-        for name, field in model.in_graph.items()
+        for name, field in model.graph_inputs.items()
         for part, spec in field.wire.items()
     }
     found = {DEFAULT: Signature(model.serve, raw), TENSORS: Signature(model.serve_tensors, sent)}
@@ -39,19 +39,25 @@ def _named(name: str, method: Callable[..., tf.Tensor]) -> Callable[..., dict[st
 
 
 def concrete(model: Model) -> dict[str, Any]:
-    """Concrete functions by signature name."""
+    """Return the concrete functions by signature name."""
     return {name: model.traced(name, signature.run, signature.inputs) for name, signature in signatures(model).items()}
 
 
-def edge_signature(model: Model) -> Any:
-    """What `potentials` does for one row, for LiteRT: no strings, no checks, and the weights as constants.
+def edge_signature(model: Model, length: int = 0) -> Any:
+    """Return the function of `potentials` for one row in LiteRT: no strings, no checks, and the weights as constants.
 
-    LiteRT cannot read a variable inside a loop; a stateless scope puts each weight's value in its place.
+    LiteRT cannot read a variable inside a loop, so a stateless scope replaces each weight by its value.
+
+    Args:
+        model: The model.
+        length: The length of all inputs, which are padded to it; 0 for inputs of any length.
     """
     weights = [(variable, tf.constant(variable.numpy())) for variable in model.network.variables]
     specs = {
-        f"{name}_{part}": tf.TensorSpec([1, *spec.shape[1:]], spec.dtype, f"{name}_{part}")
-        for name, field in model.in_graph.items()
+        f"{name}_{part}": tf.TensorSpec(
+            [1, *(size or length or None for size in spec.shape[1:])], spec.dtype, f"{name}_{part}"
+        )
+        for name, field in model.graph_inputs.items()
         for part, spec in field.tensors.items()
     }
 

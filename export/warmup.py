@@ -1,4 +1,4 @@
-"""The requests that TensorFlow Serving runs before a version serves, so that no client waits for the first traces."""
+"""Warm-up requests, which TensorFlow Serving runs before it serves a version, so that no client waits for tracing."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,16 +7,16 @@ import tensorflow as tf
 from tensorflow_serving.apis import prediction_log_pb2
 
 FILE = "tf_serving_warmup_requests"  # in assets.extra
-_SIZES = (1, 2, 8)  # rows of a request
+_SIZES = (1, 2, 8)  # numbers of rows per request
 
 
 def write_warmup(folder: Path, name: str, rows: Sequence[Mapping[str, str | bytes]]) -> None:
-    """Write requests of a few sizes for the default signature.
+    """Write requests of several sizes for the default signature.
 
     Args:
-        folder: `assets.extra` of a version.
-        name: of the model.
-        rows: what to ask.
+        folder: The `assets.extra` folder of a version.
+        name: The name of the model.
+        rows: The rows of the requests.
     """
     with tf.io.TFRecordWriter(str(folder / FILE)) as writer:
         for size in _SIZES:

@@ -1,7 +1,7 @@
 """Keras recurrent models with attention you can look at.
 
-`import seqattn_tf` loads nothing heavy: subpackages and the names below load on first use, so that
-`seqattn --help` answers at once and helpers on small devices run without TensorFlow.
+`import seqattn_tf` loads no large libraries: subpackages and the names below load on first use, so that
+`seqattn --help` is fast and programs on small devices run without TensorFlow.
 
 >>> import seqattn_tf
 >>> layer = seqattn_tf.Recurrent(seqattn_tf.GRUCell(64))  # TensorFlow loads here
@@ -19,8 +19,8 @@ _ROOMS = (
     "structured",
     "recurrent",
     "attention",
-    "decoder",
-    "encoder",
+    "decoders",
+    "encoders",
     "layers",
     "decoding",
     "text",
@@ -29,12 +29,13 @@ _ROOMS = (
     "explain",
     "models",
     "lectures",
+    "presets",
     "batch",
     "training",
     "export",
     "serving",
 )
-_NAMES = {  # name: the package it lives in
+_NAMES = {  # name: the package that contains it
     "GRUCell": "cells",
     "LSTMCell": "cells",
     "CRF": "structured",
@@ -54,10 +55,10 @@ _NAMES = {  # name: the package it lives in
     "AveragePooling": "attention",
     "MemoryChain": "attention",
     "MemoryHops": "attention",
-    "AttentionDecoder": "decoder",
-    "LuongDecoder": "decoder",
-    "StackedDecoder": "decoder",
-    "PointerDecoder": "decoder",
+    "AttentionDecoder": "decoders",
+    "LuongDecoder": "decoders",
+    "StackedDecoder": "decoders",
+    "PointerDecoder": "decoders",
     "gradient_flow": "lectures",
     "Classifier": "models",
     "Ensemble": "models",
@@ -65,6 +66,7 @@ _NAMES = {  # name: the package it lives in
     "Seq2Seq": "models",
     "Tagger": "models",
     "load": "models",
+    "open_model": "presets",
 }
 
 
@@ -73,7 +75,7 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _NAMES:
         value = getattr(importlib.import_module(f"{__name__}.{_NAMES[name]}"), name)
-        globals()[name] = value  # the next use finds it without coming here
+        globals()[name] = value  # later accesses do not call this function
         return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

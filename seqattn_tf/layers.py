@@ -1,11 +1,11 @@
-"""Every layer of the library at once.
+"""All layers of the library in one import.
 
-A program that loads a `.keras` file imports this, so that Keras knows all our classes:
+Import this module before loading a `.keras` file, so that Keras can find all our classes:
 
 >>> import keras, seqattn_tf.layers
 >>> model = keras.models.load_model("model.keras")  # doctest: +SKIP
 """
 
-from seqattn_tf import attention, cells, decoder, recurrent, structured
+from seqattn_tf import attention, cells, decoders, recurrent, structured
 
-__all__ = ["attention", "cells", "decoder", "recurrent", "structured"]
+__all__ = ["attention", "cells", "decoders", "recurrent", "structured"]

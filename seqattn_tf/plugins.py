@@ -1,8 +1,8 @@
-"""Modules from outside the package: imported by name, as a file, or because an installed distribution offers them.
+"""Plug-ins: modules outside the package, imported by name, as a file, or as entry points of installed distributions.
 
-What such a module defines (cells, scores, alignments, encoders, fields, targets, systems, recipes, metrics) is found by
-its name once the module is imported. Nothing is imported because a model folder says so: a folder only tells what it
-was made with.
+Everything that such a module defines (cells, scores, alignments, encoders, fields, targets, systems, recipes, metrics)
+is found by name once the module is imported. A model folder never causes an import: it only lists the modules with
+which it was created.
 """
 
 import functools
@@ -20,16 +20,19 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-_GROUP = "seqattn_tf.plugins"  # entry points: each names a module
+_GROUP = "seqattn_tf.plugins"  # the group of entry points, each of which names a module
 _OURS = ("seqattn_tf", "keras", "tensorflow", "numpy", "builtins")
-_files: dict[str, str] = {}  # of the modules that were loaded as files, by name, as they were given
+_files: dict[str, str] = {}  # the given paths of modules that were loaded as files, by module name
 
 
 def load(name: str | os.PathLike[str]) -> ModuleType:
-    """The module of a dotted name, or of a Python file; what lies in the working folder, or beside the file, is found.
+    """Import a module, given its dotted name or a Python file.
+
+    Modules in the working folder, or in the folder of the file, can be imported, too.
 
     Raises:
-        ValueError: there is no such module or file, a file has the name of another module, or it fails.
+        ValueError: If there is no such module or file, if a file has the name of another module, or if the import
+            fails.
 
     >>> load("json").__name__
     'json'
@@ -40,13 +43,13 @@ def load(name: str | os.PathLike[str]) -> ModuleType:
         raise ValueError(f"plug-in: {error}") from None
     except (Exception, SystemExit) as error:
         frames = traceback.extract_tb(error.__traceback__)
-        where = f", {Path(frames[-1].filename).name} line {frames[-1].lineno}" if not _is_import(error) else ""
+        where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if not _is_import(error) else ""
         why = f"{type(error).__name__}: {error}{where}"
         raise ValueError(f"plug-in: expected a module that can be imported. Received: {name}, {why}") from error
 
 
 class _Refused(Exception):
-    """What is no plug-in at all."""
+    """The error for a value that is not a plug-in."""
 
 
 def _is_import(error: BaseException) -> bool:
@@ -75,7 +78,7 @@ def _load_file(given: Path) -> ModuleType:
     _see(str(path.parent))
     spec = importlib.util.find_spec(name) if held is None else None
     if spec is None or Path(spec.origin or "").resolve() != path:
-        raise _Refused(f"expected a file whose name is no other module's. Received: {given.name}")
+        raise _Refused(f"expected a file name that is not the name of another module. Received: {given.name}")
     _files[name] = str(given)
     return importlib.import_module(name)
 
@@ -86,7 +89,7 @@ def _path_of(module: ModuleType) -> Path:
 
 @functools.cache
 def load_installed() -> None:
-    """Import what installed distributions offer; one that fails is reported and passed over."""
+    """Import the plug-ins of installed distributions; report those that fail and skip them."""
     for entry in importlib.metadata.entry_points(group=_GROUP):
         try:
             entry.load()
@@ -95,9 +98,9 @@ def load_installed() -> None:
 
 
 def needed_by(parts: Iterable[Any]) -> dict[str, str]:
-    """The modules from outside that define these objects, functions or classes.
+    """Return the modules outside the package that define these objects, functions or classes.
 
-    Each comes with the name of its file, where it was loaded as a file or is the running program.
+    Each is mapped to the name of its file if it was loaded as a file or is the running program.
 
     >>> from pathlib import Path
     >>> needed_by([Path, "a text", needed_by])
@@ -112,7 +115,7 @@ def needed_by(parts: Iterable[Any]) -> dict[str, str]:
 
 
 def holding(thing: Any) -> dict[str, str]:
-    """The modules from outside in which something stands under a name of its own, as `needed_by` gives them."""
+    """Return the modules outside the package that contain the object under some name, in the form of `needed_by`."""
     modules = [(name, module) for name, module in list(sys.modules.items()) if name.partition(".")[0] not in _OURS]
     found = [name for name, module in modules if any(value is thing for value in list(vars(module).values()))]
     return {name: _file_name(name) for name in sorted(found)}
@@ -125,7 +128,7 @@ def _file_name(module: str) -> str:
 
 
 def options(needed: Mapping[str, str]) -> str:
-    """What to say on the command line to have these modules; files as they were given, where that is known.
+    """Return the command-line options that import these modules; files are given by their original path if it is known.
 
     >>> options({"my_package.parts": "", "my_file": "my file.py"})
     "--plugin my_package.parts --plugin 'my file.py'"
@@ -135,8 +138,10 @@ def options(needed: Mapping[str, str]) -> str:
 
 
 def advice(needed: Mapping[str, str]) -> str:
-    """What to import before a model that was made with these modules can be opened; empty where all are imported."""
+    """Return advice on the imports required to open a model created with these modules; empty if all are imported."""
     if "__main__" in needed:
-        return f"; it was made in {needed['__main__'] or 'a program'}: move its classes into a module, and train again"
+        return (
+            f"; it was created in {needed['__main__'] or 'a program'}: move its classes into a module and train again"
+        )
     missing = {module: file for module, file in needed.items() if module not in sys.modules}
-    return f"; it was made with {', '.join(missing)}: import that first, or say {options(missing)}" if missing else ""
+    return f"; it needs {', '.join(missing)}: import that first, or use {options(missing)}" if missing else ""

@@ -1,6 +1,11 @@
-"""An embedded server that speaks TF Serving's REST and gRPC APIs, and clients for both.
+"""An embedded server with TF Serving's REST and gRPC APIs, and clients for both.
 
-Importing this package loads nothing heavy: `client.RestClient` runs without TensorFlow, `server.Server` loads it.
+Nothing here imports TensorFlow, except to run SavedModels.
 """
 
 DEFAULT_SIGNATURE = "serving_default"
+PREDICT_METHOD, CLASSIFY_METHOD, REGRESS_METHOD = METHODS = (
+    "tensorflow/serving/predict",
+    "tensorflow/serving/classify",
+    "tensorflow/serving/regress",
+)

@@ -1,4 +1,4 @@
-"""What to serve and where, as one value and as command-line flags with TF Serving's names. Loads nothing heavy."""
+"""The configuration of a server, as a value and as command-line flags with TF Serving's names. No heavy imports."""
 
 # ruff: noqa: RUF009  a default here is a field with its help text
 
@@ -11,79 +11,101 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+ENGINES = ("tensorflow", "litert")
 _DRAIN_SECONDS = 30.0
 
 
 def _flag(default: Any, told: str, *, ours: bool = False) -> Any:
-    """A field with its help text; `ours` where TF Serving has no such flag."""
+    """Return a field with its help text; `ours` means that TF Serving has no such flag."""
     return dataclasses.field(default=default, metadata={"help": told, "ours": ours, "why": ""})
 
 
 def _idle(default: Any, why: str) -> Any:
-    """A flag of TF Serving that is taken, handed on to TF Serving, and otherwise changes nothing: why."""
+    """Return a field for a flag that is passed to TF Serving and has no effect here, with the reason `why`."""
     told = f"for TensorFlow Serving only: {why}"
     return dataclasses.field(default=default, metadata={"help": told, "ours": False, "why": why})
 
 
 @dataclasses.dataclass(frozen=True)
 class ServerConfig:
-    """What to serve and where. Every field but the first is a flag of the same name; all of TF Serving's are here."""
+    """The configuration of a server.
 
-    models: Path | None = _flag(None, "a folder that holds NAME/VERSION/saved_model.pb", ours=True)
-    model_name: str = _flag("default", "of the one model at model_base_path")
-    model_base_path: Path | None = _flag(None, "of one model: holds VERSION/saved_model.pb")
-    model_config_file: Path | None = _flag(None, "the models, a ModelServerConfig in text form")
-    model_config_file_poll_wait_seconds: float = _flag(0.0, "how often that file is read again; 0: once")
-    file_system_poll_wait_seconds: float = _flag(1.0, "how often versions are looked for; 0: once")
-    allow_version_labels_for_unavailable_models: bool = _flag(False, "labels may name versions that do not serve yet")
-    enable_model_warmup: bool = _flag(True, "run the requests in assets.extra before a version serves")
-    num_request_iterations_for_warmup: int = _flag(1, "how often each of them")
-    rest_api_port: int = _flag(8501, "of REST, the page and the probes; 0: a free one")
-    port: int = _flag(8500, "of gRPC; 0: a free one")
-    grpc_socket_path: str = _flag("", "a UNIX socket for gRPC besides")
-    grpc_channel_arguments: str = _flag("", "of the gRPC server, as KEY=VALUE,KEY=VALUE")
-    tensorflow_intra_op_parallelism: int = _flag(0, "threads for one operation; 0: TensorFlow's choice")
-    tensorflow_inter_op_parallelism: int = _flag(0, "threads for operations at once; 0: TensorFlow's choice")
-    tensorflow_session_parallelism: int = _flag(0, "threads for either, where neither is said")
-    grpc_max_threads: int = _flag(64, "requests by gRPC that run at once, and so the most rows of a batch")
-    rest_api_timeout_in_ms: int = _flag(30_000, "how long a request by REST may run")
-    rest_api_enable_cors_support: bool = _flag(False, "pages of other sites may ask")
-    enable_batching: bool = _flag(False, "requests that arrive together run together")
-    batching_parameters_file: Path | None = _flag(None, "how, as BatchingParameters in text form")
-    monitoring_config_file: Path | None = _flag(None, "a MonitoringConfig in text form, for Prometheus")
-    ssl_config_file: Path | None = _flag(None, "an SSLConfig in text form, for both ports")
-    enable_signature_method_name_check: bool = _flag(False, "a signature answers only what its method_name says")
-    enable_serialization_as_tensor_content: bool = _flag(False, "outputs by gRPC as bytes, not in fields by dtype")
-    saved_model_tags: str = _flag("serve", "of the graph that is loaded, separated by commas")
-    tensorflow_session_config_file: Path | None = _flag(None, "a ConfigProto in text form, for the sessions")
-    per_process_gpu_memory_fraction: float = _flag(0.0, "how much of an accelerator's memory is taken; 0: as needed")
-    prefer_tflite_model: bool = _flag(False, "run model.tflite of a version, where it has one")
-    num_tflite_interpreters_per_pool: int = _flag(1, "how many requests a pool answers at once from such a file")
-    num_tflite_pools: int = _flag(0, "how many pools; 0: one a core")
-    enable_grpc_healthcheck_service: bool = _flag(True, "grpc.health.v1.Health")
-    enable_per_model_batching_parameters: bool = _idle(False, "one set of batching parameters is for all models")
-    enable_profiler: bool = _idle(True, "it has no profiler service")
-    flush_filesystem_caches: bool = _idle(True, "the caches of files are the system's own business")
-    load_retry_interval_micros: int = _idle(60_000_000, "a version that failed is tried again when its files change")
-    max_num_load_retries: int = _idle(5, "a version that failed is tried again when its files change")
-    mixed_precision: str = _idle("", "a model computes in the types that it was saved with")
-    num_load_threads: int = _idle(0, "versions are loaded one after the other")
-    num_unload_threads: int = _idle(0, "a version leaves when its last request is answered")
-    platform_config_file: Path | None = _idle(None, "it has the one platform, tensorflow")
-    remove_unused_fields_from_bundle_metagraph: bool = _idle(True, "a model's description is small")
-    rest_api_num_threads: int = _idle(0, "every connection by REST has a thread of its own")
-    skip_initialize_tpu: bool = _idle(False, "it knows no TPUs")
-    thread_pool_factory_config_file: Path | None = _idle(None, "threads are TensorFlow's own")
-    use_alts_credentials: bool = _idle(False, "certificates come from ssl_config_file")
-    xla_cpu_compilation_enabled: bool = _idle(False, "what a model says of XLA is done")
-    xla_gpu_compilation_enabled: bool = _idle(False, "what a model says of XLA is done")
-    host: str = _flag("127.0.0.1", "the address to listen on: only this machine, unless said otherwise", ours=True)
-    max_request_bytes: int = _flag(0, "a larger request is refused; 0: any size", ours=True)
-    bearer_token_file: Path | None = _flag(None, "holds the token that clients must bring", ours=True)
-    drain_delay_seconds: float = _flag(
-        0.0, "after SIGTERM, how long to serve on as not ready before the ports close", ours=True
+    Every field but `models`, `only` and `engine` is a flag of the same name, including all of TF Serving's.
+    """
+
+    models: Path | None = _flag(None, "folder with NAME/VERSION/saved_model.pb", ours=True)
+    only: tuple[str, ...] = _flag((), "names of the models in the folder to serve; empty for all", ours=True)
+    engine: str = _flag(
+        "tensorflow",
+        "what runs the models: tensorflow for SavedModels, or litert for LiteRT exports, which need no TensorFlow",
+        ours=True,
     )
-    drain_seconds: float = _flag(_DRAIN_SECONDS, "the longest wait for requests in flight", ours=True)
+    model_name: str = _flag("default", "name of the model at model_base_path")
+    model_base_path: Path | None = _flag(None, "folder of a single model, with VERSION/saved_model.pb")
+    model_config_file: Path | None = _flag(None, "ModelServerConfig text proto that lists the models")
+    model_config_file_poll_wait_seconds: float = _flag(
+        0.0, "seconds between reads of model_config_file; 0 to read it once"
+    )
+    file_system_poll_wait_seconds: float = _flag(1.0, "seconds between scans for new versions; 0 to scan once")
+    allow_version_labels_for_unavailable_models: bool = _flag(
+        False, "allow labels for versions that are not available yet"
+    )
+    enable_model_warmup: bool = _flag(True, "run the requests in assets.extra before a version becomes available")
+    num_request_iterations_for_warmup: int = _flag(1, "number of times to run each warm-up request")
+    rest_api_port: int = _flag(8501, "port for REST, the web page and the probes; 0 for any free port")
+    port: int = _flag(8500, "port for gRPC; 0 for any free port")
+    grpc_socket_path: str = _flag("", "also listen for gRPC on this UNIX socket")
+    grpc_channel_arguments: str = _flag("", "gRPC server options, as KEY=VALUE,KEY=VALUE")
+    tensorflow_intra_op_parallelism: int = _flag(0, "threads within an operation; 0 lets TensorFlow choose")
+    tensorflow_inter_op_parallelism: int = _flag(0, "threads across operations; 0 lets TensorFlow choose")
+    tensorflow_session_parallelism: int = _flag(0, "threads for both, if neither of the above is set")
+    grpc_max_threads: int = _flag(
+        64, "maximum number of concurrent gRPC requests, which also limits the size of a batch"
+    )
+    rest_api_timeout_in_ms: int = _flag(30_000, "timeout of a REST request in milliseconds")
+    rest_api_enable_cors_support: bool = _flag(False, "allow cross-origin requests")
+    enable_batching: bool = _flag(False, "run concurrent requests as one batch")
+    batching_parameters_file: Path | None = _flag(None, "BatchingParameters text proto")
+    monitoring_config_file: Path | None = _flag(None, "MonitoringConfig text proto, for Prometheus")
+    ssl_config_file: Path | None = _flag(None, "SSLConfig text proto, for both ports")
+    enable_signature_method_name_check: bool = _flag(
+        False, "require that the method_name of a signature matches the request"
+    )
+    enable_serialization_as_tensor_content: bool = _flag(
+        False, "return gRPC outputs as tensor_content instead of typed fields"
+    )
+    saved_model_tags: str = _flag("serve", "tags of the graph to load, separated by commas")
+    tensorflow_session_config_file: Path | None = _flag(None, "ConfigProto text proto for the sessions")
+    per_process_gpu_memory_fraction: float = _flag(0.0, "fraction of GPU memory to allocate; 0 to grow as needed")
+    prefer_tflite_model: bool = _flag(False, "run the model.tflite of a version, if it has one")
+    num_tflite_interpreters_per_pool: int = _flag(1, "interpreters per pool, each serving one request at a time")
+    num_tflite_pools: int = _flag(0, "number of interpreter pools; 0 for one per core")
+    enable_grpc_healthcheck_service: bool = _flag(True, "grpc.health.v1.Health")
+    enable_per_model_batching_parameters: bool = _idle(False, "all models share one set of batching parameters")
+    enable_profiler: bool = _idle(True, "it has no profiler service")
+    flush_filesystem_caches: bool = _idle(True, "the operating system manages its file caches")
+    load_retry_interval_micros: int = _idle(60_000_000, "a failed version is loaded again when its files change")
+    max_num_load_retries: int = _idle(5, "a failed version is loaded again when its files change")
+    mixed_precision: str = _idle("", "a model computes in the dtypes that it was saved with")
+    num_load_threads: int = _idle(0, "versions are loaded one at a time")
+    num_unload_threads: int = _idle(0, "a version is unloaded when its last request has finished")
+    platform_config_file: Path | None = _idle(None, "tensorflow is the only platform")
+    remove_unused_fields_from_bundle_metagraph: bool = _idle(True, "the descriptions of models are small")
+    rest_api_num_threads: int = _idle(0, "each REST connection has its own thread")
+    skip_initialize_tpu: bool = _idle(False, "TPUs are not supported")
+    thread_pool_factory_config_file: Path | None = _idle(None, "TensorFlow manages its threads")
+    use_alts_credentials: bool = _idle(False, "certificates are read from ssl_config_file")
+    xla_cpu_compilation_enabled: bool = _idle(False, "models are compiled with XLA where they request it")
+    xla_gpu_compilation_enabled: bool = _idle(False, "models are compiled with XLA where they request it")
+    host: str = _flag(
+        "127.0.0.1", "address to listen on; the default accepts connections from this machine only", ours=True
+    )
+    max_request_bytes: int = _flag(0, "maximum size of a request body; 0 for no limit", ours=True)
+    bearer_token_file: Path | None = _flag(None, "file with the bearer token that clients must send", ours=True)
+    drain_delay_seconds: float = _flag(
+        0.0, "seconds to keep serving, as not ready, after SIGTERM and before the ports close", ours=True
+    )
+    drain_seconds: float = _flag(_DRAIN_SECONDS, "maximum seconds to wait for requests in flight", ours=True)
 
     def __post_init__(self) -> None:
         sources = [self.models, self.model_base_path, self.model_config_file]
@@ -92,8 +114,12 @@ class ServerConfig:
                 "expected one of: a folder of models, model_base_path, model_config_file. "
                 f"Received: {[str(source) for source in sources if source is not None] or 'none'}"
             )
+        if self.engine not in ENGINES:
+            raise ValueError(f"engine: expected one of {', '.join(ENGINES)}. Received: {self.engine!r}")
+        if self.engine == "litert" and self.models is None:
+            raise ValueError(f"engine: expected tensorflow for {self.source}. Received: 'litert', which needs a folder")
         if self.batching_parameters_file is not None and not self.enable_batching:
-            raise ValueError("batching_parameters_file: expected enable_batching with it. Received: false")
+            raise ValueError("batching_parameters_file: expected enable_batching=true with this file. Received: false")
         at_least_one = ("grpc_max_threads", "num_request_iterations_for_warmup", "rest_api_timeout_in_ms")
         for name in (*at_least_one, "num_tflite_interpreters_per_pool"):
             if getattr(self, name) < 1:
@@ -105,20 +131,23 @@ class ServerConfig:
         for name in ("rest_api_port", "port"):
             if not 0 <= getattr(self, name) < 2**16:
                 raise ValueError(f"{name}: expected a number from 0 to 65535. Received: {getattr(self, name)}")
-        _channel_arguments(self.grpc_channel_arguments)  # refused here rather than when the port opens
+        _channel_arguments(self.grpc_channel_arguments)  # fail now rather than when the port is opened
 
     @property
     def source(self) -> Path:
-        """Where the models come from: the folder, the base path or the config file, of which there is one."""
+        """The source of the models: the folder of models, the base path or the config file.
+
+        Exactly one of them is set.
+        """
         return next(path for path in (self.models, self.model_base_path, self.model_config_file) if path is not None)
 
     @property
     def grpc_options(self) -> list[tuple[str, int | str]]:
-        """What `grpc_channel_arguments` says, as gRPC takes it."""
+        """The options in `grpc_channel_arguments`, in the form that gRPC requires."""
         return _channel_arguments(self.grpc_channel_arguments)
 
     def changed(self, ours: bool) -> dict[str, Any]:
-        """The flags that differ from their defaults: those of TF Serving, or ours."""
+        """Return the flags that differ from their defaults: either ours or those of TF Serving."""
         return {
             field.name: getattr(self, field.name)
             for field in dataclasses.fields(self)
@@ -126,7 +155,7 @@ class ServerConfig:
         }
 
     def idle(self) -> list[str]:
-        """A line for each flag that was given and changes nothing in the embedded server."""
+        """Return a message for each given flag that has no effect in the embedded server."""
         return [
             f"--{field.name} has no effect in the embedded server: {field.metadata['why']}"
             for field in dataclasses.fields(self)
@@ -135,7 +164,7 @@ class ServerConfig:
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    """Gives a parser a flag for every field but `models`. The arguments must have gone through `expand_flags`."""
+    """Add a flag for every field that is one to a parser. The arguments must have gone through `expand_flags`."""
     for field in _flags():
         kind = str(field.type)
         parser.add_argument(
@@ -148,7 +177,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def expand_flags(arguments: Sequence[str]) -> list[str]:
-    """Arguments in which a bare `--flag` says `--flag=true`: as in TF Serving, the word after it is not its value.
+    """Replace each bare `--flag` by `--flag=true`; as in TF Serving, the next argument is not its value.
 
     >>> expand_flags(["serve", "--enable_batching", "models"])
     ['serve', '--enable_batching=true', 'models']
@@ -157,9 +186,14 @@ def expand_flags(arguments: Sequence[str]) -> list[str]:
     return [f"{argument}=true" if argument in switches else argument for argument in arguments]
 
 
-def from_flags(models: Path | None, options: argparse.Namespace) -> ServerConfig:
-    """The config that the flags say. As in TF Serving, the one model of `model_base_path` gives way to a config file,
-    and `tensorflow_session_parallelism` is for both kinds of threads."""
+def from_flags(
+    models: Path | None, options: argparse.Namespace, only: tuple[str, ...] = (), engine: str = "tensorflow"
+) -> ServerConfig:
+    """Return the configuration given by the flags, with the models and the engine, which are not flags of TF Serving.
+
+    As in TF Serving, a config file takes precedence over the one model of `model_base_path`, and
+    `tensorflow_session_parallelism` applies to both kinds of threads.
+    """
     values = {field.name: getattr(options, field.name) for field in _flags()}
     if values["model_config_file"] is not None:
         values["model_base_path"] = None
@@ -168,16 +202,17 @@ def from_flags(models: Path | None, options: argparse.Namespace) -> ServerConfig
     if threads > 0:
         if all(values[kind] > 0 for kind in kinds):
             raise ValueError(
-                f"tensorflow_session_parallelism: expected it alone. Received: it and {' and '.join(kinds)}"
+                "tensorflow_session_parallelism: expected no other parallelism flags with it. "
+                f"Received: {' and '.join(kinds)}"
             )
         if not any(values[kind] > 0 for kind in kinds):
             values |= dict.fromkeys(kinds, threads)
         values["tensorflow_session_parallelism"] = 0
-    return ServerConfig(models, **values)
+    return ServerConfig(models, only, engine, **values)
 
 
 def _channel_arguments(text: str) -> list[tuple[str, int | str]]:
-    """Keys and values, numbers as numbers and all else as text.
+    """Parse keys and values; integers become numbers, everything else stays text.
 
     >>> _channel_arguments("grpc.max_connection_age_ms=2000,grpc.lb_policy_name=grpclb")
     [('grpc.max_connection_age_ms', 2000), ('grpc.lb_policy_name', 'grpclb')]
@@ -192,7 +227,7 @@ def _channel_arguments(text: str) -> list[tuple[str, int | str]]:
 
 
 def _flags() -> list[dataclasses.Field]:
-    return [field for field in dataclasses.fields(ServerConfig) if field.name != "models"]
+    return [field for field in dataclasses.fields(ServerConfig) if field.name not in ("models", "only", "engine")]
 
 
 def _truth(text: str) -> bool:

@@ -1,13 +1,13 @@
-"""The one error of the serving package, with TF Serving's codes, and the way from other exceptions to it.
+"""The exception of the serving package, with TF Serving's codes, and the conversion of other exceptions to it.
 
-Nothing here imports TensorFlow or gRPC, so that the REST client stays light.
+This module imports neither TensorFlow nor gRPC, which keeps the REST client small.
 """
 
 from __future__ import annotations
 
 import re
 
-# Canonical codes: the position is the number that gRPC and TensorFlow give to the code.
+# Canonical codes; the index is the number of the code in gRPC and TensorFlow.
 CODES = (
     "OK",
     "CANCELLED",
@@ -28,7 +28,7 @@ CODES = (
     "UNAUTHENTICATED",
 )
 
-# Where several codes share a status, the first one listed is what a REST client reports.
+# If several codes share a status, a REST client reports the first one.
 HTTP_STATUS = {
     "INVALID_ARGUMENT": 400,
     "FAILED_PRECONDITION": 400,
@@ -61,11 +61,11 @@ _PATH = re.compile(r"(?<![\w/.:])/(?:[\w.@+~-]+/)+(?=[\w.@+~-]*)")
 
 
 class ServingError(Exception):
-    """A request, a load or a connection that failed, with a canonical code and a message for the client.
+    """A failed request, load or connection, with a canonical code and a message for the client.
 
     Args:
-        code: a name of `CODES` other than `OK`, as gRPC spells it.
-        message: what was expected and what was received.
+        code: A name from `CODES` other than `OK`, as spelled in gRPC.
+        message: What was expected and what was received.
     """
 
     def __init__(self, code: str, message: str):
@@ -77,33 +77,33 @@ class ServingError(Exception):
 
     @property
     def http_status(self) -> int:
-        """The HTTP status that carries this code."""
+        """The HTTP status of this code."""
         return HTTP_STATUS[self.code]
 
     @property
     def grpc_details(self) -> str:
-        """The message, cut to the length that TF Serving sends over gRPC."""
+        """The message, truncated to the length that TF Serving sends over gRPC."""
         if len(self.message) <= _GRPC_MESSAGE_LIMIT:
             return self.message
         return self.message[:_GRPC_MESSAGE_LIMIT] + "...TRUNCATED"
 
 
 def invalid(message: str) -> ServingError:
-    """An INVALID_ARGUMENT: what nearly every fault of a request is."""
+    """Return an INVALID_ARGUMENT error, the code of nearly all invalid requests."""
     return ServingError("INVALID_ARGUMENT", message)
 
 
 def from_http(status: int, message: str) -> ServingError:
-    """The error behind an HTTP status; statuses outside the map are UNKNOWN."""
+    """Return the error for an HTTP status; the code is UNKNOWN if the status is not in `HTTP_STATUS`."""
     code = next((code for code, known in HTTP_STATUS.items() if known == status), "UNKNOWN")
     return ServingError(code, message)
 
 
 def from_exception(error: Exception, hide: str = "") -> ServingError:
-    """Any exception as a `ServingError` fit for a client, without the folder `hide` in its message.
+    """Convert any exception to a `ServingError` for a client, with the folder `hide` removed from its message.
 
-    A `tf.errors.OpError` keeps its code (it is known by its `error_code`, so that TensorFlow need not be imported);
-    everything that is neither that nor a `ServingError` is INTERNAL and says its type.
+    A `tf.errors.OpError` keeps its code (it is recognized by its `error_code`, to avoid importing TensorFlow). Any
+    other exception that is not a `ServingError` becomes INTERNAL, with its type in the message.
     """
     if isinstance(error, ServingError):
         return error
@@ -115,7 +115,7 @@ def from_exception(error: Exception, hide: str = "") -> ServingError:
 
 
 def clean(message: str) -> str:
-    """A TensorFlow message without graph nodes, stack traces and folders of this machine.
+    """Remove graph nodes, stack traces and local folders from a TensorFlow message.
 
     >>> clean("Graph execution error:\\n\\nDetected at node a\\nx > 3\\n\\t [[{{node a}}]] [Op:__inference_f_1]")
     'x > 3'
@@ -129,7 +129,7 @@ def clean(message: str) -> str:
 
 
 def readable(message: str) -> str:
-    """What TensorFlow says of a failed assertion as the field would say it in Python; anything else as it is.
+    """Format the message of a failed TensorFlow assertion like a Python error; return any other message unchanged.
 
     >>> readable("assertion failed: [text: expected at most 6 symbols, received] [7]")
     'text: expected at most 6 symbols. Received: 7'
@@ -139,5 +139,5 @@ def readable(message: str) -> str:
         return message
     said = " ".join(part for part in _PART.findall(found[1]) if part.strip())
     expected, _, received = said.partition(", received")
-    received = re.sub(r"^other bytes: (\d+)$", r"\1 bytes of something else", received.strip(" :"))
+    received = re.sub(r"^other bytes: (\d+)$", r"\1 bytes of another format", received.strip(" :"))
     return f"{expected}. Received: {received}" if received else expected

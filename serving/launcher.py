@@ -1,4 +1,4 @@
-"""TensorFlow Serving itself: found, configured, started, waited for, listened to and stopped.
+"""TensorFlow Serving as a subprocess or container: find, configure, start, monitor and stop it.
 
 >>> with TensorFlowServing(ServerConfig(Path("models"))) as server:  # doctest: +SKIP
 ...     print(server.rest_url, server.grpc_address)
@@ -26,25 +26,25 @@ from seqattn_tf.serving.errors import ServingError
 from seqattn_tf.serving.signals import stop_signals
 
 BINARY = "tensorflow_model_server"
-_LAST_LINES = 20  # of its log, shown when it fails
+_LAST_LINES = 20  # lines of its log, shown if it fails
 
 
 def find() -> str | None:
-    """The path of the server's binary; None where it is not installed."""
+    """Return the path of the server's binary, or None if it is not installed."""
     return shutil.which(BINARY)
 
 
 class TensorFlowServing:
-    """A running TensorFlow Serving, the binary or a container of it.
+    """A running TensorFlow Serving, either the binary or a container.
 
     Args:
-        config: what to serve and where. A folder of models is written down as the config file that the server wants.
-        container_image: the image to run with Docker; empty runs the binary.
-        log: takes every line that the server writes.
-        timeout: seconds until all models must serve.
+        config: The configuration. A folder of models is converted to the config file that TensorFlow Serving requires.
+        container_image: The image to run with Docker; if empty, the binary is run.
+        log: A function that receives every line of the server's output.
+        timeout: The number of seconds within which all models must be available.
 
     Raises:
-        ValueError: the config asks for something that TensorFlow Serving does not have.
+        ValueError: If the configuration uses a feature that TensorFlow Serving does not have.
     """
 
     def __init__(
@@ -54,9 +54,9 @@ class TensorFlowServing:
         log: Callable[[str], None] = lambda line: print(line, file=sys.stderr),
         timeout: float = 300.0,
     ):
-        unknown = sorted(set(config.changed(ours=True)) - {"models", "host", "drain_seconds"})
+        unknown = sorted(set(config.changed(ours=True)) - {"models", "only", "host", "drain_seconds"})
         if unknown:
-            raise ValueError(f"expected flags that TensorFlow Serving has. Received: {', '.join(unknown)}")
+            raise ValueError(f"expected flags of TensorFlow Serving. Received: {', '.join(unknown)}")
         self.config = replace(config, rest_api_port=_port(config.rest_api_port), port=_port(config.port))
         self._image = container_image
         self._log = log
@@ -68,20 +68,20 @@ class TensorFlowServing:
 
     @property
     def rest_url(self) -> str:
-        """Where the REST API answers."""
+        """The URL of the REST API."""
         return f"http://127.0.0.1:{self.config.rest_api_port}"
 
     @property
     def grpc_address(self) -> str:
-        """Where the gRPC API answers."""
+        """The address of the gRPC API."""
         return f"127.0.0.1:{self.config.port}"
 
     def start(self) -> TensorFlowServing:
-        """Writes the config files, starts the server and waits until every model serves.
+        """Write the config files, start the server and wait until every model is available.
 
         Raises:
-            OSError: it cannot be started.
-            ServingError: it ended, or a model did not become available in time; with the end of its log.
+            OSError: If the server cannot be started.
+            ServingError: If it exits, or if a model is not available in time. The message contains the end of its log.
         """
         self._folder = tempfile.TemporaryDirectory(prefix="seqattn-serving-")
         try:
@@ -100,7 +100,7 @@ class TensorFlowServing:
         return self
 
     def stop(self) -> int | None:
-        """Ends the server: SIGTERM, and SIGKILL when it does not listen; its exit code."""
+        """Stop the server with SIGTERM, or with SIGKILL after a timeout; return its exit code."""
         code = None
         if self._process is not None:
             self._process.terminate()
@@ -120,7 +120,7 @@ class TensorFlowServing:
         return code
 
     def check(self) -> None:
-        """Raises ServingError, with the end of its log, if the server has ended or was never started."""
+        """Raise a ServingError with the end of the log if the server has exited or was never started."""
         if self._process is None or self._reader is None:
             raise self._failed("not running")
         if self._process.poll() is not None:
@@ -153,18 +153,19 @@ class TensorFlowServing:
 
     def _failed(self, how: str) -> ServingError:
         log = "\n".join(self._last)
-        message = f"TensorFlow Serving: expected it to serve. Received: {how}. The end of its log:\n{log}"
+        message = f"TensorFlow Serving: expected it to start. Received: {how}. End of its log:\n{log}"
         return ServingError("UNAVAILABLE", message)
 
 
 def serve(config: ServerConfig, container_image: str = "") -> None:
-    """Runs TensorFlow Serving until SIGTERM or SIGINT, or until it ends. For the main thread of a process.
+    """Run TensorFlow Serving until SIGTERM or SIGINT, or until it exits. Only for the main thread of a process.
 
     Raises:
-        ServingError: it ended by itself.
+        ServingError: If the server exits without a signal.
     """
     with stop_signals() as told, TensorFlowServing(config, container_image) as server:
-        print(f"REST  {server.rest_url}\ngRPC  grpc://{server.grpc_address}", flush=True)
+        grpc = "grpcs" if config.ssl_config_file else "grpc"  # its REST API has no TLS
+        print(f"REST  {server.rest_url}\ngRPC  {grpc}://{server.grpc_address}", flush=True)
         while not told.wait(0.2):
             server.check()
 
@@ -172,11 +173,11 @@ def serve(config: ServerConfig, container_image: str = "") -> None:
 @dataclass(frozen=True)
 class _Plan:
     command: list[str]
-    names: list[str]  # of the models to wait for
+    names: list[str]  # names of the models to wait for
 
 
 def _plan(config: ServerConfig, folder: Path, image: str) -> _Plan:
-    """The command that serves what the config says, and the files it needs."""
+    """Return the command for the configuration, and write the files that it needs."""
     from seqattn_tf.serving.models.model_config import folder_of_models, list_models, read_config_file
 
     always = ("rest_api_port", "port", "enable_model_warmup")
@@ -184,18 +185,16 @@ def _plan(config: ServerConfig, folder: Path, image: str) -> _Plan:
     mounts: dict[Path, str] = {}
 
     def seen(path: Path, there: str) -> str:
-        """A path as the server sees it."""
+        """Return the path from the server's point of view: in a container, the path of the mount."""
         if not image:
             return str(path.absolute())
         mounts[path.absolute()] = there
         return there
 
     if config.models is not None:
-        models = folder_of_models(config.models.absolute())()
+        models = folder_of_models(config.models.absolute(), config.only)()
         if not models:
-            raise ValueError(
-                f"models: expected a folder that holds NAME/VERSION/saved_model.pb. Received: {config.models}"
-            )
+            raise ValueError(f"models: expected a folder with NAME/VERSION/saved_model.pb. Received: {config.models}")
         listed = "".join(
             f"  config {{ name: {json.dumps(name)} base_path: {json.dumps(seen(model.base_path, f'/models/{name}'))} "
             f'model_platform: "tensorflow" }}\n'
@@ -225,7 +224,7 @@ def _plan(config: ServerConfig, folder: Path, image: str) -> _Plan:
 
 
 def _spelled(value: object) -> str:
-    """A value as TensorFlow Serving reads it: `true`, and 2 where it counts whole seconds, not 2.0."""
+    """Format a value for TensorFlow Serving: booleans in lower case, and whole seconds as 2 instead of 2.0."""
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)
@@ -240,7 +239,7 @@ def _serves(client: RestClient, name: str) -> bool:
 
 
 def _port(wanted: int) -> int:
-    """The port itself, or a free one: the server knows no port 0."""
+    """Return the given port, or a free port for 0, which TensorFlow Serving does not support."""
     if wanted:
         return wanted
     with socket.create_server(("127.0.0.1", 0)) as free:

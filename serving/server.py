@@ -1,4 +1,4 @@
-"""The embedded server: models served by TF Serving's REST and gRPC APIs, in this process.
+"""The embedded server: it serves models with TF Serving's REST and gRPC APIs in the current process.
 
 >>> with Server(ServerConfig(Path("models"), rest_api_port=0, port=0)) as server:  # doctest: +SKIP
 ...     print(server.rest_url, server.grpc_address)
@@ -10,6 +10,7 @@ import contextlib
 import gc
 import logging
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -18,15 +19,10 @@ from pathlib import Path
 
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
-from tensorflow.core.protobuf import config_pb2
-from tensorflow_serving.apis import (
-    model_service_pb2,
-    model_service_pb2_grpc,
-    prediction_service_pb2,
-    prediction_service_pb2_grpc,
-)
+from grpc_reflection.v1alpha import reflection, reflection_pb2
 
+from seqattn_tf.export.versions import EXTRA
+from seqattn_tf.serving import protos
 from seqattn_tf.serving.api.exchange import Reply, Request
 from seqattn_tf.serving.api.grpc_services import ModelService, PredictionService
 from seqattn_tf.serving.api.metrics import CONTENT_TYPE, Metrics
@@ -41,7 +37,8 @@ from seqattn_tf.serving.front.site import Site, probe
 from seqattn_tf.serving.models.batcher import Batcher
 from seqattn_tf.serving.models.batching import BatchingParameters
 from seqattn_tf.serving.models.engine import Engine
-from seqattn_tf.serving.models.lite import LITE_FILE, LiteEngine
+from seqattn_tf.serving.models.lite import LiteEngine
+from seqattn_tf.serving.models.lite_export import LiteExportEngine
 from seqattn_tf.serving.models.model_config import (
     ModelConfig,
     Models,
@@ -51,44 +48,51 @@ from seqattn_tf.serving.models.model_config import (
 )
 from seqattn_tf.serving.models.repository import ModelRepository
 from seqattn_tf.serving.models.servable import Servable
-from seqattn_tf.serving.models.session import SessionEngine
+from seqattn_tf.serving.models.version_folders import LITE_FILE, lite_exports, saved_models
+from seqattn_tf.serving.protos import ModelServerConfig
+from seqattn_tf.serving.protos.services import MODEL, PREDICTION, handler
 from seqattn_tf.serving.signals import stop_signals
 from seqattn_tf.serving.text_protos import read
 from seqattn_tf.serving.warmup import warm
 
 LOG = logging.getLogger(__name__)
-_SETTLE_SECONDS = 0.05  # of each step of a stop, for calls on their way through gRPC
+_SETTLE_SECONDS = 0.05  # wait in each step of a shutdown, for calls on their way through gRPC
 _METRICS_PATH = "/monitoring/prometheus/metrics"
-# Names that a probe may ask for; TF Serving has the short ones.
+# Service names for health checks; TF Serving supports the short ones.
 _HEALTH_NAMES = ("", "ModelService", "PredictionService")
-_SERVICES = tuple(
-    module.DESCRIPTOR.services_by_name[name].full_name
-    for module, name in ((model_service_pb2, "ModelService"), (prediction_service_pb2, "PredictionService"))
-)
+_SERVICES = (PREDICTION, MODEL)
 
 
 class Server:
-    """Serves models until stopped. Ports open when the models are loaded.
+    """A server for models.
+
+    Its ports open after SavedModels are loaded, as in TF Serving. LiteRT exports load in the background, and each
+    answers as soon as it is ready.
 
     Args:
-        config: what to serve and where.
+        config: The configuration of the server.
+        attempted: A function that is called with the name of each model after the first attempt to load it.
 
     Raises:
-        ValueError: a file that the config names cannot be read.
+        ValueError: If a file in the configuration cannot be read.
     """
 
-    def __init__(self, config: ServerConfig):
+    def __init__(self, config: ServerConfig, attempted: Callable[[str], None] = lambda name: None):
         self.config = config
         self.metrics = Metrics()
-        self._session_config = _session_config(config)
+        self._open = self._lite_export if config.engine == "litert" else _saved_model_opener(config)
         self._batcher = Batcher(_batching(config)) if config.enable_batching else None
         self._certificates = Certificates.from_file(config.ssl_config_file) if config.ssl_config_file else None
         self._token = Token.from_file(config.bearer_token_file) if config.bearer_token_file else Token()
+        file = config.model_config_file
+        self._model_config = ModelServerConfig() if file is None else read_config_file(file)
         self.repository = ModelRepository(
-            _models(config),
-            config.file_system_poll_wait_seconds,
+            _models(config, self._model_config),
             self._load,
+            config.file_system_poll_wait_seconds,
             labels_need_a_version=not config.allow_version_labels_for_unavailable_models,
+            versions=lite_exports if config.engine == "litert" else saved_models,
+            attempted=attempted,
         )
         self._health = health.HealthServicer()
         self._shutdown_interceptor = ShutdownInterceptor()
@@ -100,29 +104,34 @@ class Server:
 
     @property
     def rest_url(self) -> str:
-        """Where the REST API answers, with the real port."""
+        """The URL of the REST API, with the actual port."""
         if self._http is None:
-            raise ValueError("rest_url: expected a started server. Received: one that was not started")
+            raise ValueError("rest_url: expected a running server. Received: a server that was not started")
         return f"{'https' if self._certificates else 'http'}://{self.config.host}:{self._http.server_port}"
 
     @property
     def grpc_address(self) -> str:
-        """Where the gRPC API answers, `host:port` with the real port."""
+        """The address of the gRPC API, `host:port` with the actual port."""
         if self._grpc is None:
-            raise ValueError("grpc_address: expected a started server. Received: one that was not started")
+            raise ValueError("grpc_address: expected a running server. Received: a server that was not started")
         return f"{self.config.host}:{self._grpc_port}"
 
     @property
+    def grpc_url(self) -> str:
+        """The URL of the gRPC API, for clients of this package."""
+        return f"{'grpcs' if self._certificates else 'grpc'}://{self.grpc_address}"
+
+    @property
     def ready(self) -> bool:
-        """Whether requests are welcome: every model serves, and nobody has asked the server to stop."""
+        """Whether the server is ready for requests: every model is served, and the server is not stopping."""
         return not self._draining and not self._stopped.is_set() and not self.repository.missing()
 
     def start(self) -> Server:
-        """Loads the models, then opens the ports.
+        """Load the models and open the ports.
 
         Raises:
-            ValueError: there is no model, or none that loads.
-            OSError: a port cannot be had.
+            ValueError: If there is no model, or if none can be loaded.
+            OSError: If a port is not available.
         """
         with contextlib.ExitStack() as undo:
             undo.callback(self.repository.stop)
@@ -140,14 +149,14 @@ class Server:
         return self
 
     def stop(self) -> None:
-        """Says that it is not ready, refuses new requests, finishes those in flight, closes the ports."""
+        """Report that the server is not ready, reject new requests, finish current requests, and close the ports."""
         if self._http is None or self._grpc is None or self._draining:
             return
         self._draining = True
         self._set_health(health_pb2.HealthCheckResponse.NOT_SERVING)
-        self._stopped.wait(self.config.drain_delay_seconds + _SETTLE_SECONDS)  # calls that have arrived are handed out
+        self._stopped.wait(self.config.drain_delay_seconds + _SETTLE_SECONDS)  # gRPC dispatches calls that have arrived
         self._shutdown_interceptor.close()
-        self._stopped.wait(_SETTLE_SECONDS)  # and those that came since are told so
+        self._stopped.wait(_SETTLE_SECONDS)  # later calls receive an error
         grpc_done = self._grpc.stop(self.config.drain_seconds)
         self._http.drain(self.config.drain_seconds)
         grpc_done.wait()
@@ -157,7 +166,7 @@ class Server:
         self._stopped.set()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Blocks until the server has stopped; False when `timeout` seconds pass first."""
+        """Block until the server has stopped; return False if `timeout` seconds pass first."""
         return self._stopped.wait(timeout)
 
     def __enter__(self) -> Server:
@@ -167,10 +176,11 @@ class Server:
         self.stop()
 
     def _load(self, name: str, version: int, path: Path) -> Servable:
-        """Loads a version and runs its warmup requests."""
-        servable = Servable(
-            name, version, self._engine(path), self._batcher, self.config.enable_signature_method_name_check, path
-        )
+        """Load a version and run its warmup requests."""
+        if self.config.engine == "litert":
+            return Servable(name, version, self._open(path), folder=path)
+        check = self.config.enable_signature_method_name_check
+        servable = Servable(name, version, self._open(path), self._batcher, check, path / EXTRA)
         if self.config.enable_model_warmup:
             start, status = time.perf_counter(), "OK"
             try:
@@ -183,23 +193,19 @@ class Server:
                     self.metrics.warmed(name, version, time.perf_counter() - start, status)
         return servable
 
-    def _engine(self, path: Path) -> Engine:
-        """What runs the model of a version folder."""
-        if self.config.prefer_tflite_model and (path / LITE_FILE).is_file():
-            pools = self.config.num_tflite_pools or os.cpu_count() or 1
-            return LiteEngine(path / LITE_FILE, pools * self.config.num_tflite_interpreters_per_pool)
-        return SessionEngine(path, self._session_config, self.config.saved_model_tags.split(","))
+    def _lite_export(self, path: Path) -> Engine:
+        return LiteExportEngine(path, _interpreters(self.config))
 
     def _load_models(self) -> None:
-        """One model must serve. Others may fail to load: their status says why."""
+        """Load the models. At least one must load; the status of the others contains the error."""
         where = self.config.source
         if self.config.models is not None and not self.config.models.is_dir():
             raise ValueError(_no_model(self.config))
-        self.repository.start()
+        self.repository.start(wait=self.config.engine != "litert")
         names = self.repository.names()
         if not names:
             raise ValueError(_no_model(self.config))
-        if len(self.repository.missing()) == len(names):
+        if self.config.engine != "litert" and len(self.repository.missing()) == len(names):
             statuses = [(name, status) for name in names for status in self.repository.status(name)]
             faults = "; ".join(f"{name}/{status.version}: {status.error_message}" for name, status in statuses)
             raise ValueError(f"expected a model that loads in {where}. Received: {faults}")
@@ -232,21 +238,22 @@ class Server:
             futures.ThreadPoolExecutor(config.grpc_max_threads, thread_name_prefix="grpc"),
             interceptors=[self._shutdown_interceptor, *self._token.interceptors()],
             options=(
-                *config.grpc_options,  # of two that are the same the first one counts
+                *config.grpc_options,  # if an option occurs twice, the first one counts
                 ("grpc.max_receive_message_length", config.max_request_bytes or -1),
                 ("grpc.max_send_message_length", -1),
-                ("grpc.so_reuseport", 0),  # a port in use is an error, not a port shared with a stranger
+                ("grpc.so_reuseport", 0),  # a port in use is an error; it must not be shared with another process
             ),
         )
-        prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(
-            PredictionService(self.repository, self.metrics, config.enable_serialization_as_tensor_content), server
-        )
-        model_service_pb2_grpc.add_ModelServiceServicer_to_server(ModelService(self.repository, self.metrics), server)
+        predictions = PredictionService(self.repository, self.metrics, config.enable_serialization_as_tensor_content)
+        models = ModelService(self.repository, self.metrics)
+        server.add_generic_rpc_handlers((handler(PREDICTION, predictions), handler(MODEL, models)))
         services = [*_SERVICES, reflection.SERVICE_NAME]
         if config.enable_grpc_healthcheck_service:
             health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
             services.append(health.SERVICE_NAME)
-        reflection.enable_server_reflection(services, server)
+        for known in (health_pb2, reflection_pb2):
+            protos.POOL.AddSerializedFile(known.DESCRIPTOR.serialized_pb)
+        reflection.enable_server_reflection(services, server, protos.POOL)
         try:
             self._grpc_port = self._bind(server, f"{config.host}:{config.port}")
             if config.grpc_socket_path:
@@ -265,8 +272,8 @@ class Server:
             self._health.set(name, status)
 
     def _follow(self, config_file: Path) -> None:
-        """Serves what the config file says whenever it has changed; a file that cannot be served changes nothing."""
-        known = read_config_file(config_file)
+        """Reload the config file whenever it changes; a file that cannot be served has no effect."""
+        known = self._model_config
         while not self._stopped.wait(self.config.model_config_file_poll_wait_seconds) and not self._draining:
             try:
                 config = read_config_file(config_file)
@@ -274,50 +281,68 @@ class Server:
                     known = config
                     self.repository.reload(config)
             except (ValueError, ServingError) as error:
-                LOG.warning("the model config file was refused: %s", error)
+                LOG.warning("the model config file was rejected: %s", error)
 
 
 def serve(config: ServerConfig) -> None:
-    """Serves until SIGTERM or SIGINT, then drains. For the main thread of a process.
+    """Serve until SIGTERM or SIGINT, then drain. Only for the main thread of a process.
 
-    Prints one line for each address and for each model.
+    Prints one line for each address and for each model: LiteRT exports as soon as they have loaded. SavedModels load
+    before the ports open; until then, their progress appears on standard error.
     """
+    early = config.engine == "litert"
+    attempted: list[str] = []
+
+    def show(name: str) -> None:
+        attempted.append(name)
+        progress = f"({len(attempted)} of {len(server.repository.names())})"
+        line = f"model {name} {_served_version(server.repository, name)}"
+        print(line, progress, file=sys.stdout if early else sys.stderr, flush=True)
+
+    server = Server(config, show)
     gc.collect()
-    gc.freeze()  # what the imports made stays; the collector need not look at it for every few hundred requests
-    with stop_signals() as told, Server(config) as server:
+    gc.freeze()  # imported objects are permanent, so the garbage collector need not scan them repeatedly
+    with stop_signals() as stopped, server:
         print(f"page  {server.rest_url}/")
         print(f"REST  {server.rest_url}")
-        print(f"gRPC  grpc://{server.grpc_address}")
-        for name in server.repository.names():
+        print(f"gRPC  {server.grpc_url}", flush=True)
+        for name in () if early else server.repository.names():
             print(f"model {name} {_served_version(server.repository, name)}", flush=True)
-        while not told.wait(0.2):
+        while not stopped.wait(0.2):
             pass
         print("draining", flush=True)
 
 
-def _models(config: ServerConfig) -> Callable[[], Models]:
+def _models(config: ServerConfig, model_config: ModelServerConfig) -> Callable[[], Models]:
     if config.models is not None:
-        return folder_of_models(config.models.absolute())
+        return folder_of_models(config.models.absolute(), config.only)
     if config.model_base_path is not None:
         one = ModelConfig(config.model_name, config.model_base_path.absolute())
         return lambda: {one.name: one}
     try:
-        models = list_models(read_config_file(config.source))
+        models = list_models(model_config)
     except ServingError as error:
         raise ValueError(f"model_config_file: {error.message}") from error
     return lambda: models
 
 
-def _session_config(config: ServerConfig) -> config_pb2.ConfigProto:
-    """How sessions run: what the flags say, or the file, which replaces them all."""
-    if config.tensorflow_session_config_file is not None:
-        return read(config.tensorflow_session_config_file, config_pb2.ConfigProto(), "tensorflow_session_config_file")
-    wanted = config_pb2.ConfigProto(
-        intra_op_parallelism_threads=config.tensorflow_intra_op_parallelism,
-        inter_op_parallelism_threads=config.tensorflow_inter_op_parallelism,
-    )
-    wanted.gpu_options.per_process_gpu_memory_fraction = config.per_process_gpu_memory_fraction
-    return wanted
+def _saved_model_opener(config: ServerConfig) -> Callable[[Path], Engine]:
+    """Return a function that opens the SavedModel in a folder, or its LiteRT file if the config prefers that."""
+    from seqattn_tf.serving.models.session import SessionEngine, session_config  # TensorFlow
+
+    session, tags = session_config(config), config.saved_model_tags.split(",")
+
+    def open_model(path: Path) -> Engine:
+        if config.prefer_tflite_model and (path / LITE_FILE).is_file():
+            return LiteEngine(path / LITE_FILE, _interpreters(config))
+        return SessionEngine(path, session, tags)
+
+    return open_model
+
+
+def _interpreters(config: ServerConfig) -> int:
+    """Return the maximum number of LiteRT interpreters of a model."""
+    return (config.num_tflite_pools or os.cpu_count() or 1) * config.num_tflite_interpreters_per_pool
 
 
 def _batching(config: ServerConfig) -> BatchingParameters:
@@ -327,10 +352,10 @@ def _batching(config: ServerConfig) -> BatchingParameters:
 
 
 def _metrics_path(config: ServerConfig) -> list[str]:
-    """Where the monitoring config wants the metrics; nowhere without one."""
+    """Return the path of the metrics in the monitoring config; empty if metrics are disabled."""
     if config.monitoring_config_file is None:
         return []
-    wanted = read(config.monitoring_config_file, "MonitoringConfig", "monitoring_config_file").prometheus_config
+    wanted = read(config.monitoring_config_file, protos.MonitoringConfig(), "monitoring_config_file").prometheus_config
     return [wanted.path or _METRICS_PATH] if wanted.enable else []
 
 
@@ -342,6 +367,8 @@ def _served_version(repository: ModelRepository, name: str) -> str:
 
 
 def _no_model(config: ServerConfig) -> str:
+    if config.engine == "litert":
+        return f"models: expected a folder with NAME/VERSION/assets.extra/lite. Received: {config.source}"
     if config.model_base_path is not None:
-        return f"model_base_path: expected a folder that holds VERSION/saved_model.pb. Received: {config.source}"
-    return f"models: expected a folder that holds NAME/VERSION/saved_model.pb. Received: {config.source}"
+        return f"model_base_path: expected a folder with VERSION/saved_model.pb. Received: {config.source}"
+    return f"models: expected a folder with NAME/VERSION/saved_model.pb. Received: {config.source}"

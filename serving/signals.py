@@ -1,4 +1,4 @@
-"""How a process that serves is told to stop."""
+"""Signals that stop a serving process."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def stop_signals() -> Iterator[threading.Event]:
-    """An event that SIGTERM or SIGINT sets, while the block runs. For the main thread of a process.
+    """Return an event that SIGTERM or SIGINT sets during the block. Only for the main thread of a process.
 
-    Wait for it with a timeout, again and again: a signal that another thread took does not end the wait of this one.
+    Wait for the event in a loop with a timeout: a signal that reaches another thread does not interrupt the wait.
     """
     told = threading.Event()
     previous = {number: signal.signal(number, lambda *_: told.set()) for number in (signal.SIGTERM, signal.SIGINT)}

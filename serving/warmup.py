@@ -1,34 +1,35 @@
-"""Requests that a version brings along, run before it serves: the first client does not pay for tracing and tables."""
+"""Warmup requests of a version, run before it serves so that the first client does not wait for initialization."""
 
 from __future__ import annotations
 
 from pathlib import Path
-
-import tensorflow as tf
-from tensorflow_serving.apis import prediction_log_pb2
+from typing import Any
 
 from seqattn_tf.serving.api.inference import Inference
-from seqattn_tf.serving.api.tensor_protos import read_tensor
 from seqattn_tf.serving.errors import ServingError, from_exception
 from seqattn_tf.serving.models.servable import Servable
+from seqattn_tf.serving.protos.tensors import read_tensor
 
-FILE = Path("assets.extra", "tf_serving_warmup_requests")  # below the folder of a version
+FILE = Path("assets.extra", "tf_serving_warmup_requests")  # in the folder of a version
 _MOST_RECORDS = 1000
 
 
 def warm(servable: Servable, version_path: Path, iterations: int = 1) -> int:
-    """Runs the warmup requests of a version, in their order, and says how many there were.
+    """Run the warmup requests of a version, in order, and return their number.
 
     Args:
-        servable: the version, loaded.
-        version_path: its folder.
-        iterations: how often each request is run.
+        servable: The loaded version.
+        version_path: The folder of the version.
+        iterations: How often each request is run.
 
     Raises:
-        ServingError: a record cannot be read or run; such a version does not serve, as in TF Serving.
+        ServingError: If a record cannot be read or run; as in TF Serving, such a version does not serve.
     """
     if not (version_path / FILE).is_file():
         return 0
+    import tensorflow as tf  # here, because only SavedModels have warmup requests
+    from tensorflow_serving.apis import prediction_log_pb2
+
     count = 0
     try:
         for record in tf.data.TFRecordDataset(str(version_path / FILE)).as_numpy_iterator():
@@ -50,7 +51,7 @@ def warm(servable: Servable, version_path: Path, iterations: int = 1) -> int:
     return count
 
 
-def _replay(inference: Inference, log: prediction_log_pb2.PredictionLog) -> None:
+def _replay(inference: Inference, log: Any) -> None:
     kind = log.WhichOneof("log_type")
     if kind == "predict_log":
         request = log.predict_log.request

@@ -1,4 +1,4 @@
-"""What every test needs: a quiet TensorFlow with its share of the cores, and the way to the real corpora."""
+"""Fixtures and hooks for all tests: TensorFlow's log level and threads, random seeds, and real corpora."""
 
 import functools
 import gc
@@ -13,7 +13,7 @@ from support import budget, forked
 from support.once import once
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-if "PYTEST_XDIST_WORKER" in os.environ:  # workers share the cores: one thread each beats all fighting for all
+if "PYTEST_XDIST_WORKER" in os.environ:  # With several workers, one thread each is fastest.
     os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -23,19 +23,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(budget)  # hooks of a conftest do not see fixtures of the session
+    config.pluginmanager.register(budget)  # hooks in a conftest are not called for session fixtures
     if budget.runs_tests(config) and not config.option.collectonly:
         forked.start_server()
 
 
 def pytest_collection_finish() -> None:
     gc.collect()
-    gc.freeze()  # what was imported stays: looking at a million objects for garbage, again and again, takes a tenth
+    # Imported objects are permanent, and scanning a million of them repeatedly would take a tenth of the time.
+    gc.freeze()
     gc.set_threshold(50_000, 20, 100)
 
 
 def resident_mb() -> float:
-    """Memory of this process; 0 where it cannot be told."""
+    """Return the memory of this process in MB; 0 if it is unknown."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
     except OSError:
@@ -44,7 +45,7 @@ def resident_mb() -> float:
 
 @pytest.fixture(autouse=True, scope="module")
 def _graphs_given_back() -> Iterator[None]:
-    """Graphs are garbage in cycles, for which the collector comes seldom: after a file that left many, it does."""
+    """Collect garbage after modules that left many graphs, whose reference cycles are otherwise collected rarely."""
     before = resident_mb()
     yield
     if resident_mb() > before + 300:
@@ -56,7 +57,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @pytest.fixture(autouse=True, scope="session")
 def _forked_loader() -> Iterator[None]:
-    """The C++ loader that verifies every export runs in forked processes; `test_cpp_loader` starts clean ones."""
+    """Run the C++ loader, which verifies every export, in forked processes; `test_cpp_loader` starts new ones."""
     from seqattn_tf.export import cpp_loader
 
     with pytest.MonkeyPatch.context() as patch:
@@ -66,13 +67,13 @@ def _forked_loader() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="module")
 def _seeded_module() -> None:
-    """What a file's fixtures draw is the same in every run."""
+    """Seed the random numbers in the fixtures of a module, so that they are the same in every run."""
     _seed()
 
 
 @pytest.fixture(autouse=True)
 def _seeded(_seeded_module: None) -> None:
-    """What a test draws is the same in every run, alone or after others."""
+    """Seed the random numbers in a test, so that they are the same in every run, whichever tests run before."""
     _seed()
 
 
@@ -85,10 +86,10 @@ def _seed() -> None:
 
 @functools.cache
 def _keep_graphs_when_seeding() -> None:
-    """Let `tf.random.set_seed` set the seed and no more: it also throws away every optimised graph and every kernel.
+    """Let `tf.random.set_seed` set only the seed, without discarding every optimized graph and every kernel.
 
-    That is for kernels with a state of their own, and nothing here draws by one. A graph that several tests share
-    would be optimised anew in each of them.
+    Kernels are discarded because some have a random state, but none of the kernels used here does. A graph that several
+    tests share would otherwise be optimized again in each of them.
     """
     import tensorflow as tf
     from tensorflow.python.eager import context
@@ -102,7 +103,7 @@ def _keep_graphs_when_seeding() -> None:
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """The folder of real corpora beside the repository; its tests are skipped where it is absent."""
+    """The folder of real corpora beside the repository; its tests are skipped if it is missing."""
     folder = ROOT.parent / "shared" / "data"
     if not folder.is_dir():
         pytest.skip("needs the corpora in ../shared/data beside the repository")
@@ -111,24 +112,24 @@ def shared_data() -> Path:
 
 @pytest.fixture(scope="session")
 def preset():
-    """The model that ships with the package."""
-    from seqattn_tf.models.presets import open_model
+    """The model that is shipped with the package."""
+    from seqattn_tf.presets import open_model
 
-    return open_model("pronounce")
+    return open_model("pronounce", "keras")
 
 
 @pytest.fixture(scope="session")
 def exported(tmp_path_factory):
-    """A folder with the shipped model exported, `models/pronounce/1`; nobody changes it."""
+    """A folder with the export of the shipped model, `models/pronounce/1`; it must not be modified."""
     from seqattn_tf.export.package import export
-    from seqattn_tf.models.presets import find
+    from seqattn_tf.presets import find
 
     return once(tmp_path_factory, "exported", lambda to: export(find("pronounce"), to / "models" / "pronounce"))
 
 
 @pytest.fixture(scope="session")
 def reverse_run(tmp_path_factory):
-    """The folder of a run that learned to say words in reverse (see `support.reverse`); nobody changes it."""
+    """The folder of a run that was trained to reverse words (see `support.reverse`); it must not be modified."""
     from support import reverse
 
     from seqattn_tf.training import run
@@ -146,7 +147,7 @@ def reversing(reverse_run):
 
 @pytest.fixture
 def bad_rows_allowed() -> Iterator[None]:
-    """Any share of malformed rows: small files of which the test looks at what is said of each bad line."""
+    """Allow any share of malformed rows, for tests of the messages about rows in small files."""
     from seqattn_tf.training.data.reading import reading_with
 
     with reading_with(max_bad_rows=1.0):

@@ -1,5 +1,6 @@
-"""The command line: what it lists and explains, what it warns of, what it remembers, how it stops."""
+"""The command line: listings, help, warnings, settings of runs, and interruption."""
 
+import contextlib
 import dataclasses
 import json
 import re
@@ -7,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 import warnings
 
 import pytest
@@ -15,17 +17,19 @@ from support.slow import slow
 from support.step_by_step import step_by_step, untraced  # noqa: F401
 
 from seqattn_tf import __version__, cli
+from seqattn_tf.lite.formats import FORMAT
+from seqattn_tf.serving.client import connect
 from seqattn_tf.training import recipes
 from seqattn_tf.training.tasks import Settings
 
-TINY = ["units=4", "embedding=4", "epochs=1", "batch_size=64", "warmup_steps=2", "source_split=spaces"]
+TINY = ["units=4", "embedding=4", "epochs=1", "batch_size=64", "warmup_steps=2", "source_tokenizer=spaces"]
 GREEDY = ["beam_width=1", "alternatives=0"]
-COLUMNS = ["text=ask", "target=say", "target_split=spaces", "max_length_ratio=3"]
+COLUMNS = ["text_column=ask", "target_column=say", "target_tokenizer=spaces", "max_length_ratio=3"]
 
 
 @pytest.fixture
 def table(tmp_path, monkeypatch):
-    """A small table in the working folder."""
+    """A small table in the working directory."""
     monkeypatch.chdir(tmp_path)
     rows = [f"word {i % 7} and {i},a long answer {i % 5}" for i in range(90)]
     (tmp_path / "own.csv").write_text("\n".join(["ask,say", *rows]) + "\n", encoding="utf-8")
@@ -34,7 +38,7 @@ def table(tmp_path, monkeypatch):
 
 def train(*more, settings=(*TINY, *COLUMNS, *GREEDY), folder="run"):
     sets = [part for setting in settings for part in ("--set", setting)]
-    with untraced():  # a few steps
+    with untraced():  # only a few steps
         return cli.main(["train", "translate", "--preset", "small", "--data", "own.csv", "--run", folder, *sets, *more])
 
 
@@ -50,6 +54,117 @@ def test_every_recipe_is_listed_with_what_it_does(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == recipes.names()
     assert all(recipes.get(line.split()[0]).summary in line for line in lines)
+
+
+WITHOUT_TENSORFLOW = """
+import sys
+sys.modules.update(tensorflow=None, keras=None)
+from seqattn_tf import cli
+for command in {commands}:
+    try:
+        print(cli.main(command))
+    except SystemExit as ended:
+        print(ended.code)
+"""
+
+
+def test_commands_that_need_no_tensorflow_do_not_import_it(tmp_path):
+    """A slow start for a listing, for help or for a misspelled name: TensorFlow takes seconds to import."""
+    commands = {
+        ("recipes",): 0,
+        ("train", "--help"): 0,
+        ("recipe",): 2,
+        ("train", "pronunce"): 2,
+        ("query", "pronounc", "hello"): 2,
+        ("explain", "unknown", "hello"): 2,
+        ("map", "unknown", "in.txt", "out.txt"): 2,
+        ("evaluate", "runs/unknown"): 2,
+        ("quantize", "runs/unknown", "small"): 2,
+        ("export", "unknown", "models/unknown"): 2,
+        ("query", "pronounce", "hello", "--url", "http://127.0.0.1:9"): 1,
+        ("query", "pronounce", "hello", "--url", "grpc://127.0.0.1:9"): 1,
+        ("evaluate", "pronounce"): 2,
+        ("runs", "unknown"): 2,
+        ("query", "pronounce", "hello", "--json"): 0,
+        ("query", "tag", "Time flies."): 0,
+        ("explain", "pronounce", "hello", "-o", "hello.png"): 0,
+        ("map", "pronounce", "words.txt", "spoken.jsonl", "--processes", "0"): 0,
+    }
+    (tmp_path / "words.txt").write_text("hello\n", encoding="utf-8")
+    code = WITHOUT_TENSORFLOW.format(commands=[list(command) for command in commands])
+    run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    statuses = [line for line in run.stdout.splitlines() if line.isdigit()]
+    assert statuses == [str(status) for status in commands.values()], run.stdout + run.stderr
+    assert "seqattn train: recipe: expected one of ['answer'" in run.stderr
+    assert "XNNPACK" not in run.stderr
+    assert "seqattn evaluate: expected the package tensorflow. Received: it is not installed" in run.stderr
+    assert json.loads((tmp_path / "spoken.jsonl").read_text(encoding="utf-8"))["answer"] == "HH AH L OW"
+
+
+SERVE_WITHOUT_TENSORFLOW = """
+import sys
+sys.modules.update(tensorflow=None, tensorflow_serving=None)
+from seqattn_tf import cli
+sys.exit(cli.main(["serve", *sys.argv[1:], "--rest_api_port", "0", "--port", "0"]))
+"""
+
+
+def test_presets_are_served_at_once_without_tensorflow():
+    """A server that exports models before it answers, or that imports TensorFlow, of which it needs nothing."""
+    command = [sys.executable, "-c", SERVE_WITHOUT_TENSORFLOW, "pronounce", "tag"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            lines = [process.stdout.readline().split() for _ in range(5)]
+            addresses = dict(line for line in lines if line[0] in ("page", "REST", "gRPC"))
+            loaded = [" ".join(line) for line in lines if line[0] == "model"]
+            assert loaded == ["model pronounce version 1 (1 of 2)", "model tag version 1 (2 of 2)"]
+            for address in (addresses["REST"], addresses["gRPC"]):
+                with contextlib.closing(connect(address)) as client:
+                    assert client.answer("pronounce", ["hello"])[0].text == "HH AH L OW"
+            with urllib.request.urlopen(addresses["page"] + "page/models.json") as response:
+                models = json.loads(response.read())["models"]
+            assert [(model["name"], model["engine"]) for model in models] == [
+                ("pronounce", "litert"),
+                ("tag", "litert"),
+            ]
+            assert models[0]["examples"][0] == {"text": "attention"}
+        finally:
+            process.terminate()
+        assert process.wait(timeout=20) == 0
+        assert process.stdout.read() == "draining\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["pronunce"],
+            r"models: expected presets \(.*\) or one folder.* Received: pronunce.*pronounce",
+        ),
+        (["pronounce", "models"], r"Received: pronounce models"),
+        (["pronounce", "--container_image", "i", "--engine", "litert"], r"expected tensorflow with a container image"),
+    ],
+)
+def test_models_that_cannot_be_served_are_refused_at_once(arguments, message, capsys):
+    assert cli.main(["serve", *arguments]) == 2
+    assert re.search(message, capsys.readouterr().err)
+
+
+def test_a_picture_does_not_replace_its_input(tmp_path, capsys):
+    (tmp_path / "word.png").write_text("hello", encoding="utf-8")
+    assert cli.main(["explain", "pronounce", f"@{tmp_path}/word.png", "-o", f"{tmp_path}/x/../word.png"]) == 2
+    assert "output: expected another file than that of the input. Received: " in capsys.readouterr().err
+    assert (tmp_path / "word.png").read_text(encoding="utf-8") == "hello"
+
+
+@pytest.mark.parametrize("values", [["hello"], ["hello"] * 3 + ["--json"]], ids=["at the end", "in between"])
+def test_a_reader_that_wants_no_more_is_no_error(values):
+    """`seqattn query ... | head -1` must not end with a message about a broken pipe."""
+    command = [sys.executable, "-m", "seqattn_tf.cli", "query", "pronounce", *values]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait(timeout=30) == 1
 
 
 @pytest.mark.parametrize("name", ["translate", "word_lm", "toy", "execute"])
@@ -83,7 +198,7 @@ def test_the_mapping_is_printed_and_the_data_are_remembered(table, tmp_path, mon
     assert train("--metric", "exact") == 0
     out = capsys.readouterr().out.splitlines()
     assert out[0].startswith("data: own.csv (dev and test held out of train by hash of the source); text = ask, target")
-    assert out[-1] == "the best model is in run; seqattn evaluate run"
+    assert out[-1] == "best model saved in run; evaluate it: seqattn evaluate run"
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert cli.main(["evaluate", "../run"]) == 0
@@ -91,22 +206,22 @@ def test_the_mapping_is_printed_and_the_data_are_remembered(table, tmp_path, mon
     monkeypatch.chdir(tmp_path)
     table.rename(tmp_path / "moved.csv")
     assert cli.main(["evaluate", "run"]) == 2
-    said = f"data: expected {table}, which run was trained on; --data says where it is now"
+    said = f"data: expected {table}, which run was trained on. Received: no such file; use --data if it has moved"
     assert capsys.readouterr().err.strip().endswith(said)
-    assert cli.main(["evaluate", "run", "--data", "moved.csv"]) == 0  # what counts is what is in it
+    assert cli.main(["evaluate", "run", "--data", "moved.csv"]) == 0  # only its contents matter
     with (tmp_path / "moved.csv").open("a") as file:
         file.write("one,more\n")
     assert cli.main(["evaluate", "run", "--data", "moved.csv"]) == 2
-    assert "data: expected what the model was trained on, own.csv" in capsys.readouterr().err
+    assert "data: expected own.csv" in capsys.readouterr().err
     config = json.loads((tmp_path / "run/config.json").read_text())
     assert config["record"]["settings"]["metric"] == "exact"
-    assert list(config["record"]["figures"])[-1] == "dev_accuracy"
+    assert list(config["record"]["metrics"])[-1] == "dev_accuracy"
 
 
 def test_a_metric_that_nobody_knows_is_refused(table, capsys):
     assert train("--metric", "guess") == 2
     assert re.search(
-        r"metric: expected one of \['attachment', 'begun', 'bleu', .*\]\. Received: 'guess'", capsys.readouterr().err
+        r"metric: expected one of \['attachment', 'bleu', .*\]\. Received: 'guess'", capsys.readouterr().err
     )
     assert cli.main(["train", "toy", "--run", "other", "--set", "metric=exact", "--set", "units=0"]) == 2
 
@@ -122,7 +237,7 @@ def test_warnings_name_no_file_of_ours_and_other_answers_say_what_ranks_them(tab
                 settings=[
                     *TINY,
                     *COLUMNS[:2],
-                    "target_split=characters",
+                    "target_tokenizer=characters",
                     "max_length_ratio=1",
                     "max_bad_rows=0.02",
                     *wide,
@@ -135,11 +250,11 @@ def test_warnings_name_no_file_of_ours_and_other_answers_say_what_ranks_them(tab
         "seqattn train: own.csv, line 92: expected 2 columns, as in the first line. Received: 'too,many,cells'"
     )
     assert lines[1].startswith("seqattn train: max_length_ratio=1: ")
-    assert "--set max_length_ratio=" in lines[1]
+    assert "use --set max_length_ratio=" in lines[1]
     assert not [line for line in lines if ".py" in line]
     assert cli.main(["query", "run", "word 1 and 2", "--nbest"]) == 0
     out, err = capsys.readouterr()
-    assert "ranked by log-probability, longer answers preferred by a length penalty of 0.5" in err
+    assert "ranked by log-probability with a length penalty of 0.5" in err
     assert len(out.splitlines()) == 3
     assert cli.main(["query", "run", "word 1 and 2"]) == 0
     assert capsys.readouterr().out == out.splitlines(keepends=True)[0]
@@ -148,7 +263,9 @@ def test_warnings_name_no_file_of_ours_and_other_answers_say_what_ranks_them(tab
 def test_generated_data_take_no_other(capsys):
     for recipe in ("toy", "execute"):
         assert cli.main(["train", recipe, "--data", "own.csv"]) == 2
-        assert "data: expected none, this recipe generates its own. Received: own.csv" in capsys.readouterr().err
+        assert (
+            "data: expected none, because this recipe generates its data. Received: own.csv" in capsys.readouterr().err
+        )
         assert "split_column" not in recipes.get(recipe).settings.meanings()
 
 
@@ -161,7 +278,15 @@ def test_what_cannot_be_done_is_refused_before_any_evaluation(capsys):
 
 @pytest.mark.parametrize(("number", "status"), [slow(signal.SIGINT, 130), (signal.SIGTERM, 75)])
 def test_a_signal_leaves_a_clean_line_a_status_of_its_own_and_a_run_that_goes_on(number, status, table, tmp_path):
-    small = ["units=4", "embedding=4", "min_count=1", "pool=average", "encoder=forward", "text=ask", "target=say"]
+    small = [
+        "units=4",
+        "embedding=4",
+        "min_count=1",
+        "pool=average",
+        "encoder=forward",
+        "text_column=ask",
+        "target_column=say",
+    ]
     settings = [*small, "epochs=400", "patience=400"]
     sets = [part for setting in settings for part in ("--set", setting)]
     command = [sys.executable, "-m", "seqattn_tf.cli", "train", "classify", "--preset", "small", "--data", "own.csv"]
@@ -173,13 +298,13 @@ def test_a_signal_leaves_a_clean_line_a_status_of_its_own_and_a_run_that_goes_on
         run.send_signal(number)
         said = run.communicate(timeout=60)[1]
     assert run.returncode == status
-    assert said.endswith("\nseqattn train: stopped: the same command goes on with the next step, from run\n")
+    assert said.endswith("\nseqattn train: stopped: run the same command again to resume from run\n")
     assert "Traceback" not in said
 
 
 @pytest.mark.slow
 def test_every_command_works_in_a_process_of_its_own(table, tmp_path):
-    """Other tests fork processes in which all modules were imported; a command may need one that it does not import."""
+    """Other tests fork processes with all modules imported, so they would not detect a missing import."""
 
     def seqattn(*arguments):
         done = subprocess.run([sys.executable, "-m", "seqattn_tf.cli", *arguments], capture_output=True, text=True)
@@ -193,7 +318,7 @@ def test_every_command_works_in_a_process_of_its_own(table, tmp_path):
     seqattn("train", *learning, "--run", "second", "--set", "seed=1")
     seqattn("distill", *learning, "--run", "third", "--teacher", "first")
     seqattn("ensemble", "first", "second", "-o", "both")
-    seqattn("compact", "first", "less")
+    seqattn("quantize", "first", "less")
     assert "second" in seqattn("runs", "first", "second")
     assert "BLEU" in seqattn("evaluate", "first")
     seqattn("explain", "first", "word 1 and 1")
@@ -207,7 +332,7 @@ def test_every_command_works_in_a_process_of_its_own(table, tmp_path):
 
 
 def test_one_bad_question_costs_no_other_its_answer(capsys):
-    """`seqattn query` with one word that is too long printed no answers at all, and did not name the word."""
+    """`seqattn query` must print the other answers and name the word that is too long."""
     long = "x" * 70
     assert cli.main(["query", "pronounce", "hello", long, "world", "--nbest"]) == 2
     out, err = capsys.readouterr()
@@ -220,22 +345,23 @@ def test_one_bad_question_costs_no_other_its_answer(capsys):
 
 
 def test_which_setting_gives_other_answers_is_named(capsys):
-    """`--nbest` said that there are no other answers, and not how to get some."""
+    """The message about missing alternatives for `--nbest` must name the setting that produces some."""
     assert cli.main(["query", "parse", "I saw her", "--nbest"]) == 0
-    assert "one answer only: it has no setting `alternatives`" in capsys.readouterr().err
+    assert "a single answer: it has no setting `alternatives`" in capsys.readouterr().err
 
 
 def test_a_picture_that_cannot_be_drawn_is_refused_before_any_evaluation(tmp_path, monkeypatch, capsys):
-    """`evaluate -o x.png` with a metric that has no groups wrote nothing, and exited with 0."""
+    """`evaluate -o x.png` with a metric without groups must not evaluate, write nothing and exit with 0."""
     from seqattn_tf.training import run
 
     monkeypatch.setattr(run, "evaluate", lambda *_: pytest.fail("evaluated"))
     (tmp_path / "run").mkdir()
     record = {"recipe": "transliterate", "settings": {"metric": "exact"}, "data": "", "fingerprint": ""}
-    (tmp_path / "run/config.json").write_text(json.dumps({"system": "seq2seq", "settings": {}, "record": record}))
+    config = {"format": FORMAT, "system": "seq2seq", "settings": {}, "record": record}
+    (tmp_path / "run/config.json").write_text(json.dumps(config))
     assert run.groups_of(tmp_path / "run") == []
     assert cli.main(["evaluate", str(tmp_path / "run"), "-o", "x.png"]) == 2
-    assert "output: expected a metric with groups to draw. Received: none to write to x.png" in capsys.readouterr().err
+    assert "output: expected a metric with groups to plot. Received: none; omit --output" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -255,18 +381,18 @@ def test_a_correction_is_suggested_for_unknown_commands_options_and_choices(argu
 
 
 def test_a_forgotten_at_is_said(tmp_path, capsys, monkeypatch):
-    """The name of a picture was read as its bytes, and refused as no picture."""
+    """Without the @, the name of a picture would be read as the contents of a picture."""
     monkeypatch.chdir(tmp_path)
     for command in (["query", "caption_scene", "in/blank.png"], ["explain", "caption_scene", "in/blank.png"]):
         assert cli.main(command) == 2
         assert "Received: 'in/blank.png'; did you mean @in/blank.png?" in capsys.readouterr().err
     (tmp_path / "words.txt").write_text("hello")
     assert cli.main(["query", "pronounce", "words.txt"]) == 0
-    assert "words.txt is the name of a file; did you mean @words.txt?" in capsys.readouterr().err
+    assert "words.txt is the name of an existing file; did you mean @words.txt?" in capsys.readouterr().err
 
 
 def test_one_bad_question_to_a_server_costs_no_other_its_answer():
-    """A server refuses all rows of a request together: they are asked one by one; what is gone stays gone."""
+    """A server rejects all rows of a request together, so they are sent one by one; connection errors remain errors."""
     from seqattn_tf.cli.asking import _answers_of
     from seqattn_tf.serving.errors import ServingError
 

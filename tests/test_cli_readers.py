@@ -1,4 +1,4 @@
-"""The command line on systems that read: what an answer comes from, and exports without LiteRT."""
+"""The command line with models that classify and tag: the sources of answers, and exports without LiteRT."""
 
 import json
 import re
@@ -27,13 +27,13 @@ def trained(tmp_path_factory):
             "epochs=1",
             "min_count=1",
             f"pool={pool}",
-            "text=text",
-            "target=label",
+            "text_column=text",
+            "target_column=label",
             "encoder=forward",
         ]
         settings = [part for one in chosen for part in ("--set", one)]
         data = ["--data", str(folder / "days.csv"), "--run", str(folder / name)]
-        with untraced(True):  # a few of them
+        with untraced(True):  # only a few steps
             assert cli.main(["train", "classify", "--preset", "small", *data, *settings]) == 0
     return folder
 
@@ -43,14 +43,17 @@ def test_what_answers_come_from_is_printed_and_drawn(trained, capsys, tmp_path):
     assert cli.main(["evaluate", str(trained / "looking"), "--faithfulness", "-o", str(output)]) == 0
     said = capsys.readouterr().out
     assert said.startswith("ACCURACY ")
-    assert re.search(r"drop of the answer's probability \(0\.\d{4}\) by words erased, and what chose them\n", said)
+    assert re.search(
+        r"drop in the answer's probability \(0\.\d{4}\) by number of erased words, for each way of choosing them\n",
+        said,
+    )
     table = re.findall(r"^  (attention|gradient|random)((?: +-?\d\.\d{4}){3})$", said, re.M)  # 1, 2, 3 of five words
     assert [name for name, _ in table] == ["attention", "gradient", "random"]
     picture = tmp_path / "days-faithfulness.png"
     assert said.endswith(f"{picture}\n")
     assert picture.stat().st_size > 5000
-    assert cli.main(["evaluate", str(trained / "looking"), "-o", str(output)]) == 2  # nothing that could be drawn
-    assert "output: expected a metric with groups to draw" in capsys.readouterr().err
+    assert cli.main(["evaluate", str(trained / "looking"), "-o", str(output)]) == 2  # nothing to draw
+    assert "output: expected a metric with groups to plot" in capsys.readouterr().err
     assert cli.main(["evaluate", str(trained / "looking")]) == 0
     assert "erased" not in capsys.readouterr().out
 
@@ -59,7 +62,7 @@ def test_a_model_without_attention_is_refused_before_it_is_measured(trained, cap
     assert cli.main(["evaluate", str(trained / "mean"), "--faithfulness"]) == 2
     out, error = capsys.readouterr()
     assert "ACCURACY" not in out
-    assert error.endswith("expected a model with attention at a text (pool=attention). Received: none\n")
+    assert error.endswith("expected a model with attention over a text (pool=attention). Received: none\n")
 
 
 def test_the_forms_of_an_export(monkeypatch, tmp_path, capsys):

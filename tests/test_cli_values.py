@@ -1,4 +1,4 @@
-"""What is typed on a command line, as rows."""
+"""Values on the command line, as rows."""
 
 import subprocess
 import sys
@@ -44,10 +44,10 @@ def test_values_as_rows(values, names, rows):
     [
         (["p"], "values: expected premise=..., hypothesis=.... Received: 'p'"),
         (["premise=p", "other=h"], "values: expected premise=..., hypothesis=.... Received: 'other=h'"),
-        (["premise=p"], "values: expected premise, hypothesis for each question. Received: no hypothesis"),
+        (["premise=p"], "values: expected premise, hypothesis for each row. Received: a row without hypothesis"),
         (
             ["premise=p", "premise=q", "hypothesis=h"],
-            "values: expected premise, hypothesis for each question. Received: no hypothesis",
+            "values: expected premise, hypothesis for each row. Received: a row without hypothesis",
         ),
         (["x" * 500], f"values: expected premise=..., hypothesis=.... Received: '{'x' * 79}"),
     ],
@@ -75,7 +75,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path, monkeypatch, value, reaso
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     for typed in (f"@{value}", f"image=@{value}"):
-        with pytest.raises(ValueError, match=f"^values: expected a file that can be read. Received: '@.*{reason}"):
+        with pytest.raises(ValueError, match=f"^values: expected a readable file. Received: '@.*{reason}"):
             read_rows([typed], ["image"])
 
 
@@ -85,7 +85,7 @@ def test_values_load_nothing_heavy():
 
 
 def test_a_forgotten_at_is_noticed(tmp_path):
-    """The name of a picture without an @ was read as the bytes of one, or as a text."""
+    """Without the @, the name of a picture would be read as its contents or as a text."""
     (tmp_path / "blank.png").write_bytes(b"x")
     there = str(tmp_path / "blank.png")
     assert [forgotten_at(there, takes_text) for takes_text in (True, False)] == [f"@{there}"] * 2

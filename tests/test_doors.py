@@ -1,4 +1,4 @@
-"""The same odd inputs at every door: Python, LiteRT, REST, gRPC and the command line."""
+"""The same unusual inputs in every interface: Python, LiteRT, REST, gRPC and the command line."""
 
 import base64
 import json
@@ -15,8 +15,8 @@ import pytest
 from support import strangers
 
 from seqattn_tf import cli
+from seqattn_tf.cli import asking, base, measuring
 from seqattn_tf.lite.runtime import LiteModel
-from seqattn_tf.models import presets
 from seqattn_tf.serving.client import connect
 from seqattn_tf.serving.errors import ServingError
 from seqattn_tf.serving.server import Server, ServerConfig
@@ -30,7 +30,7 @@ def server(exported):
 
 @pytest.fixture(scope="module")
 def doors(server, preset, exported):
-    """Every way to ask: a list of texts in, a list of answered texts out."""
+    """All interfaces, as functions from a list of texts to a list of answered texts."""
     rest, grpc = connect(server.rest_url), connect(f"grpc://{server.grpc_address}")
     lite = LiteModel(exported / "models/pronounce/1/assets.extra/lite")
     return {
@@ -100,40 +100,45 @@ def test_row_format_gives_every_output(server):
     assert status == 200
     [cat, _] = reply["predictions"]
     assert cat["text"] == "K AE T"
-    assert cat["tokens"] == cat["text_rows"] == ["K", "AE", "T"]
-    assert cat["text_places"] == ["c", "a", "t"]
+    assert cat["tokens"] == cat["text_queries"] == ["K", "AE", "T"]
+    assert cat["text_keys"] == ["c", "a", "t"]
     assert np.shape(cat["text_attention"]) == (3, 3)
     assert cat["alternatives"] == []
 
 
 @pytest.fixture
 def opened(preset, monkeypatch):
-    """The shipped model is opened once for all commands."""
-    opening = presets.open_model
-    monkeypatch.setattr(presets, "open_model", lambda name: preset if name == "pronounce" else opening(name))
+    """Open the shipped model only once for all commands."""
+    opening = base.open_quietly
+
+    def cached(name, engine):
+        return preset if name == "pronounce" else opening(name, engine)
+
+    for module in (asking, measuring):
+        monkeypatch.setattr(module, "open_quietly", cached)
 
 
 @pytest.mark.parametrize(
     ("arguments", "status", "printed"),
     [
         (["query", "pronounce", "cat", "", "日本語"], 0, "cat\tK AE T\t"),
-        (["query", "pronounce", "c\udcffat"], 0, "c?at\tK AE T\t"),  # how a shell's invalid UTF-8 arrives
+        (["query", "pronounce", "c\udcffat"], 0, "c?at\tK AE T\t"),  # invalid UTF-8 from a shell
         (["query", "pronounce", "text=cat", "text=Dog"], 0, "cat\tK AE T\t"),
         (["query", "pronounce", "@@", "two=too"], 0, "@\t\t-inf\ntwo=too\t"),
         (
             ["query", "pronounce", "@nothing.txt"],
             2,
-            "expected a file that can be read. Received: '@nothing.txt', No",
+            "expected a readable file. Received: '@nothing.txt', No",
         ),
-        (["query", "pronounce", "text=@"], 2, "expected a file that can be read. Received: '@', Is a directory"),
-        (["explain", "pronounce", "cat", "dog"], 2, "values: expected those of one question. Received: those of 2"),
-        (["evaluate", "pronounce"], 2, "data: expected what the model was trained on, cmudict-0.7b.train.xz"),
+        (["query", "pronounce", "text=@"], 2, "expected a readable file. Received: '@', Is a directory"),
+        (["explain", "pronounce", "cat", "dog"], 2, "values: expected the inputs of a single row. Received: 2"),
+        (["evaluate", "pronounce"], 2, "data: expected cmudict-0.7b.train.xz"),
         (["query", "pronounce", "a" * 10_000], 2, "expected at most 64 symbols. Received: 10000"),
         (
             ["query", "nobody", "cat"],
             2,
-            "expected one of the presets ['answer_scene', 'caption_scene', 'listen', 'markup', 'parse', 'pronounce', "
-            "'tag', 'transliterate'] or the folder",
+            "expected one of the presets ['answer_scene', 'caption_scene', 'image_to_latex', 'parse', "
+            "'pronounce', 'tag', 'transcribe', 'transliterate'] or the folder",
         ),
         (["query", "pronounce", "cat", "--url", "ftp://x"], 2, "ftp://x"),
         (["query", "pronounce", "cat", "--url", "http://127.0.0.1:9"], 1, "127.0.0.1:9"),
@@ -156,7 +161,7 @@ def test_command_line_asks_a_server(server, capsys):
         assert cli.main(["query", "pronounce", "cat", "--url", url, "--json"]) == 0
         reply = json.loads(capsys.readouterr().out)
         assert reply["text"] == "K AE T"
-        assert np.shape(reply["looks"]["text"]["weights"]) == (3, 3)
+        assert np.shape(reply["attention"]["text"]["weights"]) == (3, 3)
         assert cli.main(["query", "pronounce", "a" * 65, "--url", url]) == 1
         assert "expected at most 64 symbols" in capsys.readouterr().err
 
@@ -173,15 +178,15 @@ def test_command_line_reads_files(opened, tmp_path, capsys):
 def test_command_line_says_everything_as_json(opened, capsys):
     assert cli.main(["query", "pronounce", "text=cat", "日本語", "--json"]) == 0
     cat, nothing = map(json.loads, capsys.readouterr().out.splitlines())
-    assert cat["tokens"] == cat["looks"]["text"]["rows"] == ["K", "AE", "T"]
-    assert cat["looks"]["text"]["places"] == ["c", "a", "t"]
-    assert np.shape(cat["looks"]["text"]["weights"]) == (3, 3)
+    assert cat["tokens"] == cat["attention"]["text"]["queries"] == ["K", "AE", "T"]
+    assert cat["attention"]["text"]["keys"] == ["c", "a", "t"]
+    assert np.shape(cat["attention"]["text"]["weights"]) == (3, 3)
     assert (nothing["text"], nothing["score"], nothing["tokens"]) == ("", None, [])
 
 
 @pytest.fixture
 def three_inputs(tmp_path):
-    """The folder of an untrained model that takes two words and a day."""
+    """The folder of an untrained model with three inputs: two words and a day."""
     train = strangers.match.load(None, None).at_most(0).train
     strangers.match.task.build(strangers.match.settings, train).save(tmp_path / "match")
     return str(tmp_path / "match")
@@ -200,7 +205,7 @@ def test_command_line_asks_by_the_names_of_several_inputs(three_inputs, tmp_path
     for wrong, message in (
         (["a"], "values: expected first=..., second=..., when=.... Received: 'a'"),
         (["first=a", "other=b"], "values: expected first=..., second=..., when=.... Received: 'other=b'"),
-        (["first=a", "second=b"], "values: expected first, second, when for each question. Received: no when"),
+        (["first=a", "second=b"], "values: expected first, second, when for each row. Received: a row without when"),
         (["first=a", "second=b", "when=now"], "when: expected YYYY-MM-DD. Received: 'now'"),
     ):
         for command in ("query", "explain"):
@@ -219,11 +224,12 @@ def test_command_line_draws_and_exports(tmp_path, capsys):
     assert (tmp_path / "models/p/1/assets.extra/lite/model.tflite").is_file()
 
 
-@pytest.mark.slow  # three exports, one of a parser
+@pytest.mark.slow  # an export
 def test_serve_exports_the_presets_answers_and_drains(tmp_path):
-    """`seqattn serve` right after an install: a real process, a real socket, SIGTERM."""
+    """`seqattn serve --engine tensorflow` right after installation: a real process, a real socket, SIGTERM."""
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "PYTHONUNBUFFERED": "1"}
-    command = [sys.executable, "-m", "seqattn_tf.cli", "serve", "--rest_api_port", "0", "--port", "0"]
+    command = [sys.executable, "-m", "seqattn_tf.cli", "serve", "--engine", "tensorflow"]
+    command += ["--rest_api_port", "0", "--port", "0", "pronounce"]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:
             lines = []

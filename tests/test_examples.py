@@ -1,4 +1,4 @@
-"""Every example in a docstring runs and gives what it says."""
+"""Every example in a docstring runs and has the expected output."""
 
 import doctest
 import importlib
@@ -24,7 +24,7 @@ def modules() -> list[str]:
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Step by step: to trace a graph takes longer than an example; the tests of models and of taggers trace theirs."""
+    """Disable tracing, which takes longer than the examples; the tests of models and taggers cover it."""
 
     def not_traced(self, name, run, inputs):
         return lambda **given: run(**{key: tf.convert_to_tensor(given[key], inputs[key].dtype) for key in inputs})
@@ -32,7 +32,7 @@ def quick(monkeypatch):
     monkeypatch.setattr(Model, "traced", not_traced)
 
 
-TRAINED = ("seqattn_tf.structured.tagger",)  # by `fit`
+TRAINED = ("seqattn_tf.structured.tagger",)  # trained by `fit`
 
 
 @pytest.mark.parametrize("name", modules())

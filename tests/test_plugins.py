@@ -1,4 +1,4 @@
-"""Modules from outside: how they come in, what is remembered of them, and what is never run."""
+"""External modules: how they are loaded, what is stored about them, and what is never executed."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ from support.step_by_step import step_by_step  # noqa: F401
 from seqattn_tf import plugins
 from seqattn_tf.attention import Alignment, Score
 from seqattn_tf.cells import Cell, RNNCell
-from seqattn_tf.encoder import Encoder
+from seqattn_tf.encoders import Encoder
 from seqattn_tf.lite.fields import Field, Text
 from seqattn_tf.lite.targets import Symbols
 from seqattn_tf.lite.text import SymbolRules
@@ -31,7 +31,7 @@ class {kind}(RNNCell):
 
 @pytest.fixture(autouse=True)
 def _forget(monkeypatch):
-    """Modules and names that a test brings in go with it."""
+    """Remove modules and names at the end of the test that adds them."""
     monkeypatch.setattr(Cell, "registry", dict(Cell.registry))
     monkeypatch.setattr(sys, "path", list(sys.path))
     before = set(sys.modules)
@@ -71,7 +71,7 @@ def test_what_cannot_be_imported_is_said(tmp_path):
     with pytest.raises(ValueError, match=r"plug-in: expected a Python file\. Received: .*nowhere\.py"):
         plugins.load(tmp_path / "nowhere.py")
     for name, reason in (
-        ("json", "whose name is no other module's"),
+        ("json", "name that is not the name of another module"),
         ("my-recipe", "named with letters, digits and _"),
     ):
         with pytest.raises(ValueError, match=rf"plug-in: expected a file {reason}\. Received: {name}\.py"):
@@ -85,7 +85,7 @@ def test_what_cannot_be_imported_is_said(tmp_path):
     assert "plugged_half" not in sys.modules
     for text, why in (("1 / 0", "ZeroDivisionError: division by zero"), ("raise SystemExit(3)", "SystemExit: 3")):
         name = f"plugged_{why[:4].lower()}"
-        with pytest.raises(ValueError, match=rf"{name}\.py, {why}, {name}\.py line 2"):
+        with pytest.raises(ValueError, match=rf"{name}\.py, {why} \({name}\.py, line 2\)"):
             plugins.load(write(tmp_path, name, f"\n{text}\n"))
 
 
@@ -95,11 +95,15 @@ def test_a_file_may_import_what_lies_beside_it(tmp_path):
 
 
 def test_a_name_that_is_taken_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"name_in_registry: 'lstm' is the name of seqattn_tf\.cells\.lstm\.LSTMCell"):
+    with pytest.raises(
+        ValueError, match=r"name_in_registry: 'lstm' is already the name of seqattn_tf\.cells\.lstm\.LSTMCell"
+    ):
         plugins.load(write(tmp_path, "plugged_taker", CELL.format(kind="Taker", name="lstm")))
     assert Cell.member("lstm").__name__ == "LSTMCell"
     metric = "from seqattn_tf.training.metrics import Metric\ndef f(a, r): ...\nMetric('exact', f, figure='x')\n"
-    with pytest.raises(ValueError, match=r"name: 'exact' is the name of the metric .*exact_match\. Choose another"):
+    with pytest.raises(
+        ValueError, match=r"name: 'exact' is already the name of the metric .*exact_match\. Choose another"
+    ):
         plugins.load(write(tmp_path, "plugged_metric", metric))
 
 
@@ -143,7 +147,9 @@ def test_a_recipe_comes_from_a_file_with_a_name_of_its_own(tmp_path):
     assert recipe.plugins == {"plugged_recipe": "plugged_recipe.py"}
     assert "plugged" in recipes.names()
     del recipes.Recipe.made["plugged"]
-    with pytest.raises(ValueError, match=r"expected a name that no recipe of the package has\. Received: 'translate'"):
+    with pytest.raises(
+        ValueError, match=r"expected a name that differs from the recipes of the package\. Received: 'translate'"
+    ):
         recipes.from_file(write(tmp_path, "plugged_taken", RECIPE.format(name="translate")))
     with pytest.raises(ValueError, match=r"plugged_empty\.py: expected a Recipe named `recipe`\. Received: None"):
         recipes.from_file(write(tmp_path, "plugged_empty", ""))
@@ -165,7 +171,7 @@ def test_a_model_remembers_what_it_is_made_of_and_says_so(tmp_path, monkeypatch)
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     assert config["plugins"] == {"plugged_kept": "plugged_kept.py"}
     assert load(tmp_path / "run").answer(["ab"])[0].text == model.answer(["ab"])[0].text
-    for known, name in (  # as in another process
+    for known, name in (  # simulates another process
         (sys.modules, "plugged_kept"),
         (plugins._files, "plugged_kept"),
         (Cell.registry, "mine_that_is_kept"),
@@ -173,15 +179,13 @@ def test_a_model_remembers_what_it_is_made_of_and_says_so(tmp_path, monkeypatch)
     ):
         monkeypatch.delitem(known, name)
     monkeypatch.setattr(sys, "path", [place for place in sys.path if place != str(tmp_path)])
-    with pytest.raises(
-        ValueError, match=r"it was made with plugged_kept: import that first, or say --plugin plugged_kept\.py"
-    ):
+    with pytest.raises(ValueError, match=r"it needs plugged_kept: import that first, or use --plugin plugged_kept\.py"):
         load(tmp_path / "run")
     assert made("gru").plugins == {}
 
 
 def test_a_folder_runs_nothing(tmp_path, monkeypatch):
-    """Modules that a folder names are not imported, be they beside it, in it or on the way of imports."""
+    """Modules named in a folder are not imported, whether they are beside it, in it or on the import path."""
     model = made("gru")
     folder = tmp_path / "run"
     model.save(folder, {"recipe": "r"}, compact=True)
@@ -195,17 +199,17 @@ def test_a_folder_runs_nothing(tmp_path, monkeypatch):
     config["network"]["module"] = "plugged_trap"
     config["network"]["registered_name"] = "plugged_trap>EncoderDecoder"
     (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ValueError, match="it was made with plugged_trap: import that first"):
+    with pytest.raises(ValueError, match="it needs plugged_trap: import that first"):
         load(folder)
     config["system"] = "plugged_trap"
     (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ValueError, match=r"model: expected one of .*; it was made with plugged_trap"):
+    with pytest.raises(ValueError, match=r"model: expected one of .*; it needs plugged_trap"):
         load(folder)
     assert not [*tmp_path.rglob("*.ran")]
 
 
 def test_a_moved_class_is_found_by_its_name(tmp_path):
-    """What counts is that the name is known, not which module once defined it."""
+    """A class may be found by its registered name in another module than the one that first defined it."""
     made("gru").save(tmp_path / "run")
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     config["plugins"] = {"plugged_before": "plugged_before.py"}
@@ -218,13 +222,13 @@ def test_a_moved_class_is_found_by_its_name(tmp_path):
 def test_advice_names_a_file_or_a_module():
     assert plugins.advice({"json": "json.py"}) == ""
     assert plugins.advice({"no_file": "no file.py", "no.package": ""}).endswith(
-        "made with no_file, no.package: import that first, or say --plugin 'no file.py' --plugin no.package"
+        "needs no_file, no.package: import that first, or use --plugin 'no file.py' --plugin no.package"
     )
     assert "script.py: move its classes into a module" in plugins.advice({"__main__": "script.py"})
 
 
 def test_a_record_names_a_recipe_and_never_a_file(tmp_path, monkeypatch):
-    """What a folder calls its recipe is looked up by name: a file of that name is not run."""
+    """The recipe in the record of a folder is looked up by name: a file with that name is not executed."""
     made("gru").save(tmp_path / "run", {"recipe": "run/plugged_pwn.py"})
     write(tmp_path / "run", "plugged_pwn", "from pathlib import Path\nPath(__file__).with_suffix('.ran').touch()\n")
     monkeypatch.chdir(tmp_path)
@@ -260,7 +264,7 @@ PARTS = """
 from seqattn_tf.attention.alignments import SoftmaxAlignment
 from seqattn_tf.attention.scores import GeneralScore
 from seqattn_tf.cells import GRUCell
-from seqattn_tf.encoder import ForwardEncoder
+from seqattn_tf.encoders import ForwardEncoder
 from seqattn_tf.lite.fields import Text
 
 class PlugAlignment(SoftmaxAlignment):
@@ -295,11 +299,11 @@ def test_every_part_is_a_setting_by_its_name(tmp_path, monkeypatch):
 
 
 def test_a_file_named_like_another_module_is_refused(tmp_path):
-    """Imported by its name, the other one would be loaded in its place; it need not be loaded yet."""
+    """An import by name would load the other module instead, even if that is not loaded yet."""
     unused = next(name for name in ("this", "antigravity", "nturl2path", "cgitb") if name not in sys.modules)
     for name in (unused, "json"):
         with pytest.raises(
-            ValueError, match=rf"expected a file whose name is no other module's\. Received: {name}\.py"
+            ValueError, match=rf"expected a file name that is not the name of another module\. Received: {name}\.py"
         ):
             plugins.load(write(tmp_path, name, "raise RuntimeError('it was run')\n"))
     assert unused not in sys.modules

@@ -1,4 +1,4 @@
-"""The rules of the source tree: which package may import which, what loads when, what no file may hold."""
+"""The rules of the source tree: allowed imports between packages, lazy imports, and forbidden contents."""
 
 import ast
 import graphlib
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.budget import EXPENSIVE
 
 import seqattn_tf
 
@@ -18,7 +19,7 @@ HOMES = {
     **{package: f"seqattn_tf.{package}" for package in ("training", "export", "serving")},
 }
 
-# Imports go down only: a package sees itself and the layers before its own, never a sibling.
+# Imports go down only: a package may import itself and the layers before its own, but not a sibling.
 LAYERS = [
     ["seqattn_tf"],  # the package's own __init__: version and lazy names
     ["plugins"],
@@ -28,35 +29,39 @@ LAYERS = [
     ["attention"],
     ["cells"],
     ["recurrent"],
-    ["decoder", "encoder"],
+    ["decoders", "encoders"],
     ["decoding", "explain", "layers"],
     ["inputs", "outputs"],
     ["lectures", "models"],
+    ["presets"],
     ["batch", "training", "export"],
     ["serving"],
-    ["checks", "demo"],
+    ["checks", "convert", "demo", "ship"],
     ["cli"],
     ["__main__"],
 ]
 LEVEL = {package: level for level, packages in enumerate(LAYERS) for package in packages}
 FORBIDDEN = {
-    "serving": {"training"},  # a model directory carries all it needs
+    "serving": {"training"},  # a model directory contains everything it needs
     "explain": {"tensorflow", "keras", "tensorflow_text"},  # draws arrays and tokens
-    "lite": {"tensorflow", "keras", "tensorflow_text", "matplotlib"},  # what a device imports
+    "lite": {"tensorflow", "keras", "tensorflow_text", "matplotlib"},  # runs on devices
     "seqattn_tf": {"tensorflow", "keras", "numpy", "matplotlib"},
 }
 
 
 def module_name(path: Path) -> str:
-    """`training/data/files.py` -> `seqattn_tf.training.data.files`; a package's `__init__.py` keeps that ending."""
+    """Return the module name of a path.
+
+    `training/data/files.py` is `seqattn_tf.training.data.files`; `__init__.py` files keep that suffix.
+    """
     home, *inner = path.with_suffix("").parts
     return ".".join([HOMES[home], *inner])
 
 
 def imported(tree: ast.Module, module: str) -> Iterator[tuple[int, str]]:
-    """Line and dotted name of everything a module imports, relative and written-out dynamic imports resolved.
+    """Yield line and dotted name of everything a module imports, including relative and literal dynamic imports.
 
-    `from a import b` gives `a.b`: whether b is a module or a name in one, its package is the same.
+    `from a import b` yields `a.b`: whether b is a module or a name in one, its package is the same.
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -65,7 +70,7 @@ def imported(tree: ast.Module, module: str) -> Iterator[tuple[int, str]]:
             parents = module.split(".")[: -node.level] if node.level else []
             yield from ((node.lineno, ".".join([*parents, *filter(None, [node.module]), a.name])) for a in node.names)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "seqattn_tf":
-            yield node.lineno, f"seqattn_tf.{node.attr}"  # loads the package as an import would
+            yield node.lineno, f"seqattn_tf.{node.attr}"  # loads the package, like an import
         elif isinstance(node, ast.Call) and "import" in ast.unparse(node.func) and node.args:
             name = node.args[0]
             if isinstance(name, ast.Constant) and isinstance(name.value, str) and not name.value.startswith("."):
@@ -73,7 +78,7 @@ def imported(tree: ast.Module, module: str) -> Iterator[tuple[int, str]]:
 
 
 def package_of(name: str) -> str:
-    """The package a dotted name of ours lives in, or the top name of a stranger."""
+    """Return the package of a dotted name of ours, or the top-level name of another package."""
     top, _, rest = name.partition(".")
     first = rest.partition(".")[0]
     if top != "seqattn_tf" or (first.startswith("__") and first != "__main__"):
@@ -82,7 +87,7 @@ def package_of(name: str) -> str:
 
 
 def violations(path: Path, source: str) -> list[str]:
-    """What the file at `path` (relative to the root) imports against the rules."""
+    """Return the imports of the file at `path` (relative to the root) that violate the rules."""
     module = module_name(path)
     package = package_of(module)
     if package not in LEVEL:
@@ -108,13 +113,13 @@ def test_imports_go_down_only():
 
 
 def first_cycle(sources: dict[Path, str]) -> list[str]:
-    """Modules of which each imports the next, the first one at the end again; none where there is no cycle."""
+    """Return a cycle of modules that import each other, with the first one repeated at the end, or an empty list."""
     modules = {module_name(path).removesuffix(".__init__"): path for path in sources}
     graph: dict[str, set[str]] = {}
     for module, path in modules.items():
         graph[module] = set()
         for _, name in imported(ast.parse(sources[path]), module_name(path)):
-            while name and name not in modules:  # a name in a module, or a module elsewhere
+            while name and name not in modules:  # a name in a module, or an external module
                 name = name.rpartition(".")[0]
             graph[module] |= {name} - {"", module}
     try:
@@ -149,7 +154,8 @@ def test_what_a_device_imports_needs_nothing_else():
 
 def test_rooms_of_the_server_import_down_only():
     floors = (
-        ("errors", "text_protos", "config"),
+        ("errors",),
+        ("protos", "config", "text_protos"),
         ("models",),
         ("api",),
         ("front", "client"),
@@ -243,7 +249,7 @@ def test_lazy_names():
 
 
 def tracked_files() -> list[Path]:
-    """Files of the repository, with those about to be added."""
+    """Return the files of the repository, including untracked ones that are not ignored."""
     command = ["git", "-c", f"safe.directory={ROOT}", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
         listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout
@@ -273,3 +279,36 @@ def test_no_file_holds_a_path_of_somebodys_machine():
 def test_machine_paths_are_recognised(folder):
     assert HOME_PATH.search(f'open("/{folder}/me/data")')
     assert not HOME_PATH.search(f"https://example.org/{folder}/page and some/{folder}/x")
+
+
+def public_names(package: Path) -> set[str] | None:
+    """Return the names in `__all__` of a package's `__init__`, or None if it has none."""
+    for node in ast.parse((package / "__init__.py").read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return set(ast.literal_eval(node.value))
+    return None
+
+
+def test_documents_import_what_packages_export():
+    """Documents must not import from internal modules, because that would make their locations public."""
+    homes = {module: ROOT / home for home, module in HOMES.items()}
+    found, count = [], 0
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        for module, names in re.findall(r"^from (seqattn_tf[\w.]*) import ([\w, ]+)", path.read_text("utf-8"), re.M):
+            home = max((name for name in homes if f"{module}.".startswith(f"{name}.")), key=len)
+            place = homes[home].joinpath(*module.removeprefix(home).strip(".").split("."))
+            for name in re.split(r", *", names.strip()):
+                count += 1
+                exported = place.is_dir() and ((place / f"{name}.py").is_file() or name in (public_names(place) or {}))
+                if not exported and module != "seqattn_tf":
+                    found.append(f"{path.name}: from {module} import {name}")
+    assert count > 50
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("name", EXPENSIVE)
+def test_the_budget_names_tests_that_exist(name):
+    """An exception for a test that was renamed would expire unnoticed until the test takes longer."""
+    path, _, test = name.partition("::")
+    source = (ROOT / path).read_text(encoding="utf-8")
+    assert f"def {test.split('::')[-1]}" in source if test else source

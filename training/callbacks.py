@@ -1,4 +1,4 @@
-"""What happens besides the steps: a bar with the time left, a score after every epoch, the best model kept."""
+"""Training callbacks: progress, evaluation, saving the best model, checkpoints and divergence."""
 
 import sys
 import time
@@ -10,41 +10,38 @@ import numpy as np
 from tqdm import tqdm
 
 from seqattn_tf.training.checkpoints import Progress
+from seqattn_tf.training.interrupts import Stop
 from seqattn_tf.training.optimizer import adam_of
-from seqattn_tf.training.stopping import Stop
 
-_EXPLODED = 100.0  # times the least loss of an epoch
+_EXPLODED = 100.0  # the limit on the loss, as a multiple of the lowest loss of an epoch
 
 
 class ProgressBar(keras.callbacks.Callback):
-    """One bar over the whole training, with the loss and the time left; for each epoch a line, and one of a sample.
+    """A progress bar over all epochs with the loss and the time left; a line and a sample follow each epoch.
 
     Args:
-        steps: of an epoch.
-        epochs: of the training.
-        done: steps that are done.
-        sample: an answer to show after an epoch, by its number.
+        steps: The number of steps of an epoch.
+        epochs: The total number of epochs.
+        done: The number of completed steps.
+        sample: Returns a sample answer to print after an epoch, given its number.
     """
 
     def __init__(self, steps: int, epochs: int, done: int = 0, sample: Callable[[int], str] | None = None) -> None:
         super().__init__()
         self.steps, self.epochs, self.done, self.sample = steps, epochs, done, sample
-        self.bar = tqdm(disable=True)  # until training begins
+        self.bar = tqdm(disable=True)  # replaced when training begins
         self.compiled = False
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Draw the bar."""
-        interval = 0.5 if sys.stderr.isatty() else 20.0  # a log file wants few lines
+        interval = 0.5 if sys.stderr.isatty() else 20.0  # fewer lines in a log file
         total = self.epochs * self.steps
         if self.bar.disable:
             self.bar = tqdm(initial=self.done, total=total, unit="step", mininterval=interval, dynamic_ncols=True)
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Look at the clock."""
         self.began = time.time()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """One step further."""
         self.bar.set_postfix(loss=f"{logs['loss']:.3f}", refresh=False)
         if self.compiled or self.bar.disable:
             self.bar.update()
@@ -52,7 +49,7 @@ class ProgressBar(keras.callbacks.Callback):
             self._restart_clock()
 
     def _restart_clock(self) -> None:
-        """Count the first step, and measure the pace from here on: it was compiled before it ran."""
+        """Exclude the first step, which includes compilation, from the measured speed."""
         bar, self.compiled = self.bar, True
         bar.n += 1
         bar.initial = bar.last_print_n = bar.n
@@ -60,7 +57,6 @@ class ProgressBar(keras.callbacks.Callback):
         bar.refresh()
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Say how the epoch went."""
         figures = "  ".join(f"{name} {value:.{4 if value < 1000 else 0}f}" for name, value in (logs or {}).items())
         took = f"{time.time() - self.began:.0f} s  " if hasattr(self, "began") else ""
         self.bar.write(f"epoch {epoch + 1}/{self.epochs}  {took}{figures}")
@@ -68,16 +64,16 @@ class ProgressBar(keras.callbacks.Callback):
             self.bar.write(f"  {self.sample(epoch)}")
 
     def close(self) -> None:
-        """Leave the bar as it stands, and the line after it free."""
+        """Close the bar, leaving its last state on the screen."""
         self.bar.close()
 
 
-class Pace(keras.callbacks.Callback):
-    """Put the mean norm of the gradient and the symbols a second into the logs of every epoch.
+class LogThroughput(keras.callbacks.Callback):
+    """A callback that adds the mean gradient norm and the symbols per second to the logs of every epoch.
 
     Args:
-        progress: holds the sum of the norms.
-        symbols: of a step, on average.
+        progress: The progress, which accumulates the norms.
+        symbols: The average number of symbols per step.
     """
 
     def __init__(self, progress: Progress, symbols: float) -> None:
@@ -86,38 +82,34 @@ class Pace(keras.callbacks.Callback):
         self.first, self.began, self.ended = 0, 0.0, 0.0
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Look at the clock."""
         self.first, self.began = self.progress.step, time.time()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Count."""
         self.progress.norms += float(adam_of(self.model).norm.numpy())
         self.ended = time.time()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Say both."""
         logs["gradient"] = self.progress.norms / max(self.progress.step, 1)
         if self.ended > self.began:
             steps = self.progress.step - self.first
             logs["symbols_per_second"] = self.symbols * steps / (self.ended - self.began)
 
 
-class Score(keras.callbacks.Callback):
-    """Put the task's own metric on the development split into the logs of every epoch, as `dev_NAME`."""
+class EvaluateModel(keras.callbacks.Callback):
+    """A callback that adds the metrics on the development split to the logs of every epoch, as `dev_NAME`."""
 
     def __init__(self, score: Callable[[], Mapping[str, float]]) -> None:
         super().__init__()
         self.score = score
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Measure."""
         logs.update({f"dev_{name}": value for name, value in self.score().items()})
 
 
-class KeepBest(keras.callbacks.Callback):
-    """Save the model whenever `monitor` is better, stop when it has not been for `patience` epochs, end with the best.
+class SaveBest(keras.callbacks.Callback):
+    """A callback that saves the model if `monitor` improves, and stops after `patience` epochs without improvement.
 
-    Less is better, unless it is `higher_is_better`.
+    Lower values are better, unless `higher_is_better`.
     """
 
     def __init__(
@@ -133,26 +125,26 @@ class KeepBest(keras.callbacks.Callback):
         self.save, self.progress = save, progress
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Keep, or count."""
         value = float(logs[self.monitor]) * (-1 if self.higher_is_better else 1)
         value = np.inf if np.isnan(value) else value
-        if value < self.progress.best or self.progress.best_epoch < 0:  # a figure that is no number is the worst
+        if value < self.progress.best or self.progress.best_epoch < 0:  # NaN counts as the worst value
             self.save({name: float(number) for name, number in logs.items()})
             self.progress.best, self.progress.best_epoch = value, epoch
         elif epoch - self.progress.best_epoch >= self.patience:
             self.model.stop_training = True
 
 
-class KeepState(keras.callbacks.Callback):
-    """Count the steps, keep the state of the training when that is due, and end it where a signal asks for that.
+class SaveCheckpoints(keras.callbacks.Callback):
+    """A callback that counts the steps, saves checkpoints when they are due, and stops training after a signal.
 
     Args:
-        progress: counted here.
-        store: writes a checkpoint.
-        stop: heeds signals.
-        anyone: whether a worker of all that train together is asked to stop, from whether this one is.
-        every_steps: between two checkpoints, at most; 0 for any number.
-        every_minutes: the same in minutes; each epoch ends with one in any case.
+        progress: The progress to update.
+        store: Writes a checkpoint.
+        stop: The signal handler.
+        anyone: Returns whether any worker of a distributed run has received a signal, given whether this one has.
+        every_steps: The maximum number of steps between two checkpoints; 0 for no limit.
+        every_minutes: The maximum number of minutes between two checkpoints; 0 for no limit. A
+            checkpoint is always written after every epoch.
     """
 
     def __init__(
@@ -170,19 +162,18 @@ class KeepState(keras.callbacks.Callback):
         self.sums: list[np.ndarray] = []
 
     def set_model(self, model: keras.Model) -> None:
-        """Take the sums of an epoch that was broken off: `fit` would begin them anew."""
+        """Store the metric sums of an interrupted epoch, which `fit` would reset."""
         super().set_model(model)
         self.sums = [np.asarray(variable) for variable in model.metrics_variables]
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Go on with the sums."""
+        """Restore the metric sums of an interrupted epoch."""
         self.kept, self.steps = time.time(), 0
         if self.progress.step:
             for variable, value in zip(self.model.metrics_variables, self.sums, strict=True):
                 variable.assign(value)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """One step further."""
         self.progress.step += 1
         if self.anyone(self.stop.asked):
             self.stop.end()
@@ -193,21 +184,19 @@ class KeepState(keras.callbacks.Callback):
             self.kept, self.steps = time.time(), 0
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """An epoch further."""
         self.progress.epoch, self.progress.step, self.progress.norms = epoch + 1, 0, 0.0
         self.progress.history.append({name: float(value) for name, value in logs.items()})
         self.store()
 
 
-class Guard(keras.callbacks.Callback):
-    """End a training whose loss or gradient is no number, or far from what the loss has been."""
+class StopOnDivergence(keras.callbacks.Callback):
+    """A callback that stops training if the loss or the gradient is not finite, or if the loss has exploded."""
 
     def __init__(self, progress: Progress, explain: Callable[[], str]) -> None:
         super().__init__()
         self.progress, self.explain = progress, explain
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Look at both."""
         loss, norm = float(logs["loss"]), float(adam_of(self.model).norm.numpy())
         where = f"in epoch {self.progress.epoch + 1}, step {self.progress.step + 1}"
         if not np.isfinite(loss) or not np.isfinite(norm):

@@ -1,4 +1,4 @@
-"""The whole state of a training in files, so that a killed run goes on with the very next step."""
+"""Checkpoints: the complete state of training in files, so that a killed run resumes with the next step."""
 
 import dataclasses
 import hashlib
@@ -17,48 +17,48 @@ import numpy as np
 
 from seqattn_tf.core.atomic_io import write_atomically
 
-_KEPT = 2  # so that there is one when the newest is broken
+_KEPT = 2  # the number of checkpoints to keep, in case the newest is broken
 
 
 class CheckpointWarning(UserWarning):
-    """A checkpoint was left out."""
+    """The warning for a broken checkpoint that is skipped."""
 
 
 @dataclasses.dataclass
 class Progress:
-    """How far a training is: epochs done, steps of the next one, the best score and when it was, the time spent."""
+    """The progress of a run: completed epochs and steps, the best score (lower is better), the time spent."""
 
     epoch: int = 0
     step: int = 0
     best: float = float("inf")
     best_epoch: int = -1
-    spent: float = 0.0  # seconds, by the processes before this one
-    history: list[dict[str, float]] = dataclasses.field(default_factory=list)  # what was measured after each epoch
-    norms: float = 0.0  # of the gradients of the steps of this epoch, summed
+    spent: float = 0.0  # seconds spent by earlier processes
+    history: list[dict[str, float]] = dataclasses.field(default_factory=list)  # the logs of each epoch
+    norms: float = 0.0  # the sum of the gradient norms of this epoch
     started: float = dataclasses.field(default_factory=time.time)
 
     @property
     def seconds(self) -> float:
-        """Time spent on the whole training until now."""
+        """The total time spent on training so far, in seconds."""
         return self.spent + time.time() - self.started
 
     def finished(self, epochs: int, patience: int) -> bool:
-        """Whether nothing is left to do: all epochs done, or too many since the best."""
+        """Return whether training is complete: after all epochs, or after too many without an improvement."""
         return self.epoch >= epochs or (self.epoch > 0 and self.epoch - self.best_epoch > patience)
 
     def as_json(self) -> dict[str, Any]:
-        """What is remembered."""
+        """Return the progress as a JSON value."""
         return {**dataclasses.asdict(self), "spent": self.seconds, "started": None}
 
     def take(self, held: Mapping[str, Any]) -> None:
-        """Go on from what was remembered."""
+        """Restore the progress from a JSON value."""
         for name, value in held.items():
             if name != "started":
                 setattr(self, name, value)
 
 
 class Checkpoint(NamedTuple):
-    """What is in a file."""
+    """The content of a checkpoint file."""
 
     path: Path
     about: dict[str, Any]
@@ -66,22 +66,22 @@ class Checkpoint(NamedTuple):
 
 
 class Checkpoints:
-    """The last checkpoints of a run, each with its own hash in its name: a broken one is known by it.
+    """The last checkpoints of a run. Each has a hash in its name, which identifies a broken one.
 
     Args:
-        folder: theirs.
+        folder: The folder of the checkpoints.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder)
 
     def save(self, network: keras.Model, progress: Progress, about: Mapping[str, Any]) -> Path:
-        """Write the state of a compiled network and of its training, and forget older ones.
+        """Write the state of a compiled network and the progress of its run, and delete older checkpoints.
 
         Args:
-            network: compiled and built.
-            progress: of the training.
-            about: what the training is of, as JSON holds it.
+            network: A compiled and built network.
+            progress: The progress of the run.
+            about: A description of the run, as a JSON value.
         """
         values: dict[str, Any] = {f"v{i:04d}": np.asarray(variable) for i, variable in enumerate(state_of(network))}
         text = json.dumps({**about, "progress": progress.as_json()})
@@ -93,23 +93,23 @@ class Checkpoints:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        for old in [*self._paths()[_KEPT:], *self.folder.glob(".*.npz")]:  # also what a kill left half written
+        for old in [*self._paths()[_KEPT:], *self.folder.glob(".*.npz")]:  # and incomplete files of a killed process
             old.unlink(missing_ok=True)
         return path
 
     def newest(self) -> Checkpoint | None:
-        """The last one that is whole; None where there is none.
+        """Return the newest checkpoint that is intact, or None if there are no checkpoints.
 
         Raises:
-            ValueError: there are some, and all of them are broken.
+            ValueError: If there are checkpoints, but all of them are broken.
         """
         paths = self._paths()
         for path in paths:
             for checkpoint in _read(path):
                 return checkpoint
-            warnings.warn(f"{path}: a broken checkpoint; the one before it is used", CheckpointWarning, stacklevel=2)
+            warnings.warn(f"{path}: corrupt checkpoint; using the previous one", CheckpointWarning, stacklevel=2)
         if paths:
-            raise ValueError(f"{self.folder}: expected a whole checkpoint; delete the folder to start anew")
+            raise ValueError(f"{self.folder}: expected a complete checkpoint; delete the folder to start over")
         return None
 
     def _paths(self) -> list[Path]:
@@ -117,26 +117,26 @@ class Checkpoints:
 
 
 def restore(checkpoint: Checkpoint, network: keras.Model, progress: Progress) -> None:
-    """Take up a stored training into a compiled network.
+    """Restore a checkpoint into a compiled network.
 
     Raises:
-        ValueError: it is one of another network.
+        ValueError: If the checkpoint belongs to another network.
     """
     variables = state_of(network)
     if [a.shape for a in checkpoint.arrays] != [tuple(v.shape) for v in variables]:
-        raise ValueError(f"{checkpoint.path}: expected the weights of this network; delete the folder to start anew")
+        raise ValueError(f"{checkpoint.path}: expected the weights of this network; delete the folder to start over")
     for variable, array in zip(variables, checkpoint.arrays, strict=True):
         variable.assign(array)
     progress.take(checkpoint.about["progress"])
 
 
 def state_of(network: keras.Model) -> list[Any]:
-    """All that the next step depends on, the sums of what an epoch measures among it."""
+    """Return all variables that the next step depends on, including the metrics of the current epoch."""
     return [*network.variables, *network.optimizer.variables, *network.metrics_variables]
 
 
 def _read(path: Path) -> Iterator[Checkpoint]:
-    """What is in a file, if it is whole."""
+    """Yield the content of a checkpoint file if it is intact."""
     try:
         data = path.read_bytes()
         if digest(data) == path.stem.rpartition("-")[2]:
@@ -148,5 +148,5 @@ def _read(path: Path) -> Iterator[Checkpoint]:
 
 
 def digest(data: bytes) -> str:
-    """The beginning of a hash, by which bytes are known again."""
+    """Return the beginning of a hash that identifies the data."""
     return hashlib.sha256(data).hexdigest()[:16]

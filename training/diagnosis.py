@@ -1,4 +1,4 @@
-"""Where a loss that is no number comes from."""
+"""Diagnosis of a loss that is not finite."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,30 +10,30 @@ from seqattn_tf.training.tasks import Training
 
 
 def diagnose(training: Training, epoch: int, step: int) -> str:
-    """What of a batch, of the weights, of the layers or of the gradient is no number first, in that order."""
+    """Describe the first non-finite value in the batch, the weights, the layer outputs or the gradient."""
     network = training.model.network
     inputs, right = next(iter(training.batches(epoch, step)))
     for name, tensor in inputs.items():
         if _wrong(tensor):
-            return f"the input {name} of that batch holds what is no number"
+            return f"the input {name} of that batch contains NaN or infinity"
     for weight in network.weights:
         if _wrong(weight):
-            return f"the weight {weight.path} is no number"
+            return f"the weight {weight.path} contains NaN or infinity"
     found: list[str] = []
     with tf.GradientTape() as tape, _Watched(network, found.append):
         outputs = network(inputs, training=True)
         loss = network.compute_loss(x=inputs, y=right, y_pred=outputs, training=True)
     if found:
-        return f"the layer {found[0]} gives what is no number for that batch"
+        return f"the layer {found[0]} outputs NaN or infinity for that batch"
     weights = network.trainable_variables
     for weight, gradient in zip(weights, tape.gradient(loss, weights), strict=True):
         if gradient is not None and _wrong(gradient):
-            return f"the gradient of {weight.path} is no number for that batch"
-    return "from what was drawn for that batch, dropout or samples"
+            return f"the gradient of {weight.path} contains NaN or infinity for that batch"
+    return "it depends on the random numbers of that batch (dropout or sampling)"
 
 
 class _Watched:
-    """While it is open, names each layer that gives what is no number, the innermost first."""
+    """A context that reports each layer with a non-finite output, innermost first."""
 
     def __init__(self, network: keras.Model, say: Callable[[str], Any]) -> None:
         self.layers, self.say = list(network._flatten_layers()), say
@@ -63,7 +63,7 @@ def _tensors(outputs: Any) -> Iterator[tf.Tensor]:
 
 
 def _wrong(value: Any) -> bool:
-    """Whether something is no number, or larger than any; less than any is how masks are said."""
+    """Return whether a value contains NaN or +inf. (-inf is valid, because masks use it.)"""
     tensor = tf.convert_to_tensor(value)
     if not tensor.dtype.is_floating:
         return False

@@ -1,4 +1,4 @@
-"""A student that learns from teachers: smaller than they are, and nearly as good."""
+"""Knowledge distillation: a student that learns from teachers and is smaller than they are but nearly as good."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -7,36 +7,37 @@ from typing import Any
 
 from seqattn_tf.lite.targets.base import save_target
 from seqattn_tf.models import Model, load
-from seqattn_tf.models.presets import find
+from seqattn_tf.presets import find
 from seqattn_tf.training.checkpoints import digest
 from seqattn_tf.training.data import Splits
 from seqattn_tf.training.ensembling import as_one
-from seqattn_tf.training.identity import weights_file
-from seqattn_tf.training.lessons import Lessons, Teacher, read_lessons, write_lessons
 from seqattn_tf.training.recipes import Recipe
 from seqattn_tf.training.record import read_record
+from seqattn_tf.training.resuming import weights_file
 from seqattn_tf.training.run import train
+from seqattn_tf.training.soft_targets import SoftTargets, Teacher, read_soft_targets, write_soft_targets
 from seqattn_tf.training.tasks import Settings
 
-_LESSONS = "lessons"  # in the folder of a run
+_SOFT_TARGETS = "soft_targets"  # a subfolder of the run
 
 
 @dataclasses.dataclass(frozen=True)
-class Teaching:
-    """How lessons are made.
+class DistillConfig:
+    """The settings for making soft targets.
 
     Args:
-        made_up: inputs that are made up; None for as many as the training split has, where the recipe knows how.
-        top: how many of the greatest probabilities are told, at every symbol.
-        least: the least log-probability of an answer to an input that was made up.
+        synthetic: The number of synthetic inputs; None for as many as the training split has, if the recipe can make
+            them.
+        top_k: The number of most probable symbols or labels to store at every position.
+        min_log_prob: The minimum log-probability of an answer to a synthetic input.
     """
 
-    made_up: int | None = None
-    top: int = 3
-    least: float = -3.0
+    synthetic: int | None = None
+    top_k: int = 3
+    min_log_prob: float = -3.0
 
 
-_TEACHING = Teaching()
+_TEACHING = DistillConfig()
 
 
 def distill(
@@ -45,44 +46,44 @@ def distill(
     folder: Path,
     teachers: Sequence[str | Path],
     data: str | Path | None = None,
-    teaching: Teaching = _TEACHING,
+    teaching: DistillConfig = _TEACHING,
     **training: Any,
 ) -> Model:
-    """Train a student with Keras `fit`, on the right answers and on those of its teachers, and return the best model.
+    """Train a student with Keras `fit` on the correct answers and on those of its teachers, and return the best model.
 
-    What the teachers say is kept in `lessons/` of the folder; run again, it is asked of them no more, and the training
-    goes on as `train` does.
+    The soft targets are stored in `soft_targets/` of the folder. A second call reuses them and resumes training as
+    `train` does.
 
     Args:
-        recipe: what is trained.
-        settings: of the student.
-        folder: of its run.
-        teachers: runs or presets of the same recipe and data; several answer as one.
-        data: where they are; the recipe's own otherwise.
-        teaching: how lessons are made.
-        **training: as of `run.train`.
+        recipe: The recipe to train.
+        settings: The settings of the student.
+        folder: The folder of the student's run.
+        teachers: Runs or presets of the same recipe and data. Several teachers form an ensemble.
+        data: The location of the data; the default data of the recipe if None.
+        teaching: The settings for making soft targets.
+        **training: Other arguments of `run.train`.
 
     Raises:
-        ValueError: teachers of something else, or an answer that nobody can be taught.
+        ValueError: If a teacher has another recipe or other data, or if its answers cannot be taught.
     """
     if not teachers:
-        raise ValueError("teacher: expected one run or more. Received: none")
-    recipe.task.check_student(settings)  # before teachers are asked, which takes long
+        raise ValueError("teacher: expected at least one run. Received: none")
+    recipe.task.check_student(settings)  # before running the teachers, which takes long
     folders = [find(teacher) for teacher in teachers]
 
-    def lessons(splits: Splits) -> Lessons:
-        return _lessons(recipe, splits, folders, Path(folder) / _LESSONS, teaching, settings.seed)
+    def soft_targets(splits: Splits) -> SoftTargets:
+        return _soft_targets(recipe, splits, folders, Path(folder) / _SOFT_TARGETS, teaching, settings.seed)
 
-    return train(recipe, settings, folder, data, lessons=lessons, **training)
+    return train(recipe, settings, folder, data, soft_targets=soft_targets, **training)
 
 
-def _lessons(
-    recipe: Recipe, splits: Splits, teachers: Sequence[Path], folder: Path, teaching: Teaching, seed: int
-) -> Lessons:
-    """What the teachers say; what the folder does not hold yet is asked of them."""
+def _soft_targets(
+    recipe: Recipe, splits: Splits, teachers: Sequence[Path], folder: Path, teaching: DistillConfig, seed: int
+) -> SoftTargets:
+    """Return the soft targets of the teachers, after computing those that the folder lacks."""
     for teacher in teachers:
         _check(teacher, recipe, splits)
-    made_up = _count(recipe, splits, teaching.made_up)
+    count = _count(recipe, splits, teaching.synthetic)
     models = [load(teacher) for teacher in teachers]
     model = as_one(models) if len(models) > 1 else models[0]
     about = {
@@ -90,23 +91,23 @@ def _lessons(
             digest(weights_file(teacher).read_bytes() + (teacher / "config.json").read_bytes()) for teacher in teachers
         ],
         "data": splits.fingerprint,
-        "made_up": made_up,
-        "top": teaching.top,
+        "synthetic": count,
+        "top_k": teaching.top_k,
         "seed": seed,
         "target": save_target(model.target),
     }
 
-    def make_up() -> Sequence[Any]:
-        return recipe.make_up(splits, made_up, seed) if recipe.make_up and made_up else []
+    def synthesize() -> Sequence[Any]:
+        return recipe.synthesize(splits, count, seed) if recipe.synthesize and count else []
 
-    write_lessons(folder, Teacher(model, teaching.top), splits.train, make_up, about)
-    learned = read_lessons(folder, splits.train, teaching.least)
-    print(f"lessons: {len(learned.keys)} of the training split, {len(learned.made_up)} of {made_up} made up")
+    write_soft_targets(folder, Teacher(model, teaching.top_k), splits.train, synthesize, about)
+    learned = read_soft_targets(folder, splits.train, teaching.min_log_prob)
+    print(f"soft targets: {len(learned.keys)} training examples, {len(learned.synthetic)} of {count} synthetic inputs")
     return learned
 
 
 def _check(folder: Path, recipe: Recipe, splits: Splits) -> None:
-    """Refuse a teacher of something else, or one that may have learned what the student is measured on."""
+    """Raise an error if a teacher has another recipe, or other data, which may include the student's test data."""
     record = read_record(folder)
     for name, expected in (("recipe", recipe.name), ("fingerprint", splits.fingerprint)):
         if record[name] != expected:
@@ -114,8 +115,8 @@ def _check(folder: Path, recipe: Recipe, splits: Splits) -> None:
 
 
 def _count(recipe: Recipe, splits: Splits, asked: int | None) -> int:
-    if asked and recipe.make_up is None:
-        raise ValueError(f"made_up: expected 0, since nobody knows how for {recipe.name}. Received: {asked}")
+    if asked and recipe.synthesize is None:
+        raise ValueError(f"synthetic: expected 0, because {recipe.name} cannot generate inputs. Received: {asked}")
     if asked is not None and asked < 0:
-        raise ValueError(f"made_up: expected at least 0. Received: {asked}")
-    return (len(splits.train) if recipe.make_up else 0) if asked is None else asked
+        raise ValueError(f"synthetic: expected at least 0. Received: {asked}")
+    return (len(splits.train) if recipe.synthesize else 0) if asked is None else asked

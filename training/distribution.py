@@ -1,9 +1,9 @@
-"""Many devices, many machines: Keras `fit` on all GPUs of a machine, or on several machines, as if on one device.
+"""Distributed training: Keras `fit` on all GPUs of a machine, or on several machines, as if on one device.
 
-Keras 3 cannot `fit` under `MultiWorkerMirroredStrategy` (keras#20585). What it lacks is here: batches that every worker
-plans alike, a step whose logs need no reduction, gradients that are clipped after they are summed, and a mean of the
-loss that each worker can read for itself. That takes methods which Keras calls its own: the versions of Keras that are
-known to have them are named, and others refused.
+Keras 3 cannot `fit` under `MultiWorkerMirroredStrategy` (keras#20585). This module supplies what is missing: batches
+that every worker plans identically, a step whose logs need no reduction, gradients that are clipped after they are
+summed, and a mean loss that each worker can read locally. This relies on private methods of Keras, so only the versions
+of Keras that are known to have them are accepted.
 """
 
 import contextlib
@@ -23,23 +23,23 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-_KERAS = ("3.15.",)  # what the known versions begin with
+_KERAS = ("3.15.",)  # prefixes of the supported versions
 INDEX = (
     "SLURM_PROCID",
     "JOB_COMPLETION_INDEX",
-)  # where Slurm and an indexed job of Kubernetes say which worker this is
+)  # variables in which Slurm and indexed Kubernetes jobs store the index of a worker
 SUM = tf.distribute.ReduceOp.SUM
-_APART = 1_000_003  # the seeds of two replicas
+_APART = 1_000_003  # the distance between the seeds of two replicas
 _LOST = (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.DeadlineExceededError, tf.errors.CancelledError)
 
 
 class WorkerLost(RuntimeError):
-    """Another worker is gone: nothing can be trained without it."""
+    """The error for a lost worker, without which training cannot continue."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-    """Who trains together: the addresses of all workers, and which one this is; the first is the chief."""
+    """The addresses of all workers, and the index of this one. The first worker is the chief."""
 
     addresses: tuple[str, ...]
     index: int
@@ -57,9 +57,10 @@ class Cluster:
 
     @classmethod
     def of(cls, workers: str, index: int | None = None) -> "Cluster":
-        """What `host:port,host:port` says.
+        """Create a cluster from `host:port,host:port`.
 
-        Without an index, `SLURM_PROCID` or `JOB_COMPLETION_INDEX` is this worker's, or the only host of its own name.
+        Without an index, it is taken from `SLURM_PROCID` or `JOB_COMPLETION_INDEX`, or from the only host with this
+        machine's name.
 
         >>> Cluster.of("left:5000,right:5000", 1)
         Cluster(addresses=('left:5000', 'right:5000'), index=1)
@@ -72,7 +73,7 @@ class Cluster:
 
     @classmethod
     def of_environment(cls, text: str) -> "Cluster":
-        """What `TF_CONFIG` says: a chief, where it has one, is the first worker."""
+        """Create a cluster from the value of `TF_CONFIG`. If it has a chief, that is the first worker."""
         try:
             config = json.loads(text)
             jobs, task = config["cluster"], config["task"]
@@ -84,11 +85,11 @@ class Cluster:
             raise ValueError(f"{expected}. Received: {text:.200}") from None
 
     def meet(self, patience: float) -> None:
-        """Wait until all workers are there: TensorFlow would do that for ever, and heed no signal meanwhile.
+        """Wait until all workers respond, because TensorFlow would wait forever and ignore signals.
 
         Raises:
-            ValueError: this worker's port is in use.
-            WorkerLost: another one did not come.
+            ValueError: If this worker's port is in use.
+            WorkerLost: If another worker does not respond in time.
         """
         own = self.addresses[self.index]
         others = [address for address in self.addresses if address != own]
@@ -102,13 +103,13 @@ class Cluster:
             door.listen(len(self.addresses))
             while others := [address for address in others if not _answers(address)]:
                 if time.monotonic() > deadline:
-                    expected = f"worker {self.index}: expected all others within {patience:.0f} s"
-                    raise WorkerLost(f"{expected}. Received: no answer of {', '.join(others)}")
+                    expected = f"worker {self.index}: expected all other workers within {patience:.0f} s"
+                    raise WorkerLost(f"{expected}. Received: no answer from {', '.join(others)}")
                 time.sleep(0.2)
 
 
 def _answers(address: str) -> bool:
-    """Whether something listens there."""
+    """Return whether a server listens at this address."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host, int(port)), timeout=5).close()
@@ -118,7 +119,7 @@ def _answers(address: str) -> bool:
 
 
 def _own(addresses: Sequence[str]) -> int:
-    """Which of the addresses is this machine's."""
+    """Return the index of the address of this machine."""
     name = socket.gethostname()
     names = {name, name.partition(".")[0], socket.getfqdn()}
     found = [index for index, address in enumerate(addresses) if address.rpartition(":")[0] in names]
@@ -129,71 +130,74 @@ def _own(addresses: Sequence[str]) -> int:
 
 
 class Distribution:
-    """How a training is spread. This one is not: one device trains.
+    """The base class of distributions, and the one for a single device.
 
-    A training makes its network and its optimiser in `scope`, has them compiled by `compile`, takes of every batch its
-    `part`, and hands what `prepare` returns to `fit`. All of it happens on every worker alike, but for what only the
-    chief does: measuring (see `from_chief`), reading checkpoints (see `share`) and writing.
+    A training run creates its network and its optimizer in `scope`, compiles them with `compile`, selects its `part` of
+    every batch, and passes the result of `prepare` to `fit`. Every worker does all of this. Only the chief evaluates
+    (see `from_chief`), reads checkpoints (see `share`) and writes files.
     """
 
     replicas = 1
     index, workers = 0, 1
-    compiles = True  # whether XLA may compile its steps
+    compiles = True  # whether XLA may compile the steps
 
     @property
     def is_chief(self) -> bool:
-        """Whether this worker writes."""
+        """Whether this worker writes files."""
         return self.index == 0
 
     def scope(self) -> contextlib.AbstractContextManager[Any]:
-        """Where variables are made."""
+        """Return the context in which variables are created."""
         return contextlib.nullcontext()
 
     def check(self, batch_size: int) -> None:
-        """Refuse batches that replicas cannot share evenly."""
+        """Raise an error if replicas cannot share batches evenly."""
         if batch_size % self.replicas:
             raise ValueError(f"batch_size: expected a multiple of the {self.replicas} replicas. Received: {batch_size}")
 
     def compile(self, network: keras.Model, optimizer: keras.optimizers.Optimizer, loss: Any) -> None:
-        """Compile a network, to be trained as one; what its state is of is all there then."""
+        """Compile a network and create all of its state."""
         network.compile(optimizer, loss, jit_compile=False)
         network.optimizer.build(network.trainable_variables)
 
     def part(self, rows: tf.data.Dataset) -> tf.data.Dataset:
-        """Of batches of rows `[batch, ...]`, those that this worker reads: one batch after another for each replica."""
+        """Return the rows that this worker reads of batches `[batch, ...]`: one batch per replica in sequence."""
         return rows
 
     def prepare(self, network: keras.Model, batches: tf.data.Dataset) -> Any:
-        """What `fit` reads, with `steps_per_epoch`, to train a compiled and restored network on its own batches."""
+        """Return the data for `fit`, with `steps_per_epoch`, for a compiled and restored network and its batches."""
         return batches
 
     def from_chief(self, make: Callable[[], Any]) -> Any:
-        """What the chief makes, on all workers; JSON holds it. Others wait for it."""
+        """Return on all workers what `make` returns on the chief, a JSON value. The other workers wait for it."""
         return make()
 
     def share(self, variables: Iterable[Any]) -> None:
-        """Give all workers the values that the chief has."""
+        """Copy the values of the chief to all workers."""
 
     def anyone(self, asks: object) -> bool:
-        """Whether a worker asked for something before the last step: asked after every step, all get one answer."""
+        """Return whether any worker has passed a true value before the last step; all workers get the same answer.
+
+        This must be called after every step.
+        """
         return bool(asks)
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
-        """A stretch in which a lost worker is a `WorkerLost`."""
+        """Raise `WorkerLost` if a worker is lost inside this context."""
         yield
 
 
 def open_strategy(
     name: str = "none", workers: str = "", index: int | None = None, patience: float = 600.0
 ) -> Distribution:
-    """The distribution of that name: call it before anything is computed.
+    """Return the distribution with this name. Call this before any computation.
 
     Args:
         name: `none`, `mirrored` for all GPUs of this machine, or `multiworker` for several machines.
-        workers: `host:port,host:port,...`, the same on all of them; without it, `TF_CONFIG` says who trains.
-        index: which of them this one is; see `Cluster.of`.
-        patience: seconds to wait for the others.
+        workers: `host:port,host:port,...`, the same on all workers; by default, they are taken from `TF_CONFIG`.
+        index: The index of this worker; see `Cluster.of`.
+        patience: The number of seconds to wait for the others.
 
     >>> open_strategy().replicas
     1
@@ -205,29 +209,32 @@ def open_strategy(
     if not keras.__version__.startswith(_KERAS):
         known = " or ".join(f"{version}*" for version in _KERAS)
         raise ValueError(
-            f"keras: expected {known} with strategy={name}, which changes its fit. Received: {keras.__version__}"
+            f"keras: expected {known} with strategy={name}, which replaces parts of fit. Received: {keras.__version__}"
         )
     if name == "mirrored":
-        return Spread(_mirrored())
+        return StrategyDistribution(_mirrored())
     if not workers and not os.environ.get("TF_CONFIG"):
         raise ValueError("workers: expected --workers host:port,host:port,... or TF_CONFIG. Received: neither")
     cluster = Cluster.of(workers, index) if workers else Cluster.of_environment(os.environ["TF_CONFIG"])
     try:
-        return Spread(_multiworker(cluster, patience), cluster.index, len(cluster.addresses))
+        return StrategyDistribution(_multiworker(cluster, patience), cluster.index, len(cluster.addresses))
     except tf.errors.OpError as error:
-        raise WorkerLost(f"worker {cluster.index}: expected all others to begin. Received: {error.message}") from None
+        raise WorkerLost(
+            f"worker {cluster.index}: expected all other workers to start. Received: {error.message}"
+        ) from None
 
 
-@functools.cache  # reductions are numbered, by each strategy from the beginning: a process has one
+# Each strategy numbers its reductions from the beginning, so a process must have only one.
+@functools.cache
 def _mirrored() -> tf.distribute.Strategy:
-    """All GPUs of this machine, or else its CPU."""
+    """Return a strategy for all GPUs of this machine, or for its CPU if there are none."""
     devices = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
     return tf.distribute.MirroredStrategy([device.name for device in devices])
 
 
 @functools.cache
 def _multiworker(cluster: Cluster, patience: float) -> tf.distribute.Strategy:
-    """All GPUs of all workers, or else their CPUs."""
+    """Return a strategy for all GPUs of all workers, or for their CPUs if there are none."""
     cluster.meet(patience)
     resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
         tf.train.ClusterSpec({"worker": list(cluster.addresses)}),
@@ -240,20 +247,20 @@ def _multiworker(cluster: Cluster, patience: float) -> tf.distribute.Strategy:
         return tf.distribute.MultiWorkerMirroredStrategy(resolver)
     except RuntimeError as error:
         raise RuntimeError(
-            f"strategy: expected multiworker to come before any computation. Received: {error}"
+            f"strategy: expected multiworker to be set up before any computation. Received: {error}"
         ) from None
     finally:
-        if threading.current_thread() is threading.main_thread():  # TensorFlow takes this signal, and does nothing
+        if threading.current_thread() is threading.main_thread():  # TensorFlow replaces the handler of SIGTERM
             signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
 
 
-class Spread(Distribution):
-    """A training on all replicas of a strategy.
+class StrategyDistribution(Distribution):
+    """Training on all replicas of a strategy.
 
     Args:
-        strategy: mirrored, on one machine or several.
-        index: which worker this is.
-        workers: how many there are.
+        strategy: A mirrored strategy, on one machine or several.
+        index: The index of this worker.
+        workers: The number of workers.
     """
 
     compiles = False
@@ -267,13 +274,15 @@ class Spread(Distribution):
             )
 
     def scope(self) -> contextlib.AbstractContextManager[Any]:
-        """Where variables are made, alike on all replicas: as the chief makes them."""
+        """Return the context in which variables are created, with the values of the chief on all replicas."""
         return self.strategy.scope()
 
     def compile(self, network: keras.Model, optimizer: keras.optimizers.Optimizer, loss: Any) -> None:
-        """Compile a network whose replicas are trained as one; what its state is of is all there then."""
+        """Compile a network whose replicas are trained together, and create all of its state."""
         if optimizer._distribution_strategy is not self.strategy:
-            raise ValueError("optimizer: expected one made in the scope of the strategy. Received: one made outside")
+            raise ValueError(
+                "optimizer: expected an optimizer created in the scope of the strategy. Received: one created outside"
+            )
 
         def make_train_function(force: bool = False) -> None:
             if force or network.train_function is None:
@@ -281,16 +290,16 @@ class Spread(Distribution):
 
         with self.scope(), keras.src.utils.tracking.DotNotTrackScope():
             network.compile(_clipping_sums(optimizer), loss, jit_compile=False)
-            if network.optimizer is not optimizer:  # one that scales the loss, and reduces gradients in a condition
+            if network.optimizer is not optimizer:  # Keras's loss scaling, with reduction in a conditional
                 expected = "precision: expected float32 or mixed_bfloat16 with a strategy"
                 raise ValueError(f"{expected}. Received: mixed_float16")
             optimizer.build(network.trainable_variables)
             network._loss_tracker = _SharedMean(self._asks, self._asked, name="loss")
-            network._maybe_symbolic_build = lambda *_, **__: None  # Keras would reduce a batch to do it; see prepare
+            network._maybe_symbolic_build = lambda *_, **__: None  # Keras would reduce a batch for this; see prepare
             network.make_train_function, network.compute_loss = make_train_function, _with_own_losses(network)
 
     def part(self, rows: tf.data.Dataset) -> tf.data.Dataset:
-        """Every so manieth row of each batch: of rows sorted by length, all replicas have long and short ones."""
+        """Return every n-th row of each batch for n replicas, so that each replica gets both long and short rows."""
         here = self.replicas // self.workers
         first = self.index * here
 
@@ -302,7 +311,7 @@ class Spread(Distribution):
         return rows.flat_map(own)
 
     def prepare(self, network: keras.Model, batches: tf.data.Dataset) -> Any:
-        """What `fit` reads, with `steps_per_epoch`: own batches without end, as the strategy hands them to replicas."""
+        """Return the data for `fit`, with `steps_per_epoch`: this worker's batches, repeated indefinitely."""
         with self.scope():
             network._symbolic_build(data_batch=batches.element_spec)
         self._set_seeds_apart(network)
@@ -311,7 +320,7 @@ class Spread(Distribution):
         return self.strategy.distribute_datasets_from_function(lambda _: batches.repeat())
 
     def _step_of(self, network: keras.Model) -> Callable[[Any], dict[str, tf.Tensor]]:
-        """A step of `fit`; what it logs is the same on all replicas already."""
+        """Return the training step of `fit`; its logs are already the same on all replicas."""
 
         @tf.function(reduce_retracing=True)
         def step(iterator: Any) -> dict[str, tf.Tensor]:
@@ -321,7 +330,7 @@ class Spread(Distribution):
         return step
 
     def _set_seeds_apart(self, network: keras.Model) -> None:
-        """Other dropout on every replica; the first one, which the chief writes down, keeps its seeds."""
+        """Give every replica other seeds for dropout. The first one, whose state the chief saves, keeps its seeds."""
 
         @tf.function
         def move() -> None:
@@ -335,11 +344,10 @@ class Spread(Distribution):
             self.strategy.run(move)
 
     def _sum(self, values: np.ndarray) -> np.ndarray:
-        """The sum over all workers."""
+        """Return the sum over all workers."""
         return self.strategy.reduce(SUM, tf.identity(values), axis=None).numpy()
 
     def from_chief(self, make: Callable[[], Any]) -> Any:
-        """What the chief makes, on all workers; JSON holds it. Others wait for it."""
         if self.workers == 1:
             return make()
         said = json.dumps(make()).encode() if self.is_chief else b""
@@ -349,7 +357,6 @@ class Spread(Distribution):
             return json.loads(self._sum(numbers).astype(np.uint8).tobytes())
 
     def share(self, variables: Iterable[Any]) -> None:
-        """Give all workers the values that the chief has."""
         if self.workers == 1:
             return
         with self.watched():
@@ -358,14 +365,13 @@ class Spread(Distribution):
                 variable.assign(self._sum(held if self.is_chief else np.zeros_like(held)))
 
     def anyone(self, asks: object) -> bool:
-        """Whether a worker asked for something before the last step: asked after every step, all get one answer."""
         if asks:
             self._asks.assign(1.0)
         return bool(self._asked.numpy())
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
-        """A stretch in which a lost worker is a `WorkerLost`."""
+        """Raise `WorkerLost` if a worker is lost, and `ValueError` if workers run different commands or data."""
         try:
             yield
         except tf.errors.OpError as error:
@@ -376,21 +382,24 @@ class Spread(Distribution):
             if self.workers == 1 or not (together or isinstance(error, _LOST)):
                 raise
             named = {int(task) for task in re.findall(r"/job:worker/(?:replica:0/)?task:(\d+)", error.message)}
-            others = " or ".join(map(str, sorted(named - {self.index}))) or "another one"
+            others = " or ".join(map(str, sorted(named - {self.index}))) or "another worker"
             raise WorkerLost(
-                f"worker {self.index} of {self.workers}: expected all to go on. Received: no answer of {others}. "
-                "Start all of them again with the same commands: the run goes on from its last checkpoint"
+                f"worker {self.index} of {self.workers}: expected all workers to continue. "
+                f"Received: no answer from {others}. "
+                "Start all of them again with the same commands to resume from the last checkpoint"
             ) from error
 
 
 def _clipping_sums(optimizer: keras.optimizers.Optimizer) -> keras.optimizers.Optimizer:
-    """The optimiser, which clips the sum of all gradients, not each.
+    """Make an optimizer clip the sum of all gradients instead of each gradient.
 
-    The gradients of embeddings are dense: of one row that several replicas read, there are several slices.
+    The gradients of embeddings are made dense, because several replicas may contribute slices for the same row.
     """
     if (optimizer.gradient_accumulation_steps or 1) > 1:
         asked = optimizer.gradient_accumulation_steps
-        raise ValueError(f"accumulate: expected 1 with a strategy; take a larger batch_size. Received: {asked}")
+        raise ValueError(
+            f"gradient_accumulation_steps: expected 1 with a strategy; use a larger batch_size. Received: {asked}"
+        )
     clip, reduce = optimizer._clip_gradients, optimizer._all_reduce_sum_gradients
 
     def reduced(pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
@@ -403,10 +412,10 @@ def _clipping_sums(optimizer: keras.optimizers.Optimizer) -> keras.optimizers.Op
 
 
 def _with_own_losses(network: keras.Model) -> Callable[..., tf.Tensor]:
-    """`compute_loss` with what the network added to the loss for this replica.
+    """Return a `compute_loss` that includes the losses that the network has added on this replica.
 
-    Replicas take turns where they wait for each other, as in the loss, and the network is one: what it holds after that
-    is what another replica added.
+    Replicas run in turns and switch where they wait for each other, as in the loss. As they share one network object,
+    it contains the losses added by another replica after such a switch.
     """
     compute = network.compute_loss
 
@@ -420,9 +429,9 @@ def _with_own_losses(network: keras.Model) -> Callable[..., tf.Tensor]:
 
 
 class _SharedMean(keras.metrics.Mean):
-    """The mean of the loss of all replicas, which each can read without the others.
+    """The mean of the loss over all replicas, which each replica can read without the others.
 
-    The same reduction carries whether any worker asks for something.
+    The same reduction also transmits whether any worker has a request.
     """
 
     def __init__(self, asks: tf.Variable, asked: tf.Variable, name: str) -> None:
@@ -432,13 +441,16 @@ class _SharedMean(keras.metrics.Mean):
     def add_variable(
         self, shape: Any, initializer: Any, dtype: Any = None, aggregation: str = "none", name: str | None = None
     ) -> keras.Variable:
-        """As Keras has it, but not reduced when it is read."""
+        """Add a variable as Keras does, but one that is not reduced when it is read."""
         variable = keras.Variable(initializer, shape=shape, dtype=dtype, trainable=False, name=name)
         self._tracker.add_to_store("variables", variable)
         return variable
 
     def update_state(self, values: tf.Tensor, sample_weight: tf.Tensor | None = None) -> None:
-        """Keras multiplies the part of the loss that a replica has by their number; the parts add up."""
+        """Add the loss of all replicas.
+
+        Keras multiplies the loss of each replica by the number of replicas, so the sum is divided by it.
+        """
         replica = tf.distribute.get_replica_context()
         rows = tf.cast(1 if sample_weight is None else sample_weight, tf.float32)
         own = tf.stack([tf.cast(values, tf.float32), rows, self.asks])

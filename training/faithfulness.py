@@ -1,4 +1,4 @@
-"""Does attention explain? How much less probable an answer becomes without what the model looked at most."""
+"""Faithfulness of attention: how much less probable an answer becomes without the most attended inputs."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -16,18 +16,18 @@ from seqattn_tf.models.base import Tensors
 from seqattn_tf.training.data import Example
 from seqattn_tf.training.tasks.base import refuse_unreadable
 
-_DRAWS = 5  # of random choices, whose mean is told
+_DRAWS = 5  # random choices to average over
 _LINES = "_lines"
 
 
 @dataclasses.dataclass(frozen=True)
 class Faithfulness:
-    """What became of answers when something was erased, by what chose it.
+    """The effect of erasing inputs on the answers, by the method that selects what is erased.
 
     Attributes:
-        erased: what was erased, words or lines.
-        probability: the mean of the answers, nothing erased.
-        drops: `(how many were erased, of how many rows, mean drop of the probability)` by what chose them.
+        erased: What was erased: words or lines.
+        probability: The mean probability of the answers without erasure.
+        drops: `(how many were erased, number of rows, mean drop of the probability)` by the method of selection.
     """
 
     erased: str
@@ -37,14 +37,14 @@ class Faithfulness:
 
 @dataclasses.dataclass(frozen=True)
 class _Looked:
-    """An input that a model looks at, and by which look; whether lines are erased of it, or words."""
+    """An input that a model attends to, the name of the attention, and whether lines are erased rather than words."""
 
     name: str
     look: str
     by_lines: bool
 
     def units(self, model: Model, tensors: Tensors) -> np.ndarray:
-        """The number of the word or line that each symbol belongs to, `[batch, source]`; -1 for none."""
+        """Return the index of the word or line of each symbol, `[batch, source]`, or -1 for none."""
         ids = tensors[f"{self.name}_ids"].numpy()
         places = np.broadcast_to(np.arange(ids.shape[1]), ids.shape)
         if not self.by_lines:
@@ -52,27 +52,28 @@ class _Looked:
         encoder = model.network.encoder
         marks = ids == encoder.mark
         line, count = np.cumsum(marks, axis=1), marks.sum(axis=1, keepdims=True) + 1
-        return np.where((ids != 0) & ~marks & (line >= count - encoder.lines), line, -1)  # the last ones are read
+        # The encoder reads only the last `max_lines` lines.
+        return np.where((ids != 0) & ~marks & (line >= count - encoder.max_lines), line, -1)
 
 
 def _looked(model: Model) -> list[_Looked]:
     if not isinstance(model.target, Label):
-        raise ValueError(f"faithfulness: expected a model that says a label. Received: {model.name_in_registry}")
+        raise ValueError(f"faithfulness: expected a model that predicts a label. Received: {model.name_in_registry}")
     found: dict[str, _Looked] = {}
-    for look in model.explaining:
+    for look in model.explanatory_maps:
         name = look.removesuffix(_LINES) if look not in model.inputs else look
         text = isinstance(model.inputs.get(name), Text)
-        if text and not (name in found and look == name):  # lines, where there are both
+        if text and not (name in found and look == name):  # prefers lines over words
             found[name] = _Looked(name, look, look != name)
     if not found:
-        raise ValueError("faithfulness: expected a model with attention at a text (pool=attention). Received: none")
+        raise ValueError("faithfulness: expected a model with attention over a text (pool=attention). Received: none")
     return list(found.values())
 
 
 def _shares(weights: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """How much each unit is looked at, `[batch, rows, units] -> [batch, units]`; of each text 1 on average.
+    """Return how much each unit is attended to, 1 on average per text: `[batch, rows, units] -> [batch, units]`.
 
-    Of two texts that look at each other the words of the shorter one would all be looked at more.
+    Without this normalization, if two texts attend to each other, the words of the shorter one would all rank higher.
 
     >>> _shares(np.array([[[0.2, 0.2, 0.6], [0, 0.4, 0.6]]]), np.array([[True, True, True]])).round(2).tolist()
     [[0.3, 0.9, 1.8]]
@@ -82,14 +83,14 @@ def _shares(weights: np.ndarray, there: np.ndarray) -> np.ndarray:
 
 
 def _most(importance: np.ndarray, count: int) -> np.ndarray:
-    """Where the `count` largest of each row are, `[rows, units]`."""
+    """Return a mask of the `count` largest values of each row, `[rows, units]`."""
     chosen = np.zeros(importance.shape, bool)
     np.put_along_axis(chosen, np.argsort(-importance, axis=1, kind="stable")[:, :count], True, axis=1)
     return chosen
 
 
 class _Batch:
-    """Rows that were answered, and what they are when some of it is erased."""
+    """A batch of answered rows, from which units can be erased."""
 
     def __init__(self, model: Model, looked: Sequence[_Looked], rows: Sequence[Mapping[str, Any]], infer: Any) -> None:
         self.looked, self.infer = looked, infer
@@ -109,7 +110,10 @@ class _Batch:
             before = tf.exp(found["scores"][:, 0])
         gradients = tape.gradient(before, list(kept.values()))
         if any(gradient is None for gradient in gradients):
-            raise ValueError("faithfulness: expected an encoder that reads what is kept. Received: one that does not")
+            raise ValueError(
+                "faithfulness: expected an encoder that supports token weights. "
+                "Received: an encoder without this support"
+            )
         self.label, self.before = found["labels"][:, :1], before.numpy()
         shares = [_shares(found[one.look + ATTENTION].numpy(), t) for one, t in zip(looked, there, strict=True)]
         steep = [
@@ -119,20 +123,22 @@ class _Batch:
         self.importance = {"attention": np.concatenate(shares, axis=1), "gradient": np.concatenate(steep, axis=1)}
 
     def _kept(self, erased: np.ndarray) -> Tensors:
-        """How much of each symbol is read without what is erased, `[rows, units]`; by `INPUT_kept`."""
+        """Return the weight of each symbol after erasing units `[rows, units]`, by `INPUT_token_weights`."""
         kept = {}
         for one, source, gone in zip(self.looked, self.sources, np.split(erased, self.ends, axis=1), strict=True):
-            gone = np.pad(gone, [(0, 0), (0, 1)])  # -1 is the last, and is none
-            kept[f"{one.name}_kept"] = tf.constant(1 - np.take_along_axis(gone, source, axis=1).astype("float32"))
+            gone = np.pad(gone, [(0, 0), (0, 1)])  # index -1 selects this padding, which is never erased
+            kept[f"{one.name}_token_weights"] = tf.constant(
+                1 - np.take_along_axis(gone, source, axis=1).astype("float32")
+            )
         return kept
 
     def without(self, erased: np.ndarray) -> np.ndarray:
-        """The probability of the answers without what is erased: `[rows, units] -> [rows]`."""
+        """Return the probability of the answers after erasing units: `[rows, units] -> [rows]`."""
         found = self.infer({**self.tensors, **self._kept(erased)})
         return tf.reduce_sum(tf.where(found["labels"] == self.label, tf.exp(found["scores"]), 0), axis=1).numpy()
 
     def drops(self, choice: str, count: int, generator: np.random.Generator) -> np.ndarray:
-        """By how much less probable the answers are without `count` of what they come from, `[rows]`."""
+        """Return the decrease of the probability of the answers after erasing `count` units, `[rows]`."""
         draws = _DRAWS if choice == "random" else 1
         found = np.zeros(len(self.before))
         for _ in range(draws):
@@ -150,27 +156,28 @@ def faithfulness(
     seed: int = 0,
     quiet: bool = True,
 ) -> Faithfulness:
-    """Erase what a model looked at most, beside as much by chance and by its gradient, and ask again.
+    """Measure how erasing the most attended inputs changes the answers, compared with random choice and the gradient.
 
-    A word is erased by its embedding being zero (Li et al., 2016), a line by all of its words; the gradient chooses
-    those whose erasing lowers the probability most if that were linear. Of a row counts what leaves at least one.
+    A word is erased by setting its embedding to zero (Li et al., 2016), a line by erasing all of its words. The
+    gradient selects those whose erasure would lower the probability most if it were linear. A row counts only if at
+    least one word or line remains.
 
     Args:
-        model: one that says a label, with attention at its inputs.
-        examples: what to ask.
-        counts: how many words or lines to erase.
-        limit: of more examples so many are drawn.
-        batch_size: how many are asked at once.
-        seed: of the draws.
-        quiet: whether there is no bar.
+        model: A model that predicts a label, with attention to its inputs.
+        examples: The examples to answer.
+        counts: The numbers of words or lines to erase.
+        limit: The maximum number of examples, drawn at random.
+        batch_size: The number of examples per batch.
+        seed: The seed of all random choices.
+        quiet: Whether to hide the progress bar.
 
     Raises:
-        ValueError: the model says no label, looks at nothing, or there is no row to ask.
+        ValueError: If the model does not predict a label or has no attention to a text, or if no row is long enough.
     """
     looked, generator = _looked(model), np.random.default_rng(seed)
     drawn = [examples[i] for i in generator.permutation(len(examples))[:limit]]
     if missing := [name for name in model.inputs if any(name not in one.inputs for one in drawn)]:
-        raise ValueError(f"examples: expected {missing[0]} in each. Received: one without")
+        raise ValueError(f"examples: expected {missing[0]} in each. Received: an example without it")
     refuse_unreadable(model, drawn)
     rows = sorted((dict(one.inputs) for one in drawn), key=lambda row: sum(map(len, map(str, row.values()))))
 
@@ -187,7 +194,7 @@ def faithfulness(
                 if (size > count).any():
                     found.append(batch.drops(choice, count, generator)[size > count])
     if not any(drops.values()):
-        raise ValueError(f"faithfulness: expected rows with more than {min(counts)} to look at. Received: none")
+        raise ValueError(f"faithfulness: expected rows with more than {min(counts)} positions. Received: none")
     told = {
         choice: [
             (str(count), sum(map(len, found)), float(np.concatenate(found).mean()))

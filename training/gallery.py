@@ -1,4 +1,4 @@
-"""A gallery: every system with one real input, its answer and its picture, as a page of Markdown."""
+"""A gallery: a Markdown page with a real input, the answer and the explanation of every kind of model."""
 
 import os
 from collections.abc import Sequence
@@ -10,34 +10,34 @@ from seqattn_tf.explain import save_figure
 from seqattn_tf.lite.model_inputs import from_json
 from seqattn_tf.models import Model
 from seqattn_tf.models.base import read_config
-from seqattn_tf.models.presets import find, open_model, presets
+from seqattn_tf.presets import find, open_model, presets
 from seqattn_tf.training import recipes
 
-FILES = {"image": "picture"}  # what a kind of input is called
-_LONGEST = 400  # characters of a text or an answer that are shown
-_RIGHT, _WRONG = "\u2713", "\u2717"  # marks of answers
+FILES = {"image": "picture"}  # the displayed names of kinds of inputs
+_LONGEST = 400  # maximum characters of a text or an answer
+_RIGHT, _WRONG = "\u2713", "\u2717"  # marks of correct and incorrect answers
 
 
 def write_gallery(models: Sequence[str | os.PathLike[str]], path: Path) -> list[str]:
-    """Write the page, its pictures into `images/` beside it, and return the recipes that have none in it.
+    """Write the page, with its pictures in `images/` beside it, and return the recipes without an entry.
 
     Args:
-        models: folders of runs, and names of presets; the presets where there are none. Of two of one recipe, the
-            first is shown.
-        path: of the page, which appears whole.
+        models: Folders of runs and names of presets; all presets if empty. Only the first model of each recipe is
+            shown.
+        path: The path of the page, which is written atomically.
     """
     shown: dict[str, list[str]] = {}
     for name in models or presets():
         record = read_config(find(name))["record"]
         recipe = record.get("recipe", "")
         if recipe in recipes.names() and recipe not in shown and record.get("examples"):
-            shown[recipe] = _entry(recipe, open_model(name), record, path.parent / "images")
+            shown[recipe] = _entry(recipe, open_model(name, "keras"), record, path.parent / "images")
     if not shown:
-        raise ValueError(f"models: expected a trained one with examples. Received: {list(map(str, models))}")
-    head = "# Gallery\nOne input of each system from data it has not learned from, its answer, "
-    head += "the reference, and what it looked at or makes of it.\n"
-    head += f"{_RIGHT} marks an answer that is a reference, {_WRONG} one that is not: "
-    head += "a caption, a translation or a summary may differ and be good.\n"
+        raise ValueError(f"models: expected a trained model with examples. Received: {list(map(str, models))}")
+    head = "# Gallery\nOne input of each system that is not in its training data, with the answer, "
+    head += "the reference, and a picture of the attention or of the answer.\n"
+    head += f"{_RIGHT} marks an answer that matches a reference, {_WRONG} one that does not: "
+    head += "a caption, a translation or a summary may differ from the reference and still be good.\n"
     with write_atomically(path) as aside:
         text = "\n".join([head, *("\n".join(shown[recipe]) for recipe in sorted(shown))])
         aside.write_text(text, encoding="utf-8")
@@ -45,30 +45,30 @@ def write_gallery(models: Sequence[str | os.PathLike[str]], path: Path) -> list[
 
 
 def _entry(recipe: str, model: Model, record: dict[str, Any], images: Path) -> list[str]:
-    """The lines of one system."""
+    """Return the lines of one model."""
     row = from_json(record["examples"][0])
     [answer] = model.answer([row])
-    asked = [_shown(name, value, model.inputs[name].kind) for name, value in row.items()]
+    asked = [_shown(name, value, model.inputs[name].widget) for name, value in row.items()]
     picture = images / f"gallery_{recipe}.png"
     save_figure(model.explain(row), picture)
-    shown = f"![What `{recipe}` {'looked at' if answer.looks else 'makes of it'}]({images.name}/{picture.name})"
-    references: list[list[str]] = record.get("references") or [[]]  # older records have none
+    shown = f"![What `{recipe}` {'attends to' if answer.attention else 'predicts'}]({images.name}/{picture.name})"
+    references: list[list[str]] = record.get("references") or [[]]  # older records have no references
     said = _judged(answer.text, references[0])
     return [f"## {recipe}", recipes.get(recipe).summary + ".", "", *asked, *said, "", shown, ""]
 
 
 def _judged(answer: str, references: Sequence[str]) -> list[str]:
-    """The lines of an answer and of what it should have been."""
+    """Return the lines of an answer and its reference."""
     if not references:
         return [f"- answer: {_quoted(answer)}", "- reference: none"]
-    more = f", or {len(references) - 1} more" if len(references) > 1 else ""
+    more = f", and {len(references) - 1} more" if len(references) > 1 else ""
     reference = answer if answer in references else references[0]
     mark = _RIGHT if answer in references else _WRONG
     return [f"- answer: {_quoted(answer)} {mark}", f"- reference: {_quoted(reference)}{more}"]
 
 
 def _shown(name: str, value: str | bytes, kind: str) -> str:
-    """An input as a line: a text itself, of a file what it is."""
+    """Return an input as a line: the text itself, or the kind of a file."""
     try:
         text = value if isinstance(value, str) else value.decode()
     except UnicodeDecodeError:
@@ -77,7 +77,7 @@ def _shown(name: str, value: str | bytes, kind: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A text on one line, as it is: never markup."""
+    """Return a text on one line as inline code, so that it is not interpreted as Markdown."""
     line = " / ".join(text.split("\n"))
     line = line if len(line) <= _LONGEST else line[:_LONGEST] + " \u2026"
     line = line.replace("`", "'")

@@ -1,4 +1,4 @@
-"""What the gradients and the gates do during `fit`, for TensorBoard."""
+"""TensorBoard logs of the gradients and gates during `fit`."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,22 +9,22 @@ import tensorflow as tf
 
 from seqattn_tf.recurrent import watch_gates
 
-_SATURATED = 0.1  # a gate closer than this to one of its bounds has hardly a gradient left
+_SATURATED = 0.1  # a gate that is closer than this to one of its bounds has almost no gradient
 
 
 class GradientLog(keras.callbacks.Callback):
-    """Writes to TensorBoard, during `fit`:
+    """A callback that logs gradients and gates to TensorBoard during `fit`.
 
     - `gradient/norm`: the global norm of the gradient of a training step, before clipping;
-    - `gradient/clipped`: how many of the steps since the last look were clipped, as a share (with `global_clipnorm`;
-      with `clipnorm` or `clipvalue`, how many of their gradients);
+    - `gradient/clipped`: the share of steps since the last entry that were clipped (with `global_clipnorm`; with
+      `clipnorm` or `clipvalue`, the share of their gradients);
     - `gates/LAYER/GATE`: after every epoch, the share of a gate's activations within 0.1 of its bounds, for every
       `Recurrent` in the model.
 
     Args:
-        log_dir: folder of the event files.
-        data: a batch of inputs on which to look at the gates; without it, they are not looked at.
-        every: steps from one look at the gradient to the next.
+        log_dir: The folder of the event files.
+        data: A batch of inputs for which to compute the gates; without it, gates are not logged.
+        every: The number of steps between two entries of the gradient.
 
     >>> callback = GradientLog("logs", every=50)
     """
@@ -36,11 +36,12 @@ class GradientLog(keras.callbacks.Callback):
         self.log_dir, self.data, self.every = str(log_dir), data, every
 
     def set_model(self, model: keras.Model) -> None:
-        """Stand between the model and its optimizer: the train step is traced anew."""
+        """Insert the measurement between the model and its optimizer. The train step is traced again."""
         super().set_model(model)
         shared = {"trainable": False, "aggregation": tf.VariableAggregation.MEAN}
         self._norm, self._clipped, self._steps = (tf.Variable(0.0, **shared) for _ in range(3))
-        optimizer = self._optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)  # past a loss scale
+        # `inner_optimizer` is the one inside a loss-scaling optimizer.
+        optimizer = self._optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
         self._apply = apply = optimizer.apply
 
         def watched(grads: list, trainable_variables: list | None = None) -> Any:
@@ -68,11 +69,9 @@ class GradientLog(keras.callbacks.Callback):
         self._steps.assign_add(1.0)
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Open the file."""
         self._writer = tf.summary.create_file_writer(self.log_dir)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Write what was seen since the last time."""
         steps = float(self._steps)
         if steps < self.every:
             return
@@ -83,7 +82,6 @@ class GradientLog(keras.callbacks.Callback):
         self._steps.assign(0.0)
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Look at the gates."""
         if self.data is None:
             return
         with watch_gates() as seen:
@@ -94,18 +92,18 @@ class GradientLog(keras.callbacks.Callback):
                     _write(f"gates/{layer}/{name}", _saturated(name, values))
 
     def on_train_end(self, logs: Any = None) -> None:
-        """Close the file, and leave the model as it was."""
+        """Close the file, and restore the model."""
         self._writer.close()
         self._optimizer.apply = self._apply
         self.model.train_function = None
 
 
 class EpochLog(keras.callbacks.Callback):
-    """Writes what is measured after every epoch to TensorBoard, and a picture of what the model looks at.
+    """A callback that logs the metrics of every epoch and a picture of the attention to TensorBoard.
 
     Args:
-        log_dir: folder of the event files.
-        picture: the bytes of a PNG file.
+        log_dir: The folder of the event files.
+        picture: Returns the picture as a PNG file.
     """
 
     def __init__(self, log_dir: str | Path, picture: Callable[[], bytes]) -> None:
@@ -113,7 +111,6 @@ class EpochLog(keras.callbacks.Callback):
         self.writer, self.picture = tf.summary.create_file_writer(str(log_dir)), picture
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Write both."""
         with self.writer.as_default(step=epoch + 1):
             for name, value in logs.items():
                 _write(f"epoch/{name}", value)
@@ -122,14 +119,14 @@ class EpochLog(keras.callbacks.Callback):
 
 
 def _write(tag: str, value: Any) -> None:
-    """A number as TensorBoard's scalars have it; `tf.summary.scalar` would need TensorBoard to be installed."""
+    """Write a scalar for TensorBoard. (`tf.summary.scalar` would require TensorBoard to be installed.)"""
     metadata = tf.compat.v1.SummaryMetadata(data_class="DATA_CLASS_SCALAR")
     metadata.plugin_data.plugin_name = "scalars"
     tf.summary.write(tag, tf.cast(value, tf.float32), metadata=metadata)
 
 
 def _write_picture(tag: str, png: bytes) -> None:
-    """A picture as TensorBoard's images have it: width, height, and the bytes of a PNG file."""
+    """Write a picture in the format of TensorBoard: width, height, and the bytes of a PNG file."""
     metadata = tf.compat.v1.SummaryMetadata(data_class="DATA_CLASS_BLOB_SEQUENCE")
     metadata.plugin_data.plugin_name = "images"
     height, width, _ = tf.image.decode_png(png).shape
@@ -137,7 +134,7 @@ def _write_picture(tag: str, png: bytes) -> None:
 
 
 def _saturated(name: str, values: tf.Tensor) -> tf.Tensor:
-    """The share of activations `[..., units]` near a bound: 0 or 1 of a gate, -1 or 1 of a candidate."""
+    """Return the share of activations `[..., units]` near a bound: 0 or 1 for a gate, -1 or 1 for a candidate."""
     values = tf.cast(values, tf.float32)
     near = tf.abs(values) > 1 - _SATURATED
     if name.rpartition("/")[2] not in ("candidate", "hidden"):

@@ -1,14 +1,15 @@
-"""A Kneser-Ney n-gram model: what a neural language model is held against.
+"""A Kneser-Ney n-gram model, as a baseline for neural language models.
 
-Interpolated, with three discounts of each order (Chen and Goodman, 1998):
+It is interpolated, with three discounts for each order (Chen and Goodman, 1998):
 
     p(w | h) = max(c(h w) - D(c(h w)), 0) / sum_v c(h v) + g(h) p(w | h'),    h' = h without its first word
     g(h)     = [D1 N1(h) + D2 N2(h) + D3 N3(h)] / sum_v c(h v)
 
-where c counts occurrences in the highest order and after the beginning of a sentence, and below it the different words
-that come before; N1, N2 and N3 count the words that follow h once, twice and more often. Below single words lies the
-uniform distribution over the vocabulary. N-grams are numbered order by order, an n-gram by the number of all but its
-last word and that word, so that counting and looking up are a few sorts of whole arrays.
+where c counts occurrences in the highest order and after the beginning of a sentence, and otherwise the distinct words
+that precede an n-gram; N1, N2 and N3 count the words that follow h once, twice and more often. The model of single
+words is interpolated with the uniform distribution over the vocabulary. N-grams are numbered order by order, and an
+n-gram is identified by the number of all but its last word together with that word, so that counting and lookup consist
+of a few sorts of whole arrays.
 """
 
 import dataclasses
@@ -17,21 +18,21 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 _BEGIN, END, UNKNOWN = "<s>", "</s>", "<unk>"
-FALLBACK = (0.5, 1.0, 1.5)  # discounts where there are too few n-grams to estimate them
+FALLBACK = (0.5, 1.0, 1.5)  # discounts if there are too few n-grams to estimate them
 Sentence = str | Sequence[str]
 
 
 @dataclasses.dataclass(frozen=True)
 class _Order:
-    """The n-grams of one order, and what the formula wants of them; at -1 stands 0, for what was never seen."""
+    """The n-grams of one order and the terms of the formula. The last entry (index -1) is 0, for unseen n-grams."""
 
-    keys: np.ndarray  # [n-grams] number of all but the last word, times the vocabulary, plus the last word; sorted
-    left: np.ndarray  # [n-grams + 1] count less its discount
-    total: np.ndarray  # [contexts + 1] sum of the counts of what follows
-    spread: np.ndarray  # [contexts + 1] sum of the discounts of what follows
+    keys: np.ndarray  # [n-grams], sorted: number of all but the last word, times the vocabulary, plus the last word
+    left: np.ndarray  # [n-grams + 1] count minus discount
+    total: np.ndarray  # [contexts + 1] sum of the counts of the words that follow
+    spread: np.ndarray  # [contexts + 1] sum of the discounts of the words that follow
 
     def find(self, keys: np.ndarray) -> np.ndarray:
-        """The number of each key, -1 where it is none of ours."""
+        """Return the index of each key, or -1 if it is unseen."""
         if not len(self.keys):
             return np.full_like(keys, -1)
         places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
@@ -42,9 +43,9 @@ class KneserNey:
     """An n-gram model of sentences.
 
     Args:
-        sentences: texts with spaces between their words, or lists of words.
-        order: n, the longest n-gram.
-        vocabulary: the words to be told apart, all others being `<unk>`; None for those of the sentences.
+        sentences: Texts with spaces between their words, or lists of words.
+        order: The maximum length n of an n-gram.
+        vocabulary: The words to distinguish; all others become `<unk>`. None for all words of the sentences.
 
     >>> model = KneserNey(["a b", "a c", "a b c"], order=3)
     >>> chances = model.probabilities(["a"])
@@ -65,7 +66,7 @@ class KneserNey:
         self._orders = self._count(*self._line_up(texts))
 
     def _line_up(self, texts: Sequence[Sequence[str]]) -> tuple[np.ndarray, np.ndarray]:
-        """All sentences in one row, `[words]`, and how many words of its sentence come before each."""
+        """Concatenate all sentences: the words `[words]`, and the number of words that precede each in its sentence."""
         unknown = self._ids[UNKNOWN]
         row: list[int] = []
         depth: list[int] = []
@@ -79,7 +80,7 @@ class KneserNey:
 
     def _count(self, row: np.ndarray, depth: np.ndarray) -> list[_Order]:
         tables: list[list[np.ndarray]] = [[], [], [], []]
-        keys, raw, firsts, numbers = tables  # by order; numbers: of the n-gram that ends at each place
+        keys, raw, firsts, numbers = tables  # by order; numbers: of the n-gram that ends at each position
         before = np.zeros_like(row)
         for n in range(1, self.order + 1):
             places = np.flatnonzero(depth >= n - 1)
@@ -94,24 +95,24 @@ class KneserNey:
         orders = []
         for n in range(1, self.order + 1):
             count = raw[n - 1]
-            if n < self.order:  # words that come before, counted once each, where something can come before
+            if n < self.order:  # count distinct preceding words, wherever a word can precede
                 inside = depth[firsts[n - 1]] >= n
                 suffixes = numbers[n - 1][firsts[n]]
                 count = np.where(inside, np.bincount(suffixes, minlength=len(count)), count)
             if n == 1:
-                count = np.where(keys[0] == 0, 0, count)  # nothing predicts a beginning
+                count = np.where(keys[0] == 0, 0, count)  # the beginning of a sentence is never predicted
             contexts = 1 if n == 1 else len(keys[n - 2])
             orders.append(_discounted(keys[n - 1], count, keys[n - 1] // len(self.words), contexts))
         return orders
 
     def _chances(self, before: Sequence[np.ndarray], words: np.ndarray) -> np.ndarray:
-        """The formula, from the lowest order up.
+        """Evaluate the formula, from the lowest order up.
 
         Args:
-            before: for each order the number of the words before, `[places]`, -1 where they were never seen.
-            words: `[places]`.
+            before: For each order, the index of the context of each word, `[words]`, or -1 if it is unseen.
+            words: The words, `[words]`.
         """
-        chance = np.full(len(words), 1 / (len(self.words) - 1))  # all but the beginning
+        chance = np.full(len(words), 1 / (len(self.words) - 1))  # all words but the beginning
         for order, context in zip(self._orders, before, strict=True):
             number = order.find(self._key(context, words))
             total = order.total[context]
@@ -120,7 +121,7 @@ class KneserNey:
         return chance
 
     def _before(self, row: np.ndarray, depth: np.ndarray) -> list[np.ndarray]:
-        """For each order the number of the words before each place, -1 where never seen or not there."""
+        """Return, for each order, the index of the context at each position, or -1 if it is unseen or missing."""
         before = [np.zeros_like(row)]
         for n, order in enumerate(self._orders[:-1], 1):
             number = np.where(depth >= n - 1, order.find(self._key(before[-1], row)), -1)
@@ -128,15 +129,15 @@ class KneserNey:
         return before
 
     def probabilities(self, context: Sequence[str]) -> dict[str, float]:
-        """The chance of each word of the vocabulary (and the end) after the given words of a sentence."""
+        """Return the probability of each word of the vocabulary (and the end) after the first words of a sentence."""
         row, depth = self._line_up([context])
-        last = len(row) - 1  # where the end stands, any word may
+        last = len(row) - 1  # the position of the end, where any word can follow
         words = np.arange(1, len(self.words))
         before = [np.full_like(words, numbers[last]) for numbers in self._before(row, depth)]
         return dict(zip(self.words[1:], self._chances(before, words).tolist(), strict=True))
 
     def perplexity(self, sentences: Iterable[Sentence]) -> float:
-        """`exp` of the mean surprise at a word, the ends of sentences counted as words."""
+        """Return `exp` of the mean negative log-probability per word, counting the ends of sentences as words."""
         texts = [_words(sentence) for sentence in sentences]
         if not texts:
             raise ValueError("sentences: expected at least one. Received: none")
@@ -156,10 +157,10 @@ def _discounted(keys: np.ndarray, count: np.ndarray, context: np.ndarray, contex
 
 
 def _discounts(times: np.ndarray) -> tuple[float, ...]:
-    """D1, D2 and D3 by Chen and Goodman: `D_k = k - (k + 1) Y t_{k+1} / t_k`, `Y = t_1 / (t_1 + 2 t_2)`.
+    """Return D1, D2 and D3 by Chen and Goodman: `D_k = k - (k + 1) Y t_{k+1} / t_k`, `Y = t_1 / (t_1 + 2 t_2)`.
 
     Args:
-        times: how many n-grams have each count.
+        times: The number of n-grams with each count.
     """
     if not times[1:5].all():
         return FALLBACK

@@ -1,4 +1,4 @@
-"""The optimiser of all trainings: Keras's Adam, which measures every gradient and takes none that is no number."""
+"""The optimizer for training: Keras's Adam, extended to record gradient norms and ignore non-finite gradients."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from seqattn_tf.training.tasks import Settings
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class CosineDecay(keras.optimizers.schedules.CosineDecay):
-    """Keras's schedule without a conditional, of which a graph would hold one for every weight: built much sooner.
+    """Keras's schedule without a conditional. The graph would have one for every weight, which makes it slow to build.
 
     >>> schedule = CosineDecay(0.0, 10, warmup_target=0.5, warmup_steps=4)
     >>> [round(float(schedule(step)), 3) for step in (0, 2, 4, 9, 14, 20)]
@@ -20,7 +20,7 @@ class CosineDecay(keras.optimizers.schedules.CosineDecay):
     """
 
     def __call__(self, step: Any) -> tf.Tensor:
-        """The learning rate of a step."""
+        """Return the learning rate of a step."""
         step = tf.minimum(tf.cast(step, tf.float32), float(self.decay_steps + self.warmup_steps))
         warming = (self.warmup_target - self.initial_learning_rate) * (step / max(self.warmup_steps, 1))
         cosine = 0.5 * (1.0 + tf.cos(math.pi * ((step - self.warmup_steps) / self.decay_steps)))
@@ -30,10 +30,10 @@ class CosineDecay(keras.optimizers.schedules.CosineDecay):
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class Adam(keras.optimizers.Adam):
-    """Adam whose gradients are clipped to `global_clipnorm`, or zero where their norm is no number.
+    """Adam with gradients clipped to `global_clipnorm`, and set to zero if their norm is not finite.
 
-    `norm` is that of the last gradient before clipping. After `fit` the weights stay what they are: their means, where
-    there are any, are beside them (see `averaged`).
+    `norm` is the norm of the last gradient before clipping. `fit` does not replace the weights by their moving
+    averages, which are stored separately (see `averaged`).
 
     >>> weight = keras.Variable([1.0, 2.0])
     >>> adam = Adam(0.5, global_clipnorm=1.0)
@@ -46,7 +46,7 @@ class Adam(keras.optimizers.Adam):
     """
 
     def build(self, variables: Sequence[keras.Variable]) -> None:
-        """Create what is kept of each variable, and the norm."""
+        """Create the slots of each variable, and the norm."""
         super().build(variables)
         if not hasattr(self, "norm"):
             self.norm = self.add_variable((), dtype="float32", name="norm")
@@ -60,28 +60,30 @@ class Adam(keras.optimizers.Adam):
         return [None if grad is None else tf.math.multiply_no_nan(grad, tf.cast(share, grad.dtype)) for grad in dense]
 
     def finalize_variable_values(self, var_list: Any) -> None:
-        """Leave weights as they are: a training may go on."""
+        """Keep the weights as they are, because training may be resumed."""
 
 
 def adam_of(network: keras.Model) -> Adam:
-    """The optimiser of a compiled network, also where another scales its loss (`mixed_float16`)."""
+    """Return the optimizer of a compiled network, also inside a loss-scaling optimizer (`mixed_float16`)."""
     return getattr(network.optimizer, "inner_optimizer", network.optimizer)
 
 
 def optimizer_of(settings: Settings, steps: int) -> Adam:
-    """Adam with warm-up and a cosine decay over so many steps, and what the settings say."""
+    """Return Adam with warm-up and a cosine decay over this many steps, configured by the settings."""
     rate = CosineDecay(
         0.0,
         max(steps - settings.warmup_steps, 1),
         warmup_target=settings.learning_rate,
         warmup_steps=settings.warmup_steps,
     )
-    mean = {"use_ema": True, "ema_momentum": settings.average} if settings.average else {}
+    mean = {"use_ema": True, "ema_momentum": settings.ema_decay} if settings.ema_decay else {}
     return Adam(
         rate,
         beta_2=settings.beta_2,
         weight_decay=settings.weight_decay or None,
         global_clipnorm=settings.clip_norm,
-        gradient_accumulation_steps=settings.accumulate if settings.accumulate > 1 else None,
+        gradient_accumulation_steps=settings.gradient_accumulation_steps
+        if settings.gradient_accumulation_steps > 1
+        else None,
         **mean,
     )

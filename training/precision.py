@@ -1,4 +1,4 @@
-"""Trainings in mixed precision: steps compute in half of it, what is kept and served is float32."""
+"""Training in mixed precision: steps compute in half precision, but weights and saved models are float32."""
 
 import contextlib
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from seqattn_tf.models import Model
 
 @contextlib.contextmanager
 def made_in(precision: str) -> Iterator[None]:
-    """While it is open, layers are made to compute in this precision.
+    """Create layers with this precision inside the `with` block.
 
     >>> with made_in("mixed_bfloat16"):
     ...     keras.layers.Dense(2).compute_dtype
@@ -26,7 +26,7 @@ def made_in(precision: str) -> Iterator[None]:
 
 
 def in_float32(model: Model) -> Model:
-    """The same model, weights and all, whose layers compute in float32; itself where they do."""
+    """Return the same model with layers that compute in float32; the model itself if they already do."""
     if model.network.dtype_policy.compute_dtype == "float32":
         return model
     network = keras.saving.deserialize_keras_object(_plain(keras.saving.serialize_keras_object(model.network)))
@@ -37,7 +37,7 @@ def in_float32(model: Model) -> Model:
 
 
 def _plain(config: Any) -> Any:
-    """A configuration in which every policy of mixed precision is that of float32."""
+    """Return a configuration with every mixed-precision policy replaced by float32."""
     if isinstance(config, dict):
         if config.get("class_name") == "DTypePolicy":
             return {**config, "config": {**config["config"], "name": "float32"}}

@@ -1,4 +1,4 @@
-"""The record of a trained model: what it is, from which data, how good, and what it may be asked."""
+"""The record of a trained model: its recipe, settings, data, metrics and examples."""
 
 import dataclasses
 import platform
@@ -14,11 +14,11 @@ from seqattn_tf.lite.model_inputs import to_json
 from seqattn_tf.models.base import read_config
 from seqattn_tf.plugins import needed_by
 from seqattn_tf.training.data.finding import place
-from seqattn_tf.training.maps import given
+from seqattn_tf.training.feature_maps import given
 from seqattn_tf.training.recipes import Recipe
 from seqattn_tf.training.tasks import Settings, Training
 
-_SHOWN, _MOST_SHOWN = 6, 200_000  # examples that a model carries, and the most bytes of all their values
+_SHOWN, _MOST_SHOWN = 6, 200_000  # the number of examples stored with a model, and the maximum bytes of their values
 
 
 def describe(
@@ -28,7 +28,7 @@ def describe(
     seconds: float,
     data: str | Path | None = None,
 ) -> dict[str, Any]:
-    """The record of a trained model: what it is, from which data, how good, and what it may be asked."""
+    """Return the record of a trained model: its recipe, settings, data, metrics and examples."""
     splits = training.splits
     shown = list(_shown(training))
     return {
@@ -42,15 +42,15 @@ def describe(
         "counts": {part: len(getattr(splits, part)) for part in ("train", "dev", "test")},
         "examples": [example for example, _ in shown],
         "references": [references for _, references in shown],
-        "figures": {name: round(value, 5) for name, value in figures.items()},
+        "metrics": {name: round(value, 5) for name, value in figures.items()},
         "seconds": round(seconds, 1),
         "revision": _revision(),
-        "made_with": {"tensorflow": tf.__version__, "keras": keras.__version__, "machine": platform.machine()},
+        "created_with": {"tensorflow": tf.__version__, "keras": keras.__version__, "machine": platform.machine()},
     }
 
 
 def _revision() -> str:
-    """That of the Git checkout one works in, with a mark where files differ from it; empty outside of one."""
+    """Return the revision of the Git checkout, marked if files differ from it; empty outside of a checkout."""
     command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
@@ -59,15 +59,15 @@ def _revision() -> str:
 
 
 def plugins_of(recipe: Recipe, settings: Settings) -> dict[str, str]:
-    """The modules from outside the package that a training is made of, with the names of their files."""
-    metrics = recipe.task.measured_by(settings.metric).metrics
+    """Return the modules outside the package that a training run uses, with their file names."""
+    metrics = recipe.task.with_metric(settings.metric).metrics
     return {**recipe.plugins, **needed_by(metric.measure for metric in metrics)}
 
 
 def _shown(training: Training) -> Iterator[tuple[dict[str, Any], list[str]]]:
-    """Inputs of a few development examples as JSON holds them, small together: to show, and to verify exports with.
+    """Yield JSON inputs of a few small development examples, to demonstrate a model and to verify its exports.
 
-    With each come its right answers, as the model would write them.
+    Each comes with the correct answers in the notation of the model.
     """
     dev, inputs = training.splits.dev, training.model.inputs
     left = _MOST_SHOWN
@@ -75,15 +75,15 @@ def _shown(training: Training) -> Iterator[tuple[dict[str, Any], list[str]]]:
     keys = {example.key for example in chosen}
     right = training.task.references(training.model, [example for example in dev if example.key in keys])
     for example in chosen:
-        asked = training.task.asked(example)
-        row = {name: field.shown(given(asked[name])) for name, field in inputs.items()}
+        asked = training.task.model_inputs(example)
+        row = {name: field.display(given(asked[name])) for name, field in inputs.items()}
         size = sum(map(len, row.values()))
         if size <= left:
             left -= size
             yield to_json(row), right.get(example.key, [])
 
 
-_RECORD: dict[str, tuple[type, ...]] = {  # what a run remembers of itself, of which types
+_RECORD: dict[str, tuple[type, ...]] = {  # the required entries of a record and their types
     "recipe": (str,),
     "settings": (dict,),
     "data": (str,),
@@ -94,14 +94,14 @@ _RECORD: dict[str, tuple[type, ...]] = {  # what a run remembers of itself, of w
 
 
 def read_record(folder: Path) -> dict[str, Any]:
-    """The record of a trained run.
+    """Read the record of a trained run.
 
     Raises:
-        ValueError: the folder is no model's, or no recipe trained it, or its record is damaged.
+        ValueError: If the folder contains no model, the model was not trained by a recipe, or its record is damaged.
     """
     record = {"given": None, "plugins": {}, **read_config(folder)["record"]}
     for name, kinds in _RECORD.items():
         if not isinstance(record.get(name), kinds):
-            expected = f"{Path(folder) / 'config.json'}: expected the record of a training with {name!r}"
+            expected = f"{Path(folder) / 'config.json'}: expected a training record with {name!r}"
             raise ValueError(f"{expected}. Received: {record.get(name)!r:.80}")
     return record

@@ -1,4 +1,4 @@
-"""All runs of a folder beside each other: what they are, how far they are, how good."""
+"""A comparison of all runs in a folder: their settings, progress and metrics."""
 
 import dataclasses
 import json
@@ -6,38 +6,38 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from seqattn_tf.training.run import HISTORY
+HISTORY = "history.json"  # the file of a run with the logs of each epoch
 
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """A run: its record, empty before the first epoch is measured, and what was measured after each epoch."""
+    """A run: its record, which is empty before the first evaluation, and the logs of each epoch."""
 
     folder: Path
     record: dict[str, Any]
     history: list[dict[str, float]]
 
     @property
-    def figures(self) -> dict[str, float]:
-        """Those of the best epoch on the development split."""
-        return {name: value for name, value in self.record.get("figures", {}).items() if name.startswith("dev_")}
+    def metrics(self) -> dict[str, float]:
+        """The development metrics of the best epoch."""
+        return {name: value for name, value in self.record.get("metrics", {}).items() if name.startswith("dev_")}
 
     @property
     def epochs(self) -> str:
-        """How many are done, of how many."""
+        """The number of completed epochs and the total."""
         return f"{len(self.history)}/{self.record.get('settings', {}).get('epochs', '?')}"
 
 
 def find_runs(folders: Iterable[str | Path]) -> list[Run]:
-    """The runs that these folders are, or that are in them, by name.
+    """Return the runs in these folders, each of which is a run or contains runs, sorted by name.
 
     Raises:
-        ValueError: there is none.
+        ValueError: If there is none.
     """
     given = [Path(folder) for folder in folders]
     found = [run for folder in given for run in _runs(folder)]
     if not found:
-        raise ValueError(f"runs: expected folders of runs, or with runs in them. Received: {list(map(str, given))}")
+        raise ValueError(f"runs: expected run folders, or folders that contain runs. Received: {list(map(str, given))}")
     return found
 
 
@@ -50,7 +50,7 @@ def _runs(folder: Path) -> Iterator[Run]:
 
 
 def _read(path: Path, otherwise: Any) -> Any:
-    """What a file says; of one that is not there, or broken, nothing."""
+    """Return the content of a JSON file, or the default if it is missing or broken."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -59,15 +59,15 @@ def _read(path: Path, otherwise: Any) -> Any:
 
 
 def table(runs: Sequence[Run]) -> list[list[str]]:
-    """A line for each run, after one of titles: what it is, its figures, and the settings in which the runs differ."""
+    """Return a title row and a row for each run: its name, its metrics, and the settings in which the runs differ."""
     settings = {run.folder: run.record.get("settings", {}) for run in runs}
     names = list(dict.fromkeys(name for held in settings.values() for name in held))
     differing = [name for name in names if len({str(held.get(name, "")) for held in settings.values() if held}) > 1]
-    figures = list(dict.fromkeys(name for run in runs for name in run.figures))
+    figures = list(dict.fromkeys(name for run in runs for name in run.metrics))
     lines = [["run", "recipe", "epochs", "minutes", *figures, *differing]]
     for run in runs:
         minutes = f"{run.record['seconds'] / 60:.1f}" if "seconds" in run.record else ""
-        values = [f"{run.figures[name]:.4f}" if name in run.figures else "" for name in figures]
+        values = [f"{run.metrics[name]:.4f}" if name in run.metrics else "" for name in figures]
         chosen = [str(settings[run.folder].get(name, "")) for name in differing]
         lines.append([run.folder.name, run.record.get("recipe", "?"), run.epochs, minutes, *values, *chosen])
     return lines

@@ -1,7 +1,7 @@
-"""Whether XLA compiles the whole step of a training: told, or measured once and remembered with the run.
+"""The choice of whether XLA compiles the training step: made by the user, or measured once and stored with the run.
 
-Every new shape of a batch is compiled anew, which takes seconds. So lengths are padded up to a multiple then; masks
-make that harmless.
+XLA recompiles the step for every new batch shape, which takes seconds. When it is on, lengths are therefore padded to a
+multiple; masks make this harmless.
 """
 
 import time
@@ -19,19 +19,21 @@ from seqattn_tf.training.record import read_record
 from seqattn_tf.training.tasks import Training
 
 _CHOICES = ("auto", "on", "off")
-_MULTIPLE = 8  # to which lengths are padded where steps are compiled
-_BATCHES, ROUNDS = 3, 2  # by which both ways are measured, after a round that compiles
+_MULTIPLE = 8  # lengths are padded to a multiple of this if steps are compiled
+_BATCHES, ROUNDS = 3, 2  # batches and rounds of each measurement, after a round that compiles
 
 
 class NotCompiled(ValueError):
-    """XLA does not compile the step of a network."""
+    """The error for a network whose training step XLA cannot compile."""
 
 
 def ask(asked: str, folder: Path, held: Checkpoint | None, distribution: Distribution) -> str:
-    """What is asked of a run: `auto` is what was chosen for it before, and stays where it is a new one.
+    """Return the choice for a run: `on`, `off`, or `auto` if it is still to be measured.
+
+    If `auto` is requested, the choice made earlier for the same run is returned, if there is one.
 
     Raises:
-        ValueError: there is no such choice, or none with this distribution.
+        ValueError: If there is no such choice, or if the distribution does not support it.
     """
     if asked not in _CHOICES:
         raise ValueError(f"xla: expected one of {_CHOICES}. Received: {asked!r}")
@@ -39,30 +41,30 @@ def ask(asked: str, folder: Path, held: Checkpoint | None, distribution: Distrib
         if asked == "on":
             raise ValueError("xla: expected off or auto with a strategy. Received: on")
         if asked == "auto" and distribution.is_chief:
-            print("xla: off, as steps of a strategy are not compiled")
+            print("xla: off, because it is not supported with a strategy")
         return "off"
     return _held_by(folder, held) or "auto" if asked == "auto" else asked
 
 
 def _held_by(folder: Path, held: Checkpoint | None) -> str:
-    """What was chosen for the run in a folder; empty where there is none."""
+    """Return the choice made for the run in a folder, or an empty string if there is none."""
     if held is not None:
         return remembered(held.about)
     return remembered(read_record(folder)) if (folder / "config.json").is_file() else ""
 
 
 def remembered(about: Mapping[str, Any]) -> str:
-    """What a checkpoint or a record holds; those of before there was a choice hold nothing, and were not compiled."""
+    """Return the choice in a checkpoint or a record. Those without a choice were not compiled."""
     return about.get("xla", "off")
 
 
 def settle(training: Training, asked: str, progress: Progress) -> str:
-    """Have the steps of a compiled and restored network made as asked; `on` or `off`, which `auto` measures.
+    """Switch XLA on or off for a compiled and restored network, and return the choice; `auto` measures both.
 
-    Nothing of the state of the training changes.
+    The state of training does not change.
 
     Raises:
-        NotCompiled: `on`, of a network with which that does not work.
+        NotCompiled: If `on` is requested and XLA cannot compile the step.
     """
     if progress.finished(training.settings.epochs, training.settings.patience):
         return "off" if asked == "auto" else asked
@@ -74,7 +76,7 @@ def settle(training: Training, asked: str, progress: Progress) -> str:
 
 
 def use(training: Training, compiled: bool) -> None:
-    """From the next step on, have steps compiled or not."""
+    """Switch compilation on or off from the next step on."""
     network = training.model.network
     if network.jit_compile != compiled:
         network.jit_compile, network.train_function = compiled, None
@@ -83,7 +85,7 @@ def use(training: Training, compiled: bool) -> None:
 
 
 def _faster(training: Training, progress: Progress) -> str:
-    """`on` or `off`, by what the next steps take; said in a line."""
+    """Return `on` or `off`, depending on the time of the next steps, and print the result."""
     use(training, False)
     plain = _seconds(training, progress)
     try:
@@ -93,15 +95,15 @@ def _faster(training: Training, progress: Progress) -> str:
         print(f"xla: off. {error}")
         return "off"
     chosen = "on" if compiled < plain else "off"
-    print(f"xla: {chosen}, {1e3 * compiled:.0f} ms a step compiled, {1e3 * plain:.0f} ms not")
+    print(f"xla: {chosen}, {1e3 * compiled:.0f} ms per step with XLA, {1e3 * plain:.0f} ms without")
     return chosen
 
 
 def _seconds(training: Training, progress: Progress, rounds: int = ROUNDS, most: int = _BATCHES) -> float:
-    """What each of the next few steps takes, at best of some rounds; a first one, which compiles, does not count."""
+    """Return the time per step of the next few steps: the best of several rounds, after one round for compilation."""
     network = training.model.network
     batches = training.batches(progress.epoch, progress.step).take(most)
-    count = sum(1 for _ in batches)  # a value that cannot be read is no matter of XLA
+    count = sum(1 for _ in batches)  # values that cannot be read fail here, so that XLA is not blamed
     network.make_train_function()
     times = []
     with _untouched(network):
@@ -114,30 +116,30 @@ def _seconds(training: Training, progress: Progress, rounds: int = ROUNDS, most:
 
 
 def _step(network: keras.Model, steps: Iterator) -> None:
-    """One step, to its end."""
+    """Run one step and wait for its end."""
     try:
         float(network.train_function(steps)["loss"])
     except tf.errors.OpError as error:
         if not network.jit_compile:
             raise
-        expected = "xla: expected a network that XLA compiles"
-        raise NotCompiled(f"{expected}. Received: {_reason(error.message)}; --xla off trains it") from error
+        expected = "xla: expected a network that XLA can compile"
+        raise NotCompiled(f"{expected}. Received: {_reason(error.message)}; use --xla off") from error
 
 
 def _reason(message: str) -> str:
-    """The line of what TensorFlow says that names the operation.
+    """Return the line of a TensorFlow error message that names the operation.
 
     >>> _reason("Graph execution error:\\n\\nInput 2 to node `a/ScatterNd` with op ScatterNd must be known.\\nAnd more")
     'Input 2 to node `a/ScatterNd` with op ScatterNd must be known'
     """
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     naming = [line for line in lines if " with op " in line or "unsupported operations" in line]
-    return (naming or lines or ["no reason"])[0][:300].rstrip(".")
+    return (naming or lines or ["no reason given"])[0][:300].rstrip(".")
 
 
 @contextmanager
 def _untouched(network: keras.Model) -> Iterator[None]:
-    """Whatever happens, the state is as it was afterwards: weights, moments, seeds and sums."""
+    """Restore the state of the network at the end: weights, moments, seeds and metrics."""
     variables = state_of(network)
     held = [variable.numpy() for variable in variables]
     try:

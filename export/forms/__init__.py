@@ -1,4 +1,4 @@
-"""The forms that a model is exported to, each verified before it is published."""
+"""The forms to which a model is exported, each verified before it is published."""
 
 from seqattn_tf.export.forms.base import Form
 from seqattn_tf.export.forms.lite import Lite, QuantizedLite

@@ -1,4 +1,4 @@
-"""The contract of a form: how it is written, how it answers, and how near it must come to the Keras model."""
+"""The base class of forms: writing a model, running it, and comparing its answers with those of the Keras model."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -8,55 +8,57 @@ import numpy as np
 import tensorflow as tf
 
 from seqattn_tf.core.registry import Registered
-from seqattn_tf.export.verify import batches_by_size, difference, least_agreeing
+from seqattn_tf.export.comparison import batches_by_size, difference, least_agreeing
 from seqattn_tf.lite.answer import Answer
 from seqattn_tf.models import Model
 
 Row = Mapping[str, str | bytes]
 Answers = Callable[[Sequence[Row]], list[Answer]]
-FORWARD = tf.saved_model.SaveOptions(experimental_custom_gradients=False)  # what is served learns nothing
+FORWARD = tf.saved_model.SaveOptions(experimental_custom_gradients=False)  # served models need no gradients
 
 
 class Form(Registered):
-    """One way to run a model elsewhere. A subclass gives `write` and `open`.
+    """One way to run a model outside Keras. A subclass implements `write` and `open`.
 
     Attributes:
-        title: its name in messages.
-        place: where it goes below the folder of a version.
-        tolerance: of its numbers, absolute and relative.
-        share: of the rows on which it must agree with the Keras model.
-        of_hundred: rows of every hundred that may differ at most, whatever the share.
+        title: The name of the form in messages.
+        place: Its path below the folder of a version.
+        tolerance: The absolute and relative tolerance of its numbers.
+        min_agreement: The share of rows on which it must agree with the Keras model.
+        max_differing_percent: The maximum number of differing rows of every hundred, independent of that share.
+        advice: Advice for the user in case of disagreement, after a semicolon.
     """
 
     registry: ClassVar[dict[str, type]] = {}
     title: ClassVar[str]
     place: ClassVar[str] = "."
     tolerance: ClassVar[float] = 1e-4
-    share: ClassVar[float] = 1.0
-    of_hundred: ClassVar[int] = 1
+    min_agreement: ClassVar[float] = 1.0
+    max_differing_percent: ClassVar[int] = 1
+    advice: ClassVar[str] = ""
 
     def refuse(self, model: Model) -> None:
-        """Refuse a model of which it is known before it is written that this form cannot run it."""
+        """Raise an error if it is known before writing that this form cannot run the model."""
 
     def write(self, model: Model, folder: Path, described: Mapping[str, Any]) -> dict[str, Any]:
-        """Write the form of a model, and say what a manifest should hold of it.
+        """Write a model in this form, and return entries for the manifest.
 
         Args:
-            model: what to write.
-            folder: where to; it exists.
-            described: what is known of the export until then.
+            model: The model.
+            folder: The target folder, which exists.
+            described: The manifest entries collected so far.
 
         Raises:
-            ValueError: the model cannot be run in this form.
+            ValueError: If the model cannot be run in this form.
         """
         raise NotImplementedError
 
     def open(self, folder: Path) -> Answers:
-        """What answers rows, from what `write` wrote."""
+        """Return a function that answers rows with the files that `write` wrote."""
         raise NotImplementedError
 
     def compare(self, model: Model, folder: Path, rows: Sequence[Row]) -> tuple[np.ndarray, str]:
-        """For each row whether the form says what the Keras model says, and the first difference in words."""
+        """Return for each row whether the form agrees with the Keras model, and describe the first difference."""
         agreeing, fault = np.ones(len(rows), bool), ""
         answers = self.open(folder)
         for batch in batches_by_size(rows):
@@ -64,16 +66,15 @@ class Form(Registered):
             for i, expected, found in zip(batch, model.answer(asked), answers(asked), strict=True):
                 if differs := difference(expected, found, self.tolerance):
                     agreeing[i] = False
-                    fault = fault or f"another {differs} for {rows[i]!r:.80}"
+                    fault = fault or f"a different {differs} for {rows[i]!r:.80}"
         return agreeing, fault
 
-    def check(self, agreeing: np.ndarray, fault: str) -> None:
-        """Refuse a form that says something else too often."""
+    def require_agreement(self, agreeing: np.ndarray, fault: str) -> None:
+        """Raise an error if the form disagrees with the Keras model on too many rows."""
         count, same = len(agreeing), int(agreeing.sum())
-        if same < least_agreeing(self.share, count, self.of_hundred):
-            raise ValueError(
-                f"{self.title}: expected the Keras model's {count} answers. Received: {same} of them; {fault}"
-            )
+        if same < least_agreeing(self.min_agreement, count, self.max_differing_percent):
+            expected = f"agreement with the Keras model on {count} rows, numbers within {self.tolerance:g}"
+            raise ValueError(f"{self.title}: expected {expected}. Received: agreement on {same}; {fault}{self.advice}")
 
     def describe(self, folder: Path, described: Mapping[str, Any]) -> None:
-        """Leave what is known of the export in the folder, where the form is used without the rest."""
+        """Write the manifest to the folder of the form if the form is used without the rest of the export."""

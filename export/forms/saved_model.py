@@ -1,4 +1,4 @@
-"""SavedModel: the graph with its signatures, judged by TensorFlow's C++ loader in a process without Keras."""
+"""SavedModel: the graph with its signatures, verified by TensorFlow's C++ loader in a process without Keras."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -9,9 +9,9 @@ import numpy as np
 import tensorflow as tf
 
 from seqattn_tf.export import cpp_loader, meta_graph, ops
+from seqattn_tf.export.comparison import batches_by_size
 from seqattn_tf.export.forms.base import FORWARD, Answers, Form, Row
 from seqattn_tf.export.signatures import TENSORS, concrete
-from seqattn_tf.export.verify import batches_by_size
 from seqattn_tf.lite.answer import Answer
 from seqattn_tf.lite.model_inputs import columns
 from seqattn_tf.models import Model
@@ -21,13 +21,16 @@ Tensors = Mapping[str, np.ndarray]
 
 
 class SavedModel(Form):
-    """What TensorFlow Serving runs. TensorFlow rewrites a graph before it runs: numbers differ in their last places."""
+    """The form that TensorFlow Serving runs.
+
+    TensorFlow optimizes a graph before running it, so numbers differ slightly.
+    """
 
     name_in_registry = "saved_model"
     title = "SavedModel"
 
     def write(self, model: Model, folder: Path, described: Mapping[str, Any]) -> dict[str, Any]:
-        """The graph, its ops checked; says what it takes and gives."""
+        """Write the graph, check its ops, and return its signatures and ops."""
         made = concrete(model)
         tf.saved_model.save(_plain(model, made), str(folder), signatures=made, options=FORWARD)
         used = ops.check(folder)
@@ -41,7 +44,7 @@ class SavedModel(Form):
         return {"signatures": shapes, "ops": sorted(used)}
 
     def open(self, folder: Path) -> Answers:
-        """By the default signature."""
+        """Return a function that answers rows by the default signature."""
 
         def answers(rows: Sequence[Row]) -> list[Answer]:
             asked = {name: tf.constant(values).numpy() for name, values in columns(rows, list(rows[0])).items()}
@@ -51,30 +54,30 @@ class SavedModel(Form):
         return answers
 
     def compare(self, model: Model, folder: Path, rows: Sequence[Row]) -> tuple[np.ndarray, str]:
-        """Every output of every signature, not only what an answer is made of."""
+        """Compare every output of every signature, not only those that are part of an answer."""
         batches = batches_by_size(rows)
         questions = [questions_about(model, [rows[i] for i in batch]) for batch in batches]
         agreeing, fault = np.ones(len(rows), bool), ""
-        for batch, asked, told in zip(batches, questions, ask_signatures(folder, *questions), strict=True):
+        for batch, asked, results in zip(batches, questions, ask_signatures(folder, *questions), strict=True):
             for name, function in concrete(model).items():
                 for alias, expected in _run(function, asked[name]).items():
-                    same = _same_rows(expected, told[name][alias], self.tolerance)
+                    same = _same_rows(expected, results[name][alias], self.tolerance)
                     if not same.all() and not fault:
-                        fault = f"{name} gives another {alias} for {rows[batch[int(np.argmin(same))]]!r:.80}"
+                        fault = f"{name} returns a different {alias} for {rows[batch[int(np.argmin(same))]]!r:.80}"
                     agreeing[batch] &= same
         return agreeing, fault
 
 
 def _plain(model: Model, functions: dict[str, Any]) -> tf.Module:
-    """What the signatures read, without the Keras objects around it: the weights, and the tables of the tokenisers.
+    """Return a module with everything the signatures read, the weights and the lookup tables, without Keras objects.
 
-    TensorFlow saves the variables that it reaches through Keras 3's objects as copies. Its C++ loader restores the
-    copies, and the signatures look for the originals in vain.
+    TensorFlow saves variables that it reaches through Keras 3 objects as copies. Its C++ loader restores the copies,
+    while the signatures read the originals, which are then missing.
     """
     module = tf.Module()
     read = [variable for function in functions.values() for variable in function.variables]
-    module.weights = list({id(variable): variable for variable in read}.values())  # each once
-    module.parts = [*model.in_graph.values(), model.says]
+    module.weights = list({id(variable): variable for variable in read}.values())  # without duplicates
+    module.parts = [*model.graph_inputs.values(), model.graph_target]
     return module
 
 
@@ -83,46 +86,46 @@ def _spec(spec: tf.TensorSpec) -> dict[str, Any]:
 
 
 def questions_about(model: Model, rows: Sequence[Row]) -> dict[str, Tensors]:
-    """Inputs of every signature that ask about the same rows; what wants an answer is asked for the model's own."""
+    """Return inputs for every signature from the same rows; signatures that need an answer get that of the model."""
     raw = {name: tf.constant(values) for name, values in columns(rows, list(model.inputs)).items()}
 
     def wired(**raw: tf.Tensor) -> dict[str, tf.Tensor]:
-        sent = {name: field.to_wire(raw[name]) for name, field in model.in_graph.items()}
+        sent = {name: field.to_wire(raw[name]) for name, field in model.graph_inputs.items()}
         return {f"{name}_{part}": tensor for name, parts in sent.items() for part, tensor in parts.items()}
 
-    sent = model.traced("to wire", wired, model.strings)(**raw)  # run op by op, a sound takes seconds
-    said = tf.constant([answer.text for answer in model.answer(rows)])
+    sent = model.traced("to wire", wired, model.strings)(**raw)  # traced, because a sound takes seconds in eager mode
+    answers = tf.constant([answer.text for answer in model.answer(rows)])
     asked = {DEFAULT: raw, TENSORS: sent}
-    asked |= {name: {**raw, **dict.fromkeys(texts, said)} for name, texts in model.signatures.items()}
+    asked |= {name: {**raw, **dict.fromkeys(texts, answers)} for name, texts in model.signatures.items()}
     return {name: {alias: value.numpy() for alias, value in inputs.items()} for name, inputs in asked.items()}
 
 
 def ask_signatures(
     folder: Path, *questions: Mapping[str, Tensors], python: str = sys.executable
 ) -> list[dict[str, dict[str, np.ndarray]]]:
-    """What a SavedModel answers under each signature, in TensorFlow's C++ loader and a process of its own.
+    """Run the signatures of a SavedModel in TensorFlow's C++ loader, in a separate process.
 
     Args:
-        folder: holds `saved_model.pb`.
-        questions: inputs by signature, one batch of rows after the other.
-        python: the interpreter of that process; see `cpp_loader.ask`.
+        folder: The folder that contains `saved_model.pb`.
+        questions: The inputs by signature, for each batch of rows.
+        python: The interpreter of that process; see `cpp_loader.ask`.
 
     Raises:
-        ValueError: it does not load, or a signature fails; with TensorFlow's words.
+        ValueError: If the model cannot be loaded or a signature fails; with TensorFlow's message.
     """
     declared = meta_graph.read(folder).signature_def
     asks = []
     for name, inputs in (question for batch in questions for question in batch.items()):
         feeds = [(declared[name].inputs[alias].name, value) for alias, value in inputs.items()]
-        asks.append(cpp_loader.Ask(feeds, [info.name for info in declared[name].outputs.values()]))
+        asks.append(cpp_loader.RunRequest(feeds, [info.name for info in declared[name].outputs.values()]))
     answers = iter(cpp_loader.ask(folder, asks, python=python))
     return [{name: _outputs(name, declared[name], next(answers)) for name in batch} for batch in questions]
 
 
-def _outputs(name: str, declared: Any, told: cpp_loader.Told) -> dict[str, np.ndarray]:
-    if told.code:
-        raise ValueError(f"SavedModel: expected an answer of signature {name}. Received: {told.message}")
-    return dict(zip(declared.outputs, told.arrays, strict=True))
+def _outputs(name: str, declared: Any, result: cpp_loader.RunResult) -> dict[str, np.ndarray]:
+    if result.code:
+        raise ValueError(f"SavedModel: expected an answer from signature {name}. Received: {result.message}")
+    return dict(zip(declared.outputs, result.arrays, strict=True))
 
 
 def _run(function: Any, inputs: Tensors) -> dict[str, np.ndarray]:
@@ -131,7 +134,7 @@ def _run(function: Any, inputs: Tensors) -> dict[str, np.ndarray]:
 
 
 def _same_rows(expected: np.ndarray, found: np.ndarray, tolerance: float) -> np.ndarray:
-    """Whether each row is the same, decimals within the tolerance: `[rows]`."""
+    """Return whether each row is equal, floating-point numbers within the tolerance: `[rows]`."""
     if expected.shape != found.shape or expected.dtype != found.dtype:
         return np.zeros(len(expected), bool)
     if expected.dtype.kind == "f":

@@ -1,6 +1,7 @@
-"""Attention as three questions: how well does each place match, how are the matches aligned, what is read.
+"""Attention in three parts: a score, an alignment and the read.
 
-A new score or alignment is one small class in one file, found by name.
+The score measures how well each position matches the query, the alignment turns scores into weights, and the read
+computes the context. A new score or alignment is one small class in one module, found by name.
 """
 
 from seqattn_tf.attention.alignments import (

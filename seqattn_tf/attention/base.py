@@ -2,7 +2,7 @@
 
     e_j = score(q, key_j)        alpha = align(e, mask)        c = sum_j alpha_j value_j
 
-In a model, `attention(query, values, mask)`. In a loop, `memory = attention.prepare(values, mask)` and
+In a model, call `attention(query, values, mask)`. In a loop, call `memory = attention.prepare(values, mask)` and
 `state = attention.initial_state(memory)` once, then `attention.attend(query, memory, state)` at every step.
 """
 
@@ -20,89 +20,95 @@ from seqattn_tf.core.scan import scan, to_time_major
 
 
 class Memory(NamedTuple):
-    """What attention reads from, one entry per example: never copied for beams."""
+    """The memory that attention reads from, one row per example. It is never copied for beams."""
 
-    keys: tf.Tensor  # [batch, source, key units], what scores compare with
-    values: tf.Tensor  # [batch, source, units], what is read
+    keys: tf.Tensor  # [batch, source, key units], compared with queries
+    values: tf.Tensor  # [batch, source, units], averaged into the context
     mask: tf.Tensor  # [batch, source], True = keep
 
 
 class AttentionState(NamedTuple):
-    """What a look leaves for the next: tensors with the batch on the leading axis."""
+    """The state passed from one query to the next: tensors with the batch on the leading axis."""
 
     score: tuple = ()
     align: tuple = ()
 
 
 class Part(RegisteredLayer):
-    """What scores and alignments share: both may remember something from query to query."""
+    """The base class of scores and alignments, both of which may keep a state from query to query."""
 
     def initial_state(self, mask: tf.Tensor, dtype: tf.DType) -> tuple:
-        """What is remembered before the first query, of a memory with this mask `[batch, source]`."""
+        """Return the state before the first query, for a memory with this mask `[batch, source]`."""
         return ()
 
     @property
     def remembers(self) -> bool:
-        """Whether a query depends on those before it."""
+        """Whether a query depends on the ones before it."""
         return type(self).initial_state is not Part.initial_state
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments; Keras guesses them, and fails, for a class that does not say it has none."""
+        """Return the constructor arguments.
+
+        Without this override Keras guesses them, which fails for a class without any.
+        """
         return super().get_config()
 
 
 class Score(Part):
-    """How well a query matches each place; a subclass gives `prepare` and `call`.
+    """A measure of how well a query matches each position. Subclasses define `prepare` and `call`.
 
-    One that looks at its own past also gives `initial_state` and `remember`.
+    Scores that depend on earlier attention weights also define `initial_state` and `remember`.
     """
 
     registry: ClassVar[dict[str, type]] = {}
 
     def build(self, query_shape: Any, values_shape: Any) -> None:
-        """Nothing to learn."""
+        """Do nothing: by default a score has no weights."""
         self.built = True
 
     def prepare(self, values: tf.Tensor) -> tf.Tensor:
-        """What depends on the memory alone, once per sequence: `[batch, source, units] -> [batch, source, keys]`."""
+        """Compute the keys, which depend on the memory alone: `[batch, source, units] -> [batch, source, keys]`.
+
+        This runs once per sequence.
+        """
         raise NotImplementedError
 
     def call(self, query: tf.Tensor, keys: tf.Tensor, state: tuple = ()) -> tf.Tensor:
-        """`[batch, queries, units], [batch, source, keys] -> [batch, queries, source]`."""
+        """Compute the scores: `[batch, queries, units], [batch, source, keys] -> [batch, queries, source]`."""
         raise NotImplementedError
 
     def remember(self, state: tuple, weights: tf.Tensor) -> tuple:
-        """The state after a query that got these weights, `[batch, source]`."""
+        """Return the state after a query with these attention weights, `[batch, source]`."""
         return state
 
 
 class Alignment(Part):
-    """How matches become weights; a subclass gives `call`, and `initial_state` if it remembers.
+    """A mapping from scores to attention weights. Subclasses define `call`, and `initial_state` if they keep a state.
 
-    A place that the mask does not keep has the weight 0, and so has one whose logit is `-inf`.
+    Masked positions and positions with a logit of `-inf` get a weight of 0.
     """
 
     registry: ClassVar[dict[str, type]] = {}
-    meaning: ClassVar[str]  # what to read weights as: "distribution", "independent", "marginals" or "sample"
+    meaning: ClassVar[str]  # how to read the weights: "distribution", "independent", "marginals" or "sample"
 
     @property
     def random(self) -> bool:
-        """Whether `call` draws random numbers in training: not for a loop that runs a step twice."""
+        """Whether `call` draws random numbers in training, which rules out loops that run a step twice."""
         return False
 
     def build(self, logits_shape: Any = None) -> None:
-        """Nothing to learn."""
+        """Do nothing: by default an alignment has no weights."""
         self.built = True
 
     def call(
         self, logits: tf.Tensor, mask: tf.Tensor, state: tuple = (), training: bool = False
     ) -> tuple[tf.Tensor, tuple]:
-        """`[batch, queries, source], [batch, 1, source] -> ([batch, queries, source], state)`."""
+        """Compute the weights: `[batch, queries, source], [batch, 1, source] -> ([batch, queries, source], state)`."""
         raise NotImplementedError
 
 
 def first_kept(mask: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    """One at the first kept place of each row: `[batch, source] -> [batch, source]`.
+    """Return 1 at the first unmasked position of each row: `[batch, source] -> [batch, source]`.
 
     >>> first_kept(tf.constant([[False, True, True], [False, False, False]]), tf.float32).numpy().tolist()
     [[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
@@ -111,7 +117,7 @@ def first_kept(mask: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
 
 
 def at_least_single(dtype: tf.DType) -> tf.DType:
-    """The precision for what is added up over many queries: half is too narrow."""
+    """Return the precision for sums over many queries: the given one, but at least float32."""
     return tf.float32 if dtype.size < 4 else dtype
 
 
@@ -120,48 +126,53 @@ def _takes_units(score: Any) -> bool:
     return kind is not None and "units" in inspect.signature(kind).parameters
 
 
-class Looking(Composed):
-    """What a decoder asks of its attention: `prepare`, `initial_state`, `attend` and `read`, and these two.
+class BaseAttention(Composed):
+    """The attention interface of decoders: `prepare`, `initial_state`, `attend`, `read` and the two methods below.
 
-    Reading is linear: what a kernel makes of the context, it may make of the values before, place by place.
+    Reading is linear, so a kernel that is applied to the context may be applied to the values beforehand, position by
+    position.
     """
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
-        """That of several queries goes on."""
+        """Propagate the mask of a sequence of queries; a single query has none."""
         mask = mask_of(inputs) if len(inputs.shape) == 3 else None
         return mask, mask
 
     def masks_on(self, query_mask: Any = None, **others: Any) -> Any:
-        """The one that is given wins."""
+        """Propagate an explicit `query_mask`, which takes precedence over the implicit one."""
         return None if query_mask is None else (query_mask, query_mask)
 
     def context_size(self, values_size: int) -> int:
-        """Width of the context, of values of this width."""
+        """Return the width of the context for values of width `values_size`."""
         return values_size
 
     def through(self, values: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
-        """The values as `attend` and `read` take them, for a context that is multiplied by the kernel."""
+        """Multiply the values by the kernel, in the form that `attend` and `read` expect.
+
+        The result of reading is then the context multiplied by the kernel.
+        """
         return linear(values, kernel)
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
-class Attention(Looking):
+class Attention(BaseAttention):
     """Attention over the time axis of `values`.
 
     Args:
-        score: a `Score` or its name (`"additive"`, `"dot"`, `"location"`, ...).
-        align: an `Alignment` or its name (`"softmax"`, `"sparsemax"`, `"crf"`, ...).
-        units: width of the score's hidden layer, for a score given by name that has one.
-        gate: whether the query also says how much to read: the context is multiplied by `sigmoid(w . q + b)`.
+        score: A `Score` or its name (`"additive"`, `"dot"`, `"location"`, ...).
+        align: An `Alignment` or its name (`"softmax"`, `"sparsemax"`, `"crf"`, ...).
+        units: The width of the hidden layer of the score, if the score is given by name and has one.
+        gate: Whether the query also controls how much is read: the context is multiplied by `sigmoid(w . q + b)`.
 
     Call arguments:
-        query: `[batch, units]`, or several, `[batch, queries, units]`.
-        values: `[batch, source, units]`.
-        mask: of the values, `[batch, source]`, True = keep. A row with nothing to keep reads zeros.
-        query_mask: of several queries, `[batch, queries]`. One that is not kept reads zeros and is not remembered.
+        query: A query `[batch, units]` or a sequence of queries `[batch, queries, units]`.
+        values: The values `[batch, source, units]`.
+        mask: The mask of the values, `[batch, source]`, True = keep. A fully masked row reads zeros.
+        query_mask: The mask of a sequence of queries, `[batch, queries]`. A masked query reads zeros and leaves the
+            state unchanged.
 
-    Returns `(context, weights)`. Where something is remembered, several queries are taken in their order. The mask of
-    the queries goes on with both.
+    Returns `(context, weights)`. If the score or the alignment keeps a state, a sequence of queries is processed in
+    order. The mask of the queries is propagated to both outputs.
 
     >>> context, weights = Attention(units=8)(tf.ones([2, 3]), tf.ones([2, 5, 4]))
     >>> context.shape.as_list(), weights.shape.as_list()
@@ -186,16 +197,15 @@ class Attention(Looking):
 
     @property
     def stateful(self) -> bool:
-        """Whether a query depends on those before it."""
+        """Whether a query depends on the ones before it."""
         return self.score.remembers or self.align.remembers
 
     @property
     def random(self) -> bool:
-        """Whether a look draws random numbers in training: not for a loop that runs a step twice."""
+        """Whether attending draws random numbers in training, which rules out loops that run a step twice."""
         return self.align.random
 
     def build(self, query_shape: Any, values_shape: Any) -> None:
-        """Build the score, the alignment and the gate."""
         if not self.score.built:
             self.score.build(query_shape, values_shape)
         if not self.align.built:
@@ -206,35 +216,35 @@ class Attention(Looking):
         self.built = True
 
     def prepare(self, values: tf.Tensor, mask: tf.Tensor | None = None) -> Memory:
-        """What all queries of one sequence share."""
+        """Compute the memory that all queries of a sequence share."""
         values = as_tensor(values, self.compute_dtype)
         if values.shape.rank != 3:
             raise ValueError(f"values: expected [batch, source, units]. Received shape: {values.shape}")
-        values, mask = masked_values(values, mask)  # zero weight on NaN would still be NaN
+        values, mask = masked_values(values, mask)  # a weight of zero times NaN would still be NaN
         return Memory(self.score.prepare(values), values, mask)
 
     def initial_state(self, memory: Memory) -> AttentionState:
-        """What score and alignment remember before the first query."""
+        """Return the state of score and alignment before the first query."""
         mask, dtype = memory.mask, memory.keys.dtype
         return AttentionState(self.score.initial_state(mask, dtype), self.align.initial_state(mask, dtype))
 
     def logits(self, query: tf.Tensor, memory: Memory, state: AttentionState | None = None) -> tf.Tensor:
-        """How well every place matches, before the alignment: `[batch, source]`, or `[batch, queries, source]`.
+        """Return the scores before the alignment: `[batch, source]`, or `[batch, queries, source]` for several queries.
 
-        Several queries all see the same state.
+        Several queries all use the same state.
         """
         state = self.initial_state(memory) if state is None else state
         if query.shape.rank == 2:
-            return tf.squeeze(self.score.call(query[:, None], memory.keys, state.score), 1)
+            return tf.squeeze(self.score.call(tf.expand_dims(query, 1), memory.keys, state.score), 1)
         return self.score.call(query, memory.keys, state.score)
 
     def read(self, weights: tf.Tensor, values: tf.Tensor, query: tf.Tensor) -> tf.Tensor:
-        """The context, linear in the values: `[batch, source], [batch, source, units] -> [batch, units]`.
+        """Return the context, linear in the values: `[batch, source], [batch, source, units] -> [batch, units]`.
 
-        Weights and query have an axis of queries, or neither has one.
+        Weights and query either both have an axis of queries or neither has one.
         """
         if query.shape.rank == 2:
-            return tf.squeeze(self.read(weights[:, None], values, query[:, None]), 1)
+            return tf.squeeze(self.read(tf.expand_dims(weights, 1), values, tf.expand_dims(query, 1)), 1)
         context = product(weights, values)
         if not self.gate:
             return context
@@ -248,7 +258,7 @@ class Attention(Looking):
         training: bool = False,
         query_mask: tf.Tensor | None = None,
     ) -> tuple[tf.Tensor, tf.Tensor, AttentionState]:
-        """One look, or several: `(context, weights, state)`, with as many axes as the query has."""
+        """Return `(context, weights, state)` for one or several queries, of the same rank as the query."""
         query = as_tensor(query, self.compute_dtype)
         if query.shape.rank not in (2, 3):
             raise ValueError(
@@ -261,10 +271,10 @@ class Attention(Looking):
             query = zero_masked(query, query_mask)
         if not single and self.stateful:
             return self._in_order(query, memory, state, training, query_mask)
-        query = query[:, None] if single else query
-        # The parts are called without Keras's ceremony: it would cast what they remember to half precision.
+        query = tf.expand_dims(query, 1) if single else query
+        # Call the parts directly: Keras's `__call__` would cast their states to half precision.
         logits = self.score.call(query, memory.keys, state.score)
-        weights, aligned = self.align.call(logits, memory.mask[:, None], state.align, training)
+        weights, aligned = self.align.call(logits, tf.expand_dims(memory.mask, 1), state.align, training)
         weights = weights if query_mask is None else zero_masked(weights, query_mask)
         context = self.read(weights, memory.values, query)
         if single:
@@ -279,7 +289,7 @@ class Attention(Looking):
         training: bool,
         query_mask: tf.Tensor | None,
     ) -> tuple[tf.Tensor, tf.Tensor, AttentionState]:
-        """Every query after the one before it; only what they remember needs the loop, so the reading is done after."""
+        """Process queries in order. Only the state requires the loop; the contexts of all queries are read after it."""
 
         def step(one: tf.Tensor, carry: tuple) -> tuple:
             return self.attend(one, memory, carry[1], training)[1:]
@@ -299,16 +309,14 @@ class Attention(Looking):
         query_mask: tf.Tensor | None = None,
         training: bool = False,
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Prepare and attend at once."""
+        """Prepare the memory and attend to it."""
         query_mask = query_mask if len(query.shape) == 3 else None
         memory = self.prepare(values, mask)
         context, weights, _ = self.attend(query, memory, training=training, query_mask=query_mask)
         return context, weights
 
     def compute_output_shape(self, query_shape: Any, values_shape: Any) -> tuple[tuple, tuple]:
-        """Of the context and of the weights."""
         return (*query_shape[:-1], values_shape[-1]), (*query_shape[:-1], values_shape[1])
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {**super().get_config(), "gate": self.gate}

@@ -1,4 +1,4 @@
-"""Memory networks: several looks at a set of facts, each asking with what the last one found, or all as one chain."""
+"""Memory networks: several rounds of attention to a set of facts, in sequence or jointly as one chain."""
 
 import itertools
 from typing import Any
@@ -17,25 +17,27 @@ _TYINGS = ("adjacent", "layerwise")
 
 
 class FactLayer(Composed):
-    """What layers share that look at facts several times: a map of the facts for each time, with when each was.
+    """The base class of layers that attend to facts several times, with trainable maps and age embeddings.
 
     Args:
-        hops: how many looks.
-        temporal: for how many last facts to learn when they were; 0 for facts without an order.
-        noise: in training, how often a fact seems to be followed by one more, empty: it was longer ago.
+        hops: The number of rounds.
+        temporal: The number of ages, counted from the most recent fact, that have a trainable embedding; 0 if facts
+            have no order.
+        noise: In training, the probability that an empty fact follows a fact, which makes that fact and all earlier
+            ones one step older.
     """
 
     def __init__(self, hops: int, temporal: int, noise: float, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if not 0 <= noise < 1:
-            raise ValueError(f"noise: expected a share of facts, less than 1. Received: {noise!r}")
+            raise ValueError(f"noise: expected a fraction in [0, 1). Received: {noise!r}")
         if not isinstance(temporal, int) or temporal < 0:
-            raise ValueError(f"temporal: expected a number of facts, or 0. Received: {temporal!r}")
+            raise ValueError(f"temporal: expected a number of facts, 0 or more. Received: {temporal!r}")
         self.hops, self.temporal, self.noise = check_count("hops", hops), temporal, noise
         self.generator = keras.random.SeedGenerator() if noise else None
 
     def add_maps(self, count: int, features: int, units: int) -> None:
-        """Create the maps of the facts, and the vectors of their ages."""
+        """Create the maps of the facts and the embeddings of their ages."""
         self.kernels = [self.add_weight(name=f"kernel_{i}", shape=(features, units)) for i in range(count)]
         if self.temporal:
             self.ages = [self.add_weight(name=f"ages_{i}", shape=(self.temporal, units)) for i in range(count)]
@@ -43,7 +45,7 @@ class FactLayer(Composed):
     def mapped(
         self, query: tf.Tensor, facts: tf.Tensor, mask: tf.Tensor | None, training: bool = False
     ) -> tuple[list[tf.Tensor], tf.Tensor]:
-        """What each map makes of the facts, `[batch, facts, units]`, and their mask."""
+        """Apply each map to the facts: a list of tensors `[batch, facts, units]`, and the mask of the facts."""
         if query.shape.rank != 2 or facts.shape.rank != 3:
             raise ValueError(
                 f"query, facts: expected [batch, units] and [batch, facts, features]. "
@@ -61,36 +63,34 @@ class FactLayer(Composed):
         return [zero_masked(x, mask) for x in found], mask
 
     def compute_output_shape(self, query_shape: Any, facts_shape: Any) -> tuple[tuple, tuple]:
-        """Of what was found and of the weights."""
         return tuple(query_shape), (query_shape[0], self.hops, facts_shape[1])
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {**super().get_config(), "hops": self.hops, "temporal": self.temporal, "noise": self.noise}
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class MemoryHops(FactLayer):
-    """`hops` rounds of attention over facts (Sukhbaatar et al., 2015).
+    """An end-to-end memory network: `hops` rounds of attention over facts (Sukhbaatar et al., 2015).
 
         alpha^k = align(u^k . A^k x_j)        o^k = sum_j alpha^k_j C^k x_j        u^{k+1} = u^k + o^k
 
     Args:
-        hops: how many rounds.
-        tying: `"adjacent"`: what is read in one round is what is compared in the next, `A^{k+1} = C^k`;
-            `"layerwise"`: the same `A` and `C` in all rounds, and `u^{k+1} = H u^k + o^k`.
-        align: an `Alignment` or its name.
-        temporal: for how many last facts to learn when they were: a vector for each age, added to what `A` and `C`
-            make of the fact; older ones share the last. 0 for facts without an order.
-        noise: in training, how often a fact seems to be followed by one more, empty, and was longer ago (the "random
-            noise" of the paper).
+        hops: The number of rounds.
+        tying: `"adjacent"`: the values of one round are the keys of the next, `A^{k+1} = C^k`. `"layerwise"`: all
+            rounds share `A` and `C`, and `u^{k+1} = H u^k + o^k`.
+        align: An `Alignment` or its name.
+        temporal: The number of ages, counted from the most recent fact, that have a trainable embedding. It is added to
+            `A x_j` and `C x_j`; all older facts share the last embedding. 0 if facts have no order.
+        noise: In training, the probability that an empty fact follows a fact, which makes that fact and all earlier
+            ones one step older (the "random noise" of the paper).
 
     Call arguments:
-        query: `u^1`, `[batch, units]`.
-        facts: `[batch, facts, features]`, oldest first.
-        mask: `[batch, facts]`, True = keep.
-        straight: whether the matches themselves are the weights, True or a scalar tensor: a training that starts so
-            finds better ways (the "linear start" of the paper).
+        query: The first query `u^1`, `[batch, units]`.
+        facts: The facts `[batch, facts, features]`, oldest first.
+        mask: The mask of the facts, `[batch, facts]`, True = keep.
+        straight: Whether to use the scores themselves as weights, as a bool or a scalar tensor. Training that starts
+            this way finds better optima (the "linear start" of the paper).
 
     Returns `(u after the last round [batch, units], weights [batch, hops, facts])`.
 
@@ -118,11 +118,11 @@ class MemoryHops(FactLayer):
 
     @property
     def align(self) -> Alignment:
-        """How matches become weights."""
+        """The alignment that turns scores into weights."""
         return self.attention.align
 
     def build(self, query_shape: Any, facts_shape: Any) -> None:
-        """Create the maps of the facts, the vectors of their ages and, layer-wise, `H`."""
+        """Create the maps of the facts, the embeddings of their ages and, for layer-wise tying, `H`."""
         units, features = query_shape[-1], facts_shape[-1]
         self.attention.build((None, units), (None, None, units))
         self.add_maps(self.hops + 1 if self.tying == "adjacent" else 2, features, units)
@@ -138,7 +138,7 @@ class MemoryHops(FactLayer):
         straight: bool | tf.Tensor = False,
         training: bool = False,
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """`[batch, units], [batch, facts, features] -> ([batch, units], [batch, hops, facts])`."""
+        """Run all rounds: `[batch, units], [batch, facts, features] -> ([batch, units], [batch, hops, facts])`."""
         mapped, mask = self.mapped(query, facts, mask, training)
         state, looks = self.attention.initial_state(Memory(mapped[0], mapped[0], mask)), []
         for hop in range(self.hops):
@@ -154,24 +154,24 @@ class MemoryHops(FactLayer):
         return query, tf.stack(looks, axis=1)
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {**super().get_config(), "tying": self.tying}
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class MemoryChain(FactLayer):
-    """All looks at once: the marginals of a chain of `hops` facts (Kim et al., 2017).
+    """All rounds at once: the marginals of a chain of `hops` facts (Kim et al., 2017).
 
         p(z) ~ exp(sum_k u^k . A^k x_{z_k} + sum_k A^k x_{z_k} . A^{k+1} x_{z_{k+1}})        u^{k+1} = H u^k
-        o = H u^K + sum_k sum_j p(z_k = j) A^{k+1} x_j        or of the last k alone
+        o = H u^K + sum_k sum_j p(z_k = j) A^{k+1} x_j        or the term of the last k alone
 
     Args:
-        hops: how many facts a sequence has.
-        pairs: whether facts that follow each other are compared, the second sum; without it each look is by itself.
-        last: whether what is found comes from the last fact alone, the others being the way there.
-        temporal, noise: as of `MemoryHops`.
+        hops: The number of facts in a chain.
+        pairs: Whether to score consecutive facts against each other (the second sum). Without it, the rounds are
+            independent.
+        last: Whether to read the last fact alone, so that the other facts only lead to it.
+        temporal, noise: See `MemoryHops`.
 
-    Call arguments and results: as of `MemoryHops`, the weights being the marginals.
+    The call arguments and the results are those of `MemoryHops` without `straight`; the weights are the marginals.
 
     >>> answer, weights = MemoryChain(2)(tf.ones([2, 8]), tf.ones([2, 5, 6]))
     >>> answer.shape.as_list(), weights.shape.as_list()
@@ -191,20 +191,20 @@ class MemoryChain(FactLayer):
         self.pairs, self.last = pairs, last
 
     def build(self, query_shape: Any, facts_shape: Any) -> None:
-        """Create the maps of the facts, the vectors of their ages and `H`."""
+        """Create the maps of the facts, the embeddings of their ages and `H`."""
         units = query_shape[-1]
         self.add_maps(self.hops + 1, facts_shape[-1], units)
         self.query_kernel = self.add_weight(name="query_kernel", shape=(units, units))
         self.built = True
 
     def _chain(self, query: tf.Tensor, mapped: list[tf.Tensor], mask: tf.Tensor) -> tuple[LinearChain, tf.Tensor]:
-        """The distribution over sequences of facts, and the question after all of them."""
+        """Return the distribution over chains of facts, and the query after the last round."""
         unary = []
         for facts in mapped[:-1]:
             unary.append(tf.squeeze(tf.matmul(facts, query[..., None]), -1))
             query = linear(query, self.query_kernel)
         scores = bounded(tf.stack(unary, axis=1))
-        empty = ~tf.reduce_any(mask, axis=1, keepdims=True)  # a row without a fact has nothing to choose
+        empty = ~tf.reduce_any(mask, axis=1, keepdims=True)  # a row without facts would have no valid chain
         scores = tf.where((mask | empty)[:, None], scores, tf.constant(-float("inf"), scores.dtype))
         pairwise = tf.zeros([tf.shape(scores)[2]] * 2, scores.dtype)
         if self.pairs and self.hops > 1:
@@ -215,7 +215,7 @@ class MemoryChain(FactLayer):
     def call(
         self, query: tf.Tensor, facts: tf.Tensor, mask: tf.Tensor | None = None, training: bool = False
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """`[batch, units], [batch, facts, features] -> ([batch, units], [batch, hops, facts])`."""
+        """Run all rounds: `[batch, units], [batch, facts, features] -> ([batch, units], [batch, hops, facts])`."""
         mapped, mask = self.mapped(query, facts, mask, training)
         chain, asked = self._chain(query, mapped, mask)
         weights = tf.where(mask[:, None], tf.cast(_marginals(chain), query.dtype), 0)
@@ -223,17 +223,16 @@ class MemoryChain(FactLayer):
         return asked + tf.squeeze(reads[-1] if self.last else tf.add_n(reads), 1), weights
 
     def argmax(self, query: tf.Tensor, facts: tf.Tensor, mask: tf.Tensor | None = None) -> tf.Tensor:
-        """The most probable sequence of facts, their places: `int32 [batch, hops]`."""
+        """Return the positions of the facts in the most probable chain: `int32 [batch, hops]`."""
         mapped, mask = self.mapped(query, facts, mask)
         return self._chain(query, mapped, mask)[0].argmax
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {**super().get_config(), "pairs": self.pairs, "last": self.last}
 
 
 def _marginals(chain: LinearChain) -> tf.Tensor:
-    """The marginals of a chain of few steps, their number known, in single precision: the edge has no wider one."""
+    """Return the marginals of a short chain of known length in single precision, because LiteRT has no wider type."""
     unary, steps = tf.unstack(chain.unary, axis=1), chain.unary.shape[1] - 1
     pairwise = tf.unstack(chain.pairwise, axis=1) if chain.pairwise.shape.rank == 4 else [chain.pairwise] * steps
     forward, backward = [unary[0]], [tf.zeros_like(unary[0])]

@@ -1,4 +1,4 @@
-"""Several attentions that look at one memory together."""
+"""Several attentions that read the same memory side by side."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,26 +6,26 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from seqattn_tf.attention.base import Attention, Looking, Memory
+from seqattn_tf.attention.base import Attention, BaseAttention, Memory
 from seqattn_tf.core.linear import linear
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
-class JointAttention(Looking):
-    """What several attentions read, side by side.
+class JointAttention(BaseAttention):
+    """Several attentions over the same memory, with their contexts concatenated.
 
         c = [c_1; c_2; ...]        c_k = sum_j alpha_kj h_j
 
-    A decoder makes one of a list: `AttentionDecoder(cell, [Attention("additive"), Attention("location")], ...)`. To it
-    they are one attention over the places of all, one attention's after the other's.
+    A decoder creates one from a list: `AttentionDecoder(cell, [Attention("additive"), Attention("location")], ...)`.
+    The decoder treats them as a single attention over the concatenation of their positions.
 
     Args:
-        attentions: the `Attention` layers.
+        attentions: The `Attention` layers.
 
-    Call arguments: as of `Attention`.
+    The call arguments are those of `Attention`.
 
-    Returns `(context, weights)`: the contexts side by side, `[batch, attentions x units]`, and the weights of the
-    first, then of the second, `[batch, attentions x source]`; with an axis for several queries before the last.
+    Returns `(context, weights)`: the concatenated contexts `[batch, attentions x units]` and the concatenated weights
+    `[batch, attentions x source]`; for several queries, with an axis of queries before the last one.
 
     >>> joint = JointAttention([Attention(units=8), Attention("general")])
     >>> context, weights = joint(tf.ones([2, 3]), tf.ones([2, 5, 4]))
@@ -43,32 +43,31 @@ class JointAttention(Looking):
 
     @property
     def stateful(self) -> bool:
-        """Whether a query depends on those before it, for any of them."""
+        """Whether a query depends on the ones before it in any of the attentions."""
         return any(one.stateful for one in self.attentions)
 
     @property
     def random(self) -> bool:
-        """Whether a look draws random numbers in training."""
+        """Whether any of the attentions draws random numbers in training."""
         return any(one.random for one in self.attentions)
 
     def context_size(self, values_size: int) -> int:
-        """The contexts are side by side."""
+        """Return the total width of the concatenated contexts."""
         return values_size * len(self.attentions)
 
     def build(self, query_shape: Any, values_shape: Any) -> None:
-        """Build each."""
         for one in self.attentions:
             if not one.built:
                 one.build(query_shape, values_shape)
         self.built = True
 
     def prepare(self, values: tf.Tensor, mask: tf.Tensor | None = None) -> Memory:
-        """The keys of each, the values as they are, and the mask once for each."""
+        """Compute the memory: the keys of each attention, the values, and the mask repeated for each attention."""
         found = [one.prepare(values, mask) for one in self.attentions]
         return Memory(tuple(m.keys for m in found), found[0].values, tf.concat([m.mask for m in found], axis=1))
 
     def through(self, values: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
-        """What each one's rows of the kernel make of the values, one after the other along the source."""
+        """Multiply the values by each attention's rows of the kernel, concatenated along the source axis."""
         blocks = tf.split(tf.convert_to_tensor(kernel), len(self.attentions), axis=0)
         return tf.concat([linear(values, block) for block in blocks], axis=1)
 
@@ -76,12 +75,11 @@ class JointAttention(Looking):
         return tf.split(tensor, len(self.attentions), axis=axis)
 
     def _memories(self, memory: Memory) -> list[Memory]:
-        """The memory of each, of one whose values went `through` a kernel."""
+        """Split a memory whose values went `through` a kernel into one memory per attention."""
         parts = memory.keys, self._apart(memory.values, 1), self._apart(memory.mask, 1)
         return [Memory(*own) for own in zip(*parts, strict=True)]
 
     def initial_state(self, memory: Memory) -> tuple:
-        """Of each."""
         memories = self._memories(memory)
         return tuple(one.initial_state(own) for one, own in zip(self.attentions, memories, strict=True))
 
@@ -93,7 +91,7 @@ class JointAttention(Looking):
         training: bool = False,
         query_mask: tf.Tensor | None = None,
     ) -> tuple[tf.Tensor, tf.Tensor, tuple]:
-        """One look of each, or several: what was read added up, the weights side by side."""
+        """Return the sum of what the attentions read, their concatenated weights and their states."""
         state = self.initial_state(memory) if state is None else state
         triples = zip(self.attentions, self._memories(memory), state, strict=True)
         found = [one.attend(query, own, was, training, query_mask) for one, own, was in triples]
@@ -101,7 +99,7 @@ class JointAttention(Looking):
         return tf.add_n(reads), tf.concat(weights, axis=-1), states
 
     def read(self, weights: tf.Tensor, values: tf.Tensor, query: tf.Tensor) -> tf.Tensor:
-        """What all read with these weights of values that went `through` a kernel."""
+        """Sum what all attentions read with these weights from values that went `through` a kernel."""
         triples = zip(self.attentions, self._apart(weights, -1), self._apart(values, 1), strict=True)
         return tf.add_n([one.read(own, theirs, query) for one, own, theirs in triples])
 
@@ -113,13 +111,12 @@ class JointAttention(Looking):
         query_mask: tf.Tensor | None = None,
         training: bool = False,
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Each by itself."""
+        """Apply every attention and concatenate their contexts and weights."""
         found = [one.call(query, values, mask, query_mask, training) for one in self.attentions]
         context, weights = (tf.concat(parts, axis=-1) for parts in zip(*found, strict=True))
         return context, weights
 
     def compute_output_shape(self, query_shape: Any, values_shape: Any) -> tuple[tuple, tuple]:
-        """Of the context and of the weights."""
         count, source = len(self.attentions), values_shape[1]
         wide = None if source is None else count * source
         return (*query_shape[:-1], count * values_shape[-1]), (*query_shape[:-1], wide)

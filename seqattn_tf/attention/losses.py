@@ -1,4 +1,4 @@
-"""What a loss may ask of attention: to look everywhere, to look where it is told, to learn from samples."""
+"""Losses on attention: attend to every position, match given alignments, train hard attention from samples."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from seqattn_tf.structured.base import floats
 
 
 def doubly_stochastic(weights: tf.Tensor, mask: tf.Tensor | None = None, steps: tf.Tensor | None = None) -> tf.Tensor:
-    """`sum_j (1 - sum_t alpha_tj)^2`: every place is to be looked at once in all (Xu et al., 2015).
+    """Return `sum_j (1 - sum_t alpha_tj)^2`, which is 0 if every position has total weight 1 (Xu et al., 2015).
 
     Args:
-        weights: `[batch, target, source]`.
-        mask: places that count, `[batch, source]`, True = keep.
-        steps: steps that count, `[batch, target]`, True = keep.
+        weights: The attention weights `[batch, target, source]`.
+        mask: The mask of the source positions, `[batch, source]`, True = keep.
+        steps: The mask of the target steps, `[batch, target]`, True = keep.
 
     Returns `[batch]`.
 
@@ -32,15 +32,15 @@ def doubly_stochastic(weights: tf.Tensor, mask: tf.Tensor | None = None, steps: 
 
 
 def alignment_loss(weights: tf.Tensor, given: tf.Tensor, steps: tf.Tensor | None = None) -> tf.Tensor:
-    """`-sum_j a_tj log alpha_tj`, the mean over the steps whose true alignment `a` is known.
+    """Return `-sum_j a_tj log alpha_tj`, averaged over the steps with a given alignment `a`.
 
     Args:
-        weights: `alpha [batch, target, source]`.
-        given: `a [batch, target, source]`, at least 0. A row is scaled to the sum one, so that a step with several
-            true places counts as one; a row of zeros counts nothing.
-        steps: steps that count, `[batch, target]`, True = keep.
+        weights: The attention weights `alpha [batch, target, source]`.
+        given: The given alignment `a [batch, target, source]`, at least 0. Each row is normalized to sum to one, so
+            that a step with several true positions has the weight of one step. Rows of zeros are ignored.
+        steps: The mask of the target steps, `[batch, target]`, True = keep.
 
-    Returns `[batch]`, 0 where nothing is known.
+    Returns `[batch]`, 0 where no alignment is given.
 
     >>> weights = tf.constant([[[0.5, 0.5], [0.1, 0.9]]])
     >>> given = tf.constant([[[1.0, 0.0], [0.0, 0.0]]])
@@ -61,22 +61,23 @@ def alignment_loss(weights: tf.Tensor, given: tf.Tensor, steps: tf.Tensor | None
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class Reinforce(keras.layers.Layer):
-    """The loss that teaches hard attention where to look (Xu et al., 2015; Williams, 1992).
+    """The REINFORCE loss, which trains hard attention from samples (Xu et al., 2015; Williams, 1992).
 
         loss = -mean((reward - baseline) * log_prob + lambda * entropy)
         baseline <- d * baseline + (1 - d) * reward
 
-    Its gradient is, in the mean over samples, that of the expected reward (and of the entropy, which keeps it
-    curious). The reward of a sample is the log-likelihood of the answer given it, which learns by itself: no gradient
-    goes to it from here.
+    On average over samples, its gradient is the gradient of the expected reward plus the entropy term, which encourages
+    exploration. The reward of a sample is the log-likelihood of the output given the sample. It is trained by its own
+    loss and receives no gradient from this one.
 
     Args:
-        decay: `d`, of the moving average.
-        entropy: `lambda`.
+        decay: The decay `d` of the moving average.
+        entropy: The weight `lambda` of the entropy.
 
     Call arguments:
-        log_likelihood: the reward, `[batch]`.
-        log_prob, entropy: of what was drawn, `[batch]`: the state of `HardAlignment(estimator="reinforce")`.
+        log_likelihood: The reward, `[batch]`.
+        log_prob, entropy: The log-probability and the entropy of the samples, `[batch]`: the state of
+            `HardAlignment(estimator="reinforce")`.
 
     >>> loss = Reinforce(entropy=0.0)
     >>> float(loss(tf.constant([-2.0]), tf.constant([-0.5]), tf.constant([0.7]), training=True))
@@ -86,20 +87,22 @@ class Reinforce(keras.layers.Layer):
     """
 
     def __init__(self, decay: float = 0.9, entropy: float = 0.01, **kwargs: Any) -> None:
-        super().__init__(autocast=False, **kwargs)  # log-likelihoods of answers are too large for half precision
+        super().__init__(autocast=False, **kwargs)  # log-likelihoods of sequences are too large for half precision
         if not 0 <= decay < 1:
             raise ValueError(f"decay: expected a number in [0, 1). Received: {decay!r}")
         self.decay, self.entropy = decay, entropy
 
     def build(self, log_likelihood_shape: Any = None) -> None:
-        """Create the baseline."""
         self.baseline = self.add_weight(name="baseline", shape=(), initializer="zeros", trainable=False, autocast=False)
         self.built = True
 
     def call(
         self, log_likelihood: tf.Tensor, log_prob: tf.Tensor, entropy: tf.Tensor, training: bool = False
     ) -> tf.Tensor:
-        """`[batch], [batch], [batch] -> []`; the baseline is that of the batches before, and moves in training."""
+        """Compute the loss: `[batch], [batch], [batch] -> []`.
+
+        The baseline is that of the previous batches and is updated in training.
+        """
         reward = tf.stop_gradient(floats(log_likelihood, "log_likelihood", 1))
         log_prob, entropy = floats(log_prob, "log_prob", 1), floats(entropy, "entropy", 1)
         baseline = tf.cast(self.baseline, reward.dtype)
@@ -110,5 +113,4 @@ class Reinforce(keras.layers.Layer):
         return -tf.reduce_mean(gain)
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {**super().get_config(), "decay": self.decay, "entropy": self.entropy}

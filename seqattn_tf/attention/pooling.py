@@ -1,4 +1,4 @@
-"""One vector for a sequence without a query: by which of its places matter at all, or by all of them alike."""
+"""Pooling of a sequence into one vector without a query: by attention or by averaging."""
 
 from typing import Any
 
@@ -16,17 +16,17 @@ _POOLS = ("last", "average", "attention")
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class AttentionPooling(Composed):
-    """One vector for a sequence, as in hierarchical attention networks (Yang et al., 2016).
+    """Attention pooling of a sequence into one vector, as in hierarchical attention networks (Yang et al., 2016).
 
         u_j = tanh(W h_j + b)        alpha = align(u_j . w)        c = sum_j alpha_j h_j
 
     Args:
-        units: width of the hidden layer `u`.
-        align: an `Alignment` or its name.
+        units: The width of the hidden layer `u`.
+        align: An `Alignment` or its name.
 
     Call arguments:
-        values: `[batch, source, units]`.
-        mask: `[batch, source]`, True = keep. A row with nothing to keep gives zeros.
+        values: The sequence `[batch, source, units]`.
+        mask: The mask of the values, `[batch, source]`, True = keep. A fully masked row gives zeros.
 
     Returns `(context [batch, units], weights [batch, source])`.
 
@@ -43,7 +43,6 @@ class AttentionPooling(Composed):
         self.align = Alignment.get(align, dtype=self.dtype_policy)
 
     def build(self, values_shape: Any) -> None:
-        """Create `W`, `b` and `w`."""
         if not self.align.built:
             self.align.build()
         self.kernel = self.add_weight(name="kernel", shape=(values_shape[-1], self.units))
@@ -54,7 +53,7 @@ class AttentionPooling(Composed):
     def call(
         self, values: tf.Tensor, mask: tf.Tensor | None = None, training: bool = False
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """`[batch, source, units] -> ([batch, units], [batch, source])`."""
+        """Pool the values: `[batch, source, units] -> ([batch, units], [batch, source])`."""
         if values.shape.rank != 3:
             raise ValueError(f"values: expected [batch, source, units]. Received shape: {values.shape}")
         values, mask = masked_values(values, mask)
@@ -65,20 +64,18 @@ class AttentionPooling(Composed):
         return tf.squeeze(tf.matmul(weights, values), 1), tf.squeeze(weights, 1)
 
     def compute_output_shape(self, values_shape: Any) -> tuple[tuple, tuple]:
-        """Of the context and of the weights."""
         batch, source, units = values_shape
         return (batch, units), (batch, source)
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {**super().get_config(), "units": self.units}
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class AveragePooling(Masked):
-    """The mean of a sequence: every place matters alike.
+    """The mean of a sequence over its unmasked positions.
 
-    Call arguments and results as of `AttentionPooling`.
+    The call arguments and the results are those of `AttentionPooling`.
 
     >>> context, weights = AveragePooling()(tf.ones([2, 5, 4]), mask=tf.constant([[True] * 5, [True] * 4 + [False]]))
     >>> weights[1].numpy().tolist()
@@ -86,20 +83,19 @@ class AveragePooling(Masked):
     """
 
     def call(self, values: tf.Tensor, mask: tf.Tensor | None = None) -> tuple[tf.Tensor, tf.Tensor]:
-        """`[batch, source, units] -> ([batch, units], [batch, source])`."""
+        """Pool the values: `[batch, source, units] -> ([batch, units], [batch, source])`."""
         values, mask = masked_values(values, mask)
         kept = tf.cast(mask, values.dtype)
         weights = tf.math.divide_no_nan(kept, tf.reduce_sum(kept, axis=1, keepdims=True))
         return masked_mean(values, mask), weights
 
     def compute_output_shape(self, values_shape: Any) -> tuple[tuple, tuple]:
-        """Of the context and of the weights."""
         batch, source, units = values_shape
         return (batch, units), (batch, source)
 
 
 def pooling(pool: str, units: int, **alike: Any) -> AttentionPooling | AveragePooling | None:
-    """What makes one vector of a sequence: None for the last state of the network that read it."""
+    """Return the pooling layer of that name, or None for `"last"`, the final state of the encoder network."""
     if pool not in _POOLS:
         raise ValueError(f"pool: expected one of {_POOLS}. Received: {pool!r}")
     if pool == "attention":

@@ -1,6 +1,6 @@
-"""Answers to all rows of a file: in parts that appear whole, by processes, going on after an end.
+"""Batch inference over all rows of files, in several processes and resumable; each part is written atomically.
 
-Importing this package loads nothing heavy.
+Importing this package does not load TensorFlow or other large libraries.
 """
 
 from seqattn_tf.batch.run import Options, map_file

@@ -1,4 +1,4 @@
-"""The files of an input: a name, a folder or a pattern; plain, gzip or xz."""
+"""The input files: a file, a folder or a pattern; uncompressed, gzip or xz."""
 
 import glob
 import shutil
@@ -13,10 +13,10 @@ from seqattn_tf.core.encodings import UTF8, breaks_lines_as_ascii, iter_text, ma
 
 
 def find_files(source: str) -> list[Path]:
-    """The files that a name, a folder or a pattern stands for, in order.
+    """Return the files that a name, a folder or a pattern refers to, in order.
 
     Raises:
-        ValueError: there are none.
+        ValueError: If there are none, or if a file has an unsupported format.
     """
     path = Path(source)
     if path.is_file():
@@ -34,14 +34,17 @@ def find_files(source: str) -> list[Path]:
 
 
 def ending(path: Path) -> str:
-    """What a file is, packed or not.
+    """Return the suffix of a file, without that of its compression.
 
     >>> ending(Path("words.TSV.gz"))
     '.tsv'
     """
     found = bare(path).suffix.lower()
     if found not in READERS:
-        raise ValueError(f"input: expected {', '.join(READERS)}, or .gz or .xz after it. Received: {path.name}")
+        raise ValueError(
+            f"input: expected a name ending in {', '.join(READERS)}, optionally followed by .gz or .xz. "
+            f"Received: {path.name}"
+        )
     return found
 
 
@@ -50,10 +53,10 @@ def _is_read(path: Path) -> bool:
 
 
 def unpack(path: Path, folder: Path, number: int = 0, encoding: str = UTF8) -> Source:
-    """Return a file that can be read from any place: itself, or what it holds, unpacked and in UTF-8, in a folder.
+    """Return a file that can be read from any position: the file itself, or a decompressed copy in UTF-8 in `folder`.
 
     Raises:
-        ValueError: its text is not in this encoding.
+        ValueError: If its text is not in the given encoding.
     """
     recoded = encoding != UTF8 and ending(path) != ParquetReader.ending
     if not is_compressed(path) and not recoded:
@@ -69,7 +72,7 @@ def unpack(path: Path, folder: Path, number: int = 0, encoding: str = UTF8) -> S
 
 
 def _recode(path: Path, source: IO[bytes], file: IO[bytes], encoding: str) -> None:
-    """Copy a text in some encoding as UTF-8, its line ends as they are."""
+    """Copy a text as UTF-8 without changing its line ends."""
     with open_file(path) as opened:
         marked = mark_of(opened.read(4))
     if marked and not encoding.startswith(marked):
@@ -86,20 +89,24 @@ def _recode(path: Path, source: IO[bytes], file: IO[bytes], encoding: str) -> No
 
 
 def open_reader(source: Source, inputs: Sequence[str]) -> Reader:
-    """What reads a file, for a model whose inputs stand in columns of these names.
+    """Return the reader of a file for a model whose inputs come from the columns with these names.
 
     Raises:
-        ValueError: the file has no such columns, or is a text though there are several inputs.
+        ValueError: If the file lacks such columns, or is a plain text although there are several inputs.
     """
     kind = READERS[ending(source.path)]
     if kind is TextReader:
         if len(inputs) != 1:
             raise ValueError(
-                f"input: expected a table with the columns {', '.join(inputs)}. Received: {source.path.name}, a text"
+                f"input: expected a table with the columns {', '.join(inputs)}. "
+                f"Received: {source.path.name}, a plain text file"
             )
         return TextReader(source, inputs[0])
     reader = kind(source)
     if reader.columns and (missing := [name for name in inputs if name not in reader.columns]):
         shown = [name[:30] for name in reader.columns]
-        raise ValueError(f"{reader.name}: expected columns named {missing} (--column INPUT=COLUMN). Received: {shown}")
+        raise ValueError(
+            f"{reader.name}: expected columns named {missing}. Received: {shown}; "
+            "if a column has another name, use --column INPUT=COLUMN"
+        )
     return reader

@@ -1,11 +1,12 @@
-"""Processes of this machine, each with a model of its own."""
+"""Processes on this machine, each with a separate copy of the model."""
 
+import contextlib
 import itertools
 import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import Connection
@@ -14,16 +15,16 @@ from seqattn_tf.batch.plan import Job, Shard
 from seqattn_tf.batch.shards import Answered
 from seqattn_tf.batch.work import Answerer, limit_threads
 
-_AHEAD = 2  # shards that are with each process: one at work, one waiting
+_AHEAD = 2  # shards submitted per process: one in progress, one queued
 
-_answerer: Answerer | Exception | None = None  # of a process
+_answerer: Answerer | Exception | None = None  # of the current process
 
 
 def answered(job: Job, shards: Iterable[Shard], processes: int) -> Generator[Answered, None, None]:
-    """The shards as they are done, in any order; with no processes, one after the other in this one.
+    """Yield the results of shards in the order of their completion; without processes, run them in the current process.
 
     Raises:
-        ChildProcessError: a process was killed.
+        ChildProcessError: If a process was killed.
     """
     if not processes:
         yield from map(Answerer(job).answer, shards)
@@ -33,7 +34,8 @@ def answered(job: Job, shards: Iterable[Shard], processes: int) -> Generator[Ans
     pool = ProcessPoolExecutor(processes, context, _begin, (job, watched))
     waiting = iter(shards)
     try:
-        running = {pool.submit(_answer, shard) for shard in itertools.islice(waiting, _AHEAD * processes)}
+        with _ignoring_interrupts():
+            running = {pool.submit(_answer, shard) for shard in itertools.islice(waiting, _AHEAD * processes)}
         while running:
             done, running = wait(running, return_when=FIRST_COMPLETED)
             running |= {pool.submit(_answer, shard) for shard in itertools.islice(waiting, len(done))}
@@ -41,9 +43,11 @@ def answered(job: Job, shards: Iterable[Shard], processes: int) -> Generator[Ans
                 yield future.result()
     except BrokenProcessPool:
         held.close()
-        raise ChildProcessError("a process was killed, perhaps for want of memory (fewer --processes?)") from None
+        raise ChildProcessError(
+            "a worker process was killed, perhaps because it ran out of memory; try fewer --processes"
+        ) from None
     except BaseException:
-        held.close()  # what is at work ends at once
+        held.close()  # ends running processes immediately
         raise
     finally:
         pool.shutdown(cancel_futures=True)
@@ -51,20 +55,33 @@ def answered(job: Job, shards: Iterable[Shard], processes: int) -> Generator[Ans
         watched.close()
 
 
+@contextlib.contextmanager
+def _ignoring_interrupts() -> Iterator[None]:
+    """Ignore the keyboard inside the `with` block; processes that start in it ignore it from the beginning."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
 def _begin(job: Job, watched: Connection) -> None:
-    """Load the model; what is wrong with it is said by the first shard."""
+    """Load the model; if that fails, the first shard raises the error."""
     global _answerer
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who reads the keyboard tells us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # if it was not started in the main thread
     threading.Thread(target=_end_with, args=(watched,), daemon=True).start()
     try:
-        limit_threads(job.threads)
+        limit_threads(job)
         _answerer = Answerer(job)
     except Exception as error:
         _answerer = error
 
 
 def _end_with(watched: Connection) -> None:
-    """End when the other end of the pipe is closed: by a process that has no more use for us, or by its death."""
+    """Exit when the other end of the pipe is closed, either explicitly by the parent process or by its death."""
     watched.poll(None)
     os._exit(1)
 
@@ -72,4 +89,4 @@ def _end_with(watched: Connection) -> None:
 def _answer(shard: Shard) -> Answered:
     if isinstance(_answerer, Answerer):
         return _answerer.answer(shard)
-    raise _answerer or RuntimeError("expected a model. Received: none")
+    raise _answerer or RuntimeError("expected a model. Received: None")

@@ -1,4 +1,4 @@
-"""What answers are written as: JSONL, CSV, TSV, text or Parquet; each the bytes of a part, and parts joined."""
+"""The output formats for answers: JSONL, CSV, TSV, text or Parquet. Each one encodes parts and joins them."""
 
 import abc
 import base64
@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from seqattn_tf.batch.readers import ParquetReader, Reader, import_parquet
-from seqattn_tf.lite.answer import Answer, Look
+from seqattn_tf.lite.answer import Answer, AttentionMap
 
-_DIGITS, _WEIGHT_DIGITS = 6, 4  # after the point, of scores and of weights
-_SAID = ("answer", "score", "alternatives", "looks")
+_DIGITS, _WEIGHT_DIGITS = 6, 4  # decimal places of scores and of weights
+_SAID = ("answer", "score", "alternatives", "attention")
 
-Said = tuple[dict[str, Any], Answer | None]  # the columns of a row, and what was said to it; None of a bad row
+Said = tuple[dict[str, Any], Answer | None]  # the columns of a row, and its answer; None for an invalid row
 
 
 def own(values: dict[str, Any]) -> dict[str, Any]:
-    """The columns of the input; one that has the name of something said is kept as `input_NAME`.
+    """Return the columns of the input; a column with the name of an output column is renamed to `input_NAME`.
 
     >>> own({"text": "a", "answer": "b"})
     {'text': 'a', 'input_answer': 'b'}
@@ -31,12 +31,14 @@ def own(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _own_name(name: str) -> str:
-    """The name that a column of the input has in the output."""
+    """Return the name that a column of the input has in the output."""
     return f"input_{name}" if name in _SAID else name
 
 
 def to_line(value: Any) -> bytes:
-    r"""A line of JSON; bytes as TF Serving's REST has them, what JSON has no word for as null, or as text.
+    r"""Return a line of JSON, with bytes as in TF Serving's REST API.
+
+    Values that JSON cannot represent become null or text.
 
     >>> to_line({"sound": b"\xff", "score": float("nan"), "odd": "\ud800"})
     b'{"sound": {"b64": "/w=="}, "score": null, "odd": "\\ud800"}\n'
@@ -45,7 +47,7 @@ def to_line(value: Any) -> bytes:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (ValueError, TypeError):
         text = json.dumps(_plain(value), ensure_ascii=False, allow_nan=False)
-    return text.encode("utf-8", "backslashreplace") + b"\n"  # half a surrogate pair as JSON spells it
+    return text.encode("utf-8", "backslashreplace") + b"\n"  # JSON escapes lone surrogates
 
 
 def _plain(value: Any) -> Any:
@@ -65,14 +67,14 @@ def _score(score: float) -> float | None:
 
 
 def _cell(value: Any) -> str:
-    """A value in a table that holds texts."""
+    """Return a value as text for a cell of a table."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     return value if isinstance(value, str) else to_line(value)[:-1].decode()
 
 
 def _one_line(text: str) -> str:
-    r"""A text with a space in place of each line end; other characters at which Python splits lines stay.
+    r"""Replace each line end in a text by a space; other characters at which Python splits lines are kept.
 
     >>> _one_line("a\r\nb\n"), _one_line("a\u2028b")
     ('a b', 'a\u2028b')
@@ -81,16 +83,16 @@ def _one_line(text: str) -> str:
 
 
 class Format(abc.ABC):
-    """How rows with their answers are written.
+    """A file format for rows with their answers.
 
     Args:
-        columns: the columns of the input, in order, where all rows have the same.
-        schema: their types, as Arrow serialises them, for Parquet.
-        attention: whether looks are written.
+        columns: The columns of the input, in order, if all rows have the same ones.
+        schema: Their types, as a serialized Arrow schema, for Parquet.
+        attention: Whether attention maps are written.
     """
 
     ending: ClassVar[str]
-    looks: ClassVar[bool] = False  # whether looks can be written
+    holds_attention: ClassVar[bool] = False  # whether attention maps can be written
     needs_columns: ClassVar[bool] = False
 
     def __init__(self, columns: Sequence[str] = (), schema: bytes = b"", attention: bool = False) -> None:
@@ -98,14 +100,14 @@ class Format(abc.ABC):
 
     @abc.abstractmethod
     def encode(self, rows: Sequence[Said]) -> bytes:
-        """A part."""
+        """Encode rows with their answers as the bytes of a part."""
 
     def head(self) -> bytes:
-        """What each part begins with, and a whole file once."""
+        """Return the header with which each part starts, and which a joined file contains once."""
         return b""
 
     def join(self, parts: Sequence[Path], joined: Path) -> None:
-        """Write one file of all parts."""
+        """Join all parts into one file."""
         with joined.open("wb") as file:
             file.write(self.head())
             for part in parts:
@@ -114,13 +116,12 @@ class Format(abc.ABC):
                     shutil.copyfileobj(opened, file, 2**20)
 
 
-class JsonFormat(Format):
-    """An object a line, with everything."""
+class _JsonFormat(Format):
+    """One JSON object per line, with everything in an answer."""
 
-    ending, looks = ".jsonl", True
+    ending, holds_attention = ".jsonl", True
 
     def encode(self, rows: Sequence[Said]) -> bytes:
-        """A part."""
         return b"".join(to_line({**own(values), **self._said(answer)}) for values, answer in rows if answer)
 
     def _said(self, answer: Answer) -> dict[str, Any]:
@@ -128,26 +129,25 @@ class JsonFormat(Format):
         if answer.alternatives:
             said["alternatives"] = [{"answer": text, "score": _score(score)} for text, score in answer.alternatives]
         if self.attention:
-            said["looks"] = {name: _look(look) for name, look in answer.looks.items()}
+            said["attention"] = {name: _look(look) for name, look in answer.attention.items()}
         return said
 
 
-def _look(look: Look) -> dict[str, Any]:
-    weights = look.weights.astype("float64").round(_WEIGHT_DIGITS)  # as doubles they have no more digits
-    return {"rows": look.rows, "places": look.places, "weights": weights.tolist()}
+def _look(look: AttentionMap) -> dict[str, Any]:
+    weights = look.weights.astype("float64").round(_WEIGHT_DIGITS)  # float32 would print more digits
+    return {"queries": look.queries, "keys": look.keys, "weights": weights.tolist()}
 
 
-class CsvFormat(Format):
-    """A table with the names in its first line; answers and scores."""
+class _CsvFormat(Format):
+    """A table with the column names in its first line; contains answers and scores."""
 
     ending, needs_columns = ".csv", True
 
     def head(self) -> bytes:
-        """The names."""
+        """Return the line with the column names."""
         return self._lines([[*self.columns, "answer", "score"]])
 
     def encode(self, rows: Sequence[Said]) -> bytes:
-        """A part."""
         cells = [self._cells(own(values), answer) for values, answer in rows if answer]
         return self.head() + self._lines(cells)
 
@@ -160,8 +160,8 @@ class CsvFormat(Format):
         return text.getvalue().encode("utf-8", "replace")
 
 
-class TsvFormat(CsvFormat):
-    """A table without quotes: a tab or the end of a line within a cell becomes a space."""
+class _TsvFormat(_CsvFormat):
+    """A table without quotes: tabs and line ends within a cell become spaces."""
 
     ending = ".tsv"
 
@@ -170,24 +170,22 @@ class TsvFormat(CsvFormat):
         return "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
 
 
-class TextFormat(Format):
-    """The answers alone, a line for each row of the input: a blank one where the row was bad."""
+class _TextFormat(Format):
+    """Answers alone, with one line for each row of the input; the line of an invalid row is blank."""
 
     ending = ".txt"
 
     def encode(self, rows: Sequence[Said]) -> bytes:
-        """A part."""
         answers = (_one_line(answer.text) if answer else "" for _, answer in rows)
         return "".join(f"{answer}\n" for answer in answers).encode("utf-8", "replace")
 
 
-class ParquetFormat(Format):
-    """Columns with the types of the input; looks as lists with their shape."""
+class _ParquetFormat(Format):
+    """Columns with the types of the input; attention maps are lists with their shapes."""
 
-    ending, looks, needs_columns = ".parquet", True, True
+    ending, holds_attention, needs_columns = ".parquet", True, True
 
     def encode(self, rows: Sequence[Said]) -> bytes:
-        """A part."""
         import pyarrow as pa
 
         schema = self._schema()
@@ -203,7 +201,7 @@ class ParquetFormat(Format):
             ],
         }
         if self.attention:
-            data["looks"] = [_flat(answer) for _, answer in good]
+            data["attention"] = [_flat(answer) for _, answer in good]
         sink = io.BytesIO()
         import_parquet().write_table(pa.table(data, schema=schema), sink)
         return sink.getvalue()
@@ -216,12 +214,11 @@ class ParquetFormat(Format):
         names = [("answer", pa.string()), ("score", pa.float64()), ("alternatives", pa.list_(other))]
         if self.attention:
             texts, weights = pa.list_(pa.string()), pa.list_(pa.float32())
-            parts = [("input", pa.string()), ("rows", texts), ("places", texts), ("shape", pa.list_(pa.int32()))]
-            names.append(("looks", pa.list_(pa.struct([*parts, ("weights", weights)]))))
+            parts = [("input", pa.string()), ("queries", texts), ("keys", texts), ("shape", pa.list_(pa.int32()))]
+            names.append(("attention", pa.list_(pa.struct([*parts, ("weights", weights)]))))
         return pa.schema([*(field.with_name(_own_name(field.name)) for field in given), *names])
 
     def join(self, parts: Sequence[Path], joined: Path) -> None:
-        """Write one file of all parts."""
         parquet = import_parquet()
         with parquet.ParquetWriter(joined, self._schema()) as writer:
             for part in parts:
@@ -232,29 +229,29 @@ def _flat(answer: Answer) -> list[dict[str, Any]]:
     return [
         {
             "input": name,
-            "rows": look.rows,
-            "places": look.places,
+            "queries": look.queries,
+            "keys": look.keys,
             "shape": look.weights.shape,
             "weights": look.weights.round(_WEIGHT_DIGITS).ravel().tolist(),
         }
-        for name, look in answer.looks.items()
+        for name, look in answer.attention.items()
     ]
 
 
 def _typed(value: Any, kind: Any) -> Any:
-    """A value as a column of this type holds it: what is no text in a column of texts, as JSON writes it."""
+    """Convert a value to the type of its column: in a text column, other values are encoded as JSON."""
     if value is None or str(kind) not in ("string", "large_string", "string_view"):
         return value
     return _cell(value).encode("utf-8", "replace").decode()
 
 
 FORMATS: dict[str, type[Format]] = {
-    kind.ending: kind for kind in (JsonFormat, CsvFormat, TsvFormat, TextFormat, ParquetFormat)
+    kind.ending: kind for kind in (_JsonFormat, _CsvFormat, _TsvFormat, _TextFormat, _ParquetFormat)
 }
 
 
 def column_types(reader: Reader, rows: Iterable[dict[str, Any]]) -> Any:
-    """The Arrow schema of what a file holds: its own, texts of a table, or what the values of its rows need."""
+    """Return the Arrow schema of a file: its own, text columns for a table, or the types required by its values."""
     import pyarrow as pa
 
     if isinstance(reader, ParquetReader):

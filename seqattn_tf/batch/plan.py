@@ -1,4 +1,4 @@
-"""What is to be done: shards of rows, made from the input and the number of rows of a shard alone."""
+"""The plan of a job: shards of rows, which depend only on the input and the number of rows per shard."""
 
 import base64
 import dataclasses
@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 
 from seqattn_tf.batch.inputs import open_reader
 from seqattn_tf.batch.outputs import FORMATS, Format, column_types
-from seqattn_tf.batch.readers import Mark, Reader, Row, Source
+from seqattn_tf.batch.readers import Reader, Row, Source
 from seqattn_tf.batch.shards import WRITTEN_BY, read_own
 from seqattn_tf.core.atomic_io import write_json
+from seqattn_tf.core.records import Mark
 
 
 class Span(NamedTuple):
-    """Rows of one file that follow each other."""
+    """Consecutive rows of one file."""
 
     file: int
     place: int
@@ -31,25 +32,26 @@ class Shard(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """The number of rows."""
         return sum(span.rows for span in self.spans)
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """What whoever answers a shard has to know.
+    """Everything required to answer a shard.
 
     Attributes:
-        model: its folder.
-        files: the input, in order.
-        inputs: the column of each input of the model.
-        ending: of the output.
-        batch_size: rows that the model is given at once.
-        attention: whether looks are written.
-        threads: of TensorFlow, in each process.
-        plugins: modules to import first.
-        columns: of the input, where the output needs to know them.
-        schema: their types, as Arrow serialises them, for Parquet.
+        model: The folder of the model; for LiteRT, its `lite` folder.
+        files: The input files, in order.
+        inputs: The column of each input of the model.
+        ending: The suffix of the output.
+        batch_size: The number of rows per batch.
+        attention: Whether attention maps are written.
+        threads: The number of threads in each process.
+        plugins: Modules to import first.
+        engine: What runs the model, `litert` or `keras`.
+        columns: The columns of the input, if the output format requires them.
+        schema: Their types, as a serialized Arrow schema, for Parquet.
     """
 
     model: Path
@@ -60,26 +62,27 @@ class Job:
     attention: bool = False
     threads: int = 1
     plugins: tuple[str, ...] = ()
+    engine: str = "keras"
     columns: tuple[str, ...] = ()
     schema: bytes = b""
 
     def reader(self, number: int) -> Reader:
-        """What reads one of the files."""
+        """Return the reader of one of the files."""
         return open_reader(self.files[number], list(self.inputs.values()))
 
     def rows(self, shard: Shard) -> Iterator[tuple[Source, Row]]:
-        """The rows of a shard, each with its file."""
+        """Yield the rows of a shard, each with its file."""
         for span in shard.spans:
             found = self.reader(span.file).rows(Mark(span.place, span.line), span.rows)
             yield from ((self.files[span.file], row) for row in found)
 
     def format(self) -> Format:
-        """How answers are written."""
+        """Return the output format."""
         return FORMATS[self.ending](self.columns, self.schema, self.attention)
 
 
 def make(job: Job, shard_rows: int) -> tuple[Job, list[Shard]]:
-    """Go through the input once: where shards begin, and the columns of the output where it needs them."""
+    """Scan the input once to determine the shards, and the columns of the output if its format requires them."""
     readers = [job.reader(number) for number in range(len(job.files))]
     for reader in readers:
         reader.check_encoding()
@@ -116,7 +119,7 @@ def _with_columns(job: Job, readers: Sequence[Reader]) -> Job:
 
 
 def _values(reader: Reader) -> Iterator[dict[str, Any]]:
-    """The rows of a file in which each has columns of its own; none of another."""
+    """Yield the rows of a file whose rows have different columns; yield nothing for other files."""
     if reader.columns is None and (first := next(reader.marks(), None)):
         yield from (row.values for row in reader.rows(first, 2**63 - 1) if not row.fault)
 
@@ -126,16 +129,16 @@ def _names(reader: Reader) -> Iterator[str]:
 
 
 def save(path: Path, job: Job, shards: Sequence[Shard]) -> None:
-    """Keep a plan, so that who goes on need not go through the input again."""
+    """Save a plan, so that a resumed job need not scan the input again."""
     columns = {"columns": job.columns, "schema": base64.b64encode(job.schema).decode("ascii")}
     write_json(path, {"written_by": WRITTEN_BY, **columns, "shards": [shard.spans for shard in shards]})
 
 
 def load(path: Path, job: Job) -> tuple[Job, list[Shard]]:
-    """The plan that was kept."""
+    """Load a saved plan."""
     kept = read_own(path)
     if kept is None:
-        raise ValueError(f"{path}: expected a plan that seqattn map wrote. Received: something else")
+        raise ValueError(f"{path}: expected a plan written by seqattn map. Received: a different file")
     job = dataclasses.replace(job, columns=tuple(kept["columns"]), schema=base64.b64decode(kept["schema"]))
     found = (tuple(Span(*span) for span in spans) for spans in kept["shards"])
     return job, [Shard(number, spans) for number, spans in enumerate(found)]

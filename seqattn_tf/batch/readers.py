@@ -1,50 +1,38 @@
-"""The rows of one file: JSONL, CSV, TSV, text and Parquet, each read from where it begins.
+"""Readers for the rows of one file: JSONL, CSV, TSV, text and Parquet, each from any row.
 
-CSV is that of RFC 4180, with semicolons where the first line has more of them; TSV has no quotes. The first line of
-both names the columns. Blank lines of tables are no rows; a line of a text is one, blank or not.
+The formats of text files are those of `core.records`. The first line of CSV and TSV contains the column names.
 """
 
 import abc
-import csv
 import itertools
-import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from seqattn_tf.core.encodings import SAMPLE, UTF8, described, guess, mark_of, misread
-
-_LONGEST_CELL = 2**27  # characters
-
-
-class Mark(NamedTuple):
-    """Where a row begins: the byte of a file (of Parquet the row, from 0), and the number of its line."""
-
-    place: int
-    line: int
+from seqattn_tf.core.records import FORMATS, START, MalformedRecord, Mark, Raw, shown
 
 
 class Row(NamedTuple):
-    """A row, or what stands where one should be."""
+    """A row, or the invalid data in its place."""
 
     line: int
-    values: Any  # by column; as it was found where there is a fault
+    values: Any  # by column; the raw data if there is a fault
     fault: str = ""
 
 
 class Source(NamedTuple):
-    """A file as it is named, and as it is read: unpacked."""
+    """A file by its original path, and by the path of its decompressed copy."""
 
     path: Path
     read: Path
 
 
 class Reader(abc.ABC):
-    """The rows of one file.
+    """A reader for the rows of one file.
 
     Attributes:
-        columns: the names that the file gives to all rows; None where each row has its own.
+        columns: The column names of all rows; None if each row has its own.
     """
 
     ending: ClassVar[str]
@@ -55,47 +43,49 @@ class Reader(abc.ABC):
 
     @abc.abstractmethod
     def marks(self) -> Iterator[Mark]:
-        """Where each row begins."""
+        """Yield the start of each row."""
 
     @abc.abstractmethod
     def rows(self, mark: Mark, count: int) -> Iterator[Row]:
-        """So many rows, the first of which begins at a mark."""
+        """Yield `count` rows, the first of which starts at `mark`."""
 
     def check_encoding(self) -> None:  # noqa: B027 (most formats have nothing to check)
-        """Refuse a file whose text is in another encoding than it has to be."""
+        """Raise an error if the text of the file is not in the required encoding."""
 
 
 def _named_once(columns: list[str], file: str) -> list[str]:
     if twice := [name for name in columns if columns.count(name) > 1]:
-        raise ValueError(f"{file}: expected columns of different names. Received: {twice[0]!r:.60} twice")
+        raise ValueError(f"{file}: expected unique column names. Received: {twice[0]!r:.60} twice")
     return columns
 
 
-class _Lines(Reader):
-    """A file of lines; the hook is `parse`, of one line."""
+class _RecordReader(Reader):
+    """A reader of the records of a text file."""
 
-    blank = False  # whether a blank line is a row
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
+        self.format = FORMATS[self.ending]()
 
-    @abc.abstractmethod
-    def parse(self, record: Any) -> Any:
-        """The values of a row; a `ValueError` says what is wrong with it."""
+    def parse(self, raw: Raw) -> dict[str, Any]:
+        """Return the values of a row, by column.
 
-    def records(self, mark: Mark) -> Iterator[tuple[Mark, Any]]:
-        """What rows are made of."""
-        place, line = mark
+        Raises:
+            MalformedRecord: If the row is invalid.
+        """
+        found: dict[str, Any] = self.format.parse(raw)
+        return found
+
+    def records(self, mark: Mark) -> Iterator[tuple[Mark, Raw]]:
+        """Yield the records from `mark` on."""
         with self.path.open("rb") as file:
-            file.seek(place)
-            for data in file:
-                if self.blank or data.strip():
-                    yield Mark(place, line), data
-                place, line = place + len(data), line + 1
+            file.seek(mark.place)
+            yield from self.format.split(file, mark)
 
     def marks(self) -> Iterator[Mark]:
-        """Where each row begins."""
         return (mark for mark, _ in self.records(self.first()))
 
     def first(self) -> Mark:
-        """Where the first row may begin: after a byte order mark."""
+        """Return the start of the first row, after a byte order mark if there is one."""
         with self.path.open("rb") as file:
             begin = file.read(4096)
         marked = mark_of(begin)
@@ -104,7 +94,7 @@ class _Lines(Reader):
         return Mark(3 if marked == UTF8 else 0, 1)
 
     def check_encoding(self) -> None:
-        """Refuse a file that appears to be in another encoding than UTF-8, of which many rows would be lost."""
+        """Raise an error if a file seems to have another encoding than UTF-8, in which many rows would be invalid."""
         if (found := misread(self._sample())) is not None:
             self._refuse(found)
 
@@ -113,174 +103,75 @@ class _Lines(Reader):
             return file.read(SAMPLE)
 
     def _refuse(self, found: str, where: str = "") -> None:
-        advice = f"; save it as UTF-8, or --encoding {found or 'NAME'}"
+        advice = f"; save it as UTF-8, or use --encoding {found or 'NAME'}"
         raise ValueError(f"{self.name}{where}: expected UTF-8. Received: {described(found)}{advice}")
 
     def rows(self, mark: Mark, count: int) -> Iterator[Row]:
-        """So many rows."""
-        for (_, line), record in itertools.islice(self.records(mark), count):
+        for (_, line), raw in itertools.islice(self.records(mark), count):
             try:
-                yield Row(line, self.parse(record))
-            except (ValueError, RecursionError) as error:
-                yield Row(line, _shown(record), str(error))
+                yield Row(line, self.parse(raw))
+            except MalformedRecord as error:
+                yield Row(line, shown(raw), str(error))
 
 
-def _decode(data: bytes) -> str:
-    try:
-        return data.decode("utf-8").rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"expected UTF-8. Received: {error.reason}") from None
+class TextReader(_RecordReader):
+    """A reader with one row per line."""
 
-
-def _shown(record: Any) -> Any:
-    """What was found, as JSON can hold it."""
-    if isinstance(record, bytes):
-        return record.decode("utf-8", "backslashreplace").rstrip("\r\n")
-    return _shown(record.encode("utf-8", "surrogateescape")) if isinstance(record, str) else [*map(_shown, record)]
-
-
-class TextReader(_Lines):
-    """One row a line."""
-
-    ending, blank = ".txt", True
+    ending = ".txt"
 
     def __init__(self, source: Source, column: str) -> None:
         super().__init__(source)
-        self.columns = [column]
+        self.column, self.columns = column, [column]
 
-    def parse(self, record: bytes) -> dict[str, str]:
-        """The line itself."""
-        return {self.columns[0]: _decode(record)} if self.columns else {}
+    def parse(self, raw: Raw) -> dict[str, Any]:
+        """Return the line as the only column."""
+        return {self.column: self.format.parse(raw)}
 
 
-class JsonReader(_Lines):
-    """One object a line."""
+class _JsonReader(_RecordReader):
+    """A reader with one JSON object per line."""
 
     ending = ".jsonl"
 
-    def parse(self, record: bytes) -> dict[str, Any]:
-        """The object."""
-        text = _decode(record)
-        try:
-            found = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"expected JSON. Received: {error}") from None
-        if not isinstance(found, dict):
-            raise ValueError(f"expected an object. Received: {text:.60}")
-        return found
 
-
-class TsvReader(_Lines):
-    """Cells between tabs."""
+class _TsvReader(_RecordReader):
+    """A reader of rows whose columns are named in the first line."""
 
     ending = ".tsv"
 
     def __init__(self, source: Source) -> None:
         super().__init__(source)
-        self._begin, header = next(self.records(super().first()), (Mark(0, 1), []))
+        self._begin, header = next(self.records(super().first()), (START, None))
         try:
-            names = self.cells(header)
-        except ValueError as error:
+            names = self.format.parse(header) if header is not None else []
+        except MalformedRecord as error:
             if (found := guess(self._sample())) != UTF8:
                 self._refuse(found, f", line {self._begin.line}")
             raise ValueError(f"{self.name}, line {self._begin.line}: {error}") from None
-        self.columns = _named_once([name.strip() for name in names], self.name)
+        self.columns: list[str] = _named_once([name.strip() for name in names], self.name)
 
     def first(self) -> Mark:
-        """After the names."""
+        """Return the start of the first row after the column names."""
         marks = (mark for mark, _ in self.records(self._begin))
         next(marks, None)
         return next(marks, Mark(self.path.stat().st_size, self._begin.line + 1))
 
-    def cells(self, record: Any) -> list[str]:
-        """The cells of a row."""
-        return _decode(record).split("\t") if record else []
-
-    def parse(self, record: Any) -> dict[str, str]:
-        """Cells by the names of the first line."""
-        cells, columns = self.cells(record), self.columns or []
-        if len(cells) != len(columns):
-            raise ValueError(f"expected {len(columns)} columns, as in the first line. Received: {len(cells)}")
-        return dict(zip(columns, cells, strict=True))
+    def parse(self, raw: Raw) -> dict[str, Any]:
+        """Return the cells by column name."""
+        cells = self.format.parse(raw)
+        if len(cells) != len(self.columns):
+            raise MalformedRecord(f"{len(self.columns)} columns, as in the first line", str(len(cells)))
+        return dict(zip(self.columns, cells, strict=True))
 
 
-class CsvReader(TsvReader):
-    """Cells between commas or semicolons, some in quotes.
-
-    Where the quotes of a row do not close, its first line is a fault, and the next line begins a row.
-    """
+class _CsvReader(_TsvReader):
+    """A reader of rows whose columns are named in the first line; some cells may be quoted."""
 
     ending = ".csv"
-    delimiter = ","
-
-    def __init__(self, source: Source) -> None:
-        with source.read.open("rb") as file:
-            names = re.sub(rb'"[^"]*"', b"", next(filter(bytes.strip, file), b""))
-        self.delimiter = ";" if names.count(b";") > names.count(b",") else ","
-        super().__init__(source)
-
-    def records(self, mark: Mark) -> Iterator[tuple[Mark, Any]]:
-        """Lists of cells; of what is none, the bytes of its first line."""
-        place, line = mark
-        with self.path.open("rb") as file:
-            file.seek(place)
-            found: list[str] | bytes
-            while (feed := _Feed(file)).fill():
-                try:
-                    found = feed.cells(self.delimiter)
-                except csv.Error:
-                    found, feed.lengths = feed.first, feed.lengths[:1]
-                    file.seek(place + feed.lengths[0])
-                if found and (isinstance(found, list) or found.strip()):
-                    yield Mark(place, line), found
-                place, line = place + sum(feed.lengths), line + len(feed.lengths)
-
-    def cells(self, record: Any) -> list[str]:
-        """The cells of a row."""
-        if isinstance(record, bytes):
-            raise ValueError("expected cells with whole quotes. Received: a quote too many or too few")
-        for cell in record:
-            _decode(cell.encode("utf-8", "surrogateescape"))
-        return list(record)
-
-
-class _Feed:
-    """Lines of a file for `csv.reader`, which takes as many as a row needs."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self.file, self.first, self.given = file, b"", False
-        self.lengths: list[int] = []  # of the lines that were taken
-
-    def fill(self) -> bool:
-        """Whether there is a line."""
-        self.first = self.file.readline()
-        self.lengths = [len(self.first)] if self.first else []
-        return bool(self.first)
-
-    def cells(self, delimiter: str) -> list[str]:
-        """One row. The limit of a cell is that of the whole process, so it is raised for no longer than this."""
-        limit = csv.field_size_limit(_LONGEST_CELL)
-        try:
-            return next(csv.reader(self, delimiter=delimiter, strict=True), [])
-        finally:
-            csv.field_size_limit(limit)
-
-    def __iter__(self) -> "_Feed":
-        return self
-
-    def __next__(self) -> str:
-        if not self.given:
-            self.given = True
-            return self.first.decode("utf-8", "surrogateescape")
-        data = self.file.readline()
-        if not data:
-            raise StopIteration
-        self.lengths.append(len(data))
-        return data.decode("utf-8", "surrogateescape")
 
 
 class ParquetReader(Reader):
-    """Rows of a Parquet file; a mark counts them, and so does a line."""
+    """A reader of Parquet rows, whose marks and line numbers count rows."""
 
     ending = ".parquet"
 
@@ -289,18 +180,17 @@ class ParquetReader(Reader):
         parquet = import_parquet()
         try:
             self.file = parquet.ParquetFile(self.path)
-        except Exception as error:  # pyarrow has a class for each kind of damage
+        except Exception as error:  # pyarrow raises many different exceptions for damaged files
             if isinstance(error, OSError) and error.errno:
                 raise
             raise ValueError(f"{self.name}: expected a Parquet file. Received: {error}") from None
         self.columns = _named_once(list(self.file.schema_arrow.names), self.name)
 
     def marks(self) -> Iterator[Mark]:
-        """One for each row."""
         return (Mark(place, place + 1) for place in range(self.file.metadata.num_rows))
 
     def rows(self, mark: Mark, count: int) -> Iterator[Row]:
-        """So many rows, from the groups that hold them."""
+        """Yield `count` rows, reading only the row groups that contain them."""
         first, groups, skipped = 0, [], 0
         for group in range(self.file.num_row_groups):
             size = self.file.metadata.row_group(group).num_rows
@@ -315,7 +205,7 @@ class ParquetReader(Reader):
 
     @staticmethod
     def _some(batches: Any, skipped: int, count: int) -> Iterator[list[dict[str, Any]]]:
-        """Rows of batches after some that are passed over, never turned into objects."""
+        """Yield the rows of batches after `skipped` ones, which are never converted to objects."""
         for batch in batches:
             if count <= 0:
                 return
@@ -327,13 +217,16 @@ class ParquetReader(Reader):
 
 
 def import_parquet() -> Any:
-    """`pyarrow.parquet`, which is an extra."""
+    """Import and return `pyarrow.parquet`, which is an optional dependency."""
     try:
         import pyarrow.parquet
     except ImportError:
-        raise ValueError("Parquet: expected pyarrow. Received: none; pip install 'seqattn-tf[parquet]'") from None
+        raise ValueError(
+            "Parquet: expected the package pyarrow. Received: it is not installed; "
+            "run pip install 'seqattn-tf[parquet]'"
+        ) from None
     return pyarrow.parquet
 
 
-_KINDS = (JsonReader, CsvReader, TsvReader, TextReader, ParquetReader)
+_KINDS = (_JsonReader, _CsvReader, _TsvReader, TextReader, ParquetReader)
 READERS: dict[str, type[Reader]] = {kind.ending: kind for kind in _KINDS}

@@ -1,4 +1,4 @@
-"""Answers to all rows of a file, by processes of one machine or of a Ray cluster."""
+"""Batch inference over all rows of a file, by processes on one machine or on a Ray cluster."""
 
 import dataclasses
 import json
@@ -15,27 +15,33 @@ from seqattn_tf.batch import local, plan
 from seqattn_tf.batch.inputs import find_files, unpack
 from seqattn_tf.batch.outputs import FORMATS
 from seqattn_tf.batch.plan import Job, Shard
-from seqattn_tf.batch.shards import PLAN, VERSION, Answered, Report, Store, digest, fingerprint
+from seqattn_tf.batch.shards import PLAN, VERSION, Answered, Report, Store, fingerprint
+from seqattn_tf.core.digests import digest_files
 from seqattn_tf.core.encodings import UTF8, check_encoding
+from seqattn_tf.lite.assets import load_assets
+from seqattn_tf.lite.formats import MODEL_FILES
+from seqattn_tf.presets import check_engine, find, lite_folder
 
-_ENGINES = ("local", "ray")
+_SCHEDULERS = ("local", "ray")
+_MODEL_FILES = {"keras": MODEL_FILES, "litert": ["."]}  # those that determine answers
 
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """How a file is mapped. The answers depend on the first five alone.
+    """The options of `map_file`. Answers depend only on the first six.
 
     Attributes:
-        columns: the column of an input that has another name.
-        attention: whether to write what the model looked at.
-        batch_size: rows that the model is given at once.
-        shard_rows: rows of a part.
-        encoding: of files of text: `utf-8`, `cp1252`, `utf-16`, ...
-        processes: how many; as many as there are cores by default, none to work in this process.
-        threads: of TensorFlow, in each process.
-        engine: `local` or `ray`.
-        address: of the Ray cluster; by default the one of `RAY_ADDRESS`, or one of this machine alone.
-        plugins: modules to import first.
+        columns: The columns of inputs that have a different name.
+        attention: Whether to write attention maps.
+        batch_size: The number of rows per batch.
+        shard_rows: The number of rows per part.
+        encoding: The encoding of text files: `utf-8`, `cp1252`, `utf-16`, ...
+        engine: `auto` to answer with LiteRT where the model has it, `litert`, or `keras`.
+        processes: The number of processes; by default one per core, 0 to use the current process.
+        threads: The number of threads in each process.
+        scheduler: Who runs the processes: `local` or `ray`.
+        address: The address of the Ray cluster; by default `RAY_ADDRESS`, or a local cluster on this machine.
+        plugins: Modules to import first.
     """
 
     columns: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -43,9 +49,10 @@ class Options:
     batch_size: int = 256
     shard_rows: int = 2000
     encoding: str = UTF8
+    engine: str = "auto"
     processes: int | None = None
     threads: int = 1
-    engine: str = "local"
+    scheduler: str = "local"
     address: str | None = None
     plugins: Sequence[str] = ()
 
@@ -56,8 +63,9 @@ class Options:
             if value is not None and value < number:
                 raise ValueError(f"{name}: expected at least {number}. Received: {value}")
         object.__setattr__(self, "encoding", check_encoding(self.encoding))
-        if self.engine not in _ENGINES:
-            raise ValueError(f"engine: expected one of {', '.join(_ENGINES)}. Received: {self.engine!r}")
+        check_engine(self.engine)
+        if self.scheduler not in _SCHEDULERS:
+            raise ValueError(f"scheduler: expected one of {', '.join(_SCHEDULERS)}. Received: {self.scheduler!r}")
 
 
 def map_file(
@@ -67,18 +75,18 @@ def map_file(
     options: Options | None = None,
     quiet: bool = False,
 ) -> Report:
-    """Answer every row of a file, a folder or a pattern; the same call goes on where one was ended.
+    """Answer every row of a file, a folder or a pattern; the same call resumes a run that was interrupted.
 
     Args:
-        model: a preset, or the folder of a run.
-        source: what `.jsonl`, `.csv`, `.tsv`, `.txt` and `.parquet` files, plain, `.gz` or `.xz`.
-        output: a file with such an ending; or else a folder, which gets parts in JSONL.
-        options: how.
-        quiet: whether to show no bar.
+        model: A preset, or the folder of a run.
+        source: `.jsonl`, `.csv`, `.tsv`, `.txt` and `.parquet` files, uncompressed, `.gz` or `.xz`.
+        output: A file with one of these suffixes (uncompressed), or a folder for parts in JSONL.
+        options: The options of the run.
+        quiet: Whether to hide the progress bar.
 
     Raises:
-        ValueError: the input cannot be read, or the output is another command's.
-        ChildProcessError: a process was killed.
+        ValueError: If the input cannot be read, or if the output belongs to another command.
+        ChildProcessError: If a process was killed.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -87,28 +95,29 @@ def map_file(
     >>> report.rows, (folder / "spoken.txt").read_text()
     (2, 'HH AH L OW\\nW ER L D\\n')
     """
-    from seqattn_tf.models.presets import find
-
     options = options or Options()
     for name in options.plugins:
         plugins.load(name)
     store, paths = Store(output), find_files(os.fspath(source))
     _check_output(store, paths, source, options)
+    lite = lite_folder(model, options.engine)
+    folder = lite or find(model)
     job = Job(
-        find(model),
+        folder,
         (),
-        _columns(find(model), options.columns),
+        _columns(lite or folder / "assets", options.columns),
         store.ending,
         options.batch_size,
         options.attention,
         options.threads,
         tuple(options.plugins),
+        "litert" if lite else "keras",
     )
     command = _command(job, paths, options)
     if report := store.begin(command):
         return report
     with store.locked(command):
-        if report := store.begin(command):  # somebody else was quicker
+        if report := store.begin(command):  # another process has finished the job
             return report
         job, shards = _planned(job, paths, store, command, options)
         _work(job, shards, store, options, quiet)
@@ -119,29 +128,26 @@ def _check_output(store: Store, paths: Sequence[Path], source: str | os.PathLike
     output = store.output.resolve()
     among = {path.resolve() if Path(source).is_file() else path.resolve().parent for path in paths}
     if among & {output, output.parent}:
-        raise ValueError(f"output: expected a path that is not among the input. Received: {store.output}")
-    if options.attention and not FORMATS[store.ending].looks:
-        able = ", ".join(ending for ending, form in FORMATS.items() if form.looks)
-        raise ValueError(f"attention: expected {able} or a folder as output. Received: {store.output.name}")
+        raise ValueError(f"output: expected a path that is not part of the input. Received: {store.output}")
+    if options.attention and not FORMATS[store.ending].holds_attention:
+        able = ", ".join(ending for ending, form in FORMATS.items() if form.holds_attention)
+        raise ValueError(f"attention: expected an output ending in {able}, or a folder. Received: {store.output.name}")
 
 
 def _columns(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
-    """The column of each input of the model of a folder."""
-    from seqattn_tf.lite.assets import load_assets
-
-    inputs, _ = load_assets(folder / "assets")
+    """Return the column of each input of the model with its assets in a folder."""
+    inputs, _ = load_assets(folder)
     if unknown := [name for name in given if name not in inputs]:
         raise ValueError(f"column: expected one of the inputs {', '.join(inputs)}. Received: {unknown[0]!r}")
     return {name: given.get(name, name) for name in inputs}
 
 
 def _command(job: Job, paths: Sequence[Path], options: Options) -> dict[str, Any]:
-    """What the answers depend on, as JSON holds it."""
-    from seqattn_tf.models.base import COMPACT, WHOLE
-
+    """Return everything on which the answers depend, in the form stored as JSON."""
     command = {
         "input": fingerprint(paths),
-        "model": digest(job.model, ["config.json", WHOLE, COMPACT, "assets"]),
+        "model": digest_files(job.model, _MODEL_FILES[job.engine]),
+        "engine": job.engine,
         "columns": job.inputs,
         "attention": job.attention,
         "batch_size": job.batch_size,
@@ -174,7 +180,7 @@ def _work(job: Job, shards: Sequence[Shard], store: Store, options: Options, qui
         return
     try:
         with (
-            closing(_engine(job, left, options)) as found,
+            closing(_answered(job, left, options)) as found,
             tqdm(initial=done, total=rows, unit="row", dynamic_ncols=True, disable=quiet) as bar,
         ):
             for answered in found:
@@ -190,11 +196,11 @@ def _work(job: Job, shards: Sequence[Shard], store: Store, options: Options, qui
 
 
 def _goes_on(done: int, rows: int) -> str:
-    return f"the same command goes on after {done:,} of {rows:,} rows"
+    return f"run the same command again to resume after {done:,} of {rows:,} rows"
 
 
-def _engine(job: Job, shards: Sequence[Shard], options: Options) -> Generator[Answered, None, None]:
-    if options.engine == "ray":
+def _answered(job: Job, shards: Sequence[Shard], options: Options) -> Generator[Answered, None, None]:
+    if options.scheduler == "ray":
         from seqattn_tf.batch import on_ray
 
         return on_ray.answered(job, shards, options.processes, options.address)

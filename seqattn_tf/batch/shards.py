@@ -1,8 +1,7 @@
-"""Where answers are kept: parts that appear whole, what was set aside, and a manifest that knows the command."""
+"""The storage of answers: parts that are written atomically, rejected rows, and a manifest with the command."""
 
 import contextlib
 import fcntl
-import hashlib
 import json
 import os
 import re
@@ -14,15 +13,15 @@ from seqattn_tf.batch.outputs import FORMATS, Format
 from seqattn_tf.core.atomic_io import write_atomically, write_json
 
 PLAN, _LOCK, _REJECTED, UNPACKED = "plan.json", ".lock", "rejected", "unpacked-"
-VERSION = "version of seqattn_tf"  # which every manifest names
-WRITTEN_BY = "seqattn map"  # in the lock and the plan: a file without it is somebody else's, whatever its name
-_ASIDE = re.compile(r"\.[0-9a-f]{32}-")  # what a kill leaves of `write_atomically`
+VERSION = "version of seqattn_tf"  # contained in every manifest
+WRITTEN_BY = "seqattn map"  # marks the lock and the plan; files without it belong to other programs
+_ASIDE = re.compile(r"\.[0-9a-f]{32}-")  # temporary files of `write_atomically`, left when a process is killed
 _TEMPORARY = re.compile(rf"{_ASIDE.pattern}|{UNPACKED}")
 _PART = re.compile(r"part-\d{5,}\.")
 
 
 def read_own(path: Path) -> dict[str, Any] | None:
-    """Return the content of a JSON file that `seqattn map` wrote; None for any other file, and for a missing one."""
+    """Return the content of a JSON file that `seqattn map` wrote; None if the file is missing or has another origin."""
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -31,7 +30,7 @@ def read_own(path: Path) -> dict[str, Any] | None:
 
 
 class Answered(NamedTuple):
-    """What comes of a shard: the bytes of its part, and those of the lines that say which rows were bad."""
+    """The result of a shard: the bytes of its part, and those of the lines about rejected rows."""
 
     number: int
     rows: int
@@ -40,7 +39,7 @@ class Answered(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What was done: rows of the input, how many of them were set aside, and where they are."""
+    """The result of a command: the number of rows, how many of them were rejected, and where the files are."""
 
     rows: int
     rejected: int
@@ -52,7 +51,7 @@ class Store:
     """The output of a command: one file, or a folder of parts.
 
     Args:
-        output: a file whose ending says its format; or a folder, of parts in JSONL.
+        output: A file whose suffix determines its format, or a folder for parts in JSONL.
 
     >>> Store("answers.csv").folder.name, Store("answers").part(3).name
     ('answers.csv.parts', 'part-00003.jsonl')
@@ -70,32 +69,32 @@ class Store:
         return self.output.with_name(self.output.name + more)
 
     def part(self, number: int) -> Path:
-        """Where the answers of a shard are."""
+        """Return the path of the answers to a shard."""
         return self.folder / f"part-{number:05d}{self.ending}"
 
     def rejected(self, number: int) -> Path:
-        """Where the bad rows of a shard are."""
+        """Return the path of the rejected rows of a shard."""
         return self.folder / _REJECTED / f"part-{number:05d}.jsonl"
 
     def begin(self, command: Mapping[str, Any]) -> Report | None:
-        """Return the report of a command that is complete; None where there is work left. Changes nothing.
+        """Return the report of a completed command, or None if there is work left. Changes nothing except to clean up.
 
         Raises:
-            ValueError: another command, or somebody else, wrote the output.
+            ValueError: If the output was written by another command or another program.
         """
         kept = self._kept()
         if kept is None:
             if held := [found for path in self._paths() if (found := _foreign(path))]:
                 raise ValueError(
-                    f"output: expected a path that is free. Received: {held[0]}, which exists; "
-                    "choose another output or move it away"
+                    f"output: expected a path that does not exist yet. Received: {held[0]}; "
+                    "choose another output, or move it away"
                 )
             return None
         if different := _differences(kept["command"], command):
             if self.output.is_file() or any(self.folder.glob("part-*")):
                 raise ValueError(
-                    f"output: expected a path that is free, or the command that began {self.output}. "
-                    f"Received: one with {', '.join(different)}"
+                    f"output: expected a new path, or the same command that created {self.output}. "
+                    f"Received: a command with {', '.join(different)}"
                 )
         elif kept.get("done") and self.output.exists():
             self._clear()
@@ -104,11 +103,11 @@ class Store:
         return None
 
     def _paths(self) -> list[Path]:
-        """Everything that a command writes, apart from its manifest."""
+        """Return all paths that a command writes except the manifest."""
         return [self.output, self.rejected_output, self.folder] if self.single else [self.output]
 
     def claim(self, command: Mapping[str, Any]) -> None:
-        """Say whose the output is."""
+        """Write the command to the manifest of the output."""
         write_json(self.manifest, {"command": command})
 
     def _kept(self) -> dict[str, Any] | None:
@@ -120,14 +119,14 @@ class Store:
             return None
         except (ValueError, TypeError, KeyError):
             pass
-        raise ValueError(f"{self.manifest}: expected the manifest of a command. Received: something else")
+        raise ValueError(f"{self.manifest}: expected a manifest of seqattn map. Received: a different file")
 
     @contextlib.contextmanager
     def locked(self, command: Mapping[str, Any] | None = None) -> Iterator[None]:
-        """Keep others out for as long as the block runs, or the process lives.
+        """Lock the output against other processes while the block runs or until the process ends.
 
         Args:
-            command: what is to be done; what another one began, and that holds no answers, is removed.
+            command: The command to run. The output of another command is removed if it contains no answers.
         """
         with self._lock():
             kept = self._kept()
@@ -148,32 +147,37 @@ class Store:
         with contextlib.suppress(FileExistsError), path.open("x", encoding="utf-8") as file:
             json.dump({"written_by": WRITTEN_BY, "made_folder": made}, file)
         if read_own(path) is None:
-            raise ValueError(f"output: expected a path that is free. Received: {path}, which exists")
+            raise ValueError(f"output: expected a path that does not exist yet. Received: {path}")
         with path.open("rb") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if not path.exists() or not os.path.samestat(os.fstat(file.fileno()), path.stat()):
-                    raise BlockingIOError  # the process that held it has just finished
+                    raise BlockingIOError  # the process that held the lock has just finished
             except BlockingIOError:
-                raise ValueError(f"output: expected no one at work on {self.output}. Received: a process is") from None
+                raise ValueError(
+                    f"output: expected no other process to write to {self.output}. Received: one that does"
+                ) from None
             yield
 
     def write(self, answered: Answered) -> None:
-        """Keep what comes of a shard. The part is last: a shard whose part is there is done."""
+        """Write the result of a shard.
+
+        Its part is written last, so an existing part means that the shard is complete.
+        """
         rejected = self.rejected(answered.number)
         if answered.rejected:
             _write(rejected, answered.rejected)
         _write(self.part(answered.number), answered.part)
 
     def finish(self, rows: int, shards: int, form: Format) -> Report:
-        """Join the parts where one file is wanted, and remember that all is done."""
+        """Join the parts if the output is one file, and mark the command as complete."""
         parts = [self.part(number) for number in range(shards)]
         if missing := [path.name for path in parts if not path.is_file()]:
-            raise FileNotFoundError(f"{self.folder}: expected {shards} parts. Received: no {missing[0]}")
+            raise FileNotFoundError(f"{self.folder}: expected {shards} parts. Received: {missing[0]} is missing")
         rejected = [path for path in map(self.rejected, range(shards)) if path.is_file()]
         count = sum(path.read_bytes().count(b"\n") for path in rejected)
         if self.single:
-            joined = self.folder / f"joined{self.ending}"  # here, so that what a kill leaves goes with the folder
+            joined = self.folder / f"joined{self.ending}"  # in the folder, to be removed with it after a kill
             form.join(parts, joined)
             if rejected:
                 _join(rejected, self.folder / "joined")
@@ -189,18 +193,18 @@ class Store:
         return (self._kept() or {}).get("command")
 
     def _remove_temporary(self) -> None:
-        """Remove what was only needed on the way; the lock shows that it was written here."""
+        """Remove temporary files if the lock shows that this command wrote them."""
         if read_own(self.folder / _LOCK) is None:
             return
         inside = [*self.folder.iterdir(), *(self.folder / _REJECTED).glob("*")]
         _remove(path for path in inside if _TEMPORARY.match(path.name) and path.is_file())
         if read_own(self.folder / PLAN) is not None:
             _remove([self.folder / PLAN])
-        with contextlib.suppress(OSError):  # where bad rows are left in it
+        with contextlib.suppress(OSError):  # not empty: contains rejected rows
             (self.folder / _REJECTED).rmdir()
 
     def _clear(self) -> None:
-        """Remove what was only needed on the way, the lock last; of one file also its parts."""
+        """Remove temporary files, for a single output also its parts, and finally the lock."""
         self._remove_temporary()
         kept, rejected = read_own(self.folder / _LOCK) or {}, self.folder / _REJECTED
         if kept and self.single:
@@ -215,7 +219,7 @@ class Store:
 
 
 def _foreign(path: Path) -> Path | None:
-    """Return what `seqattn map` did not write at a path: a file, or the first such thing in a folder."""
+    """Return a path that `seqattn map` did not write: a file, or the first such entry of a folder."""
     if not path.is_dir():
         return path if os.path.lexists(path) else None
     own = read_own(path / _LOCK) is not None
@@ -258,27 +262,16 @@ def _replace(path: Path, target: Path) -> None:
 
 
 def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What is not as it was, in words."""
+    """Describe the differences between two commands."""
     found = []
     for name in dict.fromkeys([*before, *now]):
         old, new = before.get(name), now.get(name)
         if old != new:
             short = all(isinstance(value, str | int | None) and len(str(value)) < 20 for value in (old, new))
-            found.append(f"another {name}" + (f" ({new}, before {old})" if short else ""))
+            found.append(f"different {name}" + (f" ({new}, previously {old})" if short else ""))
     return found
 
 
 def fingerprint(paths: Sequence[Path]) -> list[list[Any]]:
-    """What tells files from others: names, sizes and times."""
+    """Return names, sizes and modification times of files, to detect changes."""
     return [[path.name, (told := path.stat()).st_size, told.st_mtime_ns] for path in paths]
-
-
-def digest(folder: Path, names: Sequence[str]) -> str:
-    """A hash of what some files and folders below a folder hold."""
-    found = hashlib.sha256()
-    for name in names:
-        for path in sorted([folder / name, *(folder / name).rglob("*")]):
-            if path.is_file():
-                data = path.read_bytes()
-                found.update(f"{path.relative_to(folder).as_posix()} {len(data)}\n".encode() + data)
-    return found.hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""What a process does: it loads the model once, and answers shards."""
+"""The work of one process, which loads the model once and answers shards."""
 
 import base64
 import json
@@ -13,16 +13,21 @@ from seqattn_tf.batch.outputs import to_line
 from seqattn_tf.batch.plan import Job, Shard
 from seqattn_tf.batch.readers import Row, Source
 from seqattn_tf.batch.shards import Answered
+from seqattn_tf.core.quiet import hide_messages
+from seqattn_tf.lite import LiteModel
 from seqattn_tf.lite.answer import Answer
 from seqattn_tf.lite.model_inputs import columns
 
-TEXTS = ("text", "lines")  # kinds of inputs that are no files
+TEXTS = ("text", "lines")  # widgets of inputs that are not files
 
 Asked = dict[str, str | bytes]
 
 
-def limit_threads(threads: int) -> None:
-    """Give TensorFlow so many threads; before anything runs in it."""
+def limit_threads(job: Job) -> None:
+    """Limit the number of TensorFlow's threads if a job needs it; must be called before TensorFlow runs anything."""
+    if job.engine == "litert" and not job.plugins:
+        return
+    threads = job.threads
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")  # processes share the device
     os.environ["OMP_NUM_THREADS"] = str(threads)
@@ -33,17 +38,18 @@ def limit_threads(threads: int) -> None:
 
 
 class Answerer:
-    """A model that answers shards of a job."""
+    """A model that answers the shards of a job."""
 
     def __init__(self, job: Job) -> None:
-        from seqattn_tf.models import load
-
         for name in job.plugins:
             plugins.load(name)
-        self.job, self.model, self.format = job, load(job.model), job.format()
+        self.job, self.model, self.format = job, _load(job), job.format()
 
     def answer(self, shard: Shard) -> Answered:
-        """The part of a shard. Its batches follow from its rows alone: a row is answered the same wherever it is."""
+        """Return the part of a shard.
+
+        The batches depend only on the rows of the shard, so a row gets the same answer in every process.
+        """
         rows = list(self.job.rows(shard))
         asked: dict[int, Asked] = {}
         faults: dict[int, str] = {}
@@ -62,7 +68,7 @@ class Answerer:
         return Answered(shard.number, len(rows), self.format.encode(said), b"".join(rejected))
 
     def _asked(self, source: Source, row: Row) -> Asked:
-        """What the model is asked; a `ValueError` says why it cannot be."""
+        """Return the inputs of the model for a row; raise a `ValueError` if the row is invalid."""
         if row.fault:
             raise ValueError(row.fault)
         values = {name: self._value(name, row.values, source.path.parent) for name in self.job.inputs}
@@ -79,12 +85,12 @@ class Answerer:
             raise ValueError(f"{name}: expected a value in {column!r}. Received: none")
         if isinstance(value, dict):
             return _from_base64(name, value)
-        if isinstance(value, str) and self.model.inputs[name].kind not in TEXTS:
+        if isinstance(value, str) and self.model.inputs[name].widget not in TEXTS:
             return _from_file(name, folder / value.removeprefix("@"))
         return json.dumps(value) if isinstance(value, bool | int | float) else value
 
     def _try(self, batch: dict[int, Asked]) -> tuple[dict[int, Answer], dict[int, str]]:
-        """Answers, and what is wrong with the rows that have none; one bad row costs no other its answer."""
+        """Return answers, and the errors of rows that have none; an invalid row does not affect the others."""
         try:
             return dict(zip(batch, self.model.answer(list(batch.values())), strict=True)), {}
         except ValueError as error:
@@ -101,14 +107,23 @@ class Answerer:
         return answers, refused
 
     def _fault(self, row: Asked) -> str:
-        """What the fields of the model say of a row, without asking the network."""
+        """Return the error that the fields of the model find in a row, without running the network."""
         from seqattn_tf.lite.fields.base import row_fault
 
         return row_fault(self.model.inputs, row)
 
 
+def _load(job: Job) -> Any:
+    if job.engine == "litert":
+        with hide_messages():
+            return LiteModel(job.model, job.threads)
+    from seqattn_tf.models import load
+
+    return load(job.model)
+
+
 def _like_lengths(asked: dict[int, Asked], size: int) -> Iterable[Sequence[int]]:
-    """Batches of rows that are about as long, by their places: little is padding.
+    """Return batches of indices of rows with similar lengths, which keeps padding small.
 
     >>> list(_like_lengths({0: {"text": "long"}, 1: {"text": "a"}, 2: {"text": "b"}}, 2))
     [[1, 2], [0]]
@@ -121,7 +136,7 @@ def _from_base64(name: str, value: dict[str, Any]) -> bytes:
     try:
         return base64.b64decode(value["b64"], validate=True)
     except (KeyError, TypeError, ValueError):
-        raise ValueError(f'{name}: expected a text, or bytes as {{"b64": "..."}}. Received: {value!r:.60}') from None
+        raise ValueError(f'{name}: expected a string, or bytes as {{"b64": "..."}}. Received: {value!r:.60}') from None
 
 
 def _from_file(name: str, path: Path) -> bytes:
@@ -129,7 +144,7 @@ def _from_file(name: str, path: Path) -> bytes:
         return path.read_bytes()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise ValueError(f"{name}: expected a file that can be read. Received: {path.name!r:.80}, {reason}") from None
+        raise ValueError(f"{name}: expected a readable file. Received: {path.name!r:.80}, {reason}") from None
 
 
 def _rejected(source: Source, row: Row, fault: str) -> bytes:

@@ -1,4 +1,4 @@
-"""One step of recurrence each: `Cell` is the contract, a variant is one file."""
+"""Recurrent cells: each computes one time step. `Cell` defines the interface, and every variant is one module."""
 
 from seqattn_tf.cells.base import Cell, cell_of
 from seqattn_tf.cells.gru import GRUCell

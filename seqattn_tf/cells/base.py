@@ -1,12 +1,13 @@
-"""The contract of a cell, and what the cells with kernels share.
+"""The interface of a cell, and the base classes of cells with kernels.
 
-A cell is Keras's cell (`call(inputs, states) -> (output, states)`, `state_size`, `get_initial_state`), split in two:
+A cell has the interface of a Keras cell (`call(inputs, states) -> (output, states)`, `state_size`,
+`get_initial_state`), split in two:
 
     call(x, s) = step(project(x), s)
 
-`project` sees no state, so a network projects all time steps at once before its loop and scans `step` alone. All
-randomness of a cell happens in `project` too, and travels in what it returns: `step` is a pure function. The output
-of a cell is its first state; `gates` gives what a person may look at.
+`project` does not depend on the state, so a layer projects all time steps at once before its loop and scans `step`
+alone. All random numbers of a cell are drawn in `project` too and are part of what it returns, so `step` is a pure
+function. The output of a cell is its first state; `gates` returns activations for inspection.
 """
 
 from typing import Any, ClassVar
@@ -22,7 +23,7 @@ from seqattn_tf.core.scan import size_of
 
 
 class Cell(RegisteredLayer):
-    """One step of recurrence; subclasses give `state_size`, `projected_size`, `build`, `project`, `step` and `gates`.
+    """A recurrent cell. Subclasses define `state_size`, `projected_size`, `build`, `project`, `step` and `gates`.
 
     >>> Cell.get("gru", units=8).state_size
     [8]
@@ -32,89 +33,89 @@ class Cell(RegisteredLayer):
 
     @property
     def state_size(self) -> list[int]:
-        """Units of each state; the first state is the output."""
+        """The size of each state. The first state is the output."""
         raise NotImplementedError
 
     @property
     def output_size(self) -> int:
-        """Units of the output."""
+        """The size of the output."""
         return self.state_size[0]
 
     @property
     def projected_size(self) -> int:
-        """Width of the projection, to which a network may `join` projections of its own."""
+        """The width of the projection, to which a layer may `join` projections of its own."""
         raise NotImplementedError
 
     def project(self, inputs: tf.Tensor, training: bool = False) -> Any:
-        """The part of the step that depends on the inputs alone: `[..., features] -> [..., projected]`.
+        """Compute the part of a step that depends on the inputs alone: `[..., features] -> [..., projected]`.
 
-        A cell that needs more at every step, as random numbers in training, returns a structure of tensors with the
-        same leading axes. These are `[batch]`, or `[time, batch]` for whole sequences.
+        A cell that needs more at every step, such as random numbers in training, returns a structure of tensors with
+        the same leading axes. These are `[batch]`, or `[time, batch]` for whole sequences.
         """
         raise NotImplementedError
 
     def join(self, projected: Any, extra: tf.Tensor) -> Any:
-        """What `project` returned, with another part `[..., projected]` added to the projection."""
+        """Add a further term `[..., projected]` to the projection in what `project` returned."""
         return projected + extra
 
     def step(self, projected: Any, states: list[tf.Tensor]) -> list[tf.Tensor]:
-        """The states after one step: `[batch, projected], states -> states`."""
+        """Return the states after one step: `[batch, projected], states -> states`."""
         raise NotImplementedError
 
     def gates(self, inputs: tf.Tensor, states: list[tf.Tensor]) -> dict[str, tf.Tensor]:
-        """The named inner activations of one step, for inspection."""
+        """Return the named activations inside one step, for inspection."""
         raise NotImplementedError
 
     @property
     def dropped_size(self) -> int:
-        """Width of the factors that `dropped_step` takes."""
+        """The width of the factors that `dropped_step` takes."""
         return self.state_size[0]
 
     def dropped_step(self, projected: Any, states: list[tf.Tensor], factors: tf.Tensor) -> list[tf.Tensor]:
-        """One step that reads its first state times `factors [batch, dropped_size]`: recurrent dropout.
+        """Take one step with recurrent dropout: the first state is multiplied by `factors [batch, dropped_size]`.
 
-        Only what enters the recurrent products is meant; a cell that also carries its first state over, as a GRU
-        does, says here how.
+        The factors apply only to the input of the recurrent products. A cell that also carries its first state over, as
+        a GRU does, overrides this method.
         """
         return self.step(projected, [states[0] * factors, *states[1:]])
 
     def call(self, inputs: tf.Tensor, states: Any, training: bool = False) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        """One step in Keras's form: the output, and the states after it."""
-        states = [tf.convert_to_tensor(state) for state in tf.nest.flatten(states)]  # variables, of a stateful network
+        """Take one step with Keras's signature: return the output and the new states."""
+        # A stateful network passes variables.
+        states = [tf.convert_to_tensor(state) for state in tf.nest.flatten(states)]
         states = self.step(self.project(inputs, training=training), states)
         return states[0], states
 
     def get_initial_state(self, batch_size: tf.Tensor | int) -> list[tf.Tensor]:
-        """Zeros for every state."""
         return [tf.zeros([batch_size, size], self.compute_dtype) for size in self.state_size]
 
     def twin(self) -> "Cell":
-        """Another cell like this one, with weights and random numbers of its own."""
+        """Return a new cell with the same configuration, with weights and random numbers of its own."""
         return type(self).from_config({**self.get_config(), "name": f"{self.name}_twin"})
 
 
 def cell_of(cell: str | Cell, units: int | None = None, dtype: Any = None) -> Cell:
-    """A given cell as it is; a named one with so many units, in the precision of its owner.
+    """Return the given cell, or create the named cell with `units` units and the precision of its owner.
 
     >>> cell_of("lstm", 4).state_size
     [4, 4]
     """
     if isinstance(cell, str) and units is None:
-        raise ValueError(f"units: expected a number for the cell {cell!r} given by name. Received: None")
+        raise ValueError(f"units: expected an integer for the cell {cell!r}, which is given by name. Received: None")
     if isinstance(cell, Cell) and units not in (None, cell.output_size):
-        raise ValueError(f"units: expected none beside a cell of {cell.output_size}. Received: {units}")
+        raise ValueError(f"units: expected None for a cell instance of {cell.output_size} units. Received: {units}")
     return Cell.get(cell, dtype=dtype, **({} if units is None else {"units": units}))
 
 
 def shifted(values: tf.Tensor, bias: tf.Tensor | None) -> tf.Tensor:
-    """`values + b`, in the precision of the values; the values themselves where there is no `b`."""
+    """Return `values + b` in the precision of the values, or the values themselves if there is no bias."""
     return values if bias is None else values + tf.cast(bias, values.dtype)
 
 
 def recurrent_product(
     hidden: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor | None = None, factors: tf.Tensor | None = None
 ) -> tf.Tensor:
-    """`h U (+ b)`; with `factors [batch, blocks x units]`, every block of `U` reads the state times factors of its own.
+    """Compute `h U (+ b)`; with `factors [batch, blocks x units]`, each block of `U` reads the state times its factors.
 
     >>> recurrent_product(tf.ones([1, 2]), tf.eye(2, 4), factors=tf.constant([[0.0, 2.0, 1.0, 1.0]])).numpy().tolist()
     [[0.0, 2.0, 0.0, 0.0]]
@@ -131,25 +132,25 @@ _ELSEWHERE = {
     "dropout": "a `keras.layers.Dropout` before the network",
     "recurrent_dropout": "`DropoutCell(cell, rate=...)` around the cell",
     "seed": "the `seed` of `DropoutCell` or of the initializers",
-    "implementation": "none: inputs are always projected by one product",
-}  # what Keras's cells take and ours do not
+    "implementation": "no such argument, because inputs are always projected in a single product",
+}  # arguments that Keras's cells take and ours do not
 
 
 class KernelCell(Cell):
-    """A cell of blocks of units side by side in one kernel, laid out and named as in Keras: weights can be exchanged.
+    """A cell whose kernel consists of blocks of units, with Keras's layout and names, so that weights can be exchanged.
 
-    A subclass names its `blocks` and gives `_advance`; steps, dropped steps and gates follow.
+    A subclass names its `blocks` and defines `_advance`; `step`, `dropped_step` and `gates` are derived from it.
 
     Args:
-        units: size of each state.
-        activation: of the candidate and of the output.
-        use_bias: whether there is a bias; `bias` is None without.
-        kernel_initializer, recurrent_initializer, bias_initializer: as in Keras.
-        kernel_regularizer, recurrent_regularizer, bias_regularizer: as in Keras.
-        kernel_constraint, recurrent_constraint, bias_constraint: as in Keras.
+        units: The size of each state.
+        activation: The activation of the candidate and of the output.
+        use_bias: Whether there is a bias. Without it, `bias` is None.
+        kernel_initializer, recurrent_initializer, bias_initializer: As in Keras.
+        kernel_regularizer, recurrent_regularizer, bias_regularizer: As in Keras.
+        kernel_constraint, recurrent_constraint, bias_constraint: As in Keras.
     """
 
-    blocks: ClassVar[tuple[str, ...]]  # what the units of the kernel are for, in the order they stand there
+    blocks: ClassVar[tuple[str, ...]]  # the blocks of the kernel, in order
 
     def __init__(
         self,
@@ -180,24 +181,24 @@ class KernelCell(Cell):
         self._keep("bias", bias_initializer, bias_regularizer, bias_constraint)
 
     def _keep(self, kind: str, *options: Any) -> None:
-        """Keep initializer, regularizer and constraint of one kind of weight, as attributes and for `get_config`."""
+        """Store the options of one kind of weight, as attributes and for `get_config`."""
         for (option, family), value in zip(OPTIONS.items(), options, strict=True):
             setattr(self, f"{kind}_{option}", family.get(value))
             self._weight_options = (*self._weight_options, (f"{kind}_{option}", option))
 
     def _weight(self, name: str, shape: tuple[int, ...], kind: str, **options: Any) -> tf.Tensor:
-        """A new weight with the options of its kind."""
+        """Create a weight with the options of its kind."""
         kept = {option: getattr(self, f"{kind}_{option}") for option in OPTIONS}
         return self.add_weight(name=name, shape=shape, **{**kept, **options})
 
     @property
     def state_size(self) -> list[int]:
-        """One state, the hidden vector."""
+        """The size of the only state, the hidden state."""
         return [self.units]
 
     @property
     def projected_size(self) -> int:
-        """One block of units for each use."""
+        """The total width of all blocks."""
         return len(self.blocks) * self.units
 
     def build(self, input_shape: Any) -> None:
@@ -211,50 +212,55 @@ class KernelCell(Cell):
         self.built = True
 
     def bias_shape(self) -> tuple[int, ...]:
-        """Shape of `bias`."""
+        """Return the shape of `bias`."""
         return (self.projected_size,)
 
     def initial_bias(self, shape: tuple[int, ...], dtype: Any = None) -> tf.Tensor:
-        """First value of `bias`."""
+        """Return the initial value of `bias`."""
         return self.bias_initializer(shape, dtype=dtype)
 
     def project(self, inputs: tf.Tensor, training: bool = False) -> tf.Tensor:
-        """`x W + b`."""
+        """Compute `x W + b`."""
         return self._product(inputs, self.bias)
 
     def _product(self, inputs: tf.Tensor, bias: tf.Tensor | None = None) -> tf.Tensor:
-        """`x W (+ b)`; inputs without features, those of a cell that sees its states alone, give `b`."""
+        """Compute `x W (+ b)`.
+
+        If the inputs have no features, as for a cell that reads its states alone, return `b`.
+        """
         if self.kernel.shape[0]:
             return linear(inputs, self.kernel, bias)
-        row = tf.reduce_sum(tf.cast(self.kernel, inputs.dtype), axis=0)  # no rows: zeros, with a gradient of no rows
+        row = tf.reduce_sum(tf.cast(self.kernel, inputs.dtype), axis=0)  # zeros, with an empty gradient
         leading = [size_of(inputs, axis) for axis in range(inputs.shape.rank - 1)]
         return tf.broadcast_to(shifted(row, bias), [*leading, self.projected_size])
 
     def _advance(
         self, projected: tf.Tensor, states: list[tf.Tensor], factors: tf.Tensor | None = None
     ) -> tuple[list[tf.Tensor], tuple[tf.Tensor, ...]]:
-        """The states after one step, and the activation of every block; `factors` as in `recurrent_product`."""
+        """Return the states after one step, and the activation of every block; `factors` as in `recurrent_product`."""
         raise NotImplementedError
 
     def step(self, projected: tf.Tensor, states: list[tf.Tensor]) -> list[tf.Tensor]:
-        """The states after one step: `[batch, blocks x units], states -> states`."""
+        """Return the states after one step: `[batch, blocks x units], states -> states`."""
         return self._advance(projected, states)[0]
 
     @property
     def dropped_size(self) -> int:
-        """Every block has factors of its own, as in Keras."""
+        """The width of the factors: every block has its own, as in Keras."""
         return self.projected_size
 
     def dropped_step(self, projected: tf.Tensor, states: list[tf.Tensor], factors: tf.Tensor) -> list[tf.Tensor]:
-        """One step whose recurrent products read the first state times factors; what is carried over stays whole."""
+        """Take one step whose recurrent products read the first state times `factors`.
+
+        What is carried over to the next state is not multiplied.
+        """
         return self._advance(projected, states, factors)[0]
 
     def gates(self, inputs: tf.Tensor, states: list[tf.Tensor]) -> dict[str, tf.Tensor]:
-        """The activation of every block at one step, by its name: `[batch, units]` each."""
+        """Return the activation of every block at one step, by name: `[batch, units]` each."""
         return dict(zip(self.blocks, self._advance(self.project(inputs), states)[1], strict=True))
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {
             **super().get_config(),
             "units": self.units,
@@ -268,9 +274,9 @@ class GatedCell(KernelCell):
     """A cell some of whose blocks are gates.
 
     Args:
-        units, activation: as in `KernelCell`.
-        recurrent_activation: of the gates.
-        **kwargs: as in `KernelCell`.
+        units, activation: As in `KernelCell`.
+        recurrent_activation: The activation of the gates.
+        **kwargs: As in `KernelCell`.
     """
 
     def __init__(
@@ -280,13 +286,15 @@ class GatedCell(KernelCell):
         self.recurrent_activation = keras.activations.get(recurrent_activation)
 
     def _opened(self, drive: tf.Tensor) -> tf.Tensor:
-        """A gate; of the logistic function, XLA computes `(1 + tanh(x / 2)) / 2` faster on a CPU."""
+        """Apply the activation of the gates.
+
+        XLA computes the logistic function faster on a CPU as `(1 + tanh(x / 2)) / 2`.
+        """
         if compiling() and self.recurrent_activation is keras.activations.sigmoid:
             return 0.5 * tf.tanh(0.5 * drive) + 0.5
         return self.recurrent_activation(drive)
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {
             **super().get_config(),
             "recurrent_activation": keras.activations.serialize(self.recurrent_activation),

@@ -1,4 +1,4 @@
-"""The gated recurrent unit, with Keras's weights and numbers (gates in the order z, r, h)."""
+"""The gated recurrent unit, compatible with Keras's weights and results (blocks in the order z, r, h)."""
 
 from typing import Any
 
@@ -11,18 +11,19 @@ from seqattn_tf.core.linear import linear
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class GRUCell(GatedCell):
-    """Gated recurrent unit.
+    """The gated recurrent unit.
 
         z = sig(W_z x + U_z h + b_z)      r = sig(W_r x + U_r h + b_r)
-        c = tanh(W_h x + b_h + r * (U_h h + d_h))      or, with the reset before,      tanh(W_h x + b_h + U_h (r * h))
+        c = tanh(W_h x + b_h + r * (U_h h + d_h))      or, without `reset_after`,      tanh(W_h x + b_h + U_h (r * h))
         h' = z * h + (1 - z) * c
 
     Args:
-        units: size of the state.
-        activation, recurrent_activation: of the candidate, of the gates.
-        reset_after: reset what the recurrent product gives (Keras's default, and one product fewer), or what it reads
-            (Cho et al. 2014).
-        **kwargs: `use_bias`, and initializer, regularizer and constraint of each weight, as in Keras (`KernelCell`).
+        units: The size of the state.
+        activation, recurrent_activation: The activations of the candidate and of the gates.
+        reset_after: Whether to apply the reset gate after the recurrent product (Keras's default, which saves one
+            product) or before it (Cho et al. 2014).
+        **kwargs: `use_bias`, and the initializer, regularizer and constraint of each weight, as in Keras
+            (`KernelCell`).
 
     >>> cell = GRUCell(4)
     >>> output, states = cell(tf.ones([2, 3]), cell.get_initial_state(2))
@@ -45,19 +46,19 @@ class GRUCell(GatedCell):
         self.reset_after = reset_after
 
     def bias_shape(self) -> tuple[int, ...]:
-        """One row for the inputs; one for the recurrence where its product is reset."""
+        """Return the shape of `bias`: with `reset_after`, one row for the inputs and one for the recurrence."""
         return (2, self.projected_size) if self.reset_after else (self.projected_size,)
 
     def project(self, inputs: tf.Tensor, training: bool = False) -> tf.Tensor:
-        """`x W + b`: `[..., features] -> [..., 3 units]`."""
+        """Compute `x W + b`: `[..., features] -> [..., 3 units]`."""
         return self._product(inputs, self._bias_of(0))
 
     def _bias_of(self, side: int) -> tf.Tensor | None:
-        """The bias of the inputs, 0, or of the recurrence, 1; None where there is none."""
+        """Return the bias of the inputs (0) or of the recurrence (1), or None if there is none."""
         return self.bias[side] if self.bias is not None and self.reset_after else self.bias
 
     def _recurrence(self, hidden: tf.Tensor, factors: tf.Tensor | None) -> tf.Tensor:
-        """`h U + d`: of all blocks where their product is reset, else of the two gates."""
+        """Compute `h U + d`: for all blocks with `reset_after`, otherwise for the two gates."""
         if self.reset_after:
             return recurrent_product(hidden, self.recurrent_kernel, self._bias_of(1), factors)
         gates = 2 * self.units
@@ -70,7 +71,7 @@ class GRUCell(GatedCell):
     ) -> tuple[list[tf.Tensor], tuple[tf.Tensor, ...]]:
         (hidden,) = states
         gates = 2 * self.units
-        given, given_candidate = tf.split(projected, [gates, self.units], axis=-1)  # whose gradient is one concat
+        given, given_candidate = tf.split(projected, [gates, self.units], axis=-1)  # its gradient is one concat
         own = self._recurrence(hidden, factors)
         if self.reset_after:
             own, own_candidate = tf.split(own, [gates, self.units], axis=-1)
@@ -84,5 +85,4 @@ class GRUCell(GatedCell):
         return [candidate + update * (hidden - candidate)], (update, reset, candidate)
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {**super().get_config(), "reset_after": self.reset_after}

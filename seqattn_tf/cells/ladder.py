@@ -1,11 +1,11 @@
-"""The steps between a sum and an LSTM: every rung names its gates, one implementation serves them all.
+"""The intermediate cells between a plain sum and an LSTM, sharing one implementation: each lists the gates it has.
 
     accumulate            c' =     c +     g        h' =     tanh(c')
     accumulate_forget     c' = f * c +     g        h' =     tanh(c')
     accumulate_input      c' = f * c + i * g        h' =     tanh(c')
     lstm                  c' = f * c + i * g        h' = o * tanh(c')
 
-with `[i f g o] = [sig sig tanh sig](W x + U h + b)`, in this order, as far as the rung has them.
+with those of `[i f g o] = [sig sig tanh sig](W x + U h + b)` that the cell has, in this order.
 """
 
 from typing import Any
@@ -18,14 +18,15 @@ from seqattn_tf.core.products import compiling
 
 
 class LadderCell(GatedCell):
-    """A hidden vector read off a memory that adds up candidates; a rung names in `blocks` the gates it has.
+    """A cell whose hidden state is computed from a sum of candidates. Subclasses list their gates in `blocks`.
 
     Args:
-        units: size of each of the two states.
-        activation, recurrent_activation: of the candidate and the output, of the gates.
-        unit_forget_bias: start the forget gate's bias at one, so that a new cell remembers; without effect on a rung
-            that has no such gate, or without biases.
-        **kwargs: `use_bias`, and initializer, regularizer and constraint of each weight, as in Keras (`KernelCell`).
+        units: The size of each of the two states.
+        activation, recurrent_activation: The activations of the candidate and the output, and of the gates.
+        unit_forget_bias: Whether the bias of the forget gate starts at one, so that an untrained cell remembers. It has
+            no effect on cells without a forget gate or without biases.
+        **kwargs: `use_bias`, and the initializer, regularizer and constraint of each weight, as in Keras
+            (`KernelCell`).
     """
 
     def __init__(
@@ -41,11 +42,11 @@ class LadderCell(GatedCell):
 
     @property
     def state_size(self) -> list[int]:
-        """The hidden vector and the memory."""
+        """The sizes of the hidden state and the cell state."""
         return [self.units, self.units]
 
     def initial_bias(self, shape: tuple[int, ...], dtype: Any = None) -> tf.Tensor:
-        """The forget gate may start open."""
+        """Return the initial value of `bias`, with ones for the forget gate if `unit_forget_bias` is set."""
         bias = super().initial_bias(shape, dtype)
         if not self.unit_forget_bias or "forget" not in self.blocks:
             return bias
@@ -53,13 +54,13 @@ class LadderCell(GatedCell):
         return tf.concat([*{**parts, "forget": tf.ones_like(parts["forget"])}.values()], axis=0)
 
     def _drives(self, projected: tf.Tensor, hidden: tf.Tensor, factors: tf.Tensor | None) -> tf.Tensor:
-        """What the activations of all blocks are taken of: `W x + U h + b`."""
+        """Compute the pre-activations of all blocks: `W x + U h + b`."""
         return projected + recurrent_product(hidden, self.recurrent_kernel, factors=factors)
 
     def _activated(self, drives: tf.Tensor, memory: tf.Tensor) -> dict[str, tf.Tensor]:
-        """The activation of every block, before the step is taken.
+        """Return the activation of every block, before the cell state is updated.
 
-        With the standard functions one `tanh` may serve all blocks, as `sig(x) = (1 + tanh(x / 2)) / 2`: XLA computes
+        With the standard functions, one `tanh` serves all blocks, as `sig(x) = (1 + tanh(x / 2)) / 2`: XLA computes
         that twice as fast on a CPU as one function for each block.
         """
         gates = [name for name in self.blocks if name != "candidate"]
@@ -75,11 +76,11 @@ class LadderCell(GatedCell):
         return dict(zip(self.blocks, tf.split(together, len(self.blocks), axis=-1), strict=True))
 
     def _output(self, output: tf.Tensor, memory: tf.Tensor) -> tf.Tensor:
-        """The output gate, when the new memory is known."""
+        """Return the output gate, given the new cell state."""
         return output
 
     def _settle(self, memory: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """The new memory as the output reads it, and as it is carried on."""
+        """Return the new cell state as the output reads it, and as it is carried over."""
         return memory, memory
 
     def _advance(
@@ -97,17 +98,16 @@ class LadderCell(GatedCell):
         return [hidden, memory], tuple(found.values())
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {**super().get_config(), "unit_forget_bias": self.unit_forget_bias}
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class AccumulateCell(LadderCell):
-    """The first rung: a memory that adds up candidates and forgets nothing.
+    """The first cell of the ladder: the cell state adds up candidates and forgets nothing.
 
         c' = c + tanh(W x + U h + b)      h' = tanh(c')
 
-    Args: as in `LadderCell`.
+    The arguments are those of `LadderCell`.
 
     >>> cell = AccumulateCell(4)
     >>> [name for name in cell.blocks], cell.state_size
@@ -120,11 +120,11 @@ class AccumulateCell(LadderCell):
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class AccumulateForgetCell(LadderCell):
-    """The second rung: the memory fades as a forget gate says.
+    """The second cell of the ladder: a forget gate scales the cell state.
 
         c' = f * c + g      h' = tanh(c')
 
-    Args: as in `LadderCell`.
+    The arguments are those of `LadderCell`.
 
     >>> AccumulateForgetCell(4).projected_size
     8
@@ -136,11 +136,11 @@ class AccumulateForgetCell(LadderCell):
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class AccumulateInputCell(LadderCell):
-    """The third rung: an input gate says what is worth remembering.
+    """The third cell of the ladder: an input gate scales the candidate.
 
         c' = f * c + i * g      h' = tanh(c')
 
-    Args: as in `LadderCell`.
+    The arguments are those of `LadderCell`.
 
     >>> AccumulateInputCell(4).projected_size
     12

@@ -1,7 +1,7 @@
-"""Cells that normalise what enters their gates (Ba et al. 2016).
+"""Cells with layer normalization of the pre-activations (Ba et al. 2016).
 
-The parts of the drive are normalised at every step, in `step`: what a network joins to the projection, a context say,
-is an input like the others and is normalised with them.
+The terms of the pre-activation are normalized at every step, in `step`. What a layer joins to the projection, such as a
+context, counts as an input and is normalized with the other inputs.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ from seqattn_tf.cells.lstm import LSTMCell
 
 
 def normalise(values: tf.Tensor, epsilon: float) -> tf.Tensor:
-    """The values of each row with mean 0 and variance 1, less than 1 where it is near `epsilon`; float32 at least.
+    """Normalize each row to mean 0 and variance 1, or less if its variance is near `epsilon`, in at least float32.
 
     >>> normalise(tf.constant([[1.0, 3.0], [2.0, 2.0]]), 1e-9).numpy().tolist()
     [[-1.0, 1.0], [0.0, 0.0]]
@@ -34,21 +34,21 @@ def _checked(epsilon: float) -> float:
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class LayerNormLSTMCell(LSTMCell):
-    """Long short-term memory, layer-normalised; `N` gives a row mean 0 and variance 1.
+    """A layer-normalized LSTM; `N` normalizes a row to mean 0 and variance 1.
 
         [i f g o] = [sig sig tanh sig](a * N(W x) + d * N(U h) + b)
         c' = f * c + i * g
         h' = o * tanh(v * N(c') + w)
 
-    The shifts of the first two normalisations are one with the bias `b`: with `use_bias=False` they have none, while
-    the memory keeps its `w`. The paper carries `c'` on as it is; TensorFlow Addons' `LayerNormLSTMCell` carries
-    `v * N(c') + w`, as this one does with `carry_normalised`.
+    The bias `b` is the shift of the first two normalizations: with `use_bias=False` they have none, whereas the cell
+    state keeps its shift `w`. The paper carries `c'` over unchanged. TensorFlow Addons' `LayerNormLSTMCell` carries `v
+    * N(c') + w` over, as this cell does with `carry_normalised`.
 
     Args:
-        units: size of each of the two states.
-        epsilon: added to the variance.
-        carry_normalised: whether the memory is carried on as the output reads it.
-        **kwargs: as in `LSTMCell`.
+        units: The size of each of the two states.
+        epsilon: The number added to the variance.
+        carry_normalised: Whether the normalized cell state is carried over.
+        **kwargs: As in `LSTMCell`.
 
     >>> cell = LayerNormLSTMCell(4)
     >>> output, states = cell(tf.ones([2, 3]), cell.get_initial_state(2))
@@ -64,14 +64,14 @@ class LayerNormLSTMCell(LSTMCell):
         self.carry_normalised = carry_normalised
 
     def build(self, input_shape: Any) -> None:
-        """The LSTM's weights; a gain for the inputs and one for the recurrence; gain and shift of the memory."""
+        """Create the weights of the LSTM, the gains, and the shift of the cell state."""
         super().build(input_shape)
         self.gain = self.add_weight(name="gain", shape=(2, self.projected_size), initializer="ones")
         self.memory_gain = self.add_weight(name="memory_gain", shape=(self.units,), initializer="ones")
         self.memory_shift = self.add_weight(name="memory_shift", shape=(self.units,), initializer="zeros")
 
     def project(self, inputs: tf.Tensor, training: bool = False) -> tf.Tensor:
-        """`x W`; the bias comes after the normalisation."""
+        """Compute `x W`; the bias is added after the normalization."""
         return self._product(inputs)
 
     def _drives(self, projected: tf.Tensor, hidden: tf.Tensor, factors: tf.Tensor | None) -> tf.Tensor:
@@ -86,25 +86,24 @@ class LayerNormLSTMCell(LSTMCell):
         return shown, shown if self.carry_normalised else memory
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {**super().get_config(), "epsilon": self.epsilon, "carry_normalised": self.carry_normalised}
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class LayerNormGRUCell(GRUCell):
-    """Gated recurrent unit, layer-normalised; `N` gives a row mean 0 and variance 1.
+    """A layer-normalized gated recurrent unit; `N` normalizes a row to mean 0 and variance 1.
 
         [z r] = sig(a * N(W_zr x) + b + d * N(U_zr h) + e)
         c = tanh(a' * N(W_h x) + b' + r * (d' * N(U_h h) + e'))
         h' = z * h + (1 - z) * c
 
-    The gates are normalised together and the candidate by itself, the inputs and the recurrence apart. The shifts are
-    the biases of `GRUCell`, whose reset after the product this is: with `use_bias=False` there are none.
+    Inputs and recurrence are normalized separately; in each, the two gates are normalized together and the candidate on
+    its own. The shifts are the biases of a `GRUCell` with `reset_after`: with `use_bias=False` there are none.
 
     Args:
-        units: size of the state.
-        epsilon: added to the variance.
-        **kwargs: as in `GRUCell`; `reset_after` is True.
+        units: The size of the state.
+        epsilon: The number added to the variance.
+        **kwargs: As in `GRUCell`, where `reset_after` must be True.
 
     >>> cell = LayerNormGRUCell(4)
     >>> output, states = cell(tf.ones([2, 3]), cell.get_initial_state(2))
@@ -117,20 +116,22 @@ class LayerNormGRUCell(GRUCell):
     def __init__(self, units: int, epsilon: float = 1e-3, **kwargs: Any) -> None:
         super().__init__(units, **kwargs)
         if not self.reset_after:
-            raise ValueError(f"reset_after: expected True, for the normalised product. Received: {self.reset_after!r}")
+            raise ValueError(
+                f"reset_after: expected True, because the product is normalized. Received: {self.reset_after!r}"
+            )
         self.epsilon = _checked(epsilon)
 
     def build(self, input_shape: Any) -> None:
-        """The GRU's weights; a gain for the inputs and one for the recurrence."""
+        """Create the weights of the GRU and the gains of inputs and recurrence."""
         super().build(input_shape)
         self.gain = self.add_weight(name="gain", shape=(2, self.projected_size), initializer="ones")
 
     def project(self, inputs: tf.Tensor, training: bool = False) -> tf.Tensor:
-        """`x W`; the bias comes after the normalisation."""
+        """Compute `x W`; the bias is added after the normalization."""
         return self._product(inputs)
 
     def _normalised(self, values: tf.Tensor, side: int) -> tf.Tensor:
-        """Gates and candidate, each normalised, scaled and shifted: `[batch, 3 units]`."""
+        """Normalize, scale and shift the gates and the candidate: `[batch, 3 units]`."""
         parts = tf.split(values, [2 * self.units, self.units], axis=-1)
         values = tf.concat([normalise(part, self.epsilon) for part in parts], axis=-1)
         return shifted(tf.cast(self.gain[side], values.dtype) * values, self._bias_of(side))
@@ -144,5 +145,4 @@ class LayerNormGRUCell(GRUCell):
         return super()._advance(self._normalised(projected, 0), states, factors)
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {**super().get_config(), "epsilon": self.epsilon}

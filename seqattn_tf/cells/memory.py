@@ -18,42 +18,44 @@ def _softmax(logits: tf.Tensor) -> tf.Tensor:
 
 
 class _Head(NamedTuple):
-    """What the controller says to a head."""
+    """The parameters of a head, computed by the controller."""
 
-    key: tf.Tensor  # [batch, width], what to look for
-    strength: tf.Tensor  # [batch, 1], how sharply
-    gate: tf.Tensor  # [batch, 1], from where the head was (0) to what it looked for (1)
-    shift: tf.Tensor  # [batch, 3], one slot back, none, one on
+    key: tf.Tensor  # [batch, width], the content to find
+    strength: tf.Tensor  # [batch, 1], the sharpness of addressing by content
+    gate: tf.Tensor  # [batch, 1], from the previous weights (0) to addressing by content (1)
+    shift: tf.Tensor  # [batch, 3], one slot back, none, one forward
     sharpness: tf.Tensor  # [batch, 1], at least one
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class MemoryCell(Composed, Cell):
-    """A controller beside a memory `M` of `slots` rows, with one head that writes and one that reads (Graves, 2014).
+    """A Neural Turing Machine: a controller, a memory `M` of `slots` rows, a write and a read head (Graves, 2014).
 
-        h' = controller([x; r], h)              all below is said by h', through one linear map
-        w_c = softmax(strength * cos(key, M))                by content
-        w_g = gate * w_c + (1 - gate) * w                    or where it was
-        w_s[i] = sum_k shift[k] w_g[i - k]                   a slot back or on, in a circle
+        h' = controller([x; r], h)              one linear map of h' gives all parameters below
+        w_c = softmax(strength * cos(key, M))                addressing by content
+        w_g = gate * w_c + (1 - gate) * w                    or by the previous weights
+        w_s[i] = sum_k shift[k] w_g[i - k]                   shifted by up to one slot, circularly
         w' = w_s^sharpness / sum w_s^sharpness
         M' = M * (1 - w_write' erase) + w_write' add         first the write head,
-        r' = w_read' M'                                      then the read head, which sees what was written
+        r' = w_read' M'                                      then the read head, which reads the new memory
 
-    The states are the output `[h'; r']`, the controller's other states, `M` in one row, and for either head the
-    logits of its weights. The last three are counted from where they begin: a learned first memory, small random
-    numbers before training (all alike, nothing could be found by content), and the first slot. So zeros are where a
-    sequence begins, as in any cell, and any numbers are a valid state: a network may make the first one as it likes.
+    The states are the output `[h'; r']`, the other states of the controller, the flattened `M`, and the logits of the
+    weights of each head. The last three are stored relative to their initial values: a trainable initial memory and the
+    first slot for both heads. The initial memory starts as small random numbers, because equal rows could not be told
+    apart by content. Thus zeros start a sequence, as in any cell, and any numbers are a valid state, so that a network
+    may compute the initial state.
 
     Args:
-        units: size of the controller's state, when that is given by name.
-        slots: rows of the memory.
-        width: numbers in a row.
-        controller: a `Cell`, or the name of one.
-        strength: how sharply the heads look by content before training, about; a larger number finds one slot of many.
+        units: The size of the controller's state, if the controller is given by name.
+        slots: The number of rows of the memory.
+        width: The number of values in a row.
+        controller: A `Cell` or its name.
+        strength: The approximate sharpness of addressing by content before training. With larger values, the heads
+            focus on one slot of many.
 
     >>> cell = MemoryCell(4, slots=5, width=3)
     >>> output, states = cell(tf.ones([1, 2]), cell.get_initial_state(1))
-    >>> output.shape.as_list(), cell.state_size  # [h; r], c, M, and where the heads stand
+    >>> output.shape.as_list(), cell.state_size  # [h; r], c, M, and the logits of the heads
     ([1, 7], [7, 4, 15, 5, 5])
     """
 
@@ -76,17 +78,16 @@ class MemoryCell(Composed, Cell):
 
     @property
     def state_size(self) -> list[int]:
-        """The output, the controller's other states, the memory, and the logits of the read and the write head."""
+        """The sizes of the output, the other states of the controller, the memory and the logits of both heads."""
         first, *others = self.controller.state_size
         return [first + self.width, *others, self.slots * self.width, self.slots, self.slots]
 
     @property
     def projected_size(self) -> int:
-        """Of the controller."""
         return self.controller.projected_size
 
     def build(self, input_shape: Any) -> None:
-        """Build the controller, and create what it reads and says."""
+        """Create the controller, the maps of the read vector and of the head parameters, and the initial memory."""
         if not self.controller.built:
             self.controller.build(input_shape)
         head = self.width + 6
@@ -99,21 +100,19 @@ class MemoryCell(Composed, Cell):
         self.built = True
 
     def _first_bias(self, shape: Any, dtype: Any = None) -> tf.Tensor:
-        """Zeros, but for the strengths of both heads."""
+        """Return a bias of zero except for the strengths of both heads."""
         head = self.width + 6
         strengths = tf.one_hot(self.width, shape[0], dtype=dtype) + tf.one_hot(head + self.width, shape[0], dtype=dtype)
         return self.strength * strengths
 
     def project(self, inputs: tf.Tensor, training: bool = False) -> Any:
-        """By the controller."""
         return self.controller.project(inputs, training=training)
 
     def join(self, projected: Any, extra: tf.Tensor) -> Any:
-        """By the controller."""
         return self.controller.join(projected, extra)
 
     def _heads(self, said: tf.Tensor) -> tuple[_Head, _Head, tf.Tensor, tf.Tensor]:
-        """The read head, the write head, what is erased and what is added."""
+        """Return the parameters of the read head and the write head, the erase vector and the add vector."""
         sizes = [self.width, 1, 1, 3, 1]
         *parts, erase, add = tf.split(said, [*sizes, *sizes, self.width, self.width], axis=-1)
 
@@ -125,7 +124,7 @@ class MemoryCell(Composed, Cell):
 
     @staticmethod
     def _moved(head: _Head, last: tf.Tensor, memory: tf.Tensor) -> tf.Tensor:
-        """The logits of where the head goes: `[batch, slots]`, from those of where it was."""
+        """Return the new logits of a head, `[batch, slots]`, from its previous ones."""
         found = tf.squeeze(tf.matmul(unit_length(memory), unit_length(head.key)[:, :, None]), -1)
         found = _softmax(head.strength * found)
         here = head.gate * found + (1 - head.gate) * _softmax(last)
@@ -134,7 +133,7 @@ class MemoryCell(Composed, Cell):
         return head.sharpness * tf.math.log(tf.maximum(moved, 1e-7))
 
     def _origins(self, dtype: tf.DType) -> tuple[tf.Tensor, tf.Tensor]:
-        """What the memory and the logits of a head are counted from: `[slots x width]` and `[slots]`."""
+        """Return the initial values of the memory and of the logits of a head: `[slots x width]` and `[slots]`."""
         return tf.cast(self.first_memory, dtype), tf.one_hot(0, self.slots, 0.0, -10.0, dtype=dtype)
 
     def _advance(self, projected: Any, states: list[tf.Tensor]) -> tuple[list[tf.Tensor], _Head, _Head]:
@@ -155,15 +154,14 @@ class MemoryCell(Composed, Cell):
         return states, reader, writer
 
     def step(self, projected: Any, states: list[tf.Tensor]) -> list[tf.Tensor]:
-        """One step: `[batch, projected], [output, ..., memory, read head, write head] -> states`."""
+        """Take one step: `[batch, projected], [output, ..., memory, read head, write head] -> states`."""
         return self._advance(projected, states)[0]
 
     def gates(self, inputs: tf.Tensor, states: list[tf.Tensor]) -> dict[str, tf.Tensor]:
-        """Where the heads look, `read` and `write` `[batch, slots]`, and how far by content, `[batch, 1]`."""
+        """Return the weights of both heads `[batch, slots]` and their content gates `[batch, 1]`."""
         after, reader, writer = self._advance(self.project(inputs), states)
         read, write = (_softmax(logits + self._origins(logits.dtype)[1]) for logits in after[-2:])
         return {"read": read, "write": write, "read_content": reader.gate, "write_content": writer.gate}
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {**super().get_config(), "slots": self.slots, "width": self.width, "strength": self.strength}

@@ -1,4 +1,4 @@
-"""Recurrence from the output alone (Jordan 1986): what was said is all that is remembered."""
+"""Recurrence through the output alone (Jordan 1986): the previous output is the only state."""
 
 from typing import Any
 
@@ -16,15 +16,16 @@ class OutputCell(KernelCell):
 
         h = tanh(W x + U o + b)      o' = f(V h + c)
 
-    It forgets what no output shows. In return, where the right outputs are known, no step needs the one before it:
-    `teach` takes them all at once.
+    It forgets everything that its output does not contain. In return, no step depends on the one before it if the
+    correct outputs are known: `teach` computes all steps at once.
 
     Args:
-        units: size of the output, and of the state.
-        hidden: size of `h`; as large as the output where it is not given.
-        activation: of `h`.
-        output_activation: of the output.
-        **kwargs: `use_bias`, and initializer, regularizer and constraint of each weight, as in Keras (`KernelCell`).
+        units: The size of the output and of the state.
+        hidden: The size of `h`. Defaults to `units`.
+        activation: The activation of `h`.
+        output_activation: The activation of the output.
+        **kwargs: `use_bias`, and the initializer, regularizer and constraint of each weight, as in Keras
+            (`KernelCell`).
 
     >>> cell = OutputCell(4, hidden=8, output_activation="softmax")
     >>> output, states = cell(tf.ones([2, 3]), cell.get_initial_state(2))
@@ -49,16 +50,16 @@ class OutputCell(KernelCell):
 
     @property
     def projected_size(self) -> int:
-        """Of `h`."""
+        """The size of `h`."""
         return self.hidden
 
     @property
     def dropped_size(self) -> int:
-        """Of the output, which is read back."""
+        """The size of the output, which is fed back."""
         return self.units
 
     def build(self, input_shape: Any) -> None:
-        """`W`, `U` and `b`, and those of the output."""
+        """Create `W`, `U`, `b`, `V` and `c`."""
         super().build(input_shape)
         self.output_kernel = self._weight("output_kernel", (self.hidden, self.units), "kernel")
         self.output_bias = self._weight("output_bias", (self.units,), "bias") if self.use_bias else None
@@ -72,15 +73,15 @@ class OutputCell(KernelCell):
         return [output], (hidden,)
 
     def teach(self, inputs: tf.Tensor, targets: tf.Tensor, initial_state: tf.Tensor | None = None) -> tf.Tensor:
-        """The outputs of all steps, each after the right output before it: teacher forcing, without a loop.
+        """Compute the outputs of all steps by teacher forcing, without a loop.
 
         Args:
-            inputs: `[batch, time, features]`.
-            targets: the right outputs, `[batch, time, units]`.
-            initial_state: the output before the first, `[batch, units]`; zeros where it is not given.
+            inputs: The inputs `[batch, time, features]`.
+            targets: The correct outputs `[batch, time, units]`.
+            initial_state: The output before the first step, `[batch, units]`. Defaults to zeros.
 
         Returns:
-            `[batch, time, units]`.
+            The outputs `[batch, time, units]`.
         """
         if not self.built:
             self.build(inputs.shape)
@@ -90,6 +91,5 @@ class OutputCell(KernelCell):
         return self.step(self.project(tf.cast(inputs, targets.dtype)), [before])[0]
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         said = keras.activations.serialize(self.output_activation)
         return {**super().get_config(), "hidden": self.hidden, "output_activation": said}

@@ -1,4 +1,4 @@
-"""An LSTM whose gates look at the memory (Gers and Schmidhuber 2000)."""
+"""An LSTM whose gates read the cell state (Gers and Schmidhuber 2000)."""
 
 from typing import Any
 
@@ -10,18 +10,18 @@ from seqattn_tf.cells.lstm import LSTMCell
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class PeepholeLSTMCell(LSTMCell):
-    """Long short-term memory with peepholes: every gate sees the memory, unit by unit, and learns to time itself.
+    """An LSTM with peepholes: every gate reads the cell state unit by unit, which lets the cell learn precise timing.
 
         i = sig(W_i x + U_i h + p_i * c + b_i)      f = sig(W_f x + U_f h + p_f * c + b_f)
         c' = f * c + i * tanh(W_g x + U_g h + b_g)
         o = sig(W_o x + U_o h + p_o * c' + b_o)      h' = o * tanh(c')
 
-    The numbers of TensorFlow Addons' `PeepholeLSTMCell`; the three rows of its `peepholes` are i, f, o.
+    The results equal those of TensorFlow Addons' `PeepholeLSTMCell`; the three rows of its `peepholes` are i, f, o.
 
     Args:
-        units: size of each of the two states.
-        peephole_initializer, peephole_regularizer, peephole_constraint: of the peepholes.
-        **kwargs: as in `LSTMCell`.
+        units: The size of each of the two states.
+        peephole_initializer, peephole_regularizer, peephole_constraint: Those of the peepholes.
+        **kwargs: As in `LSTMCell`.
 
     >>> cell = PeepholeLSTMCell(4)
     >>> output, states = cell(tf.ones([2, 3]), cell.get_initial_state(2))
@@ -44,12 +44,12 @@ class PeepholeLSTMCell(LSTMCell):
         self._keep("peephole", peephole_initializer, peephole_regularizer, peephole_constraint)
 
     def build(self, input_shape: Any) -> None:
-        """The LSTM's weights, and the peepholes."""
+        """Create the weights of the LSTM and the peepholes."""
         super().build(input_shape)
         self.peepholes = self._weight("peepholes", (len(self.looking), self.units), "peephole")
 
     def _activated(self, drives: tf.Tensor, memory: tf.Tensor) -> dict[str, tf.Tensor]:
-        """The output gate has to wait for the new memory: it stays a drive."""
+        """Return the activation of every block; for the output gate, which needs the new state, its pre-activation."""
         found = self._by_block(drives)
         looking = {name: self._peeping(name, found[name], memory) for name in ("input", "forget")}
         return {**found, **looking, "candidate": self.activation(found["candidate"])}

@@ -1,4 +1,4 @@
-"""The vanilla recurrent cell, with Keras's weights and numbers."""
+"""The simple recurrent cell, compatible with Keras's weights and results."""
 
 import keras
 import tensorflow as tf
@@ -8,14 +8,15 @@ from seqattn_tf.cells.base import KernelCell, recurrent_product
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class RNNCell(KernelCell):
-    """The vanilla recurrent cell.
+    """The simple recurrent cell.
 
         h' = tanh(W x + U h + b)
 
     Args:
-        units: size of the state.
-        activation: of the state.
-        **kwargs: `use_bias`, and initializer, regularizer and constraint of each weight, as in Keras (`KernelCell`).
+        units: The size of the state.
+        activation: The activation of the state.
+        **kwargs: `use_bias`, and the initializer, regularizer and constraint of each weight, as in Keras
+            (`KernelCell`).
 
     >>> cell = RNNCell(4)
     >>> output, states = cell(tf.ones([2, 3]), cell.get_initial_state(2))

@@ -1,4 +1,4 @@
-"""Checks for parts that you write yourself: cells, scores, alignments, decoders, encoders, fields, targets, recipes.
+"""Checks for custom parts: cells, scores, alignments, decoders, encoders, fields, targets and recipes.
 
 `check(part)` runs everything that the package's own parts of the same family must pass and raises one error that
 lists every problem found:
@@ -20,15 +20,15 @@ __all__ = ["CheckError", "Checks", "Result", "check", "checks_for", "run_checks"
 
 
 def checks_for(part: Any, **options: Any) -> Checks:
-    """Return the checks for a part: an object with one method `check_*` for each, listed by `names`.
+    """Return the checks for a part: an object with one method `check_*` per check, listed by `names`.
 
     Args:
-        part: an instance of the part; of a recipe, the `Recipe`.
-        **options: what the checks of the family need, see `Checks` of each family: `values` of a field, `examples` of
-            a target, `field` of an encoder, `data` of a recipe.
+        part: An instance of the part; for a recipe, the `Recipe`.
+        **options: The options of the family's checks, see its `Checks` class: `values` of a field, `examples` of a
+            target, `field` of an encoder, `data` of a recipe.
 
     Raises:
-        TypeError: there are no checks for such an object.
+        TypeError: If there are no checks for such an object.
     """
     from seqattn_tf.attention import Alignment, Score
     from seqattn_tf.cells import Cell
@@ -39,8 +39,8 @@ def checks_for(part: Any, **options: Any) -> Checks:
     from seqattn_tf.checks.field import FieldChecks
     from seqattn_tf.checks.recipe import RecipeChecks
     from seqattn_tf.checks.target import TargetChecks
-    from seqattn_tf.decoder.symbols import SymbolDecoder
-    from seqattn_tf.encoder import Encoder
+    from seqattn_tf.decoders.symbols import SymbolDecoder
+    from seqattn_tf.encoders import Encoder
     from seqattn_tf.lite.fields import Field
     from seqattn_tf.lite.targets import Target
     from seqattn_tf.training.recipes import Recipe
@@ -66,13 +66,13 @@ def run_checks(part: Any, *, only: Collection[str] = (), skip: Collection[str] =
     """Run the checks of a part and return the result of each.
 
     Args:
-        part: as in `checks_for`.
-        only: names of the checks to run; all if empty.
-        skip: names of checks to leave out, such as `exports`, which takes longest.
-        **options: as in `checks_for`.
+        part: As in `checks_for`.
+        only: The names of the checks to run. All if empty.
+        skip: The names of checks to skip, such as `exports`, which takes longest.
+        **options: As in `checks_for`.
 
     Raises:
-        ValueError: a name is not that of a check of this family.
+        ValueError: If a name is not that of a check of this family.
     """
     checks = checks_for(part, **options)
     known = checks.all_names()
@@ -83,10 +83,10 @@ def run_checks(part: Any, *, only: Collection[str] = (), skip: Collection[str] =
 
 
 def check(part: Any, *, only: Collection[str] = (), skip: Collection[str] = (), **options: Any) -> None:
-    """Run the checks of a part, as `run_checks` does.
+    """Run the checks of a part, as `run_checks` does, and raise an error if any fails.
 
     Raises:
-        CheckError: at least one check failed; the message lists every problem.
+        CheckError: If at least one check failed. The message lists every problem.
     """
     results = run_checks(part, only=only, skip=skip, **options)
     if problems := [result for result in results if result.problem]:

@@ -1,4 +1,4 @@
-"""What the checks of all families share: how they are found, run and reported."""
+"""The base class of the checks of all families: how checks are found, run and reported."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -10,19 +10,19 @@ _PREFIX = "check_"
 
 
 class Result(NamedTuple):
-    """The outcome of one check; `problem` is empty if it passed."""
+    """The outcome of one check. `problem` is empty if it passed."""
 
     name: str
     problem: str
 
 
 class CheckError(AssertionError):
-    """At least one check failed.
+    """The error raised if at least one check failed.
 
     Args:
-        part: what was checked.
-        problems: the checks that failed.
-        count: how many checks ran.
+        part: The part that was checked.
+        problems: The results of the failed checks.
+        count: The number of checks that ran.
     """
 
     def __init__(self, part: Any, problems: Sequence[Result], count: int) -> None:
@@ -32,14 +32,14 @@ class CheckError(AssertionError):
 
 
 class Problem(Exception):
-    """What is wrong, in one sentence."""
+    """A failed expectation, described in one sentence."""
 
 
 class Checks:
-    """The checks of one part. Each method `check_*` is one; it raises `Problem` or whatever the part itself raises.
+    """The checks of one part. Each method `check_*` is a check, which raises `Problem` or any error of the part itself.
 
     Args:
-        part: what is checked.
+        part: The part to check.
     """
 
     def __init__(self, part: Any) -> None:
@@ -52,16 +52,16 @@ class Checks:
         return [name.removeprefix(_PREFIX) for name in found]
 
     def names(self) -> list[str]:
-        """Return the names of the checks that this part can have."""
+        """Return the names of the checks that apply to this part."""
         return self.all_names()
 
     def run(self, name: str) -> Result:
-        """Run one check."""
+        """Run one check and return its result."""
         try:
             getattr(self, _PREFIX + name)()
         except Problem as problem:
             return Result(name, str(problem))
-        except Exception as error:  # whatever a part of somebody else raises
+        except Exception as error:  # a custom part may raise anything
             lines = str(error).strip().splitlines()
             return Result(name, f"raised {type(error).__name__}: {lines[0] if lines else ''}")
         return Result(name, "")
@@ -74,7 +74,7 @@ def expect(condition: Any, problem: str) -> None:
 
 
 def expect_close(found: Any, expected: Any, tolerance: float, what: str) -> None:
-    """Raise a problem unless two arrays have the same shape and nearly the same numbers."""
+    """Raise a problem unless two arrays have the same shape and nearly equal numbers."""
     found, expected = np.asarray(found), np.asarray(expected)
     expect(found.shape == expected.shape, f"{what}: expected the shape {expected.shape}. Received: {found.shape}")
     if not found.size:
@@ -90,7 +90,7 @@ def expect_close(found: Any, expected: Any, tolerance: float, what: str) -> None
 
 
 def changed(value: Any) -> Any:
-    """Return another value of the same kind as a default, to see whether an argument is stored; None if unknown.
+    """Return a value of the same type that differs from a default, or None if the type is not supported.
 
     >>> changed(True), changed(3), changed(0.0), changed("tanh")
     (False, 4, 0.25, None)
@@ -103,7 +103,7 @@ def changed(value: Any) -> Any:
 
 
 def _arguments_of(kind: type, ends_at: type) -> dict[str, inspect.Parameter]:
-    """Return the constructor arguments of a class and of its bases, up to the base of its family."""
+    """Return the constructor arguments of a class and its bases, up to the base class of its family."""
     found: dict[str, inspect.Parameter] = {}
     for base in kind.__mro__:
         if base is ends_at:
@@ -116,19 +116,20 @@ def _arguments_of(kind: type, ends_at: type) -> dict[str, inspect.Parameter]:
 
 
 def expect_stored(part: Any, family: type, rebuild: Callable[[Any, dict[str, Any]], Any]) -> None:
-    """Raise a problem unless `get_config` holds every constructor argument, also at values that are not the default.
+    """Raise a problem unless `get_config` contains every constructor argument, also with non-default values.
 
     Args:
-        part: what is checked.
-        family: the base class of its family, whose own arguments are not looked at.
-        rebuild: a part and changes of its configuration to another part.
+        part: The part to check.
+        family: The base class of its family, whose own arguments are ignored.
+        rebuild: A function that returns a new part, given a part and changes to its configuration.
     """
     config, kind = part.get_config(), type(part)
     arguments = _arguments_of(kind, family)
     missing = sorted(name for name, one in arguments.items() if name not in config and one.default is not None)
-    expect(not missing, f"get_config: expected every constructor argument. Received: none called {', '.join(missing)}")
+    expect(not missing, f"get_config: expected every constructor argument. Received: no {', '.join(missing)}")
     expect(
-        rebuild(part, {}).get_config() == config, "get_config: expected the same after from_config. Received: another"
+        rebuild(part, {}).get_config() == config,
+        "get_config: expected the same configuration after from_config. Received: a different one",
     )
     for name, parameter in arguments.items():
         given = config.get(name)
@@ -137,7 +138,10 @@ def expect_stored(part: Any, family: type, rebuild: Callable[[Any, dict[str, Any
             continue
         try:
             made = rebuild(part, {name: other})
-        except (ValueError, TypeError):  # Keras turns one into the other
-            continue  # a value that this part refuses
+        except (ValueError, TypeError):  # Keras may raise one in place of the other
+            continue  # the part rejects this value
         stored = made.get_config().get(name)
-        expect(stored == other, f"get_config: expected {name}={other!r}, as it was given. Received: {stored!r}")
+        expect(
+            stored == other,
+            f"get_config: expected {name}={other!r}, as passed to the constructor. Received: {stored!r}",
+        )

@@ -1,4 +1,4 @@
-"""Checks of a cell, in a `Recurrent` network."""
+"""Checks of a cell inside a `Recurrent` network."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,14 +14,18 @@ from seqattn_tf.recurrent import Recurrent
 
 
 class CellChecks(LayerChecks):
-    """Args: part: a cell; it is not changed."""
+    """Checks of a cell.
+
+    Args:
+        part: A cell. It is not modified.
+    """
 
     family = Cell
     half = 0.05
     needs_every_weight = True
 
     def layer(self, dtype: str) -> Any:
-        """Return a network of the cell that gives all outputs and the last states."""
+        """Return a network of the cell that returns all outputs and the last states."""
         cell = self.clone(self.part, {"dtype": dtype})
         network = Recurrent(cell, dtype=dtype, return_sequences=True, return_state=True)
         network.build((None, None, WIDTH))
@@ -32,41 +36,40 @@ class CellChecks(LayerChecks):
         return [normal(BATCH, TIME, WIDTH)]
 
     def call(self, layer: Any, arrays: Sequence[tf.Tensor], mask: tf.Tensor) -> list[tf.Tensor]:
-        """Return the outputs and every last state."""
+        """Return the outputs and all last states."""
         return tf.nest.flatten(layer(arrays[0], mask=mask))
 
     def without_padding(self, outputs: Sequence[tf.Tensor], row: int, length: int) -> list[tf.Tensor]:
-        """Cut the outputs; states have no padding."""
+        """Truncate the outputs; states have no padding."""
         return [outputs[0][row : row + 1, :length], *(state[row : row + 1] for state in outputs[1:])]
 
     def names_of(self, outputs: Sequence[tf.Tensor]) -> list[str]:
-        """Name the outputs."""
         return ["outputs", *(f"state {number}" for number in range(len(outputs) - 1))]
 
     def model(self) -> tuple[keras.Model, list[np.ndarray]]:
-        """Return a network with a readout."""
+        """Return a model of the cell with a readout."""
         inputs = keras.Input((None, WIDTH))
         outputs = Recurrent(self.clone(self.part, {"dtype": "float32"}), return_sequences=True)(inputs)
         return keras.Model(inputs, keras.layers.Dense(1)(outputs)), [self.arrays()[0].astype("float32")]
 
     def system(self) -> Any:
-        """Return an encoder-decoder of such cells, with its default arguments."""
+        """Return an encoder-decoder that uses the cell with its default arguments."""
         return pairs(cell=self.part.name_in_registry)
 
     def check_step(self) -> None:
-        """`call(x, s)` is `step(project(x), s)`, and the output is the first state."""
+        """Check that `call(x, s)` equals `step(project(x), s)` and that the output is the first state."""
         cell = self.made().cell
         inputs = tf.constant(self.arrays()[0][:, 0])
         sizes = cell.state_size
         states = [tf.constant(normal(BATCH, size, seed=i)) for i, size in enumerate(sizes)]
         output, after = cell(inputs, states)
         expect(len(after) == len(sizes), f"call: expected {len(sizes)} states. Received: {len(after)}")
-        expect_close(output, after[0], 0, "output of call, against its first state")
+        expect_close(output, after[0], 0, "output of call, compared with its first state")
         for number, (one, other) in enumerate(zip(after, cell.step(cell.project(inputs), states), strict=True)):
-            expect_close(one, other, 1e-12, f"state {number} of call, against step(project(x), s)")
+            expect_close(one, other, 1e-12, f"state {number} of call, compared with step(project(x), s)")
 
     def check_gates(self) -> None:
-        """`gates` gives the inner activations by name, one row each."""
+        """Check that `gates` returns activations by name, with one row per row of the inputs."""
         cell = self.made().cell
         found = cell.gates(tf.constant(self.arrays()[0][:, 0]), cell.get_initial_state(BATCH))
         for name, values in found.items():

@@ -7,40 +7,40 @@ import tensorflow as tf
 
 from seqattn_tf.checks.base import Checks, expect, expect_close, expect_stored
 from seqattn_tf.checks.sequence import RESERVED, WIDTH, expect_slopes, export_system, normal, spread
-from seqattn_tf.encoder import Encoder, Read
+from seqattn_tf.encoders import Encoder, EncoderOutput
 from seqattn_tf.inputs import graph_field
 from seqattn_tf.lite.fields import Field, Text
 from seqattn_tf.lite.text import SymbolRules
 
 
 class EncoderChecks(Checks):
-    """Checks that an encoder keeps its contract.
+    """Checks of an encoder.
 
     Args:
-        part: an encoder; it is not changed.
-        field: what it reads; a `Text` of as many symbols as its `vocabulary` if that is not given.
+        part: An encoder. It is not modified.
+        field: The field that it reads. Defaults to a `Text` with as many symbols as its `vocabulary`.
     """
 
     def __init__(self, part: Encoder, field: Field | None = None) -> None:
         super().__init__(part)
         self.field = field or self._text()
-        graph = graph_field(self.field, part.reads)
-        values = [self.field.raw(value) for value in self.field.made_up(6)]
-        self.tensors = {f"{part.reads}_{name}": one for name, one in graph.encode(tf.constant(values)).items()}
+        graph = graph_field(self.field, part.input_name)
+        values = [self.field.raw(value) for value in self.field.sample_inputs(6)]
+        self.tensors = {f"{part.input_name}_{name}": one for name, one in graph.encode(tf.constant(values)).items()}
         self.ids = next(iter(self.tensors))
 
     def _text(self) -> Text:
         size = self.part.get_config().get("vocabulary")
-        if self.part.takes != "text" or not isinstance(size, int) or size <= RESERVED:
-            raise ValueError(f"field: expected one to read, as {self.part.takes!r}. Received: none")
+        if self.part.field_type != "text" or not isinstance(size, int) or size <= RESERVED:
+            raise ValueError(f"field: expected a field of type {self.part.field_type!r} to read. Received: none")
         return Text(SymbolRules(tuple(chr(ord("a") + i) for i in range(size - RESERVED))), 12)
 
     def names(self) -> list[str]:
-        """Leave out what is known of texts alone: how they are padded, and what answers them."""
+        """Return the names of the checks, without those that apply only to texts if the field is another one."""
         return [name for name in super().names() if isinstance(self.field, Text) or name not in ("mask", "exports")]
 
     def made(self, dtype: str = "float64") -> Any:
-        """Return another encoder with the same configuration, with normal numbers for weights."""
+        """Return a new encoder with the same configuration and normally distributed weights."""
         encoder = type(self.part).from_config({**self.part.get_config(), "dtype": dtype})
         encoder(self.tensors)
         for number, weight in enumerate(encoder.trainable_variables):
@@ -48,21 +48,21 @@ class EncoderChecks(Checks):
         return encoder
 
     def check_configuration(self) -> None:
-        """`get_config` holds every constructor argument, and `from_config` takes them."""
+        """Check that `get_config` contains every constructor argument and `from_config` accepts them."""
         expect_stored(self.part, Encoder, lambda part, new: type(part).from_config({**part.get_config(), **new}))
 
     def check_contract(self) -> None:
-        """It returns values, a mask and a summary of the shapes that it promises."""
+        """Check that values, mask and summary have the shapes that the encoder declares."""
         encoder = self.made()
         read = encoder(self.tensors)
-        expect(isinstance(read, Read), f"call: expected a Read. Received: {type(read).__name__}")
+        expect(isinstance(read, EncoderOutput), f"call: expected an EncoderOutput. Received: {type(read).__name__}")
         batch = len(self.tensors[self.ids])
         places = read.values.shape[1]
         for name, found, expected in (
             ("values", read.values.shape, (batch, places, encoder.output_size)),
             ("mask", read.mask.shape, (batch, places)),
             ("summary", read.summary.shape, (batch, encoder.summary_size)),
-            ("places_read", encoder.places_read(self.tensors).shape, (batch,)),
+            ("input_lengths", encoder.input_lengths(self.tensors).shape, (batch,)),
         ):
             expect(tuple(found) == expected, f"{name}: expected the shape {expected}. Received: {tuple(found)}")
         expect(read.mask.dtype == tf.bool, f"mask: expected bool, True = keep. Received: {read.mask.dtype.name}")
@@ -75,7 +75,7 @@ class EncoderChecks(Checks):
         }
 
     def check_mask(self) -> None:
-        """Padding after the longest row changes nothing."""
+        """Check that padding after the longest row changes nothing."""
         encoder = self.made()
         read, padded = encoder(self.tensors), encoder(self._padded(3))
         places, kept = read.values.shape[1], read.mask.numpy()
@@ -84,26 +84,26 @@ class EncoderChecks(Checks):
         expect(not padded.mask[:, places:].numpy().any(), "mask of padding: expected False. Received: True")
 
     def check_empty_rows(self) -> None:
-        """A row with nothing to read has nothing to look at, and finite numbers."""
+        """Check that an empty row is fully masked and has finite outputs."""
         encoder = self.made()
         empty = {name: tf.zeros_like(one) for name, one in self.tensors.items()}
         read = encoder(empty)
-        if not encoder.places_read(empty).numpy().any():
+        if not encoder.input_lengths(empty).numpy().any():
             expect(not read.mask.numpy().any(), "mask of an empty row: expected False everywhere. Received: True")
         expect_close(read.summary, read.summary, 0, "summary of an empty row")
 
     def check_short_sequences(self) -> None:
-        """A graph with unknown shapes reads a batch, and one without rows, as the layer does eagerly."""
+        """Check that a graph with unknown shapes returns the same as eager execution, also for a batch without rows."""
         encoder = self.made()
-        graph = graph_field(self.field, self.part.reads)
-        specs = {f"{self.part.reads}_{name}": spec for name, spec in graph.tensors.items()}
+        graph = graph_field(self.field, self.part.input_name)
+        specs = {f"{self.part.input_name}_{name}": spec for name, spec in graph.tensors.items()}
         traced = tf.function(lambda tensors: encoder(tensors)[:3], input_signature=[specs], autograph=False)
         for what, tensors in (("all rows", self.tensors), ("no rows", {n: t[:0] for n, t in self.tensors.items()})):
             for one, other in zip(traced(tensors), encoder(tensors)[:3], strict=True):
                 expect_close(one, other, 1e-8, f"{what} in a graph with unknown shapes")
 
     def check_gradients(self) -> None:
-        """Gradients of the weights are finite and equal to finite differences."""
+        """Check that the gradients of the weights are finite and equal to finite differences."""
         encoder = self.made()
         weights = [tf.constant(weight.numpy()) for weight in encoder.trainable_variables]
 
@@ -122,14 +122,14 @@ class EncoderChecks(Checks):
         expect_slopes(loss, weights, found, 1e-4)
 
     def check_xla(self) -> None:
-        """Compiled by XLA, it gives the same."""
+        """Check that the outputs are the same when compiled by XLA."""
         encoder = self.made()
         compiled = tf.function(lambda: encoder(self.tensors)[:3], jit_compile=True, autograph=False)
         for one, other in zip(compiled(), encoder(self.tensors)[:3], strict=True):
             expect_close(one, other, 1e-8, "output compiled by XLA")
 
     def check_mixed_precision(self) -> None:
-        """In half precision it stays near single precision."""
+        """Check that the outputs in half precision are close to those in single precision."""
         single = self.made("float32")
         expected = single(self.tensors)
         for dtype in ("mixed_bfloat16", "mixed_float16"):
@@ -143,7 +143,7 @@ class EncoderChecks(Checks):
             expect_close(tf.cast(read.summary, tf.float32), expected.summary, 0.1, f"summary in {dtype}")
 
     def check_saving(self) -> None:
-        """Rebuilt from its serialised form, with the same weights, it reads the same."""
+        """Check that an encoder restored from its serialized form with the same weights returns the same values."""
         encoder = self.made("float32")
         again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(encoder))
         again(self.tensors)
@@ -151,10 +151,10 @@ class EncoderChecks(Checks):
         expect_close(again(self.tensors).values, encoder(self.tensors).values, 1e-6, "values of the loaded encoder")
 
     def check_exports(self) -> None:
-        """A system with it is exported as SavedModel and LiteRT, and both answer as the Keras model does."""
+        """Check that a system with the encoder can be exported as SavedModel and LiteRT with the same results."""
         from seqattn_tf.attention import Attention
         from seqattn_tf.cells import GRUCell
-        from seqattn_tf.decoder import AttentionDecoder
+        from seqattn_tf.decoders import AttentionDecoder
         from seqattn_tf.lite.targets import Symbols
         from seqattn_tf.models import EncoderDecoder, Seq2Seq
 
@@ -162,4 +162,4 @@ class EncoderChecks(Checks):
         encoder = type(self.part).from_config(self.part.get_config())
         decoder = AttentionDecoder(GRUCell(WIDTH), Attention(units=WIDTH), vocabulary=letters.size, embedding=WIDTH)
         network = EncoderDecoder(encoder, decoder)
-        export_system(Seq2Seq(spread(network), {self.part.reads: self.field}, Symbols(letters, 4)))
+        export_system(Seq2Seq(spread(network), {self.part.input_name: self.field}, Symbols(letters, 4)))

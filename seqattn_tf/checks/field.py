@@ -1,4 +1,4 @@
-"""Checks of a field: its half without TensorFlow and its half in the graph must read and refuse the same."""
+"""Checks of a field: its implementations with and without TensorFlow must read and reject the same values."""
 
 import json
 from collections.abc import Sequence
@@ -18,35 +18,38 @@ STRINGS = [tf.TensorSpec([None], tf.string)]
 
 
 class FieldChecks(Checks):
-    """Checks that both halves of a field agree.
+    """Checks that the plain and the graph implementation of a field agree.
 
     Args:
-        part: a field.
-        values: inputs that it accepts, besides those of `made_up` and `odd`.
-        refused: inputs that it refuses.
+        part: A field.
+        values: Inputs that it accepts, besides those of `sample_inputs` and `edge_cases`.
+        refused: Inputs that it rejects.
     """
 
     def __init__(self, part: Field, values: Sequence[Any] = (), refused: Sequence[Any] = ()) -> None:
         super().__init__(part)
-        self.values = [*values, *part.made_up(20, seed=1), *part.odd()]
+        self.values = [*values, *part.sample_inputs(20, seed=1), *part.edge_cases()]
         self.refused = list(refused)
         self.graph = graph_field(part, "it")
         self.read = tf.function(self.graph.read, STRINGS, autograph=False)
 
     def raw(self, values: Sequence[Any]) -> tf.Tensor:
-        """Return values as a server gets them."""
+        """Return values in the form that a server receives."""
         return tf.constant([self.part.raw(value) for value in values], tf.string, [len(values)])
 
     def check_configuration(self) -> None:
-        """It comes back from JSON with the same configuration, and reads the same."""
+        """Check that a field restored from JSON has the same configuration and reads the same."""
         [again] = load_fields(json.loads(json.dumps(save_fields({"it": self.part})))).values()
         expect(type(again) is type(self.part), f"from JSON: expected the same class. Received: {type(again).__name__}")
-        expect(again.get_config() == self.part.get_config(), "get_config: expected the same after from_config")
+        expect(
+            again.get_config() == self.part.get_config(),
+            "get_config: expected the same configuration after from_config. Received: a different one",
+        )
         for name, array in self.part.arrays(self.values[0]).items():
             expect_close(again.arrays(self.values[0])[name], array, 0, f"{name} of the loaded field")
 
     def check_both_halves(self) -> None:
-        """Every value gives the same numbers, padding apart, and the same positions in both halves."""
+        """Check that both implementations return the same numbers, apart from padding, and the same positions."""
         tensors, places = self.read(self.raw(self.values))
         expect(
             tensors.keys() == self.graph.tensors.keys(),
@@ -64,23 +67,24 @@ class FieldChecks(Checks):
                 inside = found[tuple(slice(size) for size in array.shape)]
                 expect_close(inside, array, 1e-3, f"{name} {shown} in the graph")
                 expect(
-                    not found[array.shape[0] :].any(), f"{name} {shown}: expected zeros as padding. Received: others"
+                    not found[array.shape[0] :].any(),
+                    f"{name} {shown}: expected zeros as padding. Received: nonzero values",
                 )
             for level, names in places.items():
                 found_names = [name.decode() for name in names[row].numpy() if name]
-                expected = list(self.part.places(value, level))
-                expect(found_names == expected, f"places {shown}: expected {expected}. Received: {found_names}")
+                expected = list(self.part.positions(value, level))
+                expect(found_names == expected, f"positions {shown}: expected {expected}. Received: {found_names}")
 
     def check_bad_values(self) -> None:
-        """What one half refuses, the other refuses too: with ValueError, and INVALID_ARGUMENT in the graph."""
+        """Check that both implementations reject the same values: with `ValueError` or `INVALID_ARGUMENT`."""
         for value in (*self.refused, *_JUNK):
             plain, graph = self._plain(value), self._in_graph(value)
             expect(
-                plain == graph, f"{value!r:.40}: expected both halves to agree. Received: {plain}, in the graph {graph}"
+                plain == graph,
+                f"{value!r:.40}: expected both implementations to agree. "
+                f"Received: {plain} in Python, {graph} in the graph",
             )
-            expect(
-                value not in self.refused or plain == "refused", f"{value!r:.40}: expected a refusal. Received: none"
-            )
+            expect(value not in self.refused or plain == "refused", f"{value!r:.40}: expected an error. Received: none")
 
     def _plain(self, value: Any) -> str:
         try:
@@ -92,28 +96,35 @@ class FieldChecks(Checks):
     def _in_graph(self, value: Any) -> str:
         try:
             self.read(self.raw([value]))
-        except (tf.errors.InvalidArgumentError, UnicodeDecodeError):  # a message may quote bytes that are no text
+        except (tf.errors.InvalidArgumentError, UnicodeDecodeError):  # messages may quote invalid bytes
             return "refused"
         return "accepted"
 
     def check_limit(self) -> None:
-        """Made-up values are within the limit, and the same for the same seed."""
-        made = self.part.made_up(20, seed=1)
-        expect(list(made) == list(self.part.made_up(20, seed=1)), "made_up: expected the same values for the same seed")
-        expect(list(made) != list(self.part.made_up(20, seed=2)), "made_up: expected other values for another seed")
-        for value in (*made, *self.part.odd()):
+        """Check that sample inputs are within the limit, and reproducible for the same seed."""
+        made = self.part.sample_inputs(20, seed=1)
+        expect(
+            list(made) == list(self.part.sample_inputs(20, seed=1)),
+            "sample_inputs: expected the same values for the same seed. Received: different values",
+        )
+        expect(
+            list(made) != list(self.part.sample_inputs(20, seed=2)),
+            "sample_inputs: expected different values for different seeds. Received: the same values",
+        )
+        for value in (*made, *self.part.edge_cases()):
             try:
                 self.part.arrays(value)
             except ValueError as error:
                 raise Problem(
-                    f"made_up, odd: expected values that it reads. Received: {value!r:.40}: {error}"
+                    "sample_inputs, edge_cases: expected values that the field can read. "
+                    f"Received: {value!r:.40}: {error}"
                 ) from None
 
     def check_batches(self) -> None:
-        """A batch of no rows, and rows one by one, give what a whole batch gives."""
+        """Check that a batch without rows works and that single rows give the same results as a whole batch."""
         empty = self.read(self.raw([])).tensors
         for name, tensor in empty.items():
-            expect(tensor.shape[0] == 0, f"{name} of no rows: expected none. Received: {tensor.shape}")
+            expect(tensor.shape[0] == 0, f"{name} of an empty batch: expected no rows. Received: {tensor.shape}")
         together = self.read(self.raw(self.values[:3])).tensors
         for row, value in enumerate(self.values[:3]):
             for name, tensor in self.read(self.raw([value])).tensors.items():
@@ -121,7 +132,7 @@ class FieldChecks(Checks):
                 expect_close(inside, tensor[0], 1e-6, f"{name} of {value!r:.40} in a batch")
 
     def check_wire(self) -> None:
-        """What a client sends as tensors is what the network reads of the strings."""
+        """Check that tensors sent by a client equal the tensors that the network reads from strings."""
         raw = self.raw(self.values)
         sent = tf.function(self.graph.to_wire, STRINGS, autograph=False)(raw)
         expect(
@@ -130,4 +141,4 @@ class FieldChecks(Checks):
         )
         expected = self.read(raw).tensors
         for name, tensor in self.graph.from_wire(sent).items():
-            expect_close(np.asarray(tensor), expected[name], 1e-6, f"{name} by wire")
+            expect_close(np.asarray(tensor), expected[name], 1e-6, f"{name} after to_wire and from_wire")

@@ -1,4 +1,4 @@
-"""Checks of a recipe: it trains, answers, is evaluated, saved and exported."""
+"""Checks of a recipe: training, inference, evaluation, saving and export."""
 
 import dataclasses
 import tempfile
@@ -16,12 +16,12 @@ _FEW = {"epochs": 1, "max_examples": 64, "batch_size": 16, "warmup_steps": 2}
 
 
 class RecipeChecks(Checks):
-    """Checks that a recipe does its whole job, in one short training that all checks share.
+    """Checks of a whole recipe, which share one short training run.
 
     Args:
-        part: a `Recipe`.
-        data: where its data are; its own otherwise.
-        **settings: changes of its `small` settings, besides one epoch on a few examples.
+        part: A `Recipe`.
+        data: The location of its data. Defaults to its own data.
+        **settings: Changes to its `small` settings, besides training for one epoch on a few examples.
     """
 
     def __init__(self, part: Recipe, data: str | Path | None = None, **settings: Any) -> None:
@@ -51,7 +51,7 @@ class RecipeChecks(Checks):
         return [example.inputs for example in splits.test[:3]]
 
     def check_data(self) -> None:
-        """Each split has examples, and no test example is among those that are learned from."""
+        """Check that each split has examples, and that no test example is in the training split."""
         splits = run.open_splits(self.part, self.settings, self.data)
         for name in ("train", "dev", "test"):
             expect(len(getattr(splits, name)), f"{name} split: expected examples. Received: none")
@@ -60,27 +60,30 @@ class RecipeChecks(Checks):
         expect(not seen, f"test split: expected inputs that are not in the training split. Received: {seen[:3]}")
 
     def check_small_settings(self) -> None:
-        """`small` is a setting of the same task as `settings`."""
+        """Check that `small` has the same type as `settings`."""
         expect(
             type(self.part.small) is type(self.part.settings),
             f"small: expected {type(self.part.settings).__name__}. Received: {type(self.part.small).__name__}",
         )
 
     def check_training(self) -> None:
-        """It trains, and the model answers."""
+        """Check that the recipe trains and that the model returns texts."""
         answers = self.model.answer(self.rows())
-        expect(all(isinstance(answer.text, str) for answer in answers), "answer: expected a text for each row")
+        expect(
+            all(isinstance(answer.text, str) for answer in answers),
+            "answer: expected a string for each row. Received: another type",
+        )
 
     def check_metrics(self) -> None:
-        """The test split is measured; all figures are numbers, and the one that picks the best epoch is among them."""
+        """Check that all test metrics are finite, and that they include the one that selects the best epoch."""
         report = self.part.task.measure(self.model, run.open_splits(self.part, self.settings, self.data).test[:20])
-        bad = [name for name, value in report.figures.items() if not np.isfinite(value)]
-        expect(not bad, f"figures: expected numbers. Received: NaN or infinity for {bad}")
+        bad = [name for name, value in report.metrics.items() if not np.isfinite(value)]
+        expect(not bad, f"metrics: expected finite numbers. Received: NaN or infinity for {bad}")
         monitor = self.part.task.monitor
-        expect(monitor in report.figures, f"figures: expected {monitor}. Received: {sorted(report.figures)}")
+        expect(monitor in report.metrics, f"metrics: expected {monitor}. Received: {sorted(report.metrics)}")
 
     def check_saving(self) -> None:
-        """The run on disk answers as the model in memory does, and knows where it comes from."""
+        """Check that the saved run returns the same answers as the model in memory and records its recipe."""
         from seqattn_tf.models import load
 
         expected = [answer.text for answer in self.model.answer(self.rows())]
@@ -90,10 +93,10 @@ class RecipeChecks(Checks):
         expect(recipe == self.part.name, f"record: expected the recipe {self.part.name!r}. Received: {recipe!r}")
 
     def check_exports(self) -> None:
-        """The run is exported as SavedModel and LiteRT, and both answer as the Keras model does."""
+        """Check that the run can be exported as SavedModel and LiteRT with the same results as the Keras model."""
         from seqattn_tf.export.package import export
 
-        self.model  # noqa: B018  trains, where nothing else has
+        self.model  # noqa: B018  trains the model if necessary
         try:
             export(self.folder, self.folder.parent / "export")
         except ValueError as error:

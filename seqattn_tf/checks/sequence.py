@@ -14,43 +14,44 @@ from seqattn_tf.checks.base import Checks, Problem, expect, expect_close, expect
 LENGTHS = (5, 3, 1, 0)
 BATCH, TIME, WIDTH = len(LENGTHS), max(LENGTHS), 4
 MASK = np.arange(TIME) < np.array(LENGTHS)[:, None]  # [batch, time], True = keep
-_STEP = 1e-5  # of finite differences
-RESERVED = 3  # ids of a vocabulary that no symbol has
+_STEP = 1e-5  # step size of finite differences
+RESERVED = 3  # the number of ids in a vocabulary that are not symbols
 
 
 def normal(*shape: int, seed: int = 0) -> np.ndarray:
-    """Return normal numbers in float64, the same at every call."""
+    """Return normally distributed numbers in float64, the same at every call."""
     return np.random.default_rng(seed).normal(size=shape)
 
 
 class LayerChecks(Checks):
-    """Checks of a layer that reads a masked sequence; a subclass says how it is called.
+    """Checks of a layer that reads a masked sequence.
 
-    A subclass sets `family` and gives `layer`, `arrays` and `call`, and `model` and `system` for saving and export.
+    Subclasses set `family` and define `layer`, `arrays` and `call`, and for saving and export also `model` and
+    `system`.
     """
 
     family: ClassVar[type]
-    masked: ClassVar[int] = 0  # which of `arrays` the mask belongs to
-    half: ClassVar[float] = 0.1  # how far half precision may be from single precision
-    needs_every_weight: ClassVar[bool] = False  # whether each has an influence on the outputs, whatever the weights
+    masked: ClassVar[int] = 0  # the index in `arrays` of the masked array
+    half: ClassVar[float] = 0.1  # the tolerance of half precision against single precision
+    needs_every_weight: ClassVar[bool] = False  # whether every weight must influence the outputs
 
-    # How it is called
+    # How the layer is called
 
     def clone(self, part: Any, changes: dict[str, Any]) -> Any:
-        """Return another part with the same configuration, but for the changes; a `dtype` is also that of its parts."""
+        """Return a new part with changes to its configuration; a `dtype` also applies to its inner parts."""
         config = {**part.get_config(), **changes}
         return type(part).from_config(_in_precision(config, changes["dtype"]) if "dtype" in changes else config)
 
     def layer(self, dtype: str) -> Any:
-        """Return a new layer of this precision with the part inside, built."""
+        """Return a new built layer of this precision with the part inside."""
         raise NotImplementedError
 
     def arrays(self) -> list[np.ndarray]:
-        """Return what it is called with, in float64."""
+        """Return the inputs of the layer in float64."""
         raise NotImplementedError
 
     def call(self, layer: Any, arrays: Sequence[tf.Tensor], mask: tf.Tensor) -> list[tf.Tensor]:
-        """Return the outputs, those with one entry for each position first."""
+        """Return the outputs, those with one entry per position first."""
         raise NotImplementedError
 
     def alone(self, arrays: Sequence[np.ndarray], row: int, length: int) -> list[np.ndarray]:
@@ -72,34 +73,34 @@ class LayerChecks(Checks):
         """Return a small `Model` with the part, to be exported."""
         raise NotImplementedError
 
-    # What is used below
+    # Helpers
 
     def made(self, dtype: str = "float64") -> Any:
-        """Return a new layer with normal numbers for weights."""
+        """Return a new layer with normally distributed weights."""
         layer = self.layer(dtype)
         for number, weight in enumerate(layer.trainable_variables):
             weight.assign(0.7 * normal(*weight.shape, seed=10 + number))
         return layer
 
     def constants(self, dtype: str = "float64", dirty: bool = False) -> list[tf.Tensor]:
-        """Return the arrays as tensors; `dirty` ones have NaN in the padding."""
+        """Return the arrays as tensors, with NaN in the padding if `dirty`."""
         arrays = self.arrays()
         if dirty:
             arrays[self.masked] = np.where(MASK[..., None], arrays[self.masked], np.nan)
         return [tf.constant(array, dtype) for array in arrays]
 
     def names_of(self, outputs: Sequence[tf.Tensor]) -> list[str]:
-        """Name the outputs, for messages."""
+        """Return the names of the outputs for messages."""
         return [f"output {number}" for number in range(len(outputs))]
 
     # Checks
 
     def check_configuration(self) -> None:
-        """`get_config` holds every constructor argument, and `from_config` takes them."""
+        """Check that `get_config` contains every constructor argument and `from_config` accepts them."""
         expect_stored(self.part, self.family, self.clone)
 
     def check_mask(self) -> None:
-        """A row in a batch equals the row alone without its padding, whatever stands in the padding."""
+        """Check that each row of a batch equals that row alone without its padding, whatever the padding contains."""
         layer = self.made()
         outputs = self.call(layer, self.constants(dirty=True), tf.constant(MASK))
         for row, length in enumerate(LENGTHS):
@@ -108,17 +109,17 @@ class LayerChecks(Checks):
                 expected = self.call(layer, alone, tf.ones([1, length], tf.bool))
                 found = self.without_padding(outputs, row, length)
                 for name, one, other in zip(self.names_of(found), found, expected, strict=True):
-                    expect_close(one, other, 1e-8, f"{name} of a row of length {length} among longer ones")
+                    expect_close(one, other, 1e-8, f"{name} of a row of length {length} in a batch with longer rows")
 
     def check_empty_rows(self) -> None:
-        """A fully masked row gives zeros, never NaN."""
+        """Check that a fully masked row gives zeros, never NaN."""
         outputs = self.call(self.made(), self.constants(dirty=True), tf.constant(MASK))
         for name, output in zip(self.names_of(outputs), outputs, strict=True):
             empty = output[LENGTHS.index(0)].numpy()
             expect((empty == 0).all(), f"{name} of a fully masked row: expected zeros. Received: {empty.ravel()[:3]}")
 
     def check_short_sequences(self) -> None:
-        """Lengths 1 and 0 work in a graph with unknown shapes, and give what they give eagerly."""
+        """Check that lengths 1 and 0 give the same in a graph with unknown shapes as in eager execution."""
         layer = self.made()
         specs = [tf.TensorSpec([None] * (one.shape.rank - 1) + [one.shape[-1]], one.dtype) for one in self.constants()]
         mask = tf.TensorSpec([None, None], tf.bool)
@@ -131,17 +132,17 @@ class LayerChecks(Checks):
                 expect_close(one, other, 1e-8, f"{name} of length {length} in a graph with unknown shapes")
 
     def shortened(self, length: int) -> list[np.ndarray]:
-        """Return the arrays cut to this length."""
+        """Return the arrays truncated to this length."""
         return [array[:, :length] if place == self.masked else array for place, array in enumerate(self.arrays())]
 
     def loss(self, outputs: Sequence[tf.Tensor]) -> tf.Tensor:
-        """Return a number that depends on all outputs."""
+        """Return a scalar that depends on all outputs."""
         return tf.add_n([tf.reduce_sum(tf.sin((1.0 + i) * one)) for i, one in enumerate(outputs)])
 
     def check_gradients(self) -> None:
-        """Gradients are finite whatever stands in the padding, zero there, and equal to finite differences.
+        """Check that gradients equal finite differences, are zero at the padding, and finite even if it is NaN.
 
-        Where every weight is needed, as in cells, none has a gradient of zeros.
+        If every weight is needed, as in cells, no gradient may be entirely zero.
         """
         layer = self.made()
         others = [variable.value for variable in layer.non_trainable_variables]
@@ -165,14 +166,14 @@ class LayerChecks(Checks):
             finite = np.isfinite(gradient).all()
             expect(finite, f"gradient of {name}: expected finite numbers with NaN in the padding. Received: NaN")
             used = not self.needs_every_weight or not np.size(gradient) or np.any(gradient)
-            expect(used, f"gradient of {name}: expected one that is not zero. Received: zeros, as of what is not used")
+            expect(used, f"gradient of {name}: expected nonzero values. Received: zeros, as if it were unused")
         at_padding = gradients[self.masked].numpy()[~MASK]
-        expect((at_padding == 0).all(), "gradient at the padding: expected zeros. Received: other numbers")
+        expect((at_padding == 0).all(), "gradient at the padding: expected zeros. Received: nonzero values")
         given = [*self.constants(), *weights]
         expect_slopes(loss, given, gradients, 1e-6)
 
     def check_xla(self) -> None:
-        """Compiled by XLA, it gives the same outputs and gradients."""
+        """Check that outputs and gradients are the same when compiled by XLA."""
         layer = self.made()
 
         def run(*arrays: tf.Tensor) -> tuple[list[tf.Tensor], Any]:
@@ -188,7 +189,7 @@ class LayerChecks(Checks):
             expect_close(one, other, 1e-10, f"output or gradient {number} compiled by XLA")
 
     def check_mixed_precision(self) -> None:
-        """In half precision it returns half precision, near the numbers of single precision."""
+        """Check that half precision returns half precision, with numbers close to those in single precision."""
         single = self.made("float32")
         expected = self.call(single, self.constants("float32"), tf.constant(MASK))
         for dtype in ("mixed_bfloat16", "mixed_float16"):
@@ -201,7 +202,7 @@ class LayerChecks(Checks):
                 expect_close(tf.cast(one, tf.float32), other, self.half, f"{name} in {dtype}")
 
     def check_saving(self) -> None:
-        """A Keras model with it fits one batch, is saved, and gives the same numbers when it is loaded."""
+        """Check that a Keras model with the layer can be fitted, and saved and loaded with the same outputs."""
         model, arrays = self.model()
         inputs = arrays[0] if len(arrays) == 1 else arrays
         model.compile("adam", "mse", jit_compile=False)
@@ -212,14 +213,14 @@ class LayerChecks(Checks):
         expect_close(again(inputs), model(inputs), 1e-6, "outputs of the loaded model")
 
     def check_exports(self) -> None:
-        """A system with it is exported as SavedModel and LiteRT, and both answer as the Keras model does."""
+        """Check that a system with the layer can be exported as SavedModel and LiteRT with the same results."""
         export_system(self.system())
 
 
 def expect_slopes(
     loss: Callable[..., tf.Tensor], given: Sequence[tf.Tensor], gradients: Sequence[tf.Tensor], tolerance: float
 ) -> None:
-    """Raise a problem unless gradients equal finite differences, along two random directions."""
+    """Raise a problem unless gradients equal finite differences along two random directions."""
     for direction in range(2):
         moves = [tf.constant(normal(*one.shape, seed=100 * direction + i)) for i, one in enumerate(given)]
         above, below = (
@@ -230,14 +231,14 @@ def expect_slopes(
 
 
 def _in_precision(config: Any, dtype: str) -> Any:
-    """Return the configuration of a layer with that of the layers inside it in another precision."""
+    """Return the configuration of a layer with its precision, and that of the layers inside it, replaced."""
     if isinstance(config, dict):
         return {name: dtype if name == "dtype" else _in_precision(one, dtype) for name, one in config.items()}
     return [_in_precision(one, dtype) for one in config] if isinstance(config, list) else config
 
 
 def export_system(system: Any) -> None:
-    """Export a system in both forms, which are verified, into a temporary folder."""
+    """Export a system in both forms to a temporary folder, which verifies them."""
     from seqattn_tf.export.package import export_model
 
     with tempfile.TemporaryDirectory() as folder:
@@ -259,13 +260,13 @@ def pairs(**settings: Any) -> Any:
         "units": WIDTH,
         "embedding": WIDTH,
         "encoder": "forward",
-    }  # values as wide as queries: `dot` needs it
+    }  # values as wide as queries, as `dot` requires
     network = EncoderDecoder.of_symbols(letters.size, letters.size, **sizes, **settings)
     return Seq2Seq(spread(network), {"text": Text(letters, 12)}, Symbols(letters, 4))
 
 
 def spread(network: Any) -> Any:
-    """Give every weight normal numbers, so that answers differ and none is a near tie."""
+    """Set every weight to normally distributed numbers, so that answers differ and there are no near ties."""
     if not network.built:
         network.build()
     for number, weight in enumerate(network.trainable_variables):

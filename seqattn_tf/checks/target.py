@@ -1,4 +1,4 @@
-"""Checks of a target: its half without TensorFlow and its half in the graph must say the same."""
+"""Checks of a target: its implementations with and without TensorFlow must return the same."""
 
 import json
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ from seqattn_tf.outputs import graph_target
 
 
 class TargetChecks(Checks):
-    """Checks that both halves of a target agree.
+    """Checks that the plain and the graph implementation of a target agree.
 
     Args:
-        part: a target.
-        examples: right answers, as data hold them.
-        found: what a model might find, by name: `scores [batch, answers]` and one array for each of `names`.
+        part: A target.
+        examples: Correct answers in the form of the data.
+        found: Hypothetical model outputs, by name: `scores [batch, answers]` and one array for each of `names`.
     """
 
     def __init__(self, part: Target, examples: Sequence[Any], found: dict[str, Any] | None = None) -> None:
@@ -30,7 +30,7 @@ class TargetChecks(Checks):
 
     @property
     def found(self) -> dict[str, np.ndarray]:
-        """What a model that is right would find: one answer for each example, and one row without any."""
+        """The outputs of a perfect model: one answer per example, and one row without any answer."""
         if self.given is not None:
             return {name: np.asarray(values) for name, values in self.given.items()}
         arrays = [self.part.arrays(value) for value in self.examples]
@@ -45,19 +45,22 @@ class TargetChecks(Checks):
         return found
 
     def check_configuration(self) -> None:
-        """It comes back from JSON with the same configuration."""
+        """Check that a target restored from JSON has the same configuration."""
         again = load_target(json.loads(json.dumps(save_target(self.part))))
         expect(type(again) is type(self.part), f"from JSON: expected the same class. Received: {type(again).__name__}")
-        expect(again.get_config() == self.part.get_config(), "get_config: expected the same after from_config")
+        expect(
+            again.get_config() == self.part.get_config(),
+            "get_config: expected the same configuration after from_config. Received: a different one",
+        )
 
     def check_both_halves(self) -> None:
-        """Both halves say the same text, score, alternatives and tokens."""
+        """Check that both implementations return the same text, score, alternatives and tokens."""
         found = self.found
-        said = tf.function(self.graph.say, autograph=False)({name: tf.constant(one) for name, one in found.items()})
+        said = tf.function(self.graph.format, autograph=False)({name: tf.constant(one) for name, one in found.items()})
         outputs = {name: value.numpy() for name, value in said.items()}
         for row in range(len(found["scores"])):
             answer = Answer.from_outputs(outputs, row)
-            plain = self.part.say_row({name: values[row] for name, values in found.items()})
+            plain = self.part.format_row({name: values[row] for name, values in found.items()})
             for name, expected in plain.items():
                 received = getattr(answer, name)
                 expect(
@@ -65,28 +68,32 @@ class TargetChecks(Checks):
                 )
 
     def check_no_answer(self) -> None:
-        """A score of minus infinity is no answer: an empty text, no tokens."""
+        """Check that a score of minus infinity means no answer: an empty text and no tokens."""
         found = self.found
         impossible = {**found, "scores": np.full_like(found["scores"], -np.inf)}
-        plain = self.part.say_row({name: values[0] for name, values in impossible.items()})
+        plain = self.part.format_row({name: values[0] for name, values in impossible.items()})
         expect(
-            plain["text"] == "" and not plain["tokens"], f"text of no answer: expected ''. Received: {plain['text']!r}"
+            plain["text"] == "" and not plain["tokens"],
+            f"text without an answer: expected ''. Received: {plain['text']!r}",
         )
 
     def check_batches(self) -> None:
-        """A batch of no rows can be said."""
-        said = self.graph.say({name: tf.constant(values[:0]) for name, values in self.found.items()})
+        """Check that a batch without rows can be formatted."""
+        said = self.graph.format({name: tf.constant(values[:0]) for name, values in self.found.items()})
         for name, value in said.items():
-            expect(value.shape[0] == 0, f"{name} of no rows: expected none. Received: {value.shape}")
+            expect(value.shape[0] == 0, f"{name} of an empty batch: expected no rows. Received: {value.shape}")
 
     def check_learning(self) -> None:
-        """Right answers become numbers of a batch, in the order of the rows."""
+        """Check that correct answers are converted to batches in the order of the rows."""
         column = self.graph.column(self.examples)
-        expect(len(column.lengths) == len(self.examples), "column: expected one entry for each example")
+        expect(
+            len(column.lengths) == len(self.examples),
+            f"column: expected {len(self.examples)} entries, one per example. Received: {len(column.lengths)}",
+        )
         order = list(range(len(self.examples)))[::-1]
         forwards, backwards = (
-            self.graph.right(column.rows(tf.constant(rows))).numpy() for rows in (order[::-1], order)
+            self.graph.y_true(column.rows(tf.constant(rows))).numpy() for rows in (order[::-1], order)
         )
-        expect((forwards[::-1] == backwards).all(), "right: expected the rows that were asked for. Received: others")
+        expect((forwards[::-1] == backwards).all(), "y_true: expected the requested rows. Received: other rows")
         for example in self.examples:
-            self.part.said(example)
+            self.part.normalize(example)

@@ -1,6 +1,6 @@
-"""The command line: the one place, with `demo`, that knows all four packages.
+"""The command line, which is the only module besides `demo` that uses all four packages.
 
-What a command needs is imported when it runs, so that `seqattn --help` answers at once.
+Each command imports what it needs when it runs, and TensorFlow only if it needs it, so that the others are fast.
 """
 
 import argparse
@@ -12,11 +12,20 @@ from typing import Any
 
 from seqattn_tf import __version__, plugins
 from seqattn_tf.cli import asking, learning, measuring, serving
-from seqattn_tf.cli.base import Commands, Parser
+from seqattn_tf.cli.base import Commands, Parser, load_tensorflow
+
+_PROVIDED_BY = {  # what to install if a package is missing, which `seqattn-lite` does not need
+    "tensorflow": "seqattn-tf",
+    "keras": "seqattn-tf",
+    "grpc": "'seqattn-lite[serve]'",
+    "grpc_health": "'seqattn-lite[serve]'",
+    "google": "'seqattn-lite[serve]'",
+    "matplotlib": "'seqattn-lite[explain]'",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; bad input ends with a message and status 2, a server's refusal with status 1."""
+    """Run one command; invalid input prints a message and returns status 2, an error from a server status 1."""
     from seqattn_tf.serving.config import expand_flags
     from seqattn_tf.serving.errors import ServingError, readable
 
@@ -28,14 +37,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         _show_plainly(say)
         try:
-            by_rest = (getattr(options, "url", None) or "").startswith(("http://", "https://"))
-            if not by_rest:  # which needs no TensorFlow
-                _load_tensorflow_quietly()
             for name in getattr(options, "plugin", []):
+                load_tensorflow()  # which plug-ins import
                 plugins.load(name)
-            return options.run(options) or 0
+            status = options.run(options) or 0
+            sys.stdout.flush()  # here, where the end of a pipe is handled
+            return status
+        except BrokenPipeError:  # the reader of the output, such as `head`, wants no more
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1
         except (ValueError, FloatingPointError, OSError) as error:
             say(error)
+            return 2
+        except ModuleNotFoundError as error:
+            package = (error.name or "").partition(".")[0]
+            if package not in _PROVIDED_BY:
+                raise
+            advice = f"run pip install {_PROVIDED_BY[package]}"
+            say(f"expected the package {package}. Received: it is not installed; {advice}")
             return 2
         except ServingError as error:
             say(readable(str(error)))
@@ -46,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _show_plainly(say: Callable[[object], None]) -> None:
-    """What users are warned of goes by itself, without the Python file and line that noticed it."""
+    """Print warnings for users without the Python file and line that raised them."""
     usual = warnings.showwarning
 
     def show(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
@@ -59,24 +78,9 @@ def _show_plainly(say: Callable[[object], None]) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = Parser(prog="seqattn", description="Recurrent models with attention you can look at.")
+    parser = Parser(prog="seqattn", description="Recurrent models with attention that you can inspect.")
     parser.add_argument("--version", action="version", version=f"seqattn {__version__}")
     commands = Commands(parser)
     for group in (learning, measuring, serving, asking):
         group.add(commands)
     return parser
-
-
-def _load_tensorflow_quietly() -> None:
-    """Import TensorFlow without its start-up notes on standard error; what matters comes as an exception."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
-    try:
-        import tensorflow as tf
-
-        tf.config.list_physical_devices()
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)

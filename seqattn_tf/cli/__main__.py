@@ -1,4 +1,4 @@
-"""`python -m seqattn_tf.cli`."""
+"""The entry point of `python -m seqattn_tf.cli`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Commands that train: alone, from teachers, and what is made of runs."""
+"""Commands that train and distill models, and commands that list, combine and quantize runs."""
 
 import argparse
 import shlex
@@ -8,72 +8,105 @@ from pathlib import Path
 from typing import Any
 
 from seqattn_tf import plugins
-from seqattn_tf.cli.base import Commands, print_table
+from seqattn_tf.cli.base import Commands, load_tensorflow, print_table
 
-_TO_BE_CONTINUED = 75  # the status of a training that SIGTERM ended: the same command goes on (EX_TEMPFAIL)
+_TO_BE_CONTINUED = 75  # the status of a run that SIGTERM ended, which the same command resumes (EX_TEMPFAIL)
 
 
 def add(commands: Commands) -> None:
-    """The commands."""
-    commands.add("recipes", _recipes, "list what can be trained")
+    """Add the commands of this module."""
+    commands.add("recipes", _recipes, "list the recipes: systems that can be trained")
 
     train = commands.add("train", _train, "train a recipe", add_help=False)
     _add_training(train)
     _add_strategy(train)
 
-    distill = commands.add("distill", _train, "train a recipe on what teachers say, besides the data", add_help=False)
+    distill = commands.add(
+        "distill", _train, "train a recipe on the data and on the predictions of teachers", add_help=False
+    )
     _add_training(distill)
     _add_teaching(distill)
     distill.set_defaults(strategy="none", workers="", worker_index=None)
 
-    runs = commands.add("runs", _runs, "list runs beside each other, and draw how they went", foreign=False)
-    runs.add_argument("folders", nargs="*", default=["runs"], metavar="FOLDER", help="of runs, or with runs in them")
-    runs.add_argument("-o", "--output", type=Path, help="png, svg or pdf: a picture of each figure over the epochs")
+    runs = commands.add("runs", _runs, "compare runs in a table, and plot their metrics", foreign=False)
+    runs.add_argument(
+        "folders",
+        nargs="*",
+        default=["runs"],
+        metavar="FOLDER",
+        help="runs, or folders that contain runs (default: runs)",
+    )
+    runs.add_argument("-o", "--output", type=Path, help="plot each metric over the epochs to this png, svg or pdf file")
 
-    ensemble = commands.add("ensemble", _ensemble, "make one model of several runs of a recipe")
-    ensemble.add_argument("runs", nargs="+", metavar="RUN", help="the folder of a run, or a preset")
-    ensemble.add_argument("-o", "--output", type=Path, required=True, metavar="RUN", help="the folder that it goes to")
-    ensemble.add_argument("--beam-width", type=int, metavar="N", help="that of the first run otherwise")
+    ensemble = commands.add("ensemble", _ensemble, "combine several runs of a recipe into one model")
+    ensemble.add_argument("runs", nargs="+", metavar="RUN", help="a run folder or a preset")
+    ensemble.add_argument("-o", "--output", type=Path, required=True, metavar="RUN", help="the folder to write")
+    ensemble.add_argument("--beam-width", type=int, metavar="N", help="beam width (default: as in the first run)")
     ensemble.add_argument(
-        "--alternatives", type=int, metavar="N", help="other answers; those of the first run otherwise"
+        "--alternatives", type=int, metavar="N", help="additional answers to return (default: as in the first run)"
     )
 
-    _add_compact(commands.add("compact", _compact, "store a model in less space, and tell what it costs"))
+    _add_quantize(commands.add("quantize", _quantize, "store a model in less space, and report the loss in quality"))
 
 
 def _add_training(train: argparse.ArgumentParser) -> None:
-    train.add_argument("recipe", nargs="?", metavar="RECIPE", help="see `seqattn recipes`; or a Python file with one")
     train.add_argument(
-        "-h", "--help", action="store_true", help="show this, and the settings of RECIPE where one is given"
+        "recipe", nargs="?", metavar="RECIPE", help="a recipe from `seqattn recipes`, or a Python file that defines one"
     )
-    train.add_argument("--data", help="a .csv, .tsv or .jsonl file, a folder, or tfds:NAME; the recipe's own otherwise")
-    train.add_argument("--run", dest="folder", type=Path, help="where the run goes; runs/RECIPE otherwise")
-    train.add_argument("--preset", choices=("full", "small"), default="full", help="small: minutes on two cores")
-    train.add_argument("--metric", help="what answers are measured by; short for --set metric=...")
+    train.add_argument("-h", "--help", action="store_true", help="show this help, and the settings of RECIPE if given")
+    train.add_argument(
+        "--data",
+        help="a .csv, .tsv or .jsonl file, a folder, a quoted pattern, or tfds:NAME (default: the recipe's own data)",
+    )
+    train.add_argument("--run", dest="folder", type=Path, help="folder of the run (default: runs/RECIPE)")
+    train.add_argument(
+        "--preset",
+        choices=("full", "small"),
+        default="full",
+        help="settings to start from; small trains in minutes on two cores",
+    )
+    train.add_argument("--metric", help="metric for evaluation; short for --set metric=...")
     train.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting")
     train.add_argument(
-        "--init-from", metavar="RUN", help="begin with the model of another run, or a preset, and its settings"
+        "--init-from", metavar="RUN", help="start from the weights and settings of another run or preset"
     )
     train.add_argument(
         "--xla",
         choices=("auto", "on", "off"),
         default="off",
-        help="whether XLA compiles the steps; auto: whatever is faster here, measured when the run begins",
+        help="compile the training step with XLA; auto measures both and keeps the faster one",
     )
-    train.add_argument("--tensorboard", action="store_true", help="write scalars and pictures into its folder")
-    train.add_argument("--checkpoint-minutes", type=float, default=5.0, metavar="N", help="keep its state as often")
     train.add_argument(
-        "--checkpoint-steps", type=int, default=0, metavar="N", help="the same by steps; 0: by time alone"
+        "--tensorboard", action="store_true", help="write TensorBoard scalars and images into the run folder"
+    )
+    train.add_argument(
+        "--checkpoint-minutes",
+        type=float,
+        default=5.0,
+        metavar="N",
+        help="save a checkpoint every N minutes (default: 5)",
+    )
+    train.add_argument(
+        "--checkpoint-steps",
+        type=int,
+        default=0,
+        metavar="N",
+        help="also save a checkpoint every N steps (default: 0, by time only)",
     )
     train.set_defaults(print_help=train.print_help)
 
 
 def _add_strategy(train: argparse.ArgumentParser) -> None:
     train.add_argument(
-        "--strategy", choices=("none", "mirrored", "multiworker"), default="none", help="all GPUs; several machines"
+        "--strategy",
+        choices=("none", "mirrored", "multiworker"),
+        default="none",
+        help="mirrored: all GPUs of this machine; multiworker: several machines",
     )
-    train.add_argument("--workers", default="", metavar="HOST:PORT,...", help="of all machines; TF_CONFIG otherwise")
-    train.add_argument("--worker-index", type=int, metavar="N", help="which of them this one is, from 0")
+    train.add_argument(
+        "--workers", default="", metavar="HOST:PORT,...", help="addresses of all workers (default: from TF_CONFIG)"
+    )
+    train.add_argument("--worker-index", type=int, metavar="N", help="index of this worker in --workers, from 0")
 
 
 def _add_teaching(distill: argparse.ArgumentParser) -> None:
@@ -82,55 +115,75 @@ def _add_teaching(distill: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="RUN",
-        help="a run of the same recipe and data, or a preset; several answer as one",
+        help="a run of the same recipe and data, or a preset; repeat it to use an ensemble as teacher",
     )
     distill.add_argument(
-        "--made-up", type=int, metavar="N", help="inputs to make up; as many as the training split has otherwise"
+        "--synthetic",
+        type=int,
+        metavar="N",
+        help="synthetic inputs to generate (default: as many as training examples)",
     )
-    distill.add_argument("--top", type=int, default=3, metavar="N", help="probabilities that teachers tell of a symbol")
     distill.add_argument(
-        "--least",
+        "--top-k", type=int, default=3, metavar="N", help="probabilities to store per token (default: 3)"
+    )
+    distill.add_argument(
+        "--min-log-prob",
         type=float,
         default=-3.0,
         metavar="LOG",
-        help="the least log-probability of an answer to an input that was made up",
+        help="minimum log-probability of an answer to a synthetic input (default: -3)",
     )
 
 
-def _add_compact(compact: argparse.ArgumentParser) -> None:
-    compact.add_argument("model", metavar="RUN", help="the folder of a run, or a preset")
-    compact.add_argument("folder", metavar="FOLDER", type=Path, help="where the model goes; none may be there")
-    compact.add_argument(
-        "--weights", choices=("int8", "float16"), default="int8", help="a quarter of float32, or half of it"
+def _add_quantize(quantize: argparse.ArgumentParser) -> None:
+    quantize.add_argument("model", metavar="RUN", help="a run folder or a preset")
+    quantize.add_argument(
+        "folder", metavar="FOLDER", type=Path, help="the folder to write; it must not contain a model yet"
     )
-    compact.add_argument("--data", help="where the data are, if not where they were in training")
-    compact.add_argument("--split", choices=("train", "dev", "test"), default="dev", help="what both are measured on")
+    quantize.add_argument(
+        "--dtype",
+        choices=("int8", "float16"),
+        default="int8",
+        help="int8 takes a quarter of the space of float32, float16 half (default: int8)",
+    )
+    quantize.add_argument("--data", help="location of the data, if it changed since training")
+    quantize.add_argument(
+        "--split",
+        choices=("train", "dev", "test"),
+        default="dev",
+        help="the split to evaluate both models on (default: dev)",
+    )
 
 
 def _recipes(options: argparse.Namespace) -> None:
     from seqattn_tf.training import recipes
 
-    known = recipes.names()
+    known = recipes.summaries()
     width = max(map(len, known))
-    for name in known:
-        print(f"{name:<{width}}  {recipes.get(name).summary}")
-    print("seqattn train RECIPE --help lists the settings of one", file=sys.stderr)
+    for name, summary in known.items():
+        print(f"{name:<{width}}  {summary}")
+    print("seqattn train RECIPE --help lists the settings of a recipe", file=sys.stderr)
 
 
 def _train(options: argparse.Namespace) -> int:
-    from seqattn_tf.models.presets import find
-    from seqattn_tf.training import recipes, run
-    from seqattn_tf.training.distillation import Teaching, distill
-    from seqattn_tf.training.distribution import WorkerLost, open_strategy
-    from seqattn_tf.training.identity import settings_of
-    from seqattn_tf.training.record import plugins_of, read_record
-    from seqattn_tf.training.stopping import Stopped
+    from seqattn_tf.presets import find
+    from seqattn_tf.training import recipes
 
     if options.recipe is None:
         if not options.help:
             raise ValueError(f"recipe: expected one of {recipes.names()}, or a Python file. Received: none")
         options.print_help()
         return 0
+    if not options.recipe.endswith(".py"):
+        recipes.check_name(options.recipe)
+    load_tensorflow()
+    from seqattn_tf.training import run
+    from seqattn_tf.training.distillation import DistillConfig, distill
+    from seqattn_tf.training.distribution import WorkerLost, open_strategy
+    from seqattn_tf.training.interrupts import Stopped
+    from seqattn_tf.training.record import plugins_of, read_record
+    from seqattn_tf.training.resuming import settings_of
+
     recipe = (recipes.from_file if options.recipe.endswith(".py") else recipes.get)(options.recipe)
     settings = recipe.small if options.preset == "small" else recipe.settings
     if options.init_from:
@@ -143,7 +196,7 @@ def _train(options: argparse.Namespace) -> int:
     folder = options.folder or Path("runs") / recipe.name
     settings = settings.with_assignments([*options.set, *chosen])
     distribution = open_strategy(options.strategy, options.workers, options.worker_index)
-    keeping = run.Keeping(options.checkpoint_steps, options.checkpoint_minutes)
+    keeping = run.CheckpointPolicy(options.checkpoint_steps, options.checkpoint_minutes)
     try:
         how: dict[str, Any] = {
             "keeping": keeping,
@@ -153,7 +206,7 @@ def _train(options: argparse.Namespace) -> int:
             "xla": options.xla,
         }
         if options.command == "distill":
-            teaching = Teaching(options.made_up, options.top, options.least)
+            teaching = DistillConfig(options.synthetic, options.top_k, options.min_log_prob)
             model = distill(recipe, settings, folder, options.teacher, options.data, teaching, **how)
         else:
             model = run.train(recipe, settings, folder, options.data, **how)
@@ -161,23 +214,25 @@ def _train(options: argparse.Namespace) -> int:
         print(f"seqattn {options.command}: {lost}", file=sys.stderr)
         return _TO_BE_CONTINUED
     except Stopped as stop:
-        kept = f"the same command goes on with the next step, from {folder}"
+        kept = f"run the same command again to resume from {folder}"
         if stop.number == signal.SIGINT:
             raise KeyboardInterrupt(kept) from None
         print(f"seqattn {options.command}: stopped: {kept}", file=sys.stderr)
         return _TO_BE_CONTINUED
     needed = plugins.options({**model.plugins, **plugins_of(recipe, settings)})
     if distribution.is_chief:
-        print(f"the best model is in {folder}; seqattn evaluate {shlex.quote(str(folder))} {needed}".rstrip())
+        print(
+            f"best model saved in {folder}; evaluate it: seqattn evaluate {shlex.quote(str(folder))} {needed}".rstrip()
+        )
     return 0
 
 
 def _print_settings(recipe: str, settings: Any) -> None:
-    """What can be set, how it stands, and what it means."""
+    """Print all settings with their values and meanings."""
     meanings = settings.meanings()
     shown = {name: f"{name}={getattr(settings, name)}" for name in meanings}
     width = max(map(len, shown.values()))
-    print(f"\nsettings of {recipe}, changed by --set NAME=VALUE:")
+    print(f"\nsettings of {recipe}, to be changed with --set NAME=VALUE:")
     for name, text in shown.items():
         print(f"  {text:<{width}}  {meanings[name]}")
 
@@ -200,17 +255,21 @@ def _runs(options: argparse.Namespace) -> None:
 
 
 def _ensemble(options: argparse.Namespace) -> None:
+    load_tensorflow()
     from seqattn_tf.training.ensembling import combine
 
     chosen = {name: getattr(options, name) for name in ("beam_width", "alternatives")}
     made = combine(options.runs, options.output, **{name: n for name, n in chosen.items() if n is not None})
     rescorers = len(getattr(made.network, "rescorers", ()))
-    again = f", and {rescorers} from right to left score answers again" if rescorers else ""
-    print(f"{len(made.network.members)} models answer as one in {options.output}{again}")
+    again = f"; right-to-left models that rescore its answers: {rescorers}" if rescorers else ""
+    print(f"combined {len(made.network.members)} models in {options.output}{again}")
 
 
-def _compact(options: argparse.Namespace) -> None:
-    from seqattn_tf.models.presets import find
-    from seqattn_tf.training.compacting import compact
+def _quantize(options: argparse.Namespace) -> None:
+    from seqattn_tf.presets import find
 
-    print_table(compact(find(options.model), options.folder, options.weights, options.data, options.split).table())
+    model = find(options.model)
+    load_tensorflow()
+    from seqattn_tf.training.quantization import quantize
+
+    print_table(quantize(model, options.folder, options.dtype, options.data, options.split).table())

@@ -1,51 +1,65 @@
-"""Commands that tell how good models are and show what they look at."""
+"""Commands that evaluate models and draw what they attend to."""
 
 import argparse
 from pathlib import Path
 from typing import Any
 
-from seqattn_tf.cli.base import VALUES, Commands, check_files
+from seqattn_tf.cli.base import VALUES, Commands, add_engine, check_files, load_tensorflow, open_quietly
 
 
 def add(commands: Commands) -> None:
-    """The commands."""
-    evaluate = commands.add("evaluate", _evaluate, "print how good models are on their data, and draw it by groups")
-    evaluate.add_argument("models", nargs="+", metavar="MODEL", help="the folder of a run, or a preset")
-    evaluate.add_argument("--data", help="where the data are, if not where they were in training")
+    """Add the commands of this module."""
+    evaluate = commands.add("evaluate", _evaluate, "evaluate models on their data, and plot metrics by group")
+    evaluate.add_argument("models", nargs="+", metavar="MODEL", help="a run folder or a preset")
+    evaluate.add_argument("--data", help="location of the data, if it changed since training")
     evaluate.add_argument(
-        "-o", "--output", type=Path, help="png, svg or pdf of the figures by groups (default: evaluation.png, if any)"
+        "-o", "--output", type=Path, help="png, svg or pdf file for metrics by group, if any (default: evaluation.png)"
     )
     evaluate.add_argument("--split", choices=("train", "dev", "test"), default="test")
     evaluate.add_argument(
         "--faithfulness",
         action="store_true",
-        help="also tell how much less probable answers are without what was looked at most, and draw it",
+        help="also measure how much the probability drops when the most attended tokens are erased, and plot it",
     )
 
-    explain = commands.add("explain", _explain, "draw what a model looked at")
-    explain.add_argument("model", help="the folder of a run, or a preset")
+    explain = commands.add("explain", _explain, "draw the attention weights of a model for one input")
+    explain.add_argument("model", help="a run folder or a preset")
     explain.add_argument("values", nargs="+", metavar="VALUE", help=VALUES)
-    explain.add_argument("-o", "--output", type=Path, default=Path("alignment.png"), help="png, svg or pdf")
-
-    gallery = commands.add("gallery", _gallery, "show each system with one input, its answer and its picture on a page")
-    gallery.add_argument(
-        "models", nargs="*", metavar="MODEL", help="folders of runs, or presets; all presets otherwise"
+    add_engine(explain)
+    explain.add_argument(
+        "-o", "--output", type=Path, default=Path("alignment.png"), help="png, svg or pdf file (default: alignment.png)"
     )
-    gallery.add_argument("-o", "--output", type=Path, default=Path("gallery.md"), help="Markdown; images/ beside it")
+
+    gallery = commands.add("gallery", _gallery, "write a page with one input, answer and picture for each recipe")
+    gallery.add_argument(
+        "models",
+        nargs="*",
+        metavar="MODEL",
+        help="run folders or presets; of each recipe, the first (default: all presets)",
+    )
+    gallery.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("gallery.md"),
+        help="Markdown file; images are saved in images/ next to it (default: gallery.md)",
+    )
 
 
 def _evaluate(options: argparse.Namespace) -> None:
+    from seqattn_tf.presets import find
+
+    folders = {model: find(model) for model in options.models}  # check all before evaluating any
+    load_tensorflow()
     from seqattn_tf.explain import draw_lengths, save_figure
     from seqattn_tf.explain.alignment import check_ending
-    from seqattn_tf.models.presets import find
     from seqattn_tf.training import run
 
-    folders = {model: find(model) for model in options.models}  # before any is evaluated
     check_ending(options.output or Path("evaluation.png"))
     if options.output and not options.faithfulness and not any(map(run.groups_of, folders.values())):
-        raise ValueError(f"output: expected a metric with groups to draw. Received: none to write to {options.output}")
+        raise ValueError("output: expected a metric with groups to plot. Received: none; omit --output")
     options.output = options.output or Path("evaluation.png")
-    erased = {  # first: not every model can be asked so
+    erased = {  # first, because not every model supports it
         model: run.evaluate_faithfulness(folder, options.data, options.split)
         for model, folder in folders.items()
         if options.faithfulness
@@ -54,7 +68,7 @@ def _evaluate(options: argparse.Namespace) -> None:
     for model, report in reports.items():
         if len(reports) > 1:
             print(model)
-        for name, value in report.figures.items():
+        for name, value in report.metrics.items():
             print(f"{name.upper()} {value:.4f}")
         for title, rows in report.groups.items():
             print(title)
@@ -75,38 +89,43 @@ def _evaluate(options: argparse.Namespace) -> None:
 
 
 def _show_faithfulness(found: Any, output: Path) -> None:
-    """Print and draw what erasing does to answers."""
+    """Print and draw how erasing parts of the input changes the answers."""
     from seqattn_tf.explain import draw_lengths, save_figure
 
-    print(f"drop of the answer's probability ({found.probability:.4f}) by {found.erased} erased, and what chose them")
+    print(
+        f"drop in the answer's probability ({found.probability:.4f}) by number of erased {found.erased}, "
+        "for each way of choosing them"
+    )
     print(f"  {'':<12}" + "".join(f"{label:>10}" for label, _, _ in found.drops["attention"]))
     for choice, rows in found.drops.items():
         print(f"  {choice:<12}" + "".join(f"{value:>10.4f}" for _, _, value in rows))
-    print(f"  {'of rows':<12}" + "".join(f"{count:>10}" for _, count, _ in found.drops["attention"]))
-    save_figure(draw_lengths(found.drops, ylabel="drop of probability", xlabel=f"{found.erased} erased"), output)
+    print(f"  {'rows':<12}" + "".join(f"{count:>10}" for _, count, _ in found.drops["attention"]))
+    save_figure(draw_lengths(found.drops, ylabel="drop in probability", xlabel=f"erased {found.erased}"), output)
     print(output)
 
 
 def _explain(options: argparse.Namespace) -> None:
     from seqattn_tf.cli.values import read_rows
     from seqattn_tf.explain import save_figure
-    from seqattn_tf.models.presets import open_model
 
-    model = open_model(options.model)
+    model = open_quietly(options.model, options.engine)
     rows = read_rows(options.values, list(model.inputs))
-    check_files(rows, {name: field.kind for name, field in model.inputs.items()})
+    check_files(rows, {name: field.widget for name, field in model.inputs.items()})
     if len(rows) != 1:
-        raise ValueError(f"values: expected those of one question. Received: those of {len(rows)}")
-    for number, look in enumerate(model.looks or [""]):
+        raise ValueError(f"values: expected the inputs of a single row. Received: {len(rows)} rows")
+    if options.output.resolve() in [Path(value.partition("@")[2]).resolve() for value in options.values]:
+        raise ValueError(f"output: expected another file than that of the input. Received: {options.output}")
+    for number, look in enumerate(model.attention_maps or [""]):
         output = options.output.with_stem(f"{options.output.stem}-{look}") if number else options.output
         save_figure(model.explain(rows[0], look), output)
         print(output)
 
 
 def _gallery(options: argparse.Namespace) -> None:
+    load_tensorflow()
     from seqattn_tf.training.gallery import write_gallery
 
     lacking = write_gallery(options.models, options.output)
     print(options.output)
     if lacking:
-        print(f"without a model: {', '.join(lacking)}")
+        print(f"recipes without a model: {', '.join(lacking)}")

@@ -1,22 +1,22 @@
-"""What a model is asked, as it is typed on a command line: values, NAME=VALUE, @FILE."""
+"""The syntax of a model's inputs on the command line: values, NAME=VALUE, @FILE."""
 
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
-_PATH = re.compile(r"[^\n\t]*(\.\w{1,5}|[/\\][^\n\t]+)")  # a name with an ending, or in a folder
+_PATH = re.compile(r"[^\n\t]*(\.\w{1,5}|[/\\][^\n\t]+)")  # a name with a suffix, or in a folder
 
 
 def read_rows(values: Sequence[str], names: Sequence[str]) -> list[dict[str, str | bytes]]:
-    """The rows that are meant by some values, for a model with inputs of these names.
+    """Parse values into rows for a model with inputs of these names.
 
-    `NAME=VALUE` is one input of a row; a name that the row already has begins the next row. For a model with one input,
-    anything else is a row by itself. `@FILE` stands for what the file holds: text where it is UTF-8, else bytes; `@@`
-    for an `@` itself.
+    `NAME=VALUE` is one input of a row; a name that the current row already contains starts the next row. For a model
+    with one input, any other value is a row. `@FILE` is replaced by the content of the file: text if it is UTF-8,
+    otherwise bytes; `@@` represents an `@`.
 
     Raises:
-        ValueError: a value without a name where there are several inputs, a row that lacks one, or a file that cannot
-            be read.
+        ValueError: If there are several inputs and a value has no name, if a row is incomplete, or if a file cannot be
+            read.
 
     >>> read_rows(["a=b", "c"], ["text"])
     [{'text': 'a=b'}, {'text': 'c'}]
@@ -37,16 +37,16 @@ def read_rows(values: Sequence[str], names: Sequence[str]) -> list[dict[str, str
         rows[-1][name] = _read(rest)
     for row in rows:
         if missing := [name for name in names if name not in row]:
-            raise ValueError(f"values: expected {', '.join(names)} for each question. Received: no {missing[0]}")
+            raise ValueError(f"values: expected {', '.join(names)} for each row. Received: a row without {missing[0]}")
     return [{name: row[name] for name in names} for row in rows]
 
 
 def forgotten_at(value: str | bytes, takes_text: bool) -> str:
-    """Return the `@FILE` that was probably meant by a value; an empty text where it is none.
+    """Return the `@FILE` that was probably meant by a value, or an empty string.
 
     Args:
-        value: that was typed.
-        takes_text: whether the input is a text, for which the name of a file is a value like any other.
+        value: The value on the command line.
+        takes_text: Whether the input is a text, which may contain a file name like any other text.
 
     >>> forgotten_at("in/blank.png", takes_text=False), forgotten_at("in/blank.png", takes_text=True)
     ('@in/blank.png', '')
@@ -69,7 +69,7 @@ def _read(value: str) -> str | bytes:
         data = Path(value[1:]).read_bytes()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise ValueError(f"values: expected a file that can be read. Received: {value!r:.80}, {reason}") from None
+        raise ValueError(f"values: expected a readable file. Received: {value!r:.80}, {reason}") from None
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:

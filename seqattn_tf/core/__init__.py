@@ -1,1 +1,1 @@
-"""What everything else is built on: masks, the time loop, products, classes found by name, files written whole."""
+"""The foundations of the package: masks, time loops, matrix products, registries of classes, and atomic writes."""

@@ -1,4 +1,4 @@
-"""Files and folders written aside and renamed: a reader sees the old one or the new one, never half of one."""
+"""Atomic writes of files and folders, through a temporary name, so that readers never get a partial result."""
 
 import json
 import os
@@ -12,11 +12,12 @@ from typing import Any
 
 @contextmanager
 def write_atomically(path: str | os.PathLike[str], replace_folder: bool = False) -> Iterator[Path]:
-    """Give a temporary path beside `path`; rename what was written there to `path`, or remove it after an error.
+    """Yield a temporary path next to `path`; afterwards rename it to `path`, or remove it after an error.
 
-    A file replaces the one before it. A folder does so only with `replace_folder`; otherwise the path must be free, and
-    of two writers the second gets an `OSError`. Parent folders are created. The temporary name keeps the
-    suffix and carries a random part, so that two writers never meet; it begins with a dot and is no version number.
+    An existing file is replaced. An existing folder is replaced only with `replace_folder`; otherwise the path must be
+    free, and the second of two writers gets an `OSError`. Parent folders are created. The temporary name keeps the
+    suffix and has a random part, so that concurrent writers do not interfere. It begins with a dot, so that it cannot
+    be mistaken for a version number.
 
     >>> import tempfile
     >>> target = Path(tempfile.mkdtemp()) / "note.txt"
@@ -42,11 +43,11 @@ def write_atomically(path: str | os.PathLike[str], replace_folder: bool = False)
 
 
 def user_cache() -> Path:
-    """Where what can be made again is kept: `seqattn_tf` in the user's cache."""
+    """Return the folder for files that can be recreated: `seqattn_tf` in the user's cache."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "seqattn_tf"
 
 
 def write_json(path: str | os.PathLike[str], value: Any) -> None:
-    """Write a value as readable JSON, aside and renamed."""
+    """Write a value as indented JSON, atomically."""
     with write_atomically(path) as aside:
         aside.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""One input or target of all examples: how long each is, and the rows of a batch when it comes."""
+"""Columns: one input or target of all examples, with their lengths, from which batches are gathered on demand."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,14 +10,15 @@ Rows = dict[str, tf.Tensor]
 
 
 class Column:
-    """A column of a table of examples; a subclass gives `gather`, or where nothing is in memory, `rows`.
+    """A column of a table of examples. Subclasses define `gather`, or `rows` if their data is not in memory.
 
     Args:
-        lengths: by which batches of like examples are planned, `[examples]`.
-        arrays: what is in memory of the examples, by name.
+        lengths: The lengths of the examples, `[examples]`, used to plan batches of similar examples.
+        arrays: The arrays in memory, by name.
 
     Attributes:
-        multiple: rows of a batch are padded on to a multiple of this: fewer shapes, each of which XLA compiles anew.
+        multiple: The rows of a batch are padded to a multiple of this number, which leads to fewer shapes for XLA to
+            compile.
     """
 
     multiple = 1
@@ -27,27 +28,29 @@ class Column:
         self.arrays = {name: tf.convert_to_tensor(array) for name, array in arrays.items()}
 
     def rows(self, indices: tf.Tensor) -> Rows:
-        """The examples `[batch]` as tensors by name, padded to the longest of them; in the graph."""
+        """Return the examples `[batch]` as tensors by name, padded to the longest of them. Runs in the graph."""
         return self.gather(self.arrays, indices)
 
     def round_up(self, multiple: int) -> None:
-        """From now on, pad what has a length to a multiple of this; 1 for no more than is needed."""
+        """Set the multiple to which lengths are padded; 1 for no additional padding."""
         self.multiple = multiple
 
     def gather(self, arrays: Mapping[str, tf.Tensor], indices: tf.Tensor) -> Rows:
-        """The same of arrays like its own: those of other examples, read from a file."""
+        """Return the examples `[batch]` of the given arrays, which may come from a file instead of this column."""
         raise self._elsewhere()
 
     def followed_by(self, other: "Column") -> "Column":
-        """A column of its examples, and then those of another one like it."""
+        """Return a column with the examples of this one followed by those of another."""
         raise self._elsewhere()
 
     def _elsewhere(self) -> ValueError:
-        return ValueError(f"column: expected one in memory, as of texts and labels. Received: {type(self).__name__}")
+        return ValueError(
+            f"column: expected an in-memory column, such as texts or labels. Received: {type(self).__name__}"
+        )
 
 
 class DenseColumn(Column):
-    """Arrays whose rows all have one shape, in memory.
+    """An in-memory column of arrays whose rows all have the same shape.
 
     >>> DenseColumn({"label": np.array([3, 1, 2])}).rows(tf.constant([2, 0]))["label"].numpy().tolist()
     [2, 3]
@@ -57,23 +60,21 @@ class DenseColumn(Column):
         super().__init__(np.zeros(len(next(iter(arrays.values()))), np.int64), arrays)
 
     def gather(self, arrays: Mapping[str, tf.Tensor], indices: tf.Tensor) -> Rows:
-        """One gather."""
         return {name: tf.gather(array, indices) for name, array in arrays.items()}
 
     def followed_by(self, other: Column) -> "DenseColumn":
-        """All rows in a row."""
         return DenseColumn({name: np.concatenate([array, other.arrays[name]]) for name, array in self.arrays.items()})
 
 
 class RaggedColumn(Column):
-    """Sequences of numbers, or of arrays of one shape, of any length, in memory without padding.
+    """An in-memory column of sequences of numbers or of equally shaped arrays, of any length, stored without padding.
 
     Args:
-        name: of the tensor.
-        values: of all examples in a row, along the first axis.
-        starts: where each example begins in them, and last where all end.
-        end: of numbers, one that every row of a batch gets after its last; None for none.
-        padding: what fills a row.
+        name: The name of the tensor.
+        values: The values of all examples, concatenated along the first axis.
+        starts: The start of each example in `values`, followed by the end of the last one.
+        end: A number to append to every row of numbers; None for none.
+        padding: The value to pad rows with.
 
     >>> column = RaggedColumn("ids", np.array([5, 6, 7]), np.array([0, 1, 3]), end=2)
     >>> column.rows(tf.constant([0, 1]))["ids"].numpy().tolist()
@@ -87,14 +88,13 @@ class RaggedColumn(Column):
         self, name: str, values: np.ndarray, starts: np.ndarray, end: int | None = None, padding: float = 0
     ) -> None:
         if end is not None and values.ndim > 1:
-            raise ValueError(f"end: expected none after arrays. Received: {end}")
-        one = np.full((1, *values.shape[1:]), padding, values.dtype)  # to look at in vain
+            raise ValueError(f"end: expected None for values with several axes. Received: {end}")
+        one = np.full((1, *values.shape[1:]), padding, values.dtype)  # target of indices beyond the end of a row
         arrays = {"values": np.concatenate([values, one]), "starts": np.asarray(starts, np.int64)}
         super().__init__(np.diff(starts), arrays)
         self.name, self.end = name, end
 
     def gather(self, arrays: Mapping[str, tf.Tensor], indices: tf.Tensor) -> Rows:
-        """One gather, and the padding."""
         values = arrays["values"]
         starts, ends = (tf.gather(arrays["starts"], indices + more)[:, None] for more in (0, 1))
         sizes = ends - starts
@@ -107,7 +107,6 @@ class RaggedColumn(Column):
         return {self.name: found}
 
     def followed_by(self, other: Column) -> "RaggedColumn":
-        """All sequences in a row."""
         (values, starts), (more, later) = ((one.arrays["values"], one.arrays["starts"]) for one in (self, other))
         joined = np.concatenate([starts, later[1:] + starts[-1]])
         padding = values[-1].numpy().ravel()[0]
@@ -115,7 +114,7 @@ class RaggedColumn(Column):
 
 
 class ColumnGroup(Column):
-    """Several columns of the same examples as one, as long as the first.
+    """Several columns of the same examples as one, with the lengths of the first.
 
     >>> both = ColumnGroup([DenseColumn({"a": np.array([1, 2])}), DenseColumn({"b": np.array([3, 4])})])
     >>> {name: rows.numpy().tolist() for name, rows in both.rows(tf.constant([1])).items()}
@@ -128,16 +127,13 @@ class ColumnGroup(Column):
         self.columns = list(columns)
 
     def round_up(self, multiple: int) -> None:
-        """Each."""
         for column in self.columns:
             column.round_up(multiple)
 
     def rows(self, indices: tf.Tensor) -> Rows:
-        """Of each."""
         return {name: tensor for column in self.columns for name, tensor in column.rows(indices).items()}
 
     def gather(self, arrays: Mapping[str, tf.Tensor], indices: tf.Tensor) -> Rows:
-        """Of each."""
         found: Rows = {}
         for number, column in enumerate(self.columns):
             own = {name: arrays[f"{number}/{name}"] for name in column.arrays}
@@ -146,11 +142,11 @@ class ColumnGroup(Column):
 
 
 class LazyColumn(Column):
-    """Raw values that become tensors when their batch comes: bytes in memory, in files or in tars.
+    """A column of raw values that are encoded when their batch is needed: bytes in memory, in files or in tar archives.
 
     Args:
-        values: strings, bytes, or what has a method `read` that gives bytes.
-        encode: strings `[batch]` to tensors, in the graph.
+        values: Strings, bytes, or objects with a method `read` that returns bytes.
+        encode: A function from strings `[batch]` to tensors. Runs in the graph.
 
     >>> raw = LazyColumn([b"ab", "c"], lambda texts: {"length": tf.strings.length(texts)})
     >>> raw.rows(tf.constant([1, 0]))["length"].numpy().tolist()
@@ -162,7 +158,7 @@ class LazyColumn(Column):
         self.values, self.encode = values, encode
 
     def rows(self, indices: tf.Tensor) -> Rows:
-        """Read, then encode."""
+        """Read the values of the examples `[batch]` and encode them."""
         raw = tf.numpy_function(self._read, [indices], tf.string, stateful=False)
         return self.encode(tf.ensure_shape(raw, [None]))
 

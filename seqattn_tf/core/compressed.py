@@ -1,4 +1,4 @@
-"""Files that may be packed: plain, gzip or xz."""
+"""Reading of files that may be compressed: plain, gzip or xz."""
 
 import contextlib
 import gzip
@@ -12,12 +12,12 @@ _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
 
 
 def is_compressed(path: Path) -> bool:
-    """Whether the name of a file says so."""
+    """Return whether a file is compressed, judging by its suffix."""
     return path.suffix.lower() in _OPENERS
 
 
 def bare(path: Path) -> Path:
-    """A path without the ending of packed files.
+    """Return a path without the suffix of compressed files.
 
     >>> bare(Path("words.tsv.GZ")).name, bare(Path("words.tsv")).name
     ('words.tsv', 'words.tsv')
@@ -27,9 +27,13 @@ def bare(path: Path) -> Path:
 
 @contextlib.contextmanager
 def open_file(path: Path) -> Iterator[IO[bytes]]:
-    """The bytes of a plain, gzip or xz file; one that breaks off is a `ValueError`."""
+    """Open a plain, gzip or xz file for reading bytes.
+
+    Raises:
+        ValueError: If the file is truncated or corrupt.
+    """
     try:
         with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
             yield file
     except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"{path}: expected a whole {path.suffix} file. Received: {error}") from None
+        raise ValueError(f"{path}: expected a complete {path.suffix} file. Received: {error}") from None

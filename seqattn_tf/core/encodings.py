@@ -1,4 +1,4 @@
-"""Text encodings: check the name of one, and tell from some bytes which one they appear to be in."""
+"""Text encodings: check the name of an encoding, and detect the encoding of some bytes."""
 
 import codecs
 import io
@@ -6,25 +6,25 @@ from collections.abc import Iterator
 from typing import IO
 
 UTF8 = "utf-8"
-SAMPLE = 2**22  # bytes from which an encoding is guessed
-_MARKS = {  # the longer first: that of UTF-32 begins like that of UTF-16
+SAMPLE = 2**22  # the number of bytes used to detect an encoding
+_MARKS = {  # longer marks first: that of UTF-32 begins like that of UTF-16
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF8: UTF8,
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-_PUNCTUATION = frozenset(  # and signs that stand in Western texts: quotes, dashes, currencies, fractions
+_PUNCTUATION = frozenset(  # and symbols in Western texts: quotes, dashes, currencies, fractions
     bytes([0x80, 0x82, 0x84, 0x85, *range(0x91, 0x9A), *range(0xA0, 0xC0), 0xD7, 0xF7]).decode("cp1252")
 )
-_MOSTLY_ASCII = 0.3  # share of other bytes above which a text is hardly one in a Western language
+_MOSTLY_ASCII = 0.3  # the maximum share of non-ASCII bytes in a text in a Western language
 
 
 def check_encoding(name: str) -> str:
     """Return the canonical name of a text encoding.
 
     Raises:
-        ValueError: Python knows none of this name.
+        ValueError: If Python has no encoding of this name.
 
     >>> check_encoding("UTF8"), check_encoding("windows-1252")
     ('utf-8', 'cp1252')
@@ -34,13 +34,13 @@ def check_encoding(name: str) -> str:
         "a\n".encode(found)
     except (LookupError, ValueError):
         raise ValueError(
-            f"encoding: expected a text encoding that Python knows, such as utf-8, cp1252 or utf-16. Received: {name!r}"
+            f"encoding: expected an encoding supported by Python, such as utf-8, cp1252 or utf-16. Received: {name!r}"
         ) from None
     return UTF8 if found == "utf-8-sig" else found
 
 
 def mark_of(data: bytes) -> str:
-    """Return the encoding that a byte order mark names; an empty text where there is none.
+    """Return the encoding indicated by a byte order mark, or an empty string if there is none.
 
     >>> mark_of("a".encode("utf-16")), mark_of(b"a")
     ('utf-16', '')
@@ -49,9 +49,9 @@ def mark_of(data: bytes) -> str:
 
 
 def guess(data: bytes) -> str:
-    """Return the encoding that bytes appear to be in; an empty text where none is likely.
+    """Return the most likely encoding of some bytes, or an empty string if none is likely.
 
-    Recognizes UTF-8, UTF-16 and UTF-32 by their byte order marks, UTF-16 without one by its zeros, and cp1252.
+    It recognizes UTF-8, UTF-16 and UTF-32 by their byte order marks, UTF-16 without one by its zero bytes, and cp1252.
 
     >>> guess("Müller, naïve".encode("cp1252")), guess("Müller".encode()), guess("Müller".encode("utf-16-le"))
     ('cp1252', 'utf-8', 'utf-16-le')
@@ -66,7 +66,7 @@ def guess(data: bytes) -> str:
         data.decode(UTF8)
         return UTF8
     except UnicodeDecodeError as error:
-        if error.end == len(data) and error.reason == "unexpected end of data":  # a sample may end within a character
+        if error.end == len(data) and error.reason == "unexpected end of data":  # a sample may split a character
             return UTF8
     other = sum(byte >= 128 for byte in data)
     try:
@@ -78,10 +78,10 @@ def guess(data: bytes) -> str:
 
 
 def misread(data: bytes) -> str | None:
-    """Return why bytes should not be read as UTF-8: the encoding they appear to be in, or an empty text for some other.
+    """Return the likely encoding of bytes that should not be read as UTF-8, or an empty string if it is unknown.
 
-    None where they may be read: they are UTF-8, or at most one line of them is broken, or more lines with characters
-    outside of ASCII are whole than broken.
+    Return None if they may be read as UTF-8: the bytes are valid, or at most one line is invalid, or there are at least
+    as many valid lines with non-ASCII characters as invalid ones.
 
     >>> names = "Maier\\nMüller\\nKöln"
     >>> misread(names.encode("cp1252")), misread(names.encode()), misread("Maier\\nMüller".encode("cp1252"))
@@ -104,7 +104,7 @@ def misread(data: bytes) -> str | None:
 
 
 def described(found: str) -> str:
-    """Return what to say of a guess: what it is, and what to do about it.
+    """Return a description of a detected encoding for use in messages.
 
     >>> described("cp1252")
     'what appears to be cp1252'
@@ -115,12 +115,12 @@ def described(found: str) -> str:
 
 
 def breaks_lines_as_ascii(encoding: str) -> bool:
-    """Return whether the byte 10 ends a line, and nothing else holds it."""
+    """Return whether the byte 10 ends a line, and occurs nowhere else."""
     return "a\n".encode(encoding) == b"a\n"
 
 
 def iter_text(file: IO[bytes], encoding: str) -> Iterator[str]:
-    """Yield the lines of a file in an encoding, with their ends; only a line feed ends one."""
+    """Yield the decoded lines of a file with their line ends; only a line feed ends a line."""
     if breaks_lines_as_ascii(encoding):
         yield from (line.decode(encoding) for line in file)
     else:

@@ -1,8 +1,8 @@
-"""`x W + b` over the last axis of a tensor of any rank, as one flat matrix product.
+"""The linear map `x W + b` over the last axis of a tensor of any rank, as one flat matrix product.
 
-Keras's `Dense` on rank 3 becomes a `Tensordot`, which neither XLA's gradient inside a loop nor LiteRT with an unknown
-length accepts; a reshape around one `MatMul` works everywhere and is as fast. Weights are cast to the precision of the
-inputs, so that a step called outside a layer's `__call__` (as decoders do) keeps mixed precision.
+Keras's `Dense` on rank 3 becomes a `Tensordot`, which is supported neither by XLA's gradient inside a loop nor by
+LiteRT with an unknown length. A reshape around one `MatMul` works everywhere and is equally fast. Weights are cast to
+the precision of the inputs, so that a step called outside a layer's `__call__` (as in decoders) keeps mixed precision.
 """
 
 import tensorflow as tf
@@ -11,7 +11,7 @@ from seqattn_tf.core.products import product
 
 
 def linear(inputs: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor | None = None) -> tf.Tensor:
-    """`[..., n] x [n, m] (+ [m]) -> [..., m]`.
+    """Apply a linear map to the last axis: `[..., n] x [n, m] (+ [m]) -> [..., m]`.
 
     >>> linear(tf.ones([2, 3, 4]), tf.ones([4, 5])).shape.as_list()
     [2, 3, 5]
@@ -29,7 +29,7 @@ def linear(inputs: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor | None = None) 
 
 
 def _shifted(values: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
-    """`values [rows, n] + bias [n]`, the gradient of the bias summed in single precision at least."""
+    """Compute `values [rows, n] + bias [n]`, with the gradient of the bias summed in at least single precision."""
     if values.dtype not in (tf.float16, tf.bfloat16):
         return values + bias
 

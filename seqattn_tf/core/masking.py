@@ -1,16 +1,16 @@
-"""The mask rule: boolean, True = keep; given, or else the one that Keras sends along.
+"""Masking: masks are boolean, True = keep, and are either given or propagated by Keras.
 
-A row with nothing to keep gives zero weights, a zero mean and a log-sum of the most negative finite number; it never
-gives NaN, neither in the value nor in the gradient.
+A fully masked row has zero weights, a zero mean, and the most negative finite number as its log-sum-exp. It never
+yields NaN, neither in the value nor in the gradient.
 """
 
 import tensorflow as tf
 
-_LARGEST = 1e30  # of logits: as good as infinite, and sums of them are finite
+_LARGEST = 1e30  # the bound of logits: effectively infinite, but sums are finite
 
 
 def length_mask(lengths: tf.Tensor, size: tf.Tensor | int) -> tf.Tensor:
-    """True at the first `lengths[b]` of `size` places: `[batch] -> [batch, size]`.
+    """Return True at the first `lengths[b]` of `size` positions: `[batch] -> [batch, size]`.
 
     >>> length_mask(tf.constant([2, 0]), 3).numpy().tolist()
     [[True, True, False], [False, False, False]]
@@ -19,7 +19,7 @@ def length_mask(lengths: tf.Tensor, size: tf.Tensor | int) -> tf.Tensor:
 
 
 def row_lengths(mask: tf.Tensor) -> tf.Tensor:
-    """How many places of each row are kept: `[batch, places] -> int32 [batch]`.
+    """Return the number of unmasked positions in each row: `[batch, positions] -> int32 [batch]`.
 
     >>> row_lengths(tf.constant([[True, True], [False, False]])).numpy().tolist()
     [2, 0]
@@ -28,7 +28,7 @@ def row_lengths(mask: tf.Tensor) -> tf.Tensor:
 
 
 def frames_mask(frames: tf.Tensor) -> tf.Tensor:
-    """Which frames are no padding, of which all numbers are zero: `[batch, time, n] -> bool [batch, time]`.
+    """Return which frames are not padding, that is, not all zero: `[batch, time, n] -> bool [batch, time]`.
 
     >>> frames_mask(tf.constant([[[0.0, 2.0], [0.0, 0.0]]])).numpy().tolist()
     [[True, False]]
@@ -37,14 +37,14 @@ def frames_mask(frames: tf.Tensor) -> tf.Tensor:
 
 
 def widen(values: tf.Tensor) -> tf.Tensor:
-    """Half precision is too narrow for sums of exponentials: work in float32 there."""
+    """Cast half precision, which is too narrow for sums of exponentials, to float32."""
     return tf.cast(values, tf.float32) if values.dtype in (tf.float16, tf.bfloat16) else values
 
 
 def bounded(logits: tf.Tensor) -> tf.Tensor:
-    """Logits of any size as finite numbers, in single precision at least: `inf` is the largest, with a gradient of 0.
+    """Return finite logits in at least single precision; `inf` becomes the largest allowed value, with a gradient of 0.
 
-    `-inf` stays what it is, a forbidden place. The largest is small enough for a sum over a sequence to be finite.
+    `-inf`, which masks a position, is preserved. The bound is small enough for a sum over a sequence to be finite.
 
     >>> [f"{number:g}" for number in bounded(tf.constant([1.0, float("inf"), -float("inf")])).numpy()]
     ['1', '1e+30', '-inf']
@@ -54,24 +54,21 @@ def bounded(logits: tf.Tensor) -> tf.Tensor:
 
 
 def masked_softmax(logits: tf.Tensor, mask: tf.Tensor | None = None) -> tf.Tensor:
-    """Softmax over the last axis among the kept places; zero elsewhere, and zero everywhere in an empty row.
+    """Compute a softmax over the unmasked positions of the last axis; masked positions and fully masked rows are zero.
 
     >>> masked_softmax(tf.constant([[0.0, 0.0, 9.0]]), tf.constant([[True, True, False]])).numpy().tolist()
     [[0.5, 0.5, 0.0]]
     """
     wide = bounded(logits)
-    keep = wide > -float("inf")  # a forbidden place is one that is not kept
+    keep = wide > -float("inf")  # a logit of -inf masks its position
     if mask is not None:
         keep = tf.logical_and(keep, mask)
-    wide = tf.where(keep, wide, wide.dtype.min)
-    exponents = wide - tf.stop_gradient(tf.reduce_max(wide, axis=-1, keepdims=True))
-    weights = tf.exp(exponents) * tf.cast(keep, wide.dtype)
-    total = tf.reduce_sum(weights, axis=-1, keepdims=True)
-    return tf.cast(tf.math.divide_no_nan(weights, total), logits.dtype)
+    weights = tf.nn.softmax(tf.where(keep, wide, wide.dtype.min)) * tf.cast(keep, wide.dtype)
+    return tf.cast(weights, logits.dtype)
 
 
 def masked_logsumexp(logits: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """`log sum exp` over the kept places of the last axis: `[..., n] -> [...]`.
+    """Compute `log sum exp` over the unmasked positions of the last axis: `[..., n] -> [...]`.
 
     >>> float(masked_logsumexp(tf.constant([0.0, 5.0]), tf.constant([True, False])))
     0.0
@@ -82,7 +79,7 @@ def masked_logsumexp(logits: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
 
 
 def masked_mean(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """Mean over the kept places of the time axis: `[batch, time, units], [batch, time] -> [batch, units]`.
+    """Compute the mean over unmasked positions: `[batch, time, units], [batch, time] -> [batch, units]`.
 
     >>> masked_mean(tf.constant([[[1.0], [3.0], [9.0]]]), tf.constant([[True, True, False]])).numpy().tolist()
     [[2.0]]
@@ -93,7 +90,7 @@ def masked_mean(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
 
 
 def zero_masked(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """Zeros in place of what is not kept, whatever stands there, NaN included: `[batch, time, units]`.
+    """Replace masked values, including NaN, by zeros: `[batch, time, units], [batch, time] -> [batch, time, units]`.
 
     >>> zero_masked(tf.constant([[[1.0], [float("nan")]]]), tf.constant([[True, False]])).numpy().ravel().tolist()
     [1.0, 0.0]
@@ -102,7 +99,7 @@ def zero_masked(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
 
 
 def mask_of(values: tf.Tensor, mask: tf.Tensor | None = None) -> tf.Tensor | None:
-    """The given mask; without one, that which travels with the values in a Keras model; None without either.
+    """Return the given mask, or the implicit Keras mask of the values, or None.
 
     >>> import keras
     >>> mask_of(keras.layers.Embedding(5, 2, mask_zero=True)(tf.constant([[3, 0]]))).numpy().tolist()
@@ -112,9 +109,9 @@ def mask_of(values: tf.Tensor, mask: tf.Tensor | None = None) -> tf.Tensor | Non
 
 
 def check_mask(mask: tf.Tensor, values: tf.Tensor | None = None) -> tf.Tensor:
-    """The mask as a boolean tensor, one for each vector of the values; anything else is refused.
+    """Return the mask as a boolean tensor, checked to have one entry for each vector of the values.
 
-    Integers count as Keras counts them, 0 for what is not kept. Floats are refused: elsewhere a zero keeps.
+    As in Keras, the integer 0 means masked. Floats are rejected, because in other libraries a zero means keep.
 
     >>> check_mask([[1, 0]], tf.zeros([1, 2, 4])).numpy().tolist()
     [[True, False]]
@@ -125,12 +122,12 @@ def check_mask(mask: tf.Tensor, values: tf.Tensor | None = None) -> tf.Tensor:
     if mask.dtype != tf.bool:
         raise ValueError(f"mask: expected booleans, True = keep. Received: {mask.dtype.name}")
     if values is not None and not mask.shape.is_compatible_with(values.shape[:-1]):
-        raise ValueError(f"mask: expected {values.shape[:-1]}, as the values. Received: shape {mask.shape}")
+        raise ValueError(f"mask: expected shape {values.shape[:-1]}, as in the values. Received: shape {mask.shape}")
     return mask
 
 
 def masked_values(values: tf.Tensor, mask: tf.Tensor | None) -> tuple[tf.Tensor, tf.Tensor]:
-    """Values with zeros where nothing is kept, and the mask: all True where none is given and none travels with them.
+    """Return the values with zeros where masked, and the given or implicit mask; without any, it is all True.
 
     >>> masked_values(tf.ones([1, 2, 3]), None)[1].numpy().tolist()
     [[True, True]]

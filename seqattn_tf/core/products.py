@@ -1,8 +1,8 @@
-"""The matrix products of a step, seen by the loop around it.
+"""Matrix products in a step that are visible to the loop around it.
 
-`recurrence.recur` runs a step forward under a `Watcher` and again, on the way back, under a `Replay`: there the
-products have the results they had, and what flows back into them is collected instead of multiplied out. Outside such
-a loop `product` is a matrix product.
+`recurrence.recur` runs a step forward under a `Watcher`, and again under a `Replay` in the backward pass. The replay
+reuses the results of the products, and collects the gradients of these results instead of multiplying them out. Outside
+such a loop, `product` is a plain matrix product.
 """
 
 import contextlib
@@ -15,9 +15,9 @@ _WATCHER: contextvars.ContextVar["Watcher | None"] = contextvars.ContextVar("wat
 
 
 def product(inputs: tf.Tensor, matrix: tf.Tensor) -> tf.Tensor:
-    """`inputs x matrix`: `[rows, n] x [n, m]`, or `[batch, rows, n] x [batch, n, m]`.
+    """Compute `inputs x matrix`: `[rows, n] x [n, m]`, or `[batch, rows, n] x [batch, n, m]`.
 
-    In a step of a loop the matrix must be the same at every step.
+    In a step of a loop, the matrix must be the same at every step.
 
     >>> product(tf.ones([2, 3]), tf.ones([3, 4])).shape.as_list()
     [2, 4]
@@ -27,12 +27,12 @@ def product(inputs: tf.Tensor, matrix: tf.Tensor) -> tf.Tensor:
 
 
 def compiling() -> bool:
-    """Whether a step of a compiled loop is being traced: XLA likes other forms of the same function than TensorFlow."""
+    """Return whether a step of a compiled loop is being traced, since XLA prefers other formulas than TensorFlow."""
     return _WATCHER.get() is not None
 
 
 class Watcher:
-    """Notes the products of one run of a step, in their order."""
+    """A recorder of the products in one run of a step, in order."""
 
     def __init__(self) -> None:
         self.inputs: list[tf.Tensor] = []
@@ -41,7 +41,7 @@ class Watcher:
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        """In this context, `product` comes here."""
+        """Redirect `product` to this watcher in the context."""
         token = _WATCHER.set(self)
         try:
             yield
@@ -49,7 +49,7 @@ class Watcher:
             _WATCHER.reset(token)
 
     def see(self, inputs: tf.Tensor, matrix: tf.Tensor) -> tf.Tensor:
-        """The result of a product, noted."""
+        """Compute and record a product."""
         result = self.result(inputs, matrix)
         self.inputs.append(inputs)
         self.matrices.append(matrix)
@@ -57,19 +57,18 @@ class Watcher:
         return result
 
     def result(self, inputs: tf.Tensor, matrix: tf.Tensor) -> tf.Tensor:
-        """The result of a product."""
         return tf.matmul(inputs, matrix)
 
 
 class Replay(Watcher):
-    """Runs a step again: its products have the given results, and the gradient of a result is that of its product."""
+    """A second run of a step: its products return the given results and pass their gradients on to these."""
 
     def __init__(self, results: list[tf.Tensor]) -> None:
         super().__init__()
         self._given = results
 
     def result(self, inputs: tf.Tensor, matrix: tf.Tensor) -> tf.Tensor:
-        """The given result; its gradient flows to it and, through the matrix, to the inputs."""
+        """Return the given result; its gradient flows to the result itself and, through the matrix, to the inputs."""
         matrix = tf.stop_gradient(matrix)
 
         @tf.custom_gradient

@@ -1,16 +1,16 @@
-"""The time loop of recurrent networks and decoders: as `scan`, or compiled for training.
+"""The time loop of recurrent networks and decoders: a `scan`, or a loop compiled for training.
 
     carry[t] = step(elements[t], carry[t-1], constants)
 
-Automatic differentiation of a loop keeps every intermediate of every step and adds up the gradient of each matrix step
-by step. Compiled, the way back keeps the carries and the results of the matrix products, runs the rest of the step
-again, collects what flows back into each product, and multiplies once for all steps:
+Automatic differentiation of a loop stores every intermediate result of every step and accumulates the gradient of each
+matrix step by step. The compiled loop stores only the carries and the results of the matrix products. Its backward pass
+recomputes the rest of the step, collects the gradients of the products, and multiplies once for all steps:
 
     y[t] = x[t] M        dx[t] = dy[t] M'        dM = sum_t x[t]' dy[t] = X' dY
 
-A step says which products these are by calling `replay.product`, as `linear` does; their matrices must be the same at
-every step. Everything else in it is differentiated as usual. XLA compiles the two loops, where small operations are
-many; the large products before and after them stay in the plain graph, whose kernels are faster.
+A step marks these products by calling `products.product`, as `linear` does; their matrices must be the same at every
+step. Everything else in the step is differentiated as usual. XLA compiles the two loops, which contain many small
+operations; the large products before and after them remain in the plain graph, whose kernels are faster.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,14 +23,14 @@ from seqattn_tf.core.masking import widen
 from seqattn_tf.core.products import Replay, Watcher
 from seqattn_tf.core.scan import scan, size_of, where_rows
 
-_TWICE = "second derivatives through a compiled loop: pass jit_compile=False to the layer"
+_TWICE = "second derivatives are not supported through a compiled loop; pass jit_compile=False to the layer"
 
 
 def compiles(jit_compile: bool | None, elements: Any, training: bool) -> bool:
-    """Whether a loop over `elements` is compiled: as told, and else in training if its length is known.
+    """Return whether to compile a loop over `elements`: as given, by default in training if its length is known.
 
-    Each new length is compiled anew, which takes seconds; a graph that is exported for serving holds nothing compiled.
-    Never outside a graph.
+    Each new length is compiled separately, which takes seconds. A graph that is exported for serving contains no
+    compiled loops by default. Loops are never compiled outside a graph.
     """
     if tf.executing_eagerly():
         return False
@@ -52,12 +52,12 @@ def recur(
     """Run `carry = step(element, carry, constants)` over the leading axis of `elements`.
 
     Args:
-        step: takes one time slice of `elements`, the carry and the constants; returns a carry of the same structure
-            and shapes. It draws no random numbers.
-        elements, initial, mask, reverse: as in `scan`.
-        constants: a structure of tensors that every step sees.
-        variables: the Keras variables that the step reads.
-        compiled: whether XLA compiles the loops, forward and back. There are no second derivatives then.
+        step: A function of one time slice of `elements`, the carry and the constants, which returns a carry of the same
+            structure and shapes. It must not draw random numbers.
+        elements, initial, mask, reverse: As in `scan`.
+        constants: A structure of tensors that are passed to every step.
+        variables: The Keras variables that the step reads.
+        compiled: Whether XLA compiles the loops, forward and backward. There are no second derivatives then.
 
     Returns:
         The stacked carries `[time, batch, ...]` and the carry after the last step taken.
@@ -77,13 +77,13 @@ def recur(
 
 
 class _Loop:
-    """One compiled loop: `shared` is what all steps see, the constants and the values of the variables."""
+    """A compiled loop. `shared` are the inputs of all steps: the constants and the values of the variables."""
 
     def __init__(self, step: Callable, variables: list, mask: tf.Tensor | None, reverse: bool) -> None:
         self.step, self.variables, self.mask, self.reverse = step, variables, mask, reverse
 
     def differentiable(self, layout: Any, flat: Sequence[tf.Tensor]) -> tuple:
-        """Results and gradient, in the form of `tf.custom_gradient`."""
+        """Return results and gradient in the form of `tf.custom_gradient`."""
         elements, initial, *shared = tf.nest.pack_sequence_as(layout, flat)
         slices = (elements, () if self.mask is None else self.mask)
         stacked, last, products = _compiled(self._forward)(slices, initial, shared)
@@ -107,7 +107,7 @@ class _Loop:
         return new if self.mask is None else where_rows(keep, new, carry)
 
     def _shifted(self, stacked: tf.Tensor, initial: tf.Tensor) -> tf.Tensor:
-        """The carry before every step."""
+        """Return the carry before every step."""
         parts = [stacked[1:], initial[None]] if self.reverse else [initial[None], stacked[:-1]]
         return tf.concat(parts, axis=0)
 
@@ -121,8 +121,11 @@ class _Loop:
         return stacked, last, products
 
     def _backward(self, slices: tuple, flow: list, shared: Any) -> tuple:
-        """What flows to the initial carry, to `shared` outside products (None where nothing does), to the elements;
-        and what is to be multiplied."""
+        """Return the gradients of the backward loop and the products to be multiplied.
+
+        The gradients are those of the initial carry, of `shared` outside products (None where there is none), and of
+        the elements.
+        """
 
         def one(slices: tuple, flow: list) -> tuple:
             inner, before, products, flows = slices
@@ -139,7 +142,7 @@ class _Loop:
             )
             return flow, added, (element, watcher.inputs, results)
 
-        _, added, _ = one(_first(slices), flow)  # only to see where something flows: never run
+        _, added, _ = one(_first(slices), flow)  # traced only to find out which gradients exist, never executed
         flows_to = [gradient is not None for gradient in added]
         known = _Known()
 
@@ -161,16 +164,16 @@ class _Loop:
     def _through_products(
         self, slices: tuple, initial: Any, shared: Any, added: list[tf.Tensor | None], collected: list
     ) -> list[tf.Tensor]:
-        """The gradients of `shared`, the products' part multiplied out for all steps at once."""
+        """Return the gradients of `shared`, with those of the products computed for all steps at once."""
         sources = _floats(shared)
         watcher = Watcher()
         first = _first(slices)
         moving = _floats((first[0], initial))
         with tf.GradientTape(persistent=True) as tape:
             tape.watch((sources, moving))
-            self._run(first, initial, shared, watcher)  # only to see the matrices: the rest is never run
+            self._run(first, initial, shared, watcher)  # traced only for its matrices, the rest is never executed
         if any(one is not None for one in tape.gradient(watcher.matrices, moving)):
-            raise ValueError("product: expected a matrix that is the same at every step. Received: one that changes")
+            raise ValueError("product: expected a matrix that is constant over time. Received: a matrix that changes")
         flows = [_multiplied(*pair) for pair in collected]
         through = tape.gradient(watcher.matrices, sources, flows) if flows else [None] * len(sources)
         totals = []
@@ -181,10 +184,10 @@ class _Loop:
 
 
 class _Known:
-    """Spares a loop what it would give out twice, or got as a slice of its elements."""
+    """A filter that avoids stacking outputs of a loop that are duplicates or slices of its elements."""
 
     def reduce(self, slices: Any, out: Any) -> list[tf.Tensor]:
-        """The tensors of `out` that are new."""
+        """Return the tensors of `out` that are new."""
         places = {id(one): ("elements", number) for number, one in enumerate(tf.nest.flatten(slices))}
         new: list[tf.Tensor] = []
         self._found, self._structure = [], out
@@ -196,7 +199,7 @@ class _Known:
         return new
 
     def restore(self, elements: Any, new: list[tf.Tensor]) -> Any:
-        """All of `out`, stacked, from the elements of the loop and what it gave out."""
+        """Return all of `out`, stacked, given the elements of the loop and its stacked outputs."""
         sources = {"elements": tf.nest.flatten(elements), "new": new}
         return tf.nest.pack_sequence_as(self._structure, [sources[kind][number] for kind, number in self._found])
 
@@ -214,7 +217,7 @@ def _first(slices: Any) -> Any:
 
 
 def _multiplied(inputs: tf.Tensor, flow: tf.Tensor) -> tf.Tensor:
-    """`sum_t x[t]' dy[t]`: `[time, rows, n], [time, rows, m] -> [n, m]`, or with a matrix for each of the batch."""
+    """Return `sum_t x[t]' dy[t]`: `[time, rows, n], [time, rows, m] -> [n, m]`, or one matrix per batch entry."""
     if inputs.shape.rank == 4:  # [time, batch, rows, n] -> [batch, time x rows, n]
         inputs, flow = (tf.transpose(one, [1, 0, 2, 3]) for one in (inputs, flow))
         inputs, flow = (tf.reshape(one, [size_of(one, 0), -1, size_of(one, 3)]) for one in (inputs, flow))
@@ -224,10 +227,10 @@ def _multiplied(inputs: tf.Tensor, flow: tf.Tensor) -> tf.Tensor:
 
 
 def _loop(body: Callable, elements: Any, carry: Any, reverse: bool) -> tuple[Any, Any]:
-    """`carry, out = body(slices, carry)` along the leading axis: the last carry and the stacked outs."""
+    """Run `carry, out = body(slices, carry)` along the leading axis; return the last carry and the stacked outputs."""
     flat = tf.nest.flatten(elements)
     length = size_of(flat[0], 0)
-    _, emitted = body(_first(elements), carry)  # only to see the shapes: never run
+    _, emitted = body(_first(elements), carry)  # traced only for its shapes, never executed
 
     def array(like: tf.Tensor) -> tf.TensorArray:
         return tf.TensorArray(like.dtype, length, element_shape=like.shape)

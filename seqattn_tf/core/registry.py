@@ -1,4 +1,4 @@
-"""What families share: classes and objects found by their names, arguments checked. Needs no TensorFlow."""
+"""Registries of classes and objects found by name, and checks of arguments. Does not import TensorFlow."""
 
 import difflib
 import inspect
@@ -10,7 +10,7 @@ from seqattn_tf import plugins
 
 
 def check_count(name: str, value: Any) -> int:
-    """The value itself, a positive integer; anything else is refused.
+    """Return the value, checked to be a positive integer.
 
     >>> check_count("units", 8)
     8
@@ -21,7 +21,7 @@ def check_count(name: str, value: Any) -> int:
 
 
 def suggest(received: Any, known: Iterable[Any]) -> str:
-    """Return what to add to the error for an unknown name: the known one that is most like it, if any is.
+    """Return a suggestion to append to the error for an unknown name: the most similar known name, if any.
 
     >>> suggest("unit", ["units", "depth"]), suggest("colour", ["units", "depth"])
     ("; did you mean 'units'?", '')
@@ -31,7 +31,7 @@ def suggest(received: Any, known: Iterable[Any]) -> str:
 
 
 def full_name(defined: Any) -> str:
-    """Where a class or a function was defined, and as what.
+    """Return the module and the qualified name of a class or a function.
 
     >>> full_name(check_count)
     'seqattn_tf.core.registry.check_count'
@@ -40,9 +40,9 @@ def full_name(defined: Any) -> str:
 
 
 class Registered:
-    """A family of classes found by the name each carries.
+    """A family of classes, each found by its name.
 
-    The head of a family sets `registry = {}`; a member sets `name_in_registry`.
+    The base class of a family sets `registry = {}`; each member sets `name_in_registry`.
 
     >>> class Colour(Registered):
     ...     registry = {}
@@ -60,19 +60,21 @@ class Registered:
         if "name_in_registry" in cls.__dict__:
             held = full_name(cls.registry.get(cls.name_in_registry, cls))
             if held != full_name(cls):
-                raise ValueError(f"name_in_registry: {cls.name_in_registry!r} is the name of {held}. Choose another")
+                raise ValueError(
+                    f"name_in_registry: {cls.name_in_registry!r} is already the name of {held}. Choose another"
+                )
             cls.registry[cls.name_in_registry] = cls
 
     @classmethod
     def get(cls, choice: Any, **arguments: Any) -> Any:
-        """The object of that name, made with the arguments; or the given object as it is."""
+        """Create an object of the named class with the arguments, or return the given object unchanged."""
         if isinstance(choice, cls):
             return choice
         return cls.member(choice)(**arguments)
 
     @classmethod
     def member(cls, name: Any) -> Any:
-        """The class of that name; installed plug-ins are asked for one that is not known."""
+        """Return the class of that name. Installed plug-ins are loaded if the name is unknown."""
         if isinstance(name, str) and name not in cls.registry:
             plugins.load_installed()
         if not isinstance(name, str) or name not in cls.registry:
@@ -85,9 +87,9 @@ class Registered:
 
 
 def twin_of(plain: Any, family: type[Registered]) -> type[Any]:
-    """Return the class of a family that has the name of an object's class, or else of one that it derives from.
+    """Return the class in a family that has the same name as an object's class, or as the nearest of its base classes.
 
-    Installed plug-ins are asked for a name that is not known.
+    Installed plug-ins are loaded if the name is unknown.
     """
     name = plain.name_in_registry
     if name not in family.registry:
@@ -96,13 +98,13 @@ def twin_of(plain: Any, family: type[Registered]) -> type[Any]:
         if found := family.registry.get(made.__dict__.get("name_in_registry", "")):
             return found
     expected = f"{type(plain).__name__}: expected a {family.__name__} with name_in_registry = {name!r}"
-    raise ValueError(f"{expected}. Received: those of {sorted(family.registry)}")
+    raise ValueError(f"{expected}. Received: a registry with {sorted(family.registry)}")
 
 
 class RegisteredObject:
-    """Objects found by the name that each was made with, once the module that makes them is imported.
+    """A family of objects, each found by its name once the module that creates it is imported.
 
-    The head of a family sets `made = {}`; an object calls `remember` when it is made.
+    The base class of a family sets `made = {}`; an object calls `remember` when it is created.
 
     >>> class City(RegisteredObject):
     ...     made = {}
@@ -118,12 +120,12 @@ class RegisteredObject:
     name: str
 
     def remember(self) -> None:
-        """Be found by the name from now on."""
+        """Register the object under its name."""
         self.made[self.name] = self
 
     @classmethod
     def get(cls, name: str) -> Any:
-        """The object of that name; installed plug-ins are asked for one that is not known."""
+        """Return the object of that name. Installed plug-ins are loaded if the name is unknown."""
         if name not in cls.made:
             plugins.load_installed()
         if name not in cls.made:
@@ -133,7 +135,7 @@ class RegisteredObject:
 
 
 def arguments_of(made: Callable[..., Any], settings: Any) -> dict[str, Any]:
-    """Those attributes of `settings` that `made` takes as optional arguments, by name.
+    """Return the attributes of `settings` that `made` accepts as optional arguments, by name.
 
     >>> class Settings:
     ...     size, units, rate = 3, 8, 0.1

@@ -1,14 +1,14 @@
-"""What replicas of a network share, where a `tf.distribute` strategy trains several at once: their gradients add up."""
+"""Averages over the replicas that a `tf.distribute` strategy trains at once and whose gradients it sums."""
 
 import tensorflow as tf
 
 
 def mean_of_all(total: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
-    """`total / count` with the count of all replicas: what they return adds up to the mean over everything they saw.
+    """Return `total / count` with the count of all replicas, so that the sum over replicas is the overall mean.
 
     Args:
-        total: the sum of a loss over what this replica saw, `[]`.
-        count: of how many, `[]`.
+        total: The sum of a loss over the data of this replica, `[]`.
+        count: The number of terms in this sum, `[]`.
 
     >>> float(mean_of_all(tf.constant(6.0), tf.constant(3)))
     2.0

@@ -1,11 +1,10 @@
-"""The one time loop: `tf.scan` over time-major tensors, with the mask rule built in.
+"""The basic time loop: `tf.scan` over time-major tensors, with support for masks.
 
     carry[-1] = initial
     carry[t]  = step(elements[t], carry[t-1])    where mask[t],   else carry[t-1]
 
-What a step wants to give out it puts into its carry, so the stacked carries are all there is to return: every output
-of every step, and the final state as the last of them. Gradients, XLA and LiteRT follow from `tf.scan`; outside a graph
-the steps are taken one by one.
+A step includes its outputs in its carry, so the stacked carries contain every output of every step, and the last one is
+the final state. `tf.scan` provides gradients, XLA and LiteRT support. Outside a graph, the steps run one by one.
 """
 
 import functools
@@ -17,7 +16,7 @@ import tensorflow as tf
 
 @functools.cache
 def has_accelerator() -> bool:
-    """Whether TensorFlow has another device than the CPU: loops with few large steps pay there."""
+    """Return whether TensorFlow has a device other than the CPU, on which loops with few large steps are faster."""
     return any(device.device_type != "CPU" for device in tf.config.get_visible_devices())
 
 
@@ -27,7 +26,7 @@ def to_time_major(tensor: tf.Tensor) -> tf.Tensor:
 
 
 def where_rows(mask: tf.Tensor, new: Any, old: Any) -> Any:
-    """Take `new` where `mask: [batch]` keeps the step and `old` elsewhere, for every tensor of a structure."""
+    """Select `new` where `mask: [batch]` is True and `old` elsewhere, for every tensor of a structure."""
 
     def choose(fresh: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
         return tf.where(tf.reshape(mask, [-1] + [1] * (fresh.shape.rank - 1)), fresh, last)
@@ -51,11 +50,12 @@ def scan(
     """Run `carry = step(element, carry)` over the leading axis of `elements`.
 
     Args:
-        step: takes one time slice of `elements` and the carry; returns a carry of the same structure and shapes.
-        elements: a structure of time-major tensors `[time, batch, ...]`.
-        initial: the carry before the first step, a structure of tensors `[batch, ...]`.
-        mask: `[time, batch]`, True = keep; a step that is not kept leaves the carry of its row as it was.
-        reverse: run from the last step to the first; results stay at their own time.
+        step: A function of one time slice of `elements` and the carry, which returns a carry of the same structure and
+            shapes.
+        elements: A structure of time-major tensors `[time, batch, ...]`.
+        initial: The carry before the first step, a structure of tensors `[batch, ...]`.
+        mask: The mask `[time, batch]`, True = keep. A masked step leaves the carry of its row unchanged.
+        reverse: Whether to run from the last step to the first. Results keep their time index.
 
     Returns:
         The stacked carries `[time, batch, ...]` and the carry after the last step taken.
@@ -86,7 +86,7 @@ def scan(
         stacked = tf.scan(body, elements, initial, reverse=reverse)
         return stacked, tf.nest.map_structure(lambda carries: carries[final], stacked)
 
-    # The length is not known while tracing and may turn out to be 0: then take one step and forget it.
+    # The length is unknown while tracing and may be 0: in that case, take one step and discard it.
     length = tf.shape(tf.nest.flatten(elements)[0])[0]
     stacked = tf.scan(body, tf.nest.map_structure(_at_least_one, elements), initial, reverse=reverse)
     last = tf.nest.map_structure(lambda carries, before: tf.where(length > 0, carries[final], before), stacked, initial)
@@ -94,7 +94,7 @@ def scan(
 
 
 def _steps(body: Callable[[Any, Any], Any], elements: Any, carry: Any, reverse: bool) -> Iterator[Any]:
-    """The carry after each step, eagerly: a plain loop takes a third of the time of TensorFlow's."""
+    """Yield the carry after each step, eagerly: a plain loop takes a third of the time of TensorFlow's."""
     carry = tf.nest.map_structure(tf.convert_to_tensor, carry)
     slices = list(zip(*map(tf.unstack, tf.nest.flatten(elements)), strict=True))
     for each in reversed(slices) if reverse else slices:
@@ -103,20 +103,20 @@ def _steps(body: Callable[[Any, Any], Any], elements: Any, carry: Any, reverse: 
 
 
 def size_of(tensor: tf.Tensor, axis: int) -> tf.Tensor | int:
-    """The size of an axis: a number where it is known, else a tensor."""
+    """Return the size of an axis: a number if it is known, otherwise a tensor."""
     known = tensor.shape[axis]
     return tf.shape(tensor)[axis] if known is None else known
 
 
 def _shaped_as(tensor: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
-    """The tensor itself, known to have the static shape of the other; without an op, which not every runtime has."""
+    """Set the static shape of a tensor to that of another, without an op that some runtimes lack."""
     tensor = tf.convert_to_tensor(tensor)
     tensor.set_shape(other.shape)
     return tensor
 
 
 def repeat(going: Callable[..., Any], body: Callable[..., tuple], state: tuple, limit: tf.Tensor | int) -> tuple:
-    """`state = body(*state)` while `going(*state)`, at most `limit` times; the state keeps its static shapes.
+    """Repeat `state = body(*state)` while `going(*state)`, at most `limit` times; static shapes are preserved.
 
     >>> repeat(lambda n, _: n < 3, lambda n, total: (n + 1, total + n), (0, 0), limit=9)[1].numpy().item()
     3
@@ -129,7 +129,7 @@ def repeat(going: Callable[..., Any], body: Callable[..., tuple], state: tuple, 
 
 
 def fold(step: Callable[[Any, Any], Any], elements: Any, initial: Any, reverse: bool = False) -> Any:
-    """As `scan` without a mask, when only the last carry is wanted: the others are not kept.
+    """Run a `scan` without a mask and return only the last carry, without storing the others.
 
     >>> int(fold(lambda x, total: total + x, tf.constant([1, 2, 3]), tf.constant(0)))
     6

@@ -1,4 +1,4 @@
-"""Ways of decoding: they see a step function, never a model."""
+"""Decoding methods. They depend on a step function, not on a model."""
 
 from seqattn_tf.decoding.beam import Beams, beam
 from seqattn_tf.decoding.greedy import greedy

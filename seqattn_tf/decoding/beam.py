@@ -1,15 +1,15 @@
-"""Beam search: the best answers that a search of limited width finds.
+"""Beam search: the best outputs found by a search of limited width.
 
     rank(Y) = log P(Y) / lp(Y) + cp(Y)
     lp(Y) = ((5 + |Y|) / 6) ^ alpha        cp(Y) = beta sum_i log min(sum_t a_ti, 1)        (Wu et al. 2016)
 
-Every step continues the `width` most probable beginnings of a row by every symbol. Of the `width` most probable results
-those that have ended leave the search for the pool, where the answers are kept that rank best; the search goes on with
-the `width` most probable results that have not. A row stops when nothing in the search can still enter its pool: more
-symbols only lower `log P`, which is at most 0, so that a beginning never ranks above `log P / lp(longest)`.
+Every step extends the `width` most probable hypotheses of a row by every symbol. Of the `width` most probable results,
+those that have ended move from the search to a pool, which holds the outputs with the best ranks. The search continues
+with the `width` most probable results that have not ended. A row stops when no hypothesis can enter its pool any more:
+further symbols only lower `log P`, which is at most 0, so a hypothesis never ranks above `log P / lp(longest)`.
 
-What was said is not carried along: every step notes the symbols and from which beam each came, and the way back through
-these notes gives the answers and their attention.
+Hypotheses are not copied: every step records the symbols and the beam that each of them extends, and backtracking
+through these records yields the outputs and their attention.
 """
 
 from numbers import Real
@@ -23,26 +23,29 @@ from seqattn_tf.decoding.best import best
 from seqattn_tf.decoding.record import Record, alike, record, stacked, write
 from seqattn_tf.decoding.rules import IMPOSSIBLE, Rules, Step, log_probability, log_total, possible
 
-_UNSEEN = 1e-6  # the least a place counts as looked at: the coverage penalty stays finite
+_UNSEEN = 1e-6  # the minimum coverage of a position, which keeps the penalty finite
 
 
 class Beams(NamedTuple):
-    """The best answers for each row, best first. Where there are fewer, the others are empty, with `-inf` as score."""
+    """The best outputs for each row, best first.
 
-    tokens: tf.Tensor  # [batch, answers, max_length] int32, the end symbol excluded, zeros after the answer
-    scores: tf.Tensor  # [batch, answers] float32, log-probability of the answer, its end included unless it was cut
+    If there are fewer, the remaining ones are empty and have a score of `-inf`.
+    """
+
+    tokens: tf.Tensor  # [batch, answers, max_length] int32, without the end symbol, zero-padded
+    scores: tf.Tensor  # [batch, answers] float32, log-probability, including the end unless cut off
     lengths: tf.Tensor  # [batch, answers] int32, number of symbols
-    attention: tf.Tensor  # [batch, answers, max_length, source] float32, zeros after the answer
-    ranks: tf.Tensor  # [batch, answers] float32, what the answers are ordered by
+    attention: tf.Tensor  # [batch, answers, max_length, source] float32, zero-padded
+    ranks: tf.Tensor  # [batch, answers] float32, the criterion of the order
 
 
 class _Pool(NamedTuple):
-    """Answers that have ended, `[batch, answers]` each."""
+    """Outputs that have ended, `[batch, answers]` each."""
 
     ranks: tf.Tensor
     scores: tf.Tensor
     lengths: tf.Tensor
-    beams: tf.Tensor  # the beam that had said the answer
+    beams: tf.Tensor  # the beam that contains the output
 
 
 class _Found(NamedTuple):
@@ -50,21 +53,21 @@ class _Found(NamedTuple):
 
     scores: tf.Tensor
     tokens: tf.Tensor
-    parents: tf.Tensor  # the beam that each one continues
+    parents: tf.Tensor  # the beam that each result extends
     ends: tf.Tensor  # whether the token is the end
 
 
 class _Progress(NamedTuple):
     time: tf.Tensor  # []
-    last: tf.Tensor  # [rows] the symbols just chosen; rows = batch x width
-    scores: tf.Tensor  # [batch, width] best first; -inf where nothing is searched
+    last: tf.Tensor  # [rows] the last symbols; rows = batch x width
+    scores: tf.Tensor  # [batch, width] best first; -inf for inactive beams
     state: Any  # [rows, ...] each
     pool: _Pool
-    said: tuple  # ([rows, max_length],) if a rule asks what was said
-    looked: tuple  # ([rows, source],) the attention so far, if there is a coverage penalty
+    said: tuple  # ([rows, max_length],) if a rule needs the previous symbols
+    looked: tuple  # ([rows, source],) total attention so far, for the coverage penalty
     tokens: Record  # [batch, width] at each step
-    parents: Record  # [batch, width] the beam that each one continues
-    attention: Record  # [rows, source] of the beams that are continued
+    parents: Record  # [batch, width] the beam that each beam extends
+    attention: Record  # [rows, source] of the extended beams
 
 
 def beam(
@@ -81,17 +84,17 @@ def beam(
     max_length: int,
     **rules: Any,
 ) -> Beams:
-    """Decode by beam search; with a width of 1 and no penalty, this is greedy decoding.
+    """Decode by beam search. With a width of 1 and no penalty, this is greedy decoding.
 
     Args:
-        step, state, memory, begin, end, max_length: as in `greedy`. The step sees `batch x width` rows, and so many of
-            the memory; or, if it has a method `for_beams(width)` that returns a step, as a decoder's `stepper()` has,
-            that one sees the memory as it is given.
-        width: how many beginnings are continued at every step.
-        answers: how many answers to return for each row, at most `width`.
-        length_penalty: alpha; above 0, longer answers rank better than their probability.
-        coverage_penalty: beta; above 0, answers rank worse for places that were looked at by less than 1 in all.
-        **rules: as in `greedy`.
+        step, state, memory, begin, end, max_length: As in `greedy`. The step receives `batch x width` rows and as many
+            rows of the memory. If it has a method `for_beams(width)` that returns a step, as the `stepper()` of a
+            decoder has, that step receives the memory unchanged.
+        width: The number of hypotheses that are extended at every step.
+        answers: The number of outputs to return for each row, at most `width`.
+        length_penalty: The exponent alpha. Above 0, longer outputs rank better than their probability.
+        coverage_penalty: The weight beta. Above 0, outputs rank worse if positions get a total attention below 1.
+        **rules: As in `greedy`.
 
     >>> from collections import namedtuple
     >>> memory = namedtuple("Memory", "mask")(tf.constant([[True]]))
@@ -111,14 +114,14 @@ def _check(width: int, answers: int, length_penalty: float, coverage_penalty: fl
     if width < 1:
         raise ValueError(f"width: expected a number of at least 1. Received: {width}")
     if not 1 <= answers <= width:
-        raise ValueError(f"answers: expected a number from 1 to {width}, the width. Received: {answers}")
+        raise ValueError(f"answers: expected a number from 1 to the beam width {width}. Received: {answers}")
     for name, value in (("length_penalty", length_penalty), ("coverage_penalty", coverage_penalty)):
         if not isinstance(value, Real) or not value >= 0:
             raise ValueError(f"{name}: expected a number of at least 0. Received: {value!r}")
 
 
 class Ranking:
-    """What answers are ordered by."""
+    """The criterion by which outputs are ordered."""
 
     def __init__(self, alpha: float, beta: float, max_length: int) -> None:
         self.lengths = alpha > 0
@@ -127,17 +130,17 @@ class Ranking:
         self._penalties = (((5 + np.arange(max_length + 1)) / 6) ** alpha).astype("float32")
 
     def by_length(self, scores: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
-        """`log P / lp`."""
+        """Return `log P / lp`."""
         return scores / tf.gather(self._penalties, lengths) if self.lengths else scores
 
     def coverage(self, looked: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-        """`cp`: `[rows, source], [rows, source] -> [rows]`."""
+        """Return `cp`: `[rows, source], [rows, source] -> [rows]`."""
         covered = tf.math.log(tf.clip_by_value(looked, _UNSEEN, 1.0))
         return self._beta * tf.reduce_sum(tf.where(mask, covered, 0.0), axis=-1)
 
 
 class _Search:
-    """One search: what its steps share."""
+    """A beam search: the parameters and tensors that its steps share."""
 
     def __init__(self, step: Step, memory: Any, rules: Rules, width: int, answers: int, ranking: Ranking) -> None:
         self.rules, self.width, self.answers, self.ranking = rules, width, answers, ranking
@@ -149,13 +152,13 @@ class _Search:
         self.memory = self._repeated(memory) if shared is None else memory
 
     def _repeated(self, structure: Any) -> Any:
-        """Every row `width` times, one after the other."""
+        """Repeat every row `width` times in succession."""
         if self.width == 1:
             return structure
         return tf.nest.map_structure(lambda one: tf.repeat(one, self.width, axis=0), structure)
 
     def run(self, state: Any) -> Beams:
-        """Search, and go back along what was found."""
+        """Run the search and backtrack through its records."""
         [end] = tf.while_loop(
             lambda now: tf.reduce_any(now.scores[:, 0] > IMPOSSIBLE),
             lambda now: [alike(self._advance(now), now)],
@@ -168,7 +171,8 @@ class _Search:
         length, rows = self.rules.max_length, self.batch * self.width
         beams = tf.zeros([self.batch, self.width], tf.int32)
         looked = tf.zeros_like(self.mask, tf.float32)  # [rows, source]
-        only = tf.where(tf.range(self.width) == 0, 0.0, IMPOSSIBLE)  # equal beams would stay equal: begin with one
+        # Identical beams would remain identical, so start with a single one.
+        only = tf.where(tf.range(self.width) == 0, 0.0, IMPOSSIBLE)
         scores = tf.where(self.limits[:, None] > 0, only, IMPOSSIBLE)
         return _Progress(
             tf.constant(0),
@@ -184,7 +188,7 @@ class _Search:
         )
 
     def _first_pool(self, looked: tf.Tensor) -> _Pool:
-        """Nothing; in a row that may not say anything, the empty answer."""
+        """Return a pool without outputs, or with the empty output for rows of maximum length 0."""
         first = (tf.range(self.answers) == 0) & (self.limits[:, None] <= 0)
         scores = tf.where(first, 0.0, IMPOSSIBLE)  # [batch, answers]
         nothing = tf.zeros([self.batch, self.answers], tf.int32)
@@ -203,7 +207,7 @@ class _Search:
 
         scores, order = tf.math.top_k(tf.where(found.ends, IMPOSSIBLE, found.scores), self.width)
         parents, tokens = (tf.gather(one, order, batch_dims=1) for one in (found.parents, found.tokens))
-        reach = self.ranking.by_length(scores[:, 0], self.limits)  # no continuation ranks above it
+        reach = self.ranking.by_length(scores[:, 0], self.limits)  # the upper bound for all continuations
         goes_on = (reach > pool.ranks[:, -1]) & (now.time + 1 < self.limits)
         state, said, looked = self._continued(parents, (state, now.said, looked))
         last = tf.reshape(tokens, [self.batch * self.width])
@@ -221,7 +225,10 @@ class _Search:
         )
 
     def _best(self, now: _Progress, logits: tf.Tensor) -> _Found:
-        """The best results of a step: enough that `width` of them have not ended, for each beam ends at most once."""
+        """Return the `2 x width` best results of a step.
+
+        At least `width` have not ended: each beam ends at most once.
+        """
         found, tokens = best(self.row_rules.apply(logits, now.time, *now.said), self.width + 1)  # [rows, count]
         count = size_of(found, -1)
         gained = log_probability(found, log_total(logits)[:, None])
@@ -235,7 +242,7 @@ class _Search:
         return _Found(scores, tokens, tf.minimum(places // count, self.width - 1), tokens == self.rules.end)
 
     def _pooled(self, now: _Progress, found: _Found, looked: tuple) -> _Pool:
-        """The pool with those of the `width` best results that have ended, or are cut."""
+        """Add to the pool those of the `width` best results that have ended or are cut off."""
         first = _Found(*(one[:, : self.width] for one in found))
         goes_on = tf.cast(~first.ends, tf.int32)
         cut = now.time + 1 >= self.limits
@@ -255,7 +262,7 @@ class _Search:
         return _Pool(ranks, *(tf.gather(one, order, batch_dims=1) for one in every[1:]))
 
     def _continued(self, parents: tf.Tensor, structure: Any) -> Any:
-        """What the parents had, for the beams that continue them."""
+        """Select the rows of the parents for the beams that extend them."""
         if self.width == 1:
             return structure
         rows = tf.reshape(tf.range(self.batch)[:, None] * self.width + parents, [self.batch * self.width])

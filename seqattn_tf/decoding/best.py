@@ -1,21 +1,21 @@
-"""The best symbols of a vocabulary, fast.
+"""Fast selection of the best symbols of a vocabulary.
 
-Both TensorFlow and XLA look for the largest of a row one number after the other. Of a large vocabulary only the maximum
-of each group of symbols is taken, which is done many numbers at a time: the `count` best symbols stand in the `count`
-groups with the largest maxima, and only these are searched.
+Both TensorFlow and XLA search a row for its maximum one number at a time. For a large vocabulary, only the maximum of
+each group of symbols is computed over all numbers, which is vectorized. The `count` best symbols lie in the `count`
+groups with the largest maxima, and only these groups are searched.
 """
 
 import tensorflow as tf
 
 from seqattn_tf.core.scan import size_of
 
-LARGE, GROUP = 512, 64  # from how many symbols on, and how large a group is at the least
+LARGE, GROUP = 512, 64  # the minimum vocabulary size for grouping, and the minimum group size
 
 
 def best(logits: tf.Tensor, count: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """The largest numbers of each row and where they stand, of equals the first: as `tf.math.top_k`.
+    """Return the largest numbers of each row and their indices, the first of equal ones first, like `tf.math.top_k`.
 
-    `[rows, vocabulary] -> [rows, count] x 2`; where the vocabulary is smaller than `count`, all of it.
+    `[rows, vocabulary] -> [rows, count] x 2`. If the vocabulary is smaller than `count`, return all of it.
 
     >>> values, symbols = best(tf.constant([[1.0, 3.0, 2.0]]), 2)
     >>> values.numpy().tolist(), symbols.numpy().tolist()
@@ -33,7 +33,7 @@ def best(logits: tf.Tensor, count: int) -> tuple[tf.Tensor, tf.Tensor]:
     rows = tf.shape(logits)[0]
     parts = tf.reshape(logits, [rows, groups, group])
     _, chosen = tf.math.top_k(tf.reduce_max(parts, axis=-1), count)  # [rows, count]
-    chosen = -tf.math.top_k(-chosen, count)[0]  # in their order, so that the first of equals stays the first
+    chosen = -tf.math.top_k(-chosen, count)[0]  # sorted, so that the first of equal numbers remains first
     left = tf.reshape(tf.gather(parts, chosen, batch_dims=1), [rows, count * group])
     values, places = tf.math.top_k(left, count)
     return values, tf.gather(chosen, places // group, batch_dims=1) * group + places % group

@@ -13,12 +13,13 @@ def greedy(step: Step, state: Any, memory: Any, *, begin: Any, end: int, max_len
     """Decode by taking the best symbol at every step.
 
     Args:
-        step: `step(tokens, state, memory) -> (logits, weights, state)`.
-        state: the state before the first step, a structure of tensors with the batch on their leading axis.
-        memory: what the step looks at; its `mask: [batch, source]` is True where there is something.
-        begin, end: the symbol before the first, one for all or `[batch]`, and the one that ends an answer.
-        max_length: an answer that has not ended by then is cut there.
-        **rules: `row_lengths`, `never`, `allowed`, `min_length`, `no_repeat`, `prefix`: see `Rules`.
+        step: A function `step(tokens, state, memory) -> (logits, weights, state)`.
+        state: The state before the first step, a structure of tensors with the batch on their leading axis.
+        memory: The memory that the step attends to, with a `mask: [batch, source]`, True = keep.
+        begin, end: The symbol before the first one, either one for all rows or `[batch]`, and the symbol that ends an
+            output.
+        max_length: The number of symbols after which an output is cut off.
+        **rules: `row_lengths`, `never`, `allowed`, `min_length`, `no_repeat`, `prefix`. See `Rules`.
 
     >>> from collections import namedtuple
     >>> memory = namedtuple("Memory", "mask")(tf.constant([[True]]))

@@ -1,7 +1,7 @@
-"""One answer a row: the generation loop of greedy decoding and of sampling.
+"""The generation loop of greedy decoding and of sampling, with one output per row.
 
-The loop is one `tf.while_loop`, because it stops when every row has ended; what it says it writes into arrays of the
-full length.
+The loop is a single `tf.while_loop`, because it stops when every row has ended. It writes its outputs to arrays of the
+maximum length.
 """
 
 from collections.abc import Callable
@@ -15,22 +15,22 @@ from seqattn_tf.decoding.rules import IMPOSSIBLE, Rules, Step, log_probability, 
 
 
 class Decoded(NamedTuple):
-    """One answer for each row. A row that has no possible answer gets the empty one with a score of `-inf`."""
+    """One output for each row. A row without any possible output gets the empty one with a score of `-inf`."""
 
-    tokens: tf.Tensor  # [batch, max_length] int32, the end symbol excluded, zeros after the answer
-    scores: tf.Tensor  # [batch] float32, log-probability of the answer, its end included unless it was cut
+    tokens: tf.Tensor  # [batch, max_length] int32, without the end symbol, zero-padded
+    scores: tf.Tensor  # [batch] float32, log-probability, including the end unless cut off
     lengths: tf.Tensor  # [batch] int32, number of symbols
-    attention: tf.Tensor  # [batch, max_length, source] float32, zeros after the answer
+    attention: tf.Tensor  # [batch, max_length, source] float32, zero-padded
 
 
 class _Progress(NamedTuple):
     time: tf.Tensor  # []
-    last: tf.Tensor  # [batch] the symbols just chosen
+    last: tf.Tensor  # [batch] the last symbols
     running: tf.Tensor  # [batch] True until the end symbol
     state: Any
     scores: tf.Tensor  # [batch]
     lengths: tf.Tensor  # [batch]
-    said: tuple  # ([batch, max_length],) if a rule asks what was said
+    said: tuple  # ([batch, max_length],) if a rule needs the previous symbols
     tokens: Record
     attention: Record
 
@@ -45,11 +45,11 @@ def generate(
     """Call `step(tokens, state, memory) -> (logits, weights, state)` until every row has ended.
 
     Args:
-        step: the step function.
-        choose: `(logits [batch, vocabulary], time) -> (tokens [batch], their logits [batch])`.
-        state: the state before the first step.
-        memory: handed to every step as it is; its mask says how long the attention is.
-        rules: what may be chosen.
+        step: The step function.
+        choose: A function `(logits [batch, vocabulary], time) -> (tokens [batch], their logits [batch])`.
+        state: The state before the first step.
+        memory: The memory passed to every step. Its mask determines the size of the attention.
+        rules: The rules that restrict the symbols.
     """
     batch = tf.shape(memory.mask)[0]
     limits = rules.limits(batch)
@@ -62,7 +62,7 @@ def generate(
         speaks = now.running & (chosen != rules.end) & (gained > IMPOSSIBLE)
         goes_on = speaks if rules.row_lengths is None else speaks & (now.time + 1 < limits)
         chosen = tf.where(speaks, chosen, 0)
-        weights = tf.where(speaks[:, None], tf.cast(weights, tf.float32), 0.0)
+        weights = tf.where(tf.expand_dims(speaks, 1), tf.cast(weights, tf.float32), 0.0)
         after = _Progress(
             now.time + 1,
             chosen,

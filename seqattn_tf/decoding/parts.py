@@ -1,4 +1,4 @@
-"""Several cores for one batch."""
+"""Decoding of one batch on several cores."""
 
 import itertools
 from collections.abc import Callable
@@ -8,14 +8,14 @@ import tensorflow as tf
 
 
 def in_parts(decode: Callable[..., Any], parts: int) -> Callable[..., Any]:
-    """A function that decodes the rows of a batch in parts, at the same time, each compiled by XLA.
+    """Return a function that decodes the rows of a batch in parallel parts, each compiled by XLA.
 
-    On a CPU most operations of a step are too small for more than one core, so that parts side by side are faster than
-    one; and a part is done when its own rows have ended. Every number of rows is compiled once.
+    On a CPU, most operations of a step are too small for more than one core, so parallel parts are faster than a single
+    one. In addition, a part is done as soon as its own rows have ended. Every batch size is compiled once.
 
     Args:
-        decode: takes tensors with the batch on their leading axis, and returns a structure of such.
-        parts: how many; at most as many as there are cores and rows.
+        decode: A function of tensors with the batch on their leading axis, which returns a structure of such tensors.
+        parts: The number of parts, best no more than there are cores and rows.
 
     >>> from collections import namedtuple
     >>> from seqattn_tf.decoding import greedy
@@ -34,7 +34,7 @@ def in_parts(decode: Callable[..., Any], parts: int) -> Callable[..., Any]:
     def run(*tensors: tf.Tensor) -> Any:
         rows = tensors[0].shape[0]
         if rows is None:
-            raise ValueError("tensors: expected a known number of rows. Received: None")
+            raise ValueError("tensors: expected a known batch size. Received: None")
         ends = [rows * part // parts for part in range(parts + 1)]
         places = [slice(*pair) for pair in itertools.pairwise(ends) if pair[0] < pair[1]] or [slice(None)]
         found = [compiled(*(one[place] for one in tensors)) for place in places]

@@ -1,4 +1,4 @@
-"""Sampling: a symbol drawn at every step."""
+"""Sampling: a random symbol at every step."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -26,21 +26,21 @@ def sample(
     max_length: int,
     **rules: Any,
 ) -> Decoded:
-    """Decode by drawing every symbol from what the model and the rules leave to choose from.
+    """Decode by sampling every symbol from the model's distribution, restricted by the rules, `top_k` and `top_p`.
 
-        y_t ~ softmax(logits_t / temperature)        over the symbols that the rules, `top_k` and `top_p` leave
+        y_t ~ softmax(logits_t / temperature)        over the remaining symbols
 
-    One seed gives one answer, eagerly, in a graph and under XLA. The score is the log-probability of the answer under
-    the model itself: without the temperature, and with all symbols.
+    The output depends only on the seed, whether run eagerly, in a graph or under XLA. The score is the log-probability
+    under the model itself, over all symbols and without the temperature.
 
     Args:
-        step, state, memory, begin, end, max_length: as in `greedy`.
-        seed: two integers.
-        temperature: below 1, probable symbols are drawn more often than the model says; near 0, only the best.
-        top_k: only so many symbols, the best ones, are drawn from; 0: all.
-        top_p: only the best symbols that together have this probability, at the given temperature, are drawn from: as
-            few as reach it.
-        **rules: as in `greedy`; they are applied before `top_k` and `top_p`.
+        step, state, memory, begin, end, max_length: As in `greedy`.
+        seed: Two integers.
+        temperature: Below 1, probable symbols are drawn more often than their probability; near 0, only the best.
+        top_k: The number of best symbols to sample from. 0 for all.
+        top_p: The probability mass to sample from: the smallest set of best symbols that reaches it at this
+            temperature.
+        **rules: As in `greedy`. They apply before `top_k` and `top_p`.
 
     >>> from collections import namedtuple
     >>> memory = namedtuple("Memory", "mask")(tf.ones([3, 1], tf.bool))
@@ -63,11 +63,12 @@ def sample(
 def drawing(
     temperature: float, top_k: int, top_p: float, noise: Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
 ) -> Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]:
-    """The way to choose of `generate`: as `sample`, by any noise.
+    """Return a `choose` function for `generate` that samples as `sample` does, with the given noise.
 
     Args:
-        temperature, top_k, top_p: as in `sample`.
-        noise: `(logits [batch, n], time) -> [batch, n]`, numbers between 0 and 1 for the symbols to draw from.
+        temperature, top_k, top_p: As in `sample`.
+        noise: A function `(logits [batch, n], time) -> [batch, n]` that returns numbers between 0 and 1 for the
+            candidates.
 
     >>> choose = drawing(1.0, top_k=1, top_p=1.0, noise=lambda left, time: 0.5 * tf.ones_like(left))
     >>> choose(tf.constant([[0.0, 3.0, 1.0]]), tf.constant(0))[0].numpy().tolist()
@@ -90,7 +91,7 @@ def drawing(
 
 
 def _check(temperature: float, top_k: int, top_p: float) -> None:
-    """Refuse what makes no sense; what is only known in the graph passes."""
+    """Check the arguments, except for those that are only known in the graph."""
     if isinstance(temperature, int | float) and not temperature > 0:
         raise ValueError(f"temperature: expected a number above 0. Received: {temperature}")
     if top_k < 0:

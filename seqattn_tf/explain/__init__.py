@@ -1,8 +1,8 @@
-"""Pictures of what a model did. Draws arrays and tokens; knows no model and no TensorFlow."""
+"""Figures that explain the answers of models. They are drawn from arrays and tokens, without models or TensorFlow."""
 
 from seqattn_tf.explain.alignment import draw_alignment, save_figure
 from seqattn_tf.explain.alignments import draw_alignments
-from seqattn_tf.explain.answer import draw_answer
+from seqattn_tf.explain.answer import draw_answer, draw_row, row_title
 from seqattn_tf.explain.curves import draw_history, draw_lengths
 from seqattn_tf.explain.facts import draw_facts
 from seqattn_tf.explain.grid import draw_grid
@@ -29,6 +29,7 @@ __all__ = [
     "draw_lengths",
     "draw_memory",
     "draw_phrases",
+    "draw_row",
     "draw_running",
     "draw_segments",
     "draw_surprise",
@@ -36,6 +37,7 @@ __all__ = [
     "draw_timeline",
     "draw_tree",
     "draw_units",
+    "row_title",
     "save_figure",
     "units_like",
     "units_varying",

@@ -1,4 +1,4 @@
-"""Alignment maps: which source symbols each target symbol looked at.
+"""Alignment maps: the attention weights of each target symbol over the source symbols.
 
     source:    H    E    A    R    T
     target  .--------------------------.
@@ -8,7 +8,7 @@
        T    |                    ###   |
             '--------------------------'
 
-Figures are made with matplotlib's object API alone: no pyplot, no global state, safe in threads of a server.
+Figures use only matplotlib's object API, without pyplot or global state, so they can be drawn in threads of a server.
 """
 
 import math
@@ -31,12 +31,10 @@ from seqattn_tf.explain.sheet import (
     MARGIN,
     PAPER,
     QUIET,
-    TITLE_LINE,
+    Sheet,
     empty_answer,
     make_legible,
-    page,
     text_style,
-    title_lines,
     widest,
 )
 
@@ -44,27 +42,27 @@ _FORMATS = ("png", "svg", "pdf")
 # Sizes in inches, fonts in points.
 GAP = 0.07  # between the tiles and their labels
 BAR_GAP, BAR_WIDTH, BAR_LABELS = 0.16, 0.09, 0.34
-_SIDE = 6.5  # the longer side of a map, as long as its tiles stay large
-_NARROWEST = 2.4  # a map of one symbol still has room for its title
-_LONGEST_SIDE = 12.0  # beyond it tiles shrink and only every n-th symbol is named
-_NUMBERS_UP_TO = 12  # symbols on the longer side for weights to be printed
+_SIDE = 6.5  # the longer side of a map whose tiles are large enough
+_NARROWEST = 2.4  # leaves room for the title above a map of one symbol
+_LONGEST_SIDE = 12.0  # tiles of longer maps shrink, and only every n-th symbol is named
+_NUMBERS_UP_TO = 12  # the maximum number of symbols on the longer side for which weights are printed
 _SMALLEST_NUMBER = 0.05
 
 
 def draw_alignment(
     weights: np.ndarray, source: Sequence[str], target: Sequence[str], *, title: str | None = None
 ) -> Figure:
-    """Draws attention weights as a heat map, source symbols along the top, target symbols down the left.
+    """Draw attention weights as a heat map, with source symbols along the top and target symbols down the left.
 
-    The scale goes from 0 to the largest weight, rounded up to a tenth. Weights are printed in the tiles of maps up
-    to 12 x 12, from 0.05 on. With no source or no target symbols the figure says "nothing to show". Characters that
-    no installed font has are shown by their code point, as `<30AB>`.
+    The scale ranges from 0 to the largest weight, rounded up to a tenth. In maps up to 12 x 12, weights from 0.05 are
+    printed in the tiles. Without source or target symbols, the figure contains only "nothing to show". Characters that
+    no installed font has are shown as code points, like `<30AB>`.
 
     Args:
-        weights: [target, source], finite, not negative.
-        source: the symbols looked at, one for each column.
-        target: the symbols produced, one for each row.
-        title: one sentence above the map.
+        weights: The weights [target, source], finite and not negative.
+        source: The symbols attended to, one for each column.
+        target: The generated symbols, one for each row.
+        title: A sentence above the map.
 
     >>> figure = draw_alignment(np.eye(2), ["h", "i"], ["HH", "AY"], title="hi")
     >>> save_figure(figure, "hi.png")  # doctest: +SKIP
@@ -76,32 +74,26 @@ def draw_alignment(
 
     plan = plan_map(source, target)
     width, height = plan.tile * len(source), plan.tile * len(target)
-    page_width = max(plan.left + width + plan.right, _NARROWEST)
-    lines = title_lines(title, page_width - 2 * MARGIN)
-    page_height = MARGIN + TITLE_LINE * len(lines) + plan.above + height + MARGIN
-
-    figure = page(page_width, page_height, lines)
-    x, y = plan.left / page_width, MARGIN / page_height
-    axes = figure.add_axes((x, y, width / page_width, height / page_height))
+    sheet = Sheet(max(plan.left + width + plan.right, _NARROWEST), plan.above + height, title)
+    axes = sheet.add_axes(plan.left, MARGIN, width, height)
     largest = largest_of(weights)
     draw_map(axes, weights, largest, plan)
     name_symbols(axes, source, target, plan)
 
-    x += (width + BAR_GAP) / page_width
-    bar = figure.add_axes((x, y, BAR_WIDTH / page_width, height / page_height))
-    colour_bar(figure, bar, largest, middle=height > 0.9)
-    return figure
+    bar = sheet.add_axes(plan.left + width + BAR_GAP, MARGIN, BAR_WIDTH, height)
+    colour_bar(sheet.figure, bar, largest, middle=height > 0.9)
+    return sheet.figure
 
 
 def save_figure(figure: Figure, path: str | os.PathLike) -> None:
-    """Saves a figure as PNG, SVG or PDF, as the suffix says; parent folders are created, the file appears whole."""
+    """Save a figure as PNG, SVG or PDF, depending on the suffix, atomically, and create its parent folders."""
     kind = check_ending(path)
     with write_atomically(path) as aside:
         figure.savefig(aside, format=kind)
 
 
 def check_ending(path: str | os.PathLike) -> str:
-    """The kind of picture that a path ends in; any other ending is refused."""
+    """Return the image format that the suffix of a path indicates; raise an error for other suffixes."""
     kind = Path(path).suffix.lower().removeprefix(".")
     if kind not in _FORMATS:
         raise ValueError(f"Expected a path that ends in .png, .svg or .pdf. Received: {os.fspath(path)!r}")
@@ -109,7 +101,7 @@ def check_ending(path: str | os.PathLike) -> str:
 
 
 def check_weights(weights: Any, rows: int, columns: int, what: str = "Expected weights") -> np.ndarray:
-    """The weights as numbers, none below 0; `what` begins the message that refuses others."""
+    """Return the weights as an array after checking that none is negative; `what` is the start of error messages."""
     expected = f"{what} of shape [target, source] = {(rows, columns)}"
     try:
         weights = np.asarray(weights, dtype=float)
@@ -122,12 +114,12 @@ def check_weights(weights: Any, rows: int, columns: int, what: str = "Expected w
         raise ValueError(f"{expected}, all finite. Received: {weights[row, column]} at [{row}, {column}]")
     if weights.min() < -1e-6:
         row, column = np.unravel_index(weights.argmin(), weights.shape)
-        raise ValueError(f"{expected}, none negative. Received: {weights[row, column]:g} at [{row}, {column}]")
+        raise ValueError(f"{expected}, all nonnegative. Received: {weights[row, column]:g} at [{row}, {column}]")
     return weights.clip(min=0)
 
 
 def largest_of(weights: np.ndarray) -> float:
-    """The top of the scale: the largest weight rounded up to a tenth; 1 for a map of zeros."""
+    """Return the top of the scale: the largest weight rounded up to a tenth, or 1 for a map of zeros."""
     largest = weights.max()
     return math.ceil(round(largest * 10, 3)) / 10 or (0.1 if largest else 1.0)
 
@@ -137,17 +129,17 @@ class Plan:
     """The measures of a map, in inches."""
 
     tile: float
-    size: float  # of the symbols, in points
+    size: float  # font size of the symbols, in points
     step: int  # 1: every symbol is named; n: every n-th
-    leaning: bool  # source symbols lie flat where they fit their tiles, else lean
-    over: float  # how far the last of them leans over the edge
-    above: float  # room for them
-    left: float  # room for target symbols
-    right: float  # room for the colour bar, and for the last source symbol leaning over it
+    leaning: bool  # whether source symbols are rotated because they do not fit their tiles
+    over: float  # how far the last rotated symbol extends beyond the map
+    above: float  # space for source symbols
+    left: float  # space for target symbols
+    right: float  # space for the color bar, and for the last source symbol above it
 
 
 def plan_map(source: Sequence[str], target: Sequence[str], side: float = _SIDE) -> Plan:
-    """The measures of a map of these symbols, whose longer side may be so long while its tiles are large."""
+    """Compute the measures of a map of these symbols; `side` is the length of the longer side while tiles are large."""
     longer = max(len(source), len(target))
     tile = min(0.5, max(side / longer, 0.24), _LONGEST_SIDE / longer)
     size = min(11.0, max(tile * 72 * 0.45, 7.5))
@@ -168,11 +160,11 @@ def plan_map(source: Sequence[str], target: Sequence[str], side: float = _SIDE) 
     )
 
 
-# the parts of a figure
+# The parts of a figure
 
 
 def draw_map(axes: Axes, weights: np.ndarray, largest: float, plan: Plan) -> None:
-    """The tiles of a map, the first row on top, and the weights in them where they are few."""
+    """Draw the tiles of a map from top to bottom, with the weights in them if there are few."""
     scale = Normalize(0, largest)
     seam = min(1.2, plan.tile * 3) if plan.tile > 0.1 else 0
     axes.pcolormesh(weights, cmap=BLUES, norm=scale, edgecolors=PAPER, linewidth=seam)
@@ -182,7 +174,7 @@ def draw_map(axes: Axes, weights: np.ndarray, largest: float, plan: Plan) -> Non
 
 
 def name_symbols(axes: Axes, source: Sequence[str], target: Sequence[str], plan: Plan) -> None:
-    """Source symbols along the top, target symbols down the left; without target symbols, none there."""
+    """Write source symbols along the top, and target symbols, if any, down the left."""
     axes.set_frame_on(False)
     axes.xaxis.tick_top()
     axes.tick_params(length=0, pad=GAP * 72)
@@ -202,7 +194,7 @@ def _print_weights(axes: Axes, weights: np.ndarray, scale: Normalize, size: floa
 
 
 def colour_bar(figure: Figure, axes: Axes, largest: float, *, middle: bool) -> None:
-    """What the colours mean: 0, the largest weight, and half of it where there is room."""
+    """Draw the color scale: 0, the largest weight, and half of it if there is room."""
     bar = figure.colorbar(ScalarMappable(Normalize(0, largest), BLUES), cax=axes)
     bar.outline.set_visible(False)
     ticks = [0, largest / 2, largest] if middle else [0, largest]

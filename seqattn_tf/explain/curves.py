@@ -1,4 +1,4 @@
-"""Curves of a figure over groups of examples: how well models do as sentences grow longer."""
+"""Curves of a metric over groups of examples, such as sentences of increasing length, and over epochs."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,14 +16,14 @@ def draw_lengths(
     xlabel: str = "length of the source",
     title: str = "",
 ) -> Figure:
-    """Draws a figure over groups of examples, one line for each model.
+    """Draw a metric over groups of examples, with one line for each model.
 
     Args:
-        groups: for each model its `(label, count, value)`, in order, such as `training.metrics.bleu_by_length` gives;
-            a model may lack some groups.
-        ylabel: what the values are.
-        xlabel: what the labels are.
-        title: one sentence above the picture.
+        groups: The `(label, count, value)` of each group in order, for each model, such as the result of
+            `training.metrics.bleu_by_length`; a model may lack some groups.
+        ylabel: The name of the values.
+        xlabel: The name of the labels.
+        title: A sentence above the figure.
 
     >>> figure = draw_lengths({"attention": [("1-10", 80, 31.2), ("11-20", 20, 30.5)], "none": [("1-10", 80, 24.0)]})
     """
@@ -42,7 +42,7 @@ def draw_lengths(
     axes.set_xticks(range(len(counts)), ticks, fontsize=9, color=INK, parse_math=False)
     axes.set_xlim(-0.3, len(counts) - 0.7)
     lowest = min((value for group in groups.values() for _, _, value in group), default=0.0)
-    axes.set_ylim(1.08 * min(lowest, 0.0), 1.08 * max(axes.get_ylim()[1], 1e-6))  # a point at the edge is seen whole
+    axes.set_ylim(1.08 * min(lowest, 0.0), 1.08 * max(axes.get_ylim()[1], 1e-6))  # margin for markers at the edge
     axes.grid(axis="y", color=QUIET, alpha=0.25, linewidth=0.6)
     axes.set_xlabel(xlabel, color=INK, parse_math=False)
     axes.set_ylabel(ylabel, color=INK, parse_math=False)
@@ -51,18 +51,18 @@ def draw_lengths(
 
 
 def _stroke(number: int) -> dict[str, Any]:
-    """How the curve of this number is drawn: all colours first, then again with dashes and with dots."""
+    """Return the style of the curve with this number: all colors first, then again with dashes and with dots."""
     style, colour = ("-", "--", ":")[number // len(COLOURS) % 3], COLOURS[number % len(COLOURS)]
     return {"linestyle": style, "color": colour, "linewidth": 1.8, "marker": "o"}
 
 
 def draw_history(curves: Mapping[str, Sequence[float]], ylabel: str = "loss", title: str = "") -> Figure:
-    """Draws a figure over the epochs of trainings, one line for each.
+    """Draw a metric over the epochs of training runs, with one line for each.
 
     Args:
-        curves: for each training its values, one an epoch.
-        ylabel: what the values are.
-        title: one sentence above the picture.
+        curves: The values of each run, one per epoch.
+        ylabel: The name of the values.
+        title: A sentence above the figure.
 
     >>> figure = draw_history({"gru": [3.2, 2.1, 1.8], "lstm": [3.4, 2.0]})
     """

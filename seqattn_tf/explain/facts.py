@@ -1,7 +1,7 @@
-"""A story as it was read: its facts one below the other, beside each its weight under every look.
+"""The facts of a story in a column, with the weight of each fact in every hop beside it.
 
 Where is Mary?
-                                          look 1  look 2
+                                          hop 1   hop 2
  1       Mary went to the kitchen.                 0.04
  2    2  Mary took the milk.               0.01    0.93
          ... 37 facts
@@ -29,29 +29,26 @@ from seqattn_tf.explain.sheet import (
     MARGIN,
     PAPER,
     QUIET,
-    TITLE_LINE,
+    Sheet,
     empty_answer,
-    inches,
     make_legible,
-    page,
     text_style,
-    title_lines,
     widest,
 )
 
 # Sizes in inches, fonts in points.
 _SIZE, SMALL, _SAID = 11, 8.5, 13
-_ROW, _BETWEEN, _SKIP = 0.22, 0.08, 0.24  # a row of a fact, between facts, where some are left out
-_ABOVE, _BELOW = 0.3, 0.38  # for the names of the looks, for the answer
-_BESIDE, _NARROWEST = 0.12, 3.4  # between columns; of a page
-_SLOT, _RADIUS = 0.25, 0.095  # of the mark of a look, in a column of its own
+_ROW, _BETWEEN, _SKIP = 0.22, 0.08, 0.24  # a row of a fact, between facts, in place of omitted facts
+_ABOVE, _BELOW = 0.3, 0.38  # for the names of the hops, for the answer
+_BESIDE, _NARROWEST = 0.12, 3.4  # between columns; the minimum width of a page
+_SLOT, _RADIUS = 0.25, 0.095  # the column of a hop's mark, and the radius of the mark
 _CELL, _SEAM = 0.52, 0.05
 _FIT, _LONGEST = 60, 180  # characters of a row, of a fact
-FEW = 20  # facts of a story that is shown whole
-_NEAR = 1  # facts before and after a chosen one
-_LEAST = 0.05  # the weight from which on others are shown
-MOST = 30  # of these
-_FAINT = 0.005  # below it a weight is not printed
+FEW = 20  # the maximum number of facts of a story that is shown completely
+_NEAR = 1  # facts shown before and after a chosen one
+_LEAST = 0.05  # the minimum weight of other facts that are shown
+MOST = 30  # the maximum number of these
+_FAINT = 0.005  # smaller weights are not printed
 MARK = COLOURS[1]
 
 
@@ -62,17 +59,17 @@ def draw_facts(
     question: str = "",
     answer: str = "",
 ) -> Figure:
-    """Draws the facts of a story, beside each its weight under every look, and a path through the chosen ones.
+    """Draw the facts of a story with the weight of each in every hop, and a path through the chosen facts.
 
-    The darker a cell, the larger its weight. Of a long story those are shown that have weight or are beside a chosen
-    one; how many are left out is said where they are.
+    Darker cells have larger weights. Of a long story only facts with enough weight or next to a chosen one are shown;
+    the number of omitted facts is shown in their place.
 
     Args:
-        facts: the sentences of the story, in order.
-        weights: `[look, fact]`, finite, not negative.
-        chosen: the number of the fact that each look chose, from 1; 0 for none.
-        question: one sentence above.
-        answer: what was said, below.
+        facts: The sentences of the story, in order.
+        weights: The attention weights `[look, fact]`, finite and not negative.
+        chosen: The number of the fact that each hop chose, from 1; 0 for none.
+        question: A sentence above the figure.
+        answer: The answer below the facts.
 
     >>> figure = draw_facts(["Mary left.", "John slept."], [[0.9, 0.1], [0.2, 0.8]], [1, 2], "Who slept?", "John")
     """
@@ -82,13 +79,11 @@ def draw_facts(
     rows = [_row(facts, place, numbers) for place in shown_facts(table, numbers)]
     columns = _columns(rows, len(facts), len(table))
     width = max(columns.end + MARGIN, _NARROWEST)
-    titles = title_lines(question, width - 2 * MARGIN)
     gaps = gaps_of([row.place for row in rows], len(facts))
     inner = sum(row.height for row in rows) + _SKIP * sum(gap > 0 for gap in gaps)
-    height = 2 * MARGIN + TITLE_LINE * len(titles) + _ABOVE + inner + (_BELOW if answer else 0)
-    figure = page(width, height, titles)
-    pen = _Pen(inches(figure), columns, largest_of(table))
-    y, heights = height - MARGIN - TITLE_LINE * len(titles) - _ABOVE, {}
+    sheet = Sheet(width, _ABOVE + inner + (_BELOW if answer else 0), question)
+    pen = _Pen(sheet.axes, columns, largest_of(table))
+    y, heights = sheet.top - _ABOVE, {}
     pen.name_looks(y)
     for row, gap in itertools.zip_longest(rows, gaps):
         y = pen.gap(gap, y)
@@ -99,13 +94,13 @@ def draw_facts(
     if answer:
         said = f"\u2192 {make_legible(answer, _FIT)}"
         pen.axes.text(MARGIN, MARGIN, said, **text_style(_SAID, COLOURS[0], va="bottom", fontweight="bold"))
-    return figure
+    return sheet.figure
 
 
 def shown_facts(weights: np.ndarray, chosen: Sequence[int]) -> list[int]:
-    """The places of the facts to show: all of a few, else the chosen ones, those beside them, and those with weight.
+    """Return the indices of the facts to show: all of a few, or the chosen ones, their neighbors and heavy ones.
 
-    No single fact is left out: to say so would take as much room.
+    A single fact between shown ones is never omitted, since a note about it would take as much room.
 
     >>> weights = np.zeros([1, 40])
     >>> weights[0, [5, 20]] = 0.2, 0.8
@@ -124,7 +119,7 @@ def shown_facts(weights: np.ndarray, chosen: Sequence[int]) -> list[int]:
 
 
 def gaps_of(shown: Sequence[int], count: int) -> list[int]:
-    """How many of so many facts are left out before each that is shown, and after the last.
+    """Return how many of `count` facts are omitted before each one that is shown, and after the last.
 
     >>> gaps_of([0, 3, 4], 9)
     [0, 2, 0, 4]
@@ -137,22 +132,22 @@ def _checked(
 ) -> tuple[np.ndarray, list[int]]:
     table = np.asarray(weights, float)
     if table.ndim != 2 or table.shape[1] != count or not np.isfinite(table).all() or table.min(initial=0) < -1e-6:
-        expected = f"[look, fact] with {count} facts, finite, none negative"
+        expected = f"[hop, fact] with {count} facts, finite and nonnegative"
         raise ValueError(f"weights: expected {expected}. Received: shape {table.shape}, {table!r:.80}")
     numbers = np.asarray(chosen)
     whole = numbers.shape == (len(table),) and (not len(table) or np.issubdtype(numbers.dtype, np.integer))
     if not whole or not ((numbers >= 0) & (numbers <= count)).all():
-        expected = f"{len(table)} numbers from 0 to {count}, one for each look"
+        expected = f"{len(table)} numbers from 0 to {count}, one for each hop"
         raise ValueError(f"chosen: expected {expected}. Received: {list(chosen)!r:.80}")
     return table.clip(min=0), numbers.tolist()
 
 
 class _Row(NamedTuple):
-    """A fact."""
+    """The row of a fact."""
 
     place: int
     lines: list[str]
-    looks: list[int]  # that chose it
+    looks: list[int]  # the hops that chose it
 
     @property
     def height(self) -> float:
@@ -165,7 +160,7 @@ def _row(facts: Sequence[str], place: int, chosen: Sequence[int]) -> _Row:
 
 
 class _Columns(NamedTuple):
-    """Where columns begin, but for the numbers of the facts, which end there."""
+    """The left edges of columns, except for the numbers of the facts, where it is the right edge."""
 
     numbers: float
     marks: float
@@ -183,21 +178,21 @@ def _columns(rows: Sequence[_Row], count: int, looks: int) -> _Columns:
 
 
 class _Pen(NamedTuple):
-    """Draws the parts of a story from top to bottom."""
+    """A pen that draws the parts of a story from top to bottom."""
 
     axes: Axes
     columns: _Columns
     largest: float
 
     def name_looks(self, y: float) -> None:
-        """Above the cells."""
+        """Write the names of the hops above the cells."""
         looks = round((self.columns.end - self.columns.cells) / _CELL)
         for look in range(looks):
             x = self.columns.cells + _CELL * (look + 0.5)
-            self.axes.text(x, y + 0.08, f"look {look + 1}", **text_style(SMALL, QUIET, ha="center"))
+            self.axes.text(x, y + 0.08, f"hop {look + 1}", **text_style(SMALL, QUIET, ha="center"))
 
     def gap(self, count: int, y: float) -> float:
-        """How many facts are left out, if any; returns where the next begins."""
+        """Write the number of omitted facts, if any, and return where the next part starts."""
         if not count:
             return y
         style = text_style(SMALL, QUIET, va="center")
@@ -205,7 +200,7 @@ class _Pen(NamedTuple):
         return y - _SKIP
 
     def fact(self, row: _Row, weights: np.ndarray, y: float) -> float:
-        """Its number, its sentence and its weights; returns where the next begins."""
+        """Draw the number, the sentence and the weights of a fact, and return where the next part starts."""
         middle, ink = y - _ROW / 2, INK if row.looks else QUIET
         style = text_style(SMALL, QUIET, ha="right", va="center_baseline")
         self.axes.text(self.columns.numbers, middle, str(row.place + 1), **style)
@@ -226,7 +221,7 @@ class _Pen(NamedTuple):
             self.axes.text(x + _CELL / 2, middle, f"{weight:.2f}", **style)
 
     def path(self, steps: Sequence[tuple[int, float]]) -> None:
-        """Marks with the numbers of the looks, each in its own column, and a line from each to the next."""
+        """Draw marks with the numbers of the hops, each in a separate column, connected by lines."""
         at = [(self.columns.marks + _SLOT * (look + 0.5), y) for look, y in steps]
         for (x, y), (end, low) in itertools.pairwise(at):
             middle = (y + low) / 2

@@ -1,4 +1,4 @@
-"""Formulas as pictures, by matplotlib's mathtext."""
+"""Formulas rendered as images, by matplotlib's mathtext."""
 
 import contextlib
 import functools
@@ -12,7 +12,7 @@ from matplotlib.mathtext import MathTextParser
 
 FONTS = ("cm", "dejavusans", "dejavuserif", "stix", "stixsans")
 _DPI = 100
-_ONE = threading.Lock()  # mathtext's parser reads one formula at a time
+_ONE = threading.Lock()  # mathtext's parser is not thread-safe
 
 
 @functools.lru_cache(maxsize=1)
@@ -22,7 +22,7 @@ def _parser() -> MathTextParser:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Without what mathtext says of lines that do not fill their place."""
+    """Suppress mathtext's warnings about lines that do not fill their space."""
     log = logging.getLogger("matplotlib._mathtext")
     level = log.level
     log.setLevel(logging.ERROR)
@@ -33,10 +33,10 @@ def _quiet() -> Iterator[None]:
 
 
 def render(formula: str, size: float = 12.0, font: str = FONTS[0]) -> np.ndarray:
-    r"""A formula of LaTeX as ink from 0 to 255, `[y, x]`.
+    r"""Render a LaTeX formula as ink from 0 to 255, `[y, x]`.
 
     Raises:
-        ValueError: it is none that can be read.
+        ValueError: If the formula cannot be parsed.
 
     >>> render(r"\frac { x } { 2 }").ndim
     2
@@ -46,17 +46,17 @@ def render(formula: str, size: float = 12.0, font: str = FONTS[0]) -> np.ndarray
         with _ONE, _quiet():
             found = _parser().parse(f"${_close(formula)}$", dpi=_DPI, prop=style)
     except (ValueError, RuntimeError) as error:
-        raise ValueError(f"formula: expected LaTeX that can be read. Received: {formula!r:.80}") from error
+        raise ValueError(f"formula: expected LaTeX that matplotlib can render. Received: {formula!r:.80}") from error
     return np.asarray(found.image, np.uint8)
 
 
 def _close(formula: str) -> str:
-    """Symbols without spaces between them, which mathtext takes scripts apart by; but after the name of a command."""
+    """Remove spaces except after command names, because mathtext separates scripts at spaces."""
     return "".join(token + " " if token[:1] == "\\" else token for token in formula.split())
 
 
 def formula_of(tokens: Sequence[str]) -> np.ndarray | None:
-    r"""The picture of symbols that are a formula, `[y, x, 3]`; None where no command of LaTeX is among them.
+    r"""Render symbols that form a formula as an image `[y, x, 3]`; return None if they contain no LaTeX command.
 
     >>> formula_of(["a", "dog"]) is None, formula_of([r"\alpha", "^", "{", "2", "}"]).shape[2]
     (True, 3)
@@ -71,7 +71,7 @@ def formula_of(tokens: Sequence[str]) -> np.ndarray | None:
 
 
 def looks_alike(first: str, second: str) -> bool:
-    """Whether two formulas are one when they are rendered; what cannot be read is like nothing.
+    """Return whether two formulas are rendered identically; an invalid formula is not like any other.
 
     >>> looks_alike("x _ { 1 } ^ { 2 }", "x ^ { 2 } _ { 1 }"), looks_alike("x", "y"), looks_alike("x", "{")
     (True, False, False)

@@ -1,4 +1,4 @@
-"""Where a model looked in a picture: one small map for each symbol it said."""
+"""Attention over an image: one small map for each symbol of the answer."""
 
 import math
 from collections.abc import Sequence
@@ -7,23 +7,14 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 
-from seqattn_tf.explain.sheet import (
-    BLUES,
-    MARGIN,
-    TITLE_LINE,
-    empty_answer,
-    make_legible,
-    page,
-    text_style,
-    title_lines,
-)
+from seqattn_tf.explain.sheet import BLUES, MARGIN, Sheet, empty_answer, make_legible, text_style
 
 # Sizes in inches, fonts in points.
 _SIDE, _GAP, LABEL, _SIZE = 1.35, 0.12, 0.24, 10
 _ACROSS = 6  # maps in a row
-HEAD = 0.7  # of an answer as a picture
-_SHARP = 500  # pixels of a picture's longer side
-OVER = LinearSegmentedColormap.from_list("over", [(0.0, 0.0, 0.0, 0.65), (1.0, 1.0, 1.0, 0.0)])  # light where looked
+HEAD = 0.7  # the height of an answer that is drawn as an image
+_SHARP = 500  # pixels on the longer side of an image, approximately
+OVER = LinearSegmentedColormap.from_list("over", [(0.0, 0.0, 0.0, 0.65), (1.0, 1.0, 1.0, 0.0)])  # light: large
 
 
 def draw_grid(
@@ -34,24 +25,24 @@ def draw_grid(
     title: str | None = None,
     said: np.ndarray | None = None,
 ) -> Figure:
-    """Draws attention over a grid, a map for each row, over the picture where one is given.
+    """Draw attention over a grid, with a map for each row, over the image if there is one.
 
     Args:
-        weights: `[rows, height, width]`, finite, not negative.
-        rows: what looked, in order.
-        picture: `[y, x, 3]` from 0 to 255, which the grid covers.
-        title: one sentence above.
-        said: the answer as a picture, `[y, x, 3]`, which stands above the maps, beside what was asked.
+        weights: The attention weights `[rows, height, width]`, finite and not negative.
+        rows: The names of the queries, in order.
+        picture: The image `[y, x, 3]` from 0 to 255 that the grid covers.
+        title: A sentence above the figure.
+        said: The answer as an image `[y, x, 3]`, drawn above the maps and next to the input image.
 
     >>> figure = draw_grid(np.ones([2, 3, 3]) / 9, ["a", "dog"], title="a dog")
     """
     weights = np.asarray(weights, float)
     if weights.ndim != 3 or len(weights) != len(rows) or not np.isfinite(weights).all() or weights.min(initial=0) < 0:
-        expected = f"[{len(rows)}, height, width], finite, none negative"
+        expected = f"[{len(rows)}, height, width], finite and nonnegative"
         raise ValueError(f"weights: expected {expected}. Received: shape {weights.shape}")
     if not weights.size:
         return empty_answer(title)
-    if picture is not None:  # no more of it than can be seen
+    if picture is not None:  # reduce it to the resolution of the figure
         step = max(max(picture.shape[:2]) // _SHARP, 1)
         picture = np.asarray(picture)[::step, ::step]
     across = min(len(rows), _ACROSS)
@@ -59,26 +50,21 @@ def draw_grid(
     tall = (
         _SIDE * weights.shape[1] / weights.shape[2] if picture is None else _SIDE * picture.shape[0] / picture.shape[1]
     )
-    width = 2 * MARGIN + across * (_SIDE + _GAP) - _GAP
-    lines = title_lines(title, max(width, 2.4) - 2 * MARGIN)
+    width = max(2 * MARGIN + across * (_SIDE + _GAP) - _GAP, 2.4)
     head = 0.0 if said is None else HEAD + _GAP
-    height = 2 * MARGIN + TITLE_LINE * len(lines) + head + down * (tall + LABEL + _GAP) - _GAP
-    width = max(width, 2.4)
-    figure = page(width, height, lines)
-    top = height - MARGIN - TITLE_LINE * len(lines) - head
+    sheet = Sheet(width, head + down * (tall + LABEL + _GAP) - _GAP, title)
+    top = sheet.top - head
     shown = [one for one in (picture, said) if one is not None and said is not None]
     room = (width - 2 * MARGIN) / max(len(shown), 1)
     for number, one in enumerate(shown):
-        axes = figure.add_axes(
-            ((MARGIN + number * room) / width, (top + _GAP) / height, (room - _GAP) / width, HEAD / height)
-        )
+        axes = sheet.add_axes(MARGIN + number * room, top + _GAP, room - _GAP, HEAD)
         axes.imshow(one / 255, aspect="equal")
         axes.set_axis_off()
     for number, (label, looked) in enumerate(zip(rows, weights, strict=True)):
         x = MARGIN + number % across * (_SIDE + _GAP)
         y = top - number // across * (tall + LABEL + _GAP) - LABEL
-        figure.text((x + _SIDE / 2) / width, (y + 0.06) / height, make_legible(label), ha="center", **text_style(_SIZE))
-        axes = figure.add_axes((x / width, (y - tall) / height, _SIDE / width, tall / height))
+        sheet.label(x + _SIDE / 2, y + 0.06, make_legible(label), ha="center", **text_style(_SIZE))
+        axes = sheet.add_axes(x, y - tall, _SIDE, tall)
         axes.set_axis_off()
         scale, box = Normalize(0, looked.max() or 1), (0, 1, 0, 1)
         if picture is not None:
@@ -86,4 +72,4 @@ def draw_grid(
         colours = BLUES if picture is None else OVER
         smooth = "nearest" if picture is None else "bilinear"
         axes.imshow(looked, cmap=colours, norm=scale, extent=box, aspect="auto", interpolation=smooth)
-    return figure
+    return sheet.figure

@@ -1,4 +1,4 @@
-"""One static HTML page of questions, answers and pictures: opens from disk, in light and dark, asks no network."""
+"""A static HTML page of questions, answers and figures that works offline, in light and dark mode."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -14,24 +14,24 @@ from seqattn_tf.core.atomic_io import write_atomically
 class Entry:
     """One card of the page."""
 
-    source: str  # what the model was given
-    answer: str  # what it gave back
-    score: float  # how sure it was, in the model's own unit
-    picture: str  # file name of the picture, relative to the page; empty for none
-    note: str = ""  # one remark below the answer, such as the reference
+    source: str  # the input of the model
+    answer: str  # the answer of the model
+    score: float  # the score of the answer, in the model's own unit
+    picture: str  # file name of the figure, relative to the page; empty for none
+    note: str = ""  # a note below the answer, such as the reference
 
 
 def write_page(
     path: str | os.PathLike, title: str, intro: str, entries: Sequence[Entry], facts: Mapping[str, object]
 ) -> None:
-    """Writes the page to `path`; parent folders are created, the file appears whole. All text is escaped.
+    """Write the page to `path` atomically, and create its parent folders. All text is escaped.
 
     Args:
-        path: where the page goes; pictures are looked for beside it.
-        title: heading and title of the window.
-        intro: one paragraph below the heading.
-        entries: cards, in the order shown.
-        facts: label -> value, shown as a small table; left out when empty.
+        path: The path of the page; the file names of figures are relative to its folder.
+        title: The heading and the title of the window.
+        intro: One paragraph below the heading.
+        entries: The cards, in the order shown.
+        facts: Labels and values, shown as a small table if there are any.
     """
     html = _PAGE.substitute(
         title=escape(title),
@@ -55,7 +55,7 @@ def _card(entry: Entry) -> str:
     if entry.picture.startswith(("/", "\\")):
         raise ValueError(f"Expected a picture's file name relative to the page. Received: {entry.picture!r}")
     source, answer = escape(entry.source), escape(entry.answer)
-    address = quote(entry.picture, errors="replace")  # a colon is quoted too: no scheme, no other host
+    address = quote(entry.picture, errors="replace")  # also quotes colons, so that the address has no scheme or host
     picture = f'<img src="{address}" alt="alignment of {answer} with {source}" loading=lazy>'
     return "\n".join(
         [

@@ -1,4 +1,4 @@
-"""A sentence under its binary tree: every node in the colour of its label, on a scale from the first label to the last.
+"""A sentence with its binary tree, every node in the color of its label on a scale from the first label to the last.
 
         positive 0.71
      .------(+)------.
@@ -22,51 +22,48 @@ from matplotlib.path import Path
 from seqattn_tf.explain.sheet import (
     MARGIN,
     QUIET,
-    TITLE_LINE,
+    Sheet,
     empty_answer,
     flow,
-    inches,
     make_legible,
-    page,
     text_style,
-    title_lines,
     widths,
 )
 
-# Sizes in inches, fonts in points; those of the tree shrink together where a sentence is long.
+# Sizes in inches, fonts in points; those of the tree are reduced by the same factor for long sentences.
 _SIZE, _SIGN_SIZE, _NAME_SIZE, _NOTE_SIZE = 12, 8.5, 9.5, 8.5
-_LEAST = 5.0  # of a sign; a smaller one is not printed
+_LEAST = 5.0  # the smallest size of a sign that is printed
 _RADIUS, _CORNER = 0.125, 0.09  # of a node, of a line
 _LEVEL, _TIGHTEST, TALL = (
     0.42,
     0.22,
     8.0,
-)  # from level to level, in a tree that would be taller less, but so much at least
+)  # the distance between levels, its minimum, and the height of a tree above which it is reduced
 WORD, _SPACE, _APART = 0.3, 0.15, 0.29  # a row of words, between words, between nodes over short ones
 LEAN, _BELOW = 55, 0.07  # degrees; below a node
-_ROOM, _WIDEST, _SMALLEST = 11.0, 22.0, 0.5  # wider words lean; wider trees shrink, but not to less
-_LARGEST = 300.0  # of any page
+_ROOM, _WIDEST, _SMALLEST = 11.0, 22.0, 0.5  # words of wider rows lean; wider trees shrink to this scale at least
+_LARGEST = 300.0  # the maximum width of any page
 _ROOT_LINE, _ABOVE, _ROW, _NOTE = 0.3, 0.14, 0.3, 0.24  # over the tree; over the legend, a line of it, below it
 _BESIDE, _BETWEEN, _NARROWEST, _LONGEST = 0.07, 0.22, 3.0, 6.5  # a label and its sign, two labels, a line of them
 
 SCALE = LinearSegmentedColormap.from_list("seqattn_scale", ["#9b3d17", "#d28d70", "#e8ebef", "#7da5d6", "#1a5aa4"])
 _LINE, _EDGE = "#97a1ae", "#7d899a"
 SIGNS = {"very negative": "\u2212\u2212", "negative": "\u2212", "neutral": "0", "positive": "+", "very positive": "++"}
-MEANING = "sign: most probable label; colour: the mean of all"
-TREE = "what stands below each node of a binary tree, the root first, a left child after its parent"
+MEANING = "sign: most probable label; colour: mean of all labels"
+TREE = "the children of each node of a binary tree, root first, each left child after its parent"
 
 
 class Node(NamedTuple):
     """A node of a binary tree."""
 
-    first: int  # of its words
-    last: int  # included
-    children: tuple[int, ...]  # two, none of a word
-    level: int  # 0 of a word, then above both children
+    first: int  # its first word
+    last: int  # its last word
+    children: tuple[int, ...]  # two, or none for a word
+    level: int  # 0 for a word, otherwise above both children
 
 
 def nodes_of(phrases: Sequence[str]) -> list[Node]:
-    """The nodes that phrases stand below, in the order in which brackets open; none where they form no binary tree.
+    """Return the nodes of the tree with these phrases, in the order of opening brackets; none if there is no such tree.
 
     >>> [(node.first, node.last, node.children) for node in nodes_of(["not so bad", "not", "so bad", "so", "bad"])]
     [(0, 2, (1, 2)), (0, 0, ()), (1, 2, (3, 4)), (1, 1, ()), (2, 2, ())]
@@ -92,7 +89,7 @@ def nodes_of(phrases: Sequence[str]) -> list[Node]:
 
 
 def signs_of(labels: Sequence[str]) -> list[str]:
-    """A short sign for each label: its own where all have one or are short, else its initials, else its number.
+    """Return a short sign for each label: its own if all have one or are short, else initials, else numbers.
 
     >>> [signs_of(labels) for labels in (["neutral", "very positive"], ["3", "4"], ["sport", "film"], ["one", "of"])]
     [['0', '++'], ['3', '4'], ['s', 'f'], ['1', '2']]
@@ -106,7 +103,7 @@ def signs_of(labels: Sequence[str]) -> list[str]:
 
 
 def places_of(shares: np.ndarray) -> np.ndarray:
-    """Where each node stands between the first label, 0, and the last, 1: the mean by probability; `[node]`.
+    """Return the position `[node]` of each node between the first label, 0, and the last, 1: its expectation.
 
     >>> places_of(np.array([[1, 0, 0.25], [0, 0, 0.5], [0, 1, 0.25]]))
     array([0. , 1. , 0.5])
@@ -122,17 +119,17 @@ def draw_phrases(
     *,
     title: str | None = None,
 ) -> Figure:
-    """Draws a sentence under its tree, every node in the colour of what is probable for the phrase below it.
+    """Draw a sentence with its binary tree, with every node colored by the probabilities of its labels.
 
-    The labels are a scale: the first is one end, the last the other, and a node stands where their mean is. Printed in
-    it is a sign of the most probable one. Of a long sentence the words lean.
+    The labels are a scale from the first to the last, and the color of a node is the mean of its distribution on it.
+    The sign in a node is that of its most probable label. The words of a long sentence are slanted.
 
     Args:
-        phrases: what stands below each node, its words separated by single blanks, in the order in which brackets open:
-            the root first, a left child right after its parent.
-        labels: their names, in order.
-        shares: `[label, node]`, probabilities.
-        title: one sentence above.
+        phrases: The texts below all nodes, with words separated by single spaces, in the order of opening brackets: the
+            root first, a left child right after its parent.
+        labels: The names of the labels, in order.
+        shares: The probabilities `[label, node]`.
+        title: A sentence above the figure.
 
     >>> figure = draw_phrases(["not bad", "not", "bad"], ["negative", "positive"], [[0.2, 0.6, 0.9], [0.8, 0.4, 0.1]])
     """
@@ -150,9 +147,9 @@ def draw_phrases(
     level = scale * min(_LEVEL, max(TALL / max(nodes[0].level, 1), _TIGHTEST))
     inner = max(row.width * scale, legend.width)
     base = MARGIN + legend.height(inner) + scale * (row.height + _RADIUS)
-    top, lines = base + level * nodes[0].level + scale * _RADIUS, title_lines(title, inner)
-    figure = page(inner + 2 * MARGIN, top + _ROOT_LINE + TITLE_LINE * len(lines) + MARGIN, lines)
-    pen = _Pen(inches(figure), scale)
+    top = base + level * nodes[0].level + scale * _RADIUS
+    sheet = Sheet(inner + 2 * MARGIN, top + _ROOT_LINE - MARGIN, title)
+    pen = _Pen(sheet.axes, scale)
     centres = [MARGIN + (inner - row.width * scale) / 2 + scale * x for x in row.centres]
     for x, word in zip(centres, words, strict=True):
         pen.word(x, base - scale * (_RADIUS + _BELOW), word, row.leaning)
@@ -167,7 +164,7 @@ def draw_phrases(
     x = min(max(at[0][0], MARGIN + half), MARGIN + inner - half)
     pen.axes.text(x, top + 0.07, said, **text_style(_SIZE, ha="center", va="baseline"))
     legend.draw(pen.axes, inner)
-    return figure
+    return sheet.figure
 
 
 def _checked(shares: Sequence[Sequence[float]] | np.ndarray, labels: Sequence[str], count: int) -> np.ndarray:
@@ -181,7 +178,7 @@ def _checked(shares: Sequence[Sequence[float]] | np.ndarray, labels: Sequence[st
 
 
 class _Row(NamedTuple):
-    """Where words stand, in inches from the left."""
+    """The positions of words, in inches from the left."""
 
     centres: list[float]
     width: float
@@ -190,7 +187,7 @@ class _Row(NamedTuple):
 
 
 def _stand(words: Sequence[str]) -> _Row:
-    """Side by side where there is room, else leaning, each with its end below its node."""
+    """Arrange words side by side if there is room, and otherwise slanted, with the end of each below its node."""
     measured = widths(words, _SIZE)
     centres = [max(measured[0] / 2, _RADIUS)]
     for before, wide in itertools.pairwise(measured):
@@ -205,7 +202,7 @@ def _stand(words: Sequence[str]) -> _Row:
 
 
 def _centres(nodes: Sequence[Node], words: Sequence[float]) -> list[float]:
-    """Where the nodes stand: those of words over them, others between their children."""
+    """Return the centers of the nodes: over the word of a leaf, and otherwise halfway between the children."""
     xs = [words[node.first] for node in nodes]
     for number, node in reversed([*enumerate(nodes)]):
         if node.children:
@@ -214,13 +211,13 @@ def _centres(nodes: Sequence[Node], words: Sequence[float]) -> list[float]:
 
 
 class _Pen(NamedTuple):
-    """Draws the parts of a tree."""
+    """A pen that draws the parts of a tree."""
 
     axes: Axes
     scale: float
 
     def word(self, x: float, y: float, word: str, leaning: bool) -> None:
-        """A word whose end, or whose middle where it does not lean, is at the top of a row."""
+        """Draw a word so that its end, or its center if it is not slanted, is at the top of a row."""
         style = text_style(_SIZE * self.scale, ha="right" if leaning else "center")
         if leaning:
             self.axes.text(x, y, word, rotation=LEAN, rotation_mode="anchor", va="center", **style)
@@ -228,7 +225,7 @@ class _Pen(NamedTuple):
             self.axes.text(x, y - self.scale * (WORD - 2 * _BELOW), word, va="baseline", **style)
 
     def line(self, start: tuple[float, float], end: tuple[float, float]) -> None:
-        """From a node across, and down to its child, around a corner."""
+        """Draw a line from a node across and down to its child, with a round corner."""
         (x, y), (far, low) = start, end
         side, corner = np.sign(far - x), min(_CORNER * self.scale, abs(far - x), y - low)
         points = [(x, y), (far - side * corner, y), (far, y), (far, y - corner), (far, low)]
@@ -236,7 +233,7 @@ class _Pen(NamedTuple):
         self.axes.add_patch(PathPatch(path, facecolor="none", edgecolor=_LINE, linewidth=1.3 * self.scale))
 
     def node(self, where: tuple[float, float], place: float, sign: str) -> None:
-        """A disc of the colour of its place on the scale, with a sign where that can be read."""
+        """Draw a disc in the color of its position on the scale, with a sign if it is large enough to be legible."""
         colour, size = SCALE(float(place)), _SIGN_SIZE * self.scale * min(1, 1.85 / len(sign))
         rim = {"edgecolor": _EDGE, "linewidth": 0.7 * self.scale}
         self.axes.add_patch(Circle(where, _RADIUS * self.scale, facecolor=colour, zorder=2, **rim))
@@ -246,7 +243,7 @@ class _Pen(NamedTuple):
 
 
 def ink_on(colour: tuple[float, ...]) -> str:
-    """Black or white, whichever stands out more from a colour.
+    """Return black or white, whichever has more contrast with a color.
 
     >>> ink_on((1, 1, 0.5)), ink_on((0.3, 0, 0))
     ('black', 'white')
@@ -257,27 +254,27 @@ def ink_on(colour: tuple[float, ...]) -> str:
 
 
 class _Legend(NamedTuple):
-    """The labels with their signs and colours, in lines below a tree."""
+    """The labels with their signs and colors, in lines below a tree."""
 
     names: list[str]
     signs: list[str]
 
     @property
     def sizes(self) -> list[float]:
-        """How wide each label is."""
+        """The width of each label."""
         return [2 * _RADIUS + _BESIDE + wide for wide in widths(self.names, _NAME_SIZE)]
 
     @property
     def width(self) -> float:
-        """Of one line where they are few, never less than that of the note below them."""
+        """The width of the legend: one line for few labels, and never less than the note below them."""
         return min(max(sum(self.sizes) + _BETWEEN * len(self.names), _NARROWEST), _LONGEST)
 
     def height(self, room: float) -> float:
-        """Of all lines and the note, in so many inches."""
+        """Return the height of all lines and the note, for a width of `room` inches."""
         return _NOTE + _ROW * (1 + flow(self.sizes, room, _BETWEEN)[-1][1]) + _ABOVE
 
     def draw(self, axes: Axes, room: float) -> None:
-        """Draws them above the lower margin."""
+        """Draw the legend above the lower margin."""
         places, pen = flow(self.sizes, room, _BETWEEN), _Pen(axes, 1.0)
         for number, (x, line) in enumerate(places):
             x, y = MARGIN + x + _RADIUS, MARGIN + _NOTE + _ROW * (places[-1][1] - line) + _RADIUS

@@ -1,11 +1,11 @@
-"""What all pictures share: paper and ink, letters of any script, a page with a title."""
+"""The common parts of all figures: colors, fonts for any script, and a page with a title."""
 
 import itertools
 import logging
 import textwrap
 import unicodedata
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from matplotlib import font_manager
@@ -24,12 +24,12 @@ COLOURS = ("#14498a", "#c0532b", "#3a8f5c", "#8a5fa8", "#b08a1e", "#4f6d7a")
 
 # Sizes in inches, fonts in points.
 MARGIN = 0.2
-_TITLE_SIZE, TITLE_LINE = 12, 0.22
+_TITLE_SIZE, _TITLE_LINE = 12, 0.22
 _LONGEST_LABEL = 24  # characters
 LONGEST_TITLE = 160  # characters
-_WORD_MARK = "\u2581"  # stands for the space before a word
+_WORD_MARK = "\u2581"  # represents the space before a word
 
-# DejaVu Sans comes with matplotlib; the others show other scripts where they are installed.
+# DejaVu Sans comes with matplotlib; the others are used for other scripts if they are installed.
 _FONTS = (
     "DejaVu Sans",
     "Noto Sans CJK JP",
@@ -45,36 +45,36 @@ _FONTS = (
     "Arial Unicode MS",
 )
 _VISIBLE = {"\n": "↵", "\t": "⇥"}
-_NORMAL = (400, "normal", "regular", "book")  # weights
-_NO_LETTERS = ("Last Resort", "STIX", "cm", "cs")  # matplotlib's own, for formulas, or with boxes for all there is
+_NORMAL = (400, "normal", "regular", "book")  # font weights
+_NO_LETTERS = ("Last Resort", "STIX", "cm", "cs")  # matplotlib's fonts for formulas, and fonts of placeholder boxes
 _LOG = logging.getLogger(__name__)
-_found: list[str] = []  # fonts with other names that had a character
-_warned: list[str] = []  # the character that no font has, once
+_found: list[str] = []  # fonts not in `_FONTS` that are used for some character
+_warned: list[str] = []  # the first character that no font has, so that there is only one warning
 
 
-# text: symbols are data, never markup
+# Text: symbols are data and never parsed as markup
 
 
 def text_style(size: float, colour: str = INK, **style: Any) -> dict[str, Any]:
-    """Arguments of a matplotlib text."""
+    """Return the arguments of a matplotlib text."""
     return {"fontsize": size, "color": colour, "family": _families(), "parse_math": False, "usetex": False, **style}
 
 
 @lru_cache(maxsize=1)
 def _installed() -> dict[str, str]:
-    """Upright fonts of normal weight and their files, also those that were installed after matplotlib listed them."""
+    """Return upright fonts of normal weight and their files, including those installed after matplotlib listed them."""
     manager = font_manager.fontManager
     for path in sorted({*font_manager.findSystemFonts()} - {entry.fname for entry in manager.ttflist}):
         try:
             manager.addfont(path)
-        except Exception:  # whatever is wrong with a font that nobody asked for
+        except Exception:  # a font that cannot be read is simply not used
             _LOG.debug("matplotlib cannot read %s", path, exc_info=True)
     plain = [entry for entry in manager.ttflist if entry.style == "normal" and entry.weight in _NORMAL]
     return {entry.name: entry.fname for entry in sorted(plain, key=lambda entry: (entry.name, entry.fname))}
 
 
 def _families() -> list[str]:
-    """The fonts that texts are set in, the first that has a character for each; more of them as they are needed."""
+    """Return the fonts of all texts, in order of preference; others are added when a character needs them."""
     return [*(name for name in _FONTS if name in _installed()), *_found]
 
 
@@ -85,11 +85,11 @@ def _charmap(path: str) -> frozenset[int]:
 
 @lru_cache(maxsize=4096)
 def _has_font(character: str) -> bool:
-    """Whether an installed font has a character; one of another name than ours is used from then on."""
+    """Return whether an installed font has a character; if it is not one of `_FONTS`, it is used from then on."""
     fonts = _installed()
     if any(ord(character) in _charmap(fonts[name]) for name in _families()):
         return True
-    if unicodedata.category(character)[0] == "C":  # no letter in any font
+    if unicodedata.category(character)[0] == "C":  # control characters have no glyph in any font
         return False
     for name in sorted(fonts, key=lambda name: (not name.startswith("Noto Sans"), "Mono" in name, name)):
         if not name.startswith(_NO_LETTERS) and ord(character) in _charmap(fonts[name]):
@@ -98,8 +98,9 @@ def _has_font(character: str) -> bool:
     if not _warned:
         _warned.append(character)
         _LOG.warning(
-            "No installed font has %r (U+%04X): such characters are drawn as code points. Install a font with them: "
-            "on Debian and Ubuntu fonts-noto-cjk for Chinese, Japanese and Korean, fonts-noto-core for other scripts.",
+            "No installed font has %r (U+%04X): such characters are drawn as code points. "
+            "Install a font that has them: on Debian and Ubuntu, fonts-noto-cjk for Chinese, Japanese and Korean, "
+            "fonts-noto-core for other scripts.",
             character,
             ord(character),
         )
@@ -113,7 +114,10 @@ def _shown(character: str) -> str:
 
 
 def make_legible(symbol: str, longest: int = _LONGEST_LABEL) -> str:
-    """A symbol on one line, every character visible, cut where it is very long; a word without its space's mark."""
+    """Return a symbol on one line with all characters visible, truncated if it is long.
+
+    The mark of the space before a word is removed.
+    """
     symbol = symbol[1:] if symbol[:1] == _WORD_MARK and len(symbol) > 1 else symbol
     if symbol and not symbol.strip(" "):
         return "␣" * min(len(symbol), longest)
@@ -122,7 +126,7 @@ def make_legible(symbol: str, longest: int = _LONGEST_LABEL) -> str:
 
 
 def widths(labels: Sequence[str], size: float) -> list[float]:
-    """Inches that each label takes, as matplotlib measures it."""
+    """Measure the width of each label in inches, with matplotlib."""
     scratch = Figure(dpi=_DPI)
     renderer = FigureCanvasAgg(scratch).get_renderer()
     texts = {label: Text(text=label, figure=scratch, **text_style(size)) for label in labels}
@@ -131,12 +135,12 @@ def widths(labels: Sequence[str], size: float) -> list[float]:
 
 
 def widest(labels: Sequence[str], size: float) -> float:
-    """Inches that the widest label takes."""
+    """Return the width of the widest label in inches."""
     return max(widths(labels, size))
 
 
 def flow(sizes: Sequence[float], room: float, gap: float) -> list[tuple[float, int]]:
-    """Where things of these widths stand in lines of so many inches: `(x, line)` of each.
+    """Arrange items of these widths in lines of `room` inches, and return `(x, line)` of each.
 
     >>> flow([2.0, 1.0, 3.0], room=4.0, gap=0.5)
     [(0.0, 0), (2.5, 0), (0.0, 1)]
@@ -151,7 +155,7 @@ def flow(sizes: Sequence[float], room: float, gap: float) -> list[tuple[float, i
 
 
 def running(symbols: Sequence[str], sizes: Sequence[float], room: float) -> list[tuple[float, int]]:
-    r"""As `flow` without gaps, for a text: a line break stands at the end of its line.
+    r"""Arrange the symbols of a text as `flow` does without gaps; a line break is at the end of its line.
 
     >>> running(["a", "\n", "b"], [1.0, 1.0, 1.0], room=4.0)
     [(0.0, 0), (1.0, 0), (0.0, 1)]
@@ -165,51 +169,76 @@ def running(symbols: Sequence[str], sizes: Sequence[float], room: float) -> list
 
 
 def title_lines(title: str | None, width: float) -> list[str]:
-    """A title in lines that fit so many inches."""
+    """Split a title into lines that fit a width in inches."""
     if not title:
         return []
     fit = int(width * 72 / (_TITLE_SIZE * 0.62))  # characters: 0.62 em is a wide average of DejaVu Sans
     shown = make_legible(title, len(title) * len("<10FFFF>"))
     if len(shown) > LONGEST_TITLE:
-        whole, space, _ = shown[:LONGEST_TITLE].rpartition(" ")  # no symbol is cut in two, unless it is all there is
+        whole, space, _ = shown[:LONGEST_TITLE].rpartition(" ")  # truncate between symbols if there are several
         shown = (whole if space else make_legible(title, LONGEST_TITLE - 2).removesuffix("…")) + " …"
     return textwrap.wrap(shown, max(fit, 16), break_on_hyphens=False)
 
 
-# pages
+# Pages
 
 
-def page(width: float, height: float, lines: Sequence[str] = ()) -> Figure:
-    """An empty page with a title."""
-    figure = Figure(figsize=(width, height), dpi=_DPI, facecolor=PAPER)
-    figure.set_layout_engine("none")
-    FigureCanvasAgg(figure)
-    for index, line in enumerate(lines):
-        x, y = MARGIN / width, 1 - (MARGIN + TITLE_LINE * index) / height
-        figure.text(x, y, line, va="top", ha="left", **text_style(_TITLE_SIZE))
-    return figure
+class Sheet:
+    """A page with a title, measured in inches from its lower left corner.
 
+    Args:
+        width: The width of the page.
+        content: The height of the content below the title, without margins.
+        title: A sentence above the content, wrapped into as many lines as needed.
 
-def inches(figure: Figure) -> Axes:
-    """Axes over a whole page, in inches from its lower left corner."""
-    axes = figure.add_axes((0, 0, 1, 1))
-    width, height = figure.get_size_inches()
-    axes.set(xlim=(0, width), ylim=(0, height))
-    axes.set_axis_off()
-    return axes
+    Attributes:
+        figure: The matplotlib figure of the page.
+        width, height: The size of the page.
+        top: The upper edge of the content.
+
+    >>> sheet = Sheet(width=4.0, content=1.0, title="a word")
+    >>> sheet.top, round(sheet.height, 2)
+    (1.2, 1.62)
+    """
+
+    def __init__(self, width: float, content: float, title: str | None = None) -> None:
+        lines = title_lines(title, width - 2 * MARGIN)
+        self.width, self.top = width, MARGIN + content
+        self.height = self.top + _TITLE_LINE * len(lines) + MARGIN
+        self.figure = Figure(figsize=(self.width, self.height), dpi=_DPI, facecolor=PAPER)
+        self.figure.set_layout_engine("none")
+        FigureCanvasAgg(self.figure)
+        for index, line in enumerate(lines):
+            y = self.height - MARGIN - _TITLE_LINE * index
+            self.label(MARGIN, y, line, va="top", ha="left", **text_style(_TITLE_SIZE))
+
+    @cached_property
+    def axes(self) -> Axes:
+        """Axes over the whole page, in inches."""
+        axes = self.figure.add_axes((0, 0, 1, 1))
+        axes.set(xlim=(0, self.width), ylim=(0, self.height))
+        axes.set_axis_off()
+        return axes
+
+    def add_axes(self, x: float, y: float, width: float, height: float) -> Axes:
+        """Add separate axes over a part of the page."""
+        across, up = self.width, self.height
+        return self.figure.add_axes((x / across, y / up, width / across, height / up))
+
+    def label(self, x: float, y: float, words: str, **style: Any) -> None:
+        """Write a text on the page."""
+        self.figure.text(x / self.width, y / self.height, words, **style)
 
 
 def empty_answer(title: str | None) -> Figure:
-    """A page that says that there is nothing to show."""
-    lines = title_lines(title, 3.2 - 2 * MARGIN)
-    height = 1.0 + TITLE_LINE * len(lines)
-    figure = page(3.2, height, lines)
-    figure.text(0.5, 0.5 / height, "nothing to show", va="center", ha="center", **text_style(11, QUIET))
-    return figure
+    """Return a page with the note that there is nothing to show."""
+    sheet = Sheet(3.2, 1.0 - 2 * MARGIN, title)
+    sheet.label(sheet.width / 2, 0.5, "nothing to show", va="center", ha="center", **text_style(11, QUIET))
+    return sheet.figure
 
 
 def curve_page(title: str) -> tuple[Figure, Axes]:
-    """A page with axes for curves."""
+    """Return a page with axes for curves."""
     figure = Figure(figsize=(6.4, 3.8), dpi=_DPI, facecolor=PAPER, layout="constrained")
     FigureCanvasAgg(figure)
     axes = plain(figure.add_subplot())
@@ -219,7 +248,7 @@ def curve_page(title: str) -> tuple[Figure, Axes]:
 
 
 def two_pages(title: str, depth: bool = False) -> tuple[Figure, Axes, Axes]:
-    """A page with two axes for curves side by side; with depth, the left ones have three dimensions."""
+    """Return a page with two axes side by side; with `depth`, the left ones are three-dimensional."""
     figure = Figure(figsize=(7.8, 3.5), dpi=_DPI, facecolor=PAPER, layout="constrained")
     FigureCanvasAgg(figure)
     left = figure.add_subplot(1, 2, 1, projection="3d") if depth else plain(figure.add_subplot(1, 2, 1))
@@ -229,13 +258,13 @@ def two_pages(title: str, depth: bool = False) -> tuple[Figure, Axes, Axes]:
 
 
 def name_curves(axes: Axes, **style: Any) -> None:
-    """A legend; names are data, never markup."""
+    """Add a legend, whose names are data and never parsed as markup."""
     for text in axes.legend(labelcolor=INK, **style).get_texts():
         text.set_parse_math(False)
 
 
 def plain(axes: Axes) -> Axes:
-    """The same axes without a frame, quiet but for what is written beside them."""
+    """Return the axes after removing their frame and muting the colors of everything but the tick labels."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(QUIET)
     axes.tick_params(colors=QUIET, labelcolor=INK)

@@ -1,4 +1,4 @@
-"""A text as tiles: how surprising each of its symbols was; and what a reader thinks as it reads."""
+"""A text as tiles colored by the surprise of its symbols, and a curve of predictions while a text is read."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -8,54 +8,37 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from seqattn_tf.explain.sheet import (
-    INK,
-    MARGIN,
-    PAPER,
-    QUIET,
-    TITLE_LINE,
-    empty_answer,
-    make_legible,
-    page,
-    running,
-    text_style,
-    title_lines,
-)
+from seqattn_tf.explain.sheet import INK, MARGIN, PAPER, QUIET, Sheet, empty_answer, make_legible, running, text_style
 
 REDS = LinearSegmentedColormap.from_list("surprise", ["#f4f6f9", "#fbe3cf", "#f6b98a", "#e5804a", "#bf4a1d", "#7a2308"])
 _SIZE, _LINE, WIDTH = 11, 0.34, 8.0  # points; inches
-_LARGEST = 10.0  # bits, from which on a tile is not coloured more
+_LARGEST = 10.0  # bits at which the color scale ends
 
 
 def draw_surprise(
     symbols: Sequence[str], bits: Sequence[float] | np.ndarray, given: int = 0, title: str = ""
 ) -> Figure:
-    """Draws symbols in reading order, darker the more surprising: white for none, full colour from ten bits on.
+    """Draw symbols in reading order, darker for larger surprise: white for none, full color from ten bits on.
 
     Args:
-        symbols: of the text, in order; a line break begins a new line.
-        bits: the surprise at each, `-log2 p`, not negative; infinite for what was impossible.
-        given: how many of the first symbols were not said but given; they are underlined.
-        title: one sentence above.
+        symbols: The symbols of the text, in order; a line break starts a new line.
+        bits: The surprise of each symbol, `-log2 p`, not negative; infinite for an impossible symbol.
+        given: The number of initial symbols that were given instead of generated, which are underlined.
+        title: A sentence above the figure.
 
     >>> figure = draw_surprise(["a", "b"], [0.5, 7.0], given=1, title="a")
     """
     found = np.asarray(bits, dtype=float)
     if found.shape != (len(symbols),) or np.isnan(found).any() or (found < -1e-3).any():
-        raise ValueError(f"bits: expected {len(symbols)} numbers, none negative. Received: {found!r:.80}")
-    lines = title_lines(title, WIDTH - 2 * MARGIN)
+        raise ValueError(f"bits: expected {len(symbols)} nonnegative numbers. Received: {found!r:.80}")
     if not len(symbols):
         return empty_answer(title)
     labels = [make_legible(symbol) for symbol in symbols]
     places, rows = _places(symbols, labels)
-    height = 2 * MARGIN + TITLE_LINE * len(lines) + _LINE * (rows + 1)
-    figure = page(WIDTH, height, lines)
-    axes = figure.add_axes((0, 0, 1, 1))
-    axes.set(xlim=(0, WIDTH), ylim=(0, height))
-    axes.set_axis_off()
-    scale, top = Normalize(0, _LARGEST, clip=True), height - MARGIN - TITLE_LINE * len(lines)
+    sheet = Sheet(WIDTH, _LINE * (rows + 1), title)
+    axes, scale = sheet.axes, Normalize(0, _LARGEST, clip=True)
     for number, (label, (x, row, width)) in enumerate(zip(labels, places, strict=True)):
-        y = top - _LINE * (row + 1)
+        y = sheet.top - _LINE * (row + 1)
         shade = scale(found[number])
         axes.add_patch(Rectangle((x, y + 0.04), width - 0.01, _LINE - 0.06, facecolor=REDS(shade), linewidth=0))
         if number < given:
@@ -63,13 +46,15 @@ def draw_surprise(
         style = text_style(_SIZE, PAPER if shade > 0.7 else INK, ha="center", va="center_baseline")
         axes.text(x + width / 2, y + 0.04 + (_LINE - 0.06) / 2, label, **style)
     total = found.sum()
-    note = f"{total:.1f} bits, {total / len(found):.2f} a symbol" + ("; underlined: given" if given else "")
+    note = f"{total:.1f} bits, {total / len(found):.2f} per symbol" + (
+        "; underlined: given in the prompt" if given else ""
+    )
     axes.text(MARGIN, MARGIN, note, **text_style(9, QUIET, va="bottom"))
-    return figure
+    return sheet.figure
 
 
 def _places(symbols: Sequence[str], labels: Sequence[str]) -> tuple[list[tuple[float, int, float]], int]:
-    """`(x, row, width)` of each tile, and the number of rows."""
+    """Return `(x, row, width)` of each tile, and the number of rows."""
     wide = [
         sum(2 if unicodedata.east_asian_width(character) in "WF" else 1.15 for character in label) for label in labels
     ]
@@ -80,7 +65,7 @@ def _places(symbols: Sequence[str], labels: Sequence[str]) -> tuple[list[tuple[f
 
 
 def draw_running(symbols: Sequence[str], values: Sequence[float] | np.ndarray, title: str = "") -> Figure:
-    """Draws the number that a reader would say after each symbol.
+    """Draw the number that a model predicts after each symbol.
 
     >>> figure = draw_running(["3", "1"], [3.0, 4.1], title="3 1")
     """
@@ -90,10 +75,8 @@ def draw_running(symbols: Sequence[str], values: Sequence[float] | np.ndarray, t
     if not len(symbols):
         return empty_answer(title)
     width = min(max(0.4 * len(symbols), 2.4), 10.0) + 4 * MARGIN
-    lines = title_lines(title, width - 2 * MARGIN)
-    height = 2.6 + TITLE_LINE * len(lines)
-    figure = page(width, height, lines)
-    axes = figure.add_axes((0.7 / width, 0.5 / height, (width - 0.7 - MARGIN) / width, 1.8 / height))
+    sheet = Sheet(width, 2.6 - 2 * MARGIN, title)
+    axes = sheet.add_axes(0.7, 0.5, width - 0.7 - MARGIN, 1.8)
     places = np.arange(len(symbols))
     axes.plot(places, found, marker="o", markersize=4, color="#2a6cb2", linewidth=1.8)
     step = -(-len(symbols) // 24)
@@ -101,4 +84,4 @@ def draw_running(symbols: Sequence[str], values: Sequence[float] | np.ndarray, t
     axes.tick_params(axis="y", labelsize=9, labelcolor=QUIET)
     axes.grid(axis="y", color=QUIET, alpha=0.25, linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
-    return figure
+    return sheet.figure

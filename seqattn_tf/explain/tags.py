@@ -1,4 +1,4 @@
-"""A tagged text: every word over its tag, every segment over its label, in the colour of the tag.
+"""A tagged text: every word above its tag or every segment above its label, in the color of the tag.
 
 the   dog   barked   at    the   gate          the dog   barked   at   the gate
 DET  NOUN    VERB    ADP   DET   NOUN            NP        VP     PP      NP
@@ -17,26 +17,23 @@ from seqattn_tf.explain.sheet import (
     INK,
     MARGIN,
     QUIET,
-    TITLE_LINE,
+    Sheet,
     empty_answer,
     flow,
-    inches,
     make_legible,
-    page,
     text_style,
-    title_lines,
     widths,
 )
 
 # Sizes in inches, fonts in points.
 _SIZE, _LABEL_SIZE = 12, 8
-_ROOM, _NARROWEST = 7.6, 2.4  # of a line
+_ROOM, _NARROWEST = 7.6, 2.4  # widths of a line
 _LINE, _BOX, _NOTE = 0.58, 0.28, 0.2
 _PAD, _GAP, _SPACE = 0.06, 0.07, 0.07  # inside a box, between boxes, between the words of a box
-MOST = 400  # words
-_SURE = 0.9  # below it the probability of a tag is printed
+MOST = 400  # the maximum number of words
+_SURE = 0.9  # the probability of a tag is printed if it is smaller
 
-# A dozen hues, deep and lighter, each with the tags that are drawn in it. The page has the same, in views/tones.js.
+# A dozen hues, dark and lighter, each with its tags. The web page uses the same colors, in views/tones.js.
 TONES = {
     "#8d1828": "VERB VP VB VBD VBG VBN VBP VBZ PER PERSON",
     "#7b3702": "INTJ UH",
@@ -64,22 +61,22 @@ TONES = {
     "#ab4a7d": "CCONJ CC CONJP",
 }
 _TONE_OF = {tag: tone for tone, tags in TONES.items() for tag in tags.split()}
-UNREAD = "_"  # said of a word that was not read
+UNREAD = "_"  # the tag of a word that was not read
 NONE = ("O", UNREAD)
 BIO = re.compile("([BIESLU])-(.+)")
 
 
 class Segment(NamedTuple):
-    """Words under one label."""
+    """Words with a common label."""
 
     first: int
-    last: int  # included
+    last: int  # inclusive
     label: str
-    share: float = 1.0  # the probability of the least sure of its tags
+    share: float = 1.0  # the lowest probability of its tags
 
 
 def segments_of(tags: Sequence[str], shares: Sequence[float]) -> list[Segment]:
-    """The segments of BIO or BIOES tags, `O` and all other tags one by one.
+    """Return the segments of BIO or BIOES tags; `O` and all other tags form segments of one word.
 
     >>> [segment[:3] for segment in segments_of(["B-NP", "I-NP", "O", "B-VP"], [1.0] * 4)]
     [(0, 1, 'NP'), (2, 2, 'O'), (3, 3, 'VP')]
@@ -100,12 +97,12 @@ def segments_of(tags: Sequence[str], shares: Sequence[float]) -> list[Segment]:
 
 
 def _is_plain(label: str) -> bool:
-    """Whether a tag has no colour: those of punctuation, and of what has none."""
+    """Return whether a tag has no color, like those of punctuation and of words without a label."""
     return label in (*NONE, "PUNCT") or not any(map(str.isalpha, label))
 
 
 def colour_of(label: str) -> str:
-    """The colour of a tag: the same in every picture, dark enough to be read on paper."""
+    """Return the color of a tag, which is the same in every figure and dark enough for text on white paper."""
     number = 0
     for character in label:
         number = (31 * number + ord(character)) % 65521
@@ -119,15 +116,15 @@ def draw_tags(
     *,
     title: str | None = None,
 ) -> Figure:
-    """Draws words as running text, each over its tag; the words of a segment (`B-NP I-NP`) together over its label.
+    """Draw words as running text, each above its tag; the words of a segment (`B-NP I-NP`) share a label.
 
-    What is less sure is paler, and its probability is printed where it is below 0.9. No more than 400 words are shown.
+    Less probable tags are paler, and their probability is printed if it is below 0.9. At most 400 words are shown.
 
     Args:
-        words: of the text, in order.
-        tags: one for each word.
-        shares: the probability of each tag; without them all are sure.
-        title: one sentence above.
+        words: The words of the text, in order.
+        tags: One tag for each word.
+        shares: The probability of each tag; by default 1 for all of them.
+        title: A sentence above the figure.
 
     >>> figure = draw_tags(["the", "dog", "barked"], ["DET", "NOUN", "VERB"], [0.99, 0.95, 0.6])
     """
@@ -143,22 +140,19 @@ def draw_tags(
     places = flow([piece.width for piece in pieces], _ROOM, _GAP)
 
     notes = [f"\u2026 and {len(words) - MOST} more words"] if len(words) > MOST else []
-    notes += ["paler: less sure, with its probability"] if any(piece.segment.share < _SURE for piece in pieces) else []
+    notes += ["paler: less certain (with probability)"] if any(piece.segment.share < _SURE for piece in pieces) else []
     used = max(x + piece.width for piece, (x, _) in zip(pieces, places, strict=True))
     width = 2 * MARGIN + max(used, _NARROWEST if title or notes else 0)
-    lines = title_lines(title, width - 2 * MARGIN)
-    height = 2 * MARGIN + TITLE_LINE * len(lines) + _LINE * (places[-1][1] + 1) + _NOTE * bool(notes)
-    figure = page(width, height, lines)
-    axes, top = inches(figure), height - MARGIN - TITLE_LINE * len(lines)
+    sheet = Sheet(width, _LINE * (places[-1][1] + 1) + _NOTE * bool(notes), title)
     for piece, (x, line) in zip(pieces, places, strict=True):
-        _draw(axes, piece, MARGIN + x, top - _LINE * line - 0.05 - _BOX)
+        _draw(sheet.axes, piece, MARGIN + x, sheet.top - _LINE * line - 0.05 - _BOX)
     if notes:
-        axes.text(MARGIN, MARGIN, "; ".join(notes), **text_style(9, QUIET, va="bottom"))
-    return figure
+        sheet.axes.text(MARGIN, MARGIN, "; ".join(notes), **text_style(9, QUIET, va="bottom"))
+    return sheet.figure
 
 
 class _Piece(NamedTuple):
-    """A segment, or as much of it as fits a line."""
+    """A segment, or the part of it that fits on a line."""
 
     segment: Segment
     label: str
@@ -170,7 +164,7 @@ class _Piece(NamedTuple):
         return sum(self.cells) + _SPACE * (len(self.cells) - 1) + 2 * _PAD
 
     def at_least(self, width: float) -> "_Piece":
-        """With cells so wide that its label has room."""
+        """Return the piece with cells wide enough for its label."""
         missing = max(width + 2 * _PAD - self.width, 0) / len(self.cells)
         return self._replace(cells=[cell + missing for cell in self.cells])
 

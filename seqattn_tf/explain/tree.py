@@ -1,4 +1,4 @@
-"""A dependency tree: an arc from each word to those that depend on it; below, the arcs that were probable.
+"""A dependency tree with an arc from each word to its dependents; the probable arcs are drawn below.
 
  .-- det --. .-- nsubj --. root .----- obj -----.
  |         | |           |  |   |   .-- det --. |
@@ -21,32 +21,29 @@ from seqattn_tf.explain.sheet import (
     MARGIN,
     PAPER,
     QUIET,
-    TITLE_LINE,
+    Sheet,
     empty_answer,
-    inches,
     make_legible,
-    page,
     text_style,
-    title_lines,
     widths,
 )
 
-# Sizes in inches, fonts in points; all shrink together where a sentence is long.
+# Sizes in inches, fonts in points; all are reduced by the same factor for long sentences.
 _SIZE, _LABEL_SIZE, _NOTE_SIZE, _NOTE = 12, 8, 9, 0.22
 WORD, _LEVEL, _BELOW, _CORNER, _ARROW = 0.3, 0.24, 0.16, 0.1, 0.035
 _SPACE = 0.16  # between words
-_BESIDE = 0.34  # between the label of an arc and the words at its ends, both together
+_BESIDE = 0.34  # total space between the label of an arc and the words at its ends
 PORT = 0.09  # between arcs that end at one word
-_NARROWEST, _WIDEST, _SMALLEST = 2.6, 22.0, 0.5  # of a page, and how much a wide one shrinks at the most
-_LARGEST = 300.0  # of any page
-_LEAST = 0.05  # probability from which on an arc is drawn
-_SURE = 0.95  # from here on it is not printed
+_NARROWEST, _WIDEST, _SMALLEST = 2.6, 22.0, 0.5  # widths of a page, and the smallest scale of a wide one
+_LARGEST = 300.0  # the maximum width of any page
+_LEAST = 0.05  # the minimum probability of an arc that is drawn
+_SURE = 0.95  # probabilities from this value on are not printed
 _ROOT = -1
 _STRONG = "#2a6cb2"
 
 
 class Arc(NamedTuple):
-    """From a head to the word that depends on it."""
+    """An arc from a head to the word that depends on it."""
 
     head: int  # from 0; -1 for the root
     word: int
@@ -55,7 +52,7 @@ class Arc(NamedTuple):
 
     @property
     def span(self) -> tuple[int, int]:
-        """Its ends, from left to right; those of a root are one."""
+        """The ends of the arc, from left to right; both are the same for an arc from the root."""
         ends = (self.word if self.head == _ROOT else self.head, self.word)
         return min(ends), max(ends)
 
@@ -69,25 +66,25 @@ def draw_tree(
     title: str | None = None,
     kind: str | None = None,
 ) -> Figure:
-    """Draws a sentence with an arc from the head of each word to the word, and below it how probable other arcs were.
+    """Draw a sentence with an arc from the head of each word to the word, and below it the probabilities of other arcs.
 
     Args:
-        words: of the sentence, in order.
-        heads: the number of the head of each word, from 1; 0 for the root, -1 for none.
-        relations: what each word is to its head.
-        marginals: `[word, head]`, probabilities; what a row lacks to 1 is that of the root. They are drawn from 0.05,
-            the darker the more probable.
-        title: one sentence above.
-        kind: which tree it is, for a line below: `"the most probable tree"`.
+        words: The words of the sentence, in order.
+        heads: The number of the head of each word, from 1; 0 for the root, -1 for none.
+        relations: The relation of each word to its head.
+        marginals: The probabilities `[word, head]`; what a row lacks to 1 is the probability of the root. Arcs with a
+            probability from 0.05 are drawn, and darker arcs are more probable.
+        title: A sentence above the figure.
+        kind: The kind of the tree for a note below it: `"the most probable tree"`.
 
     >>> figure = draw_tree(["dogs", "bark"], [2, 0], ["nsubj", "root"], np.array([[0, 0.9], [0.1, 0]]))
     """
     count = len(words)
     if len(heads) != count or not all(-1 <= head <= count and head != word for word, head in enumerate(heads, 1)):
-        expected = f"{count} numbers from -1 to {count}, none that of its own word"
+        expected = f"{count} numbers from -1 to {count}, and no word as its own head"
         raise ValueError(f"heads: expected {expected}. Received: {list(heads)!r:.80}")
     if relations and len(relations) != count:
-        raise ValueError(f"relations: expected {count}, one for each word, or none. Received: {len(relations)}")
+        raise ValueError(f"relations: expected {count}, one for each word, or None. Received: {len(relations)}")
     likely = [] if marginals is None else _likely(np.asarray(marginals, float), count)
     if not count:
         return empty_answer(title)
@@ -100,24 +97,23 @@ def draw_tree(
 
     used = max(_reach(centres, measured, [*tree, *likely]), centres[-1] + measured[-1] / 2)
     scale = min(1.0, max(_WIDEST / used, _SMALLEST), _LARGEST / used)
-    notes = [f"above: {kind}"] * bool(kind) + [f"below: arcs from probability {_LEAST} on"] * bool(likely)
+    notes = [f"above: {kind}"] * bool(kind) + [f"below: arcs with a probability of at least {_LEAST}"] * bool(likely)
     width = 2 * MARGIN + max(used * scale, _NARROWEST if title or likely else 0, *widths(notes, _NOTE_SIZE), 0)
-    lines = title_lines(title, width - 2 * MARGIN)
     under = MARGIN + _NOTE * len(notes) + (scale * _BELOW * (max(below.values()) + 0.6) if likely else 0)
-    height = under + scale * (WORD + _LEVEL * (max(above.values(), default=0) + 0.5)) + TITLE_LINE * len(lines) + MARGIN
-    figure = page(width, height, lines)
-    pen = _Pen(inches(figure), [MARGIN + scale * x for x in centres], [scale * wide for wide in measured], scale)
+    content = under - MARGIN + scale * (WORD + _LEVEL * (max(above.values(), default=0) + 0.5))
+    sheet = Sheet(width, content, title)
+    pen = _Pen(sheet.axes, [MARGIN + scale * x for x in centres], [scale * wide for wide in measured], scale)
     for x, word in zip(pen.centres, shown, strict=True):
         pen.axes.text(x, under + scale * 0.1, word, **text_style(_SIZE * scale, ha="center", va="baseline"))
     pen.draw(above, under + scale * WORD, _LEVEL)
     pen.draw(below, under, -_BELOW)
     for line, note in enumerate(reversed(notes)):
         pen.axes.text(MARGIN, MARGIN + _NOTE * line, note, **text_style(_NOTE_SIZE, QUIET, va="bottom"))
-    return figure
+    return sheet.figure
 
 
 def _likely(marginals: np.ndarray, count: int) -> list[Arc]:
-    """The arcs that are probable enough to be drawn, the root's included."""
+    """Return the arcs that are probable enough to be drawn, including those from the root."""
     if marginals.shape != (count, count) or not ((marginals >= -1e-3) & (marginals <= 1 + 1e-3)).all():
         expected = f"[word, head] = {(count, count)}, from 0 to 1"
         raise ValueError(f"marginals: expected {expected}. Received: shape {marginals.shape}, {marginals!r:.80}")
@@ -133,7 +129,7 @@ def _told(arc: Arc) -> str:
 
 
 def levels_of(arcs: Sequence[Arc]) -> dict[Arc, int]:
-    """The height of each arc, from 1: above all that it spans or meets on the way; a root above all at its word.
+    """Return the height of each arc, from 1: above all arcs that it spans or crosses, for a root all those at its word.
 
     >>> list(levels_of([Arc(1, 0, "det"), Arc(2, 1, "nsubj"), Arc(-1, 2, "root"), Arc(2, 0, "x")]).values())
     [1, 1, 2, 3]
@@ -150,7 +146,7 @@ def levels_of(arcs: Sequence[Arc]) -> dict[Arc, int]:
 
 
 def _centres(measured: Sequence[float], arcs: Sequence[Arc]) -> list[float]:
-    """Where the words stand: apart, and so far that the labels between them have room."""
+    """Return the centers of the words, far enough apart for the labels between them."""
     labels = dict(zip(arcs, widths([arc.label for arc in arcs], _LABEL_SIZE), strict=True))
     ends: list[list[Arc]] = [[] for _ in measured]
     for arc in arcs:
@@ -165,14 +161,14 @@ def _centres(measured: Sequence[float], arcs: Sequence[Arc]) -> list[float]:
 
 
 def _reach(centres: Sequence[float], measured: Sequence[float], arcs: Sequence[Arc]) -> float:
-    """How far to the right the labels of arcs from the root go, wherever over their words these end."""
+    """Return the right end of the labels of arcs from the root, wherever these end over their words."""
     roots = [arc for arc in arcs if arc.head == _ROOT]
     labels = zip(roots, widths([arc.label for arc in roots], _LABEL_SIZE), strict=True)
     return max((centres[arc.word] + (measured[arc.word] + wide) / 2 for arc, wide in labels), default=0.0)
 
 
 class _Pen(NamedTuple):
-    """Draws arcs over words that stand somewhere."""
+    """A pen that draws arcs over words at given positions."""
 
     axes: Axes
     centres: list[float]
@@ -180,7 +176,7 @@ class _Pen(NamedTuple):
     scale: float
 
     def draw(self, levels: Mapping[Arc, int], base: float, height: float) -> None:
-        """Draws arcs upwards from a line; where the height of a level is below zero, downwards, curved and toned."""
+        """Draw arcs upwards from a line, or with a negative height downwards, as curves shaded by probability."""
         up, ports = height > 0, self._ports(levels)
         for arc, level in sorted(levels.items(), key=lambda pair: pair[0].share):
             start, end, top = ports[arc, arc.head], ports[arc, arc.word], base + level * height * self.scale
@@ -196,7 +192,7 @@ class _Pen(NamedTuple):
                 self.axes.text((start + end) / 2, top, arc.label, bbox=box, zorder=2, **style)
 
     def _ports(self, levels: Mapping[Arc, int]) -> dict[tuple[Arc, int], float]:
-        """Where arcs end, by arc and word: those to the left at the left, and so that they do not cross."""
+        """Return the ends of arcs by arc and word, ordered from left to right so that arcs do not cross."""
         ports = {}
         for word, (centre, wide) in enumerate(zip(self.centres, self.widths, strict=True)):
             sides = [(np.sign(sum(arc.span) - 2 * word), arc) for arc in levels if word in arc.span]
@@ -208,7 +204,7 @@ class _Pen(NamedTuple):
 
 
 def _bracket(start: float, end: float, base: float, top: float, corner: float) -> Path:
-    """Up, across and down, with round corners."""
+    """Return a path up, across and down, with round corners."""
     side, up, corner = np.sign(end - start), np.sign(top - base), min(corner, abs(end - start) / 2)
     rise = [(start, base), (start, top - up * corner), (start, top), (start + side * corner, top)]
     fall = [(end - side * corner, top), (end, top), (end, top - up * corner), (end, base)]
@@ -217,7 +213,7 @@ def _bracket(start: float, end: float, base: float, top: float, corner: float) -
 
 
 def _bow(start: float, end: float, base: float, top: float) -> Path:
-    """One curve, straight where it begins at its end."""
+    """Return a single curve, or a straight line if start and end are equal."""
     control = base + (top - base) * 4 / 3
     curve = Path([(start, base), (start, control), (end, control), (end, base)], [Path.MOVETO, *[Path.CURVE4] * 3])
     return curve if start != end else Path([(start, top), (end, base)])

@@ -1,6 +1,6 @@
-"""What single units do while a network reads: the text, its symbols on grounds as the unit's activation is.
+"""The activations of single units while a network reads: the text, with a background color for each symbol.
 
-The picture is that of Karpathy, Johnson and Fei-Fei (2015), Visualizing and Understanding Recurrent Networks.
+The figure follows Karpathy, Johnson and Fei-Fei (2015), Visualizing and Understanding Recurrent Networks.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,14 +17,11 @@ from seqattn_tf.explain.sheet import (
     MARGIN,
     PAPER,
     QUIET,
-    TITLE_LINE,
+    Sheet,
     empty_answer,
-    inches,
     make_legible,
-    page,
     running,
     text_style,
-    title_lines,
     widths,
 )
 
@@ -33,19 +30,19 @@ ACTIVATION = LinearSegmentedColormap.from_list(
 )
 # Sizes in inches, fonts in points.
 _SIZE, _HEADING = 9, 10.5
-CELL, _LINE, _PAD = 0.115, 0.19, 0.05  # a character's ground; beside a longer symbol
-ROOM = 8.0  # of a line
+CELL, _LINE, _PAD = 0.115, 0.19, 0.05  # width of a character's background, line height, padding of a longer symbol
+ROOM = 8.0  # the width of a line
 _HEADING_LINE, _BETWEEN, _BELOW_TITLE = 0.26, 0.16, 0.06
 BAR, _BAR_LENGTH, _BAR_ROOM = 0.08, 1.2, 0.36
-_DARK = 0.62  # from here on, on either side, letters are white
+_DARK = 0.62  # letters on backgrounds of larger absolute values are white
 
 
 def units_varying(states: np.ndarray, count: int) -> dict[int, float]:
-    """The units that vary most over the steps, each with its standard deviation, the largest first.
+    """Return the units that vary most over the steps with their standard deviations, the largest first.
 
     Args:
-        states: `[steps, units]`.
-        count: how many units.
+        states: The states `[steps, units]`.
+        count: The number of units.
 
     >>> units_varying(np.array([[0.0, 0.1, 0.9], [0.0, -0.1, -0.9]]), count=2)
     {2: 0.9, 1: 0.1}
@@ -55,14 +52,14 @@ def units_varying(states: np.ndarray, count: int) -> dict[int, float]:
 
 
 def units_like(states: np.ndarray, signal: Sequence[float] | np.ndarray, count: int) -> dict[int, float]:
-    """The units that go most with a signal, or most against it, each with its correlation, the largest first.
+    """Return the units with the strongest correlation to a signal, positive or negative, in decreasing order.
 
-    Choose on one text and draw another: among many units some go with any signal by chance.
+    Select units on one text and draw another one, because some of many units correlate with any signal by chance.
 
     Args:
-        states: `[steps, units]`.
-        signal: a number for each step, such as 1 inside quotes and 0 outside, or the place in the line.
-        count: how many units.
+        states: The states `[steps, units]`.
+        signal: A number for each step, such as 1 inside quotes and 0 outside, or the position in the line.
+        count: The number of units.
 
     >>> states = np.array([[0.1, 0.9], [0.2, -0.9], [0.1, 0.9], [0.1, -0.9]])
     >>> units_like(states, [0, 1, 0, 1], count=1)
@@ -71,7 +68,9 @@ def units_like(states: np.ndarray, signal: Sequence[float] | np.ndarray, count: 
     states = _checked(states)
     signal = np.asarray(signal, dtype=float)
     if signal.shape != states.shape[:1] or not np.isfinite(signal).all() or signal.std() == 0:
-        raise ValueError(f"signal: expected {len(states)} finite numbers that vary. Received: {signal!r:.80}")
+        raise ValueError(
+            f"signal: expected {len(states)} finite numbers that are not all equal. Received: {signal!r:.80}"
+        )
     spread = states.std(axis=0)
     together = (states - states.mean(axis=0)).T @ (signal - signal.mean()) / len(signal)
     found = together / np.where(spread > 0, spread * signal.std(), np.inf)  # 0 for a unit that does not vary
@@ -87,22 +86,23 @@ def _checked(states: np.ndarray) -> np.ndarray:
 
 def _first(order: np.ndarray, values: np.ndarray, count: int) -> dict[int, float]:
     if not 0 < count <= len(order):
-        raise ValueError(f"count: expected a number from 1 to {len(order)}, the units. Received: {count}")
+        raise ValueError(f"count: expected a number from 1 to the {len(order)} units. Received: {count}")
     return {int(unit): round(float(values[unit]), 6) for unit in np.argsort(-order, kind="stable")[:count]}
 
 
 def draw_units(
     symbols: Sequence[str], states: np.ndarray, units: Sequence[int] | Mapping[int, str], title: str = ""
 ) -> Figure:
-    """Draws a text once for each unit, every symbol on a ground as the unit is after reading it.
+    """Draw a text once for each unit, with the activation of the unit after each symbol as its background color.
 
-    Blue is -1, white 0, red 1. A space is an empty ground, a line break is shown and ends its line.
+    Blue is -1, white 0, red 1. A space is an empty background; a line break is visible and ends its line.
 
     Args:
-        symbols: of the text, in order.
-        states: `[symbols, units]`, from -1 to 1: outputs of a recurrent network, or `tanh` of an LSTM's memory.
-        units: which of them, by number; with words on each, these stand above its text.
-        title: one sentence above all.
+        symbols: The symbols of the text, in order.
+        states: The states `[symbols, units]`, from -1 to 1: outputs of a recurrent network, or `tanh` of an LSTM's
+            memory.
+        units: The numbers of the units to draw; in a mapping, each has a comment that is shown above its text.
+        title: A sentence above the figure.
 
     >>> states = np.tanh(np.random.default_rng(0).normal(size=[5, 8]))
     >>> figure = draw_units("a\\nbcd", states, {3: "the loudest", 7: ""}, title="two units")
@@ -123,23 +123,20 @@ def draw_units(
     block = _HEADING_LINE + _LINE * (places[-1][1] + 1)
     ends = [x + size for (x, _), size in zip(places, sizes, strict=True)]
     width = 2 * MARGIN + max(*ends, _BAR_LENGTH + 1.0)
-    lines = title_lines(title, width - 2 * MARGIN)
-    above = MARGIN + TITLE_LINE * len(lines) + _BELOW_TITLE
-    height = above + len(named) * (block + _BETWEEN) + _BAR_ROOM + MARGIN
-    figure = page(width, height, lines)
-    axes, top = inches(figure), height - above
+    sheet = Sheet(width, _BELOW_TITLE + len(named) * (block + _BETWEEN) + _BAR_ROOM, title)
+    axes, top = sheet.axes, sheet.top - _BELOW_TITLE
     for unit, words in named.items():
         heading = f"unit {unit}" + (f": {make_legible(words, len(words))}" if words else "")
         axes.text(MARGIN, top - 0.04, heading, **text_style(_HEADING, va="top"))
         for label, (x, line), size, value in zip(labels, places, sizes, states[:, unit], strict=True):
             _tile(axes, label, value, MARGIN + x, top - _HEADING_LINE - _LINE * (line + 1), size)
         top -= block + _BETWEEN
-    _scale(figure, width, height)
-    return figure
+    _scale(sheet)
+    return sheet.figure
 
 
 def _range(states: np.ndarray) -> str:
-    """What a message says of states that do not fit."""
+    """Describe invalid states for an error message."""
     seen = f", from {states.min():g} to {states.max():g}" if states.size else ""
     return f"shape {states.shape}{seen}"
 
@@ -152,10 +149,10 @@ def _tile(axes: Axes, label: str, value: float, x: float, y: float, width: float
         axes.text(x + width / 2, y + 0.05, label, **text_style(_SIZE, colour, ha="center"))
 
 
-def _scale(figure: Figure, width: float, height: float) -> None:
-    """What the colours mean, at the foot of the page."""
-    axes = figure.add_axes((MARGIN / width, (MARGIN + 0.18) / height, _BAR_LENGTH / width, BAR / height))
-    bar = figure.colorbar(ScalarMappable(Normalize(-1, 1), ACTIVATION), cax=axes, orientation="horizontal")
+def _scale(sheet: Sheet) -> None:
+    """Draw the color scale at the bottom of the page."""
+    axes = sheet.add_axes(MARGIN, MARGIN + 0.18, _BAR_LENGTH, BAR)
+    bar = sheet.figure.colorbar(ScalarMappable(Normalize(-1, 1), ACTIVATION), cax=axes, orientation="horizontal")
     bar.outline.set_visible(False)
     bar.set_ticks([-1, 0, 1], labels=["-1", "0", "1"], **text_style(8, QUIET))
     axes.tick_params(length=0, pad=2)

@@ -1,10 +1,10 @@
-"""Inputs of a model inside a TensorFlow graph: the twins of the fields in `lite.fields`, by the same names."""
+"""The inputs of models inside a TensorFlow graph: the counterparts of the fields in `lite.fields`, by the same name."""
 
-from seqattn_tf.inputs.base import GraphField, Reading, graph_field
+from seqattn_tf.inputs.base import FieldTensors, GraphField, graph_field
 from seqattn_tf.inputs.clip import GraphClip
+from seqattn_tf.inputs.feature_map import GraphMap
 from seqattn_tf.inputs.image import GraphImage
 from seqattn_tf.inputs.lines import GraphLines
-from seqattn_tf.inputs.map import GraphMap
 from seqattn_tf.inputs.parsed import GraphParsedWords
 from seqattn_tf.inputs.sound import GraphSound
 from seqattn_tf.inputs.text import GraphText
@@ -12,6 +12,7 @@ from seqattn_tf.inputs.tree import GraphTreeText
 from seqattn_tf.inputs.words import GraphWords
 
 __all__ = [
+    "FieldTensors",
     "GraphClip",
     "GraphField",
     "GraphImage",
@@ -22,6 +23,5 @@ __all__ = [
     "GraphText",
     "GraphTreeText",
     "GraphWords",
-    "Reading",
     "graph_field",
 ]

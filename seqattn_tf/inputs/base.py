@@ -1,4 +1,4 @@
-"""The contract of a field inside a TensorFlow graph."""
+"""The base class of fields inside a TensorFlow graph."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -12,25 +12,25 @@ from seqattn_tf.lite.fields.base import TOGETHER, Field
 Tensors = dict[str, tf.Tensor]
 
 
-class Reading(NamedTuple):
-    """A batch of one input."""
+class FieldTensors(NamedTuple):
+    """The tensors of a batch of one input."""
 
-    tensors: Tensors  # what a network reads, by part
-    places: Tensors  # strings `[batch, places]` by level, empty ones after the last; none of a grid
+    tensors: Tensors  # the inputs of a network, by part
+    positions: Tensors  # strings `[batch, positions]` by level, padded with empty ones; no level for a grid
 
 
 class GraphField(Registered, tf.Module):
-    """What a `Field` does, to a batch of strings in a graph; it has the `name_in_registry` of the field.
+    """The graph counterpart of a `Field`, with the same `name_in_registry`, for a batch of strings.
 
-    A subclass gives `tensors` and `read`; where a client may send tensors instead of strings in another form than the
-    network reads (ids need their lengths, as servers pad with anything), also `wire`, `to_wire` and `from_wire`.
+    A subclass defines `tensors` and `read`. If clients may send tensors in another form than the network reads (ids
+    need lengths, since servers pad with arbitrary values), it also defines `wire`, `to_wire` and `from_wire`.
 
     Args:
-        field: the twin.
-        name: of the input, for messages.
+        field: The field.
+        name: The name of the input in error messages.
 
     Attributes:
-        tensors: specs of what a network reads, by part.
+        tensors: The specs of the tensors that a network reads, by part.
     """
 
     registry: ClassVar[dict[str, type]] = {}
@@ -40,53 +40,56 @@ class GraphField(Registered, tf.Module):
         super().__init__()
         self.field, self.input_name = field, name
 
-    def read(self, raw: tf.Tensor) -> Reading:
-        """Strings `[batch]` to tensors and places; what is too long or broken is refused: INVALID_ARGUMENT."""
+    def read(self, raw: tf.Tensor) -> FieldTensors:
+        """Convert strings `[batch]` to tensors and positions.
+
+        Values that are too long or malformed raise an INVALID_ARGUMENT error.
+        """
         raise NotImplementedError
 
     def encode(self, raw: tf.Tensor) -> Tensors:
-        """The tensors alone."""
+        """Convert strings to tensors, without positions."""
         return self.read(raw).tensors
 
     def column(self, values: Sequence[Any]) -> Column:
-        """The input of many examples, encoded batch by batch."""
+        """Return the input of many examples, encoded batch by batch."""
         raw = [value if hasattr(value, "read") else self.field.raw(value) for value in values]
         return LazyColumn(raw, self.encode_unbounded)
 
     def encode_unbounded(self, raw: tf.Tensor) -> Tensors:
-        """The tensors of one's own data, for training: without the limit of a batch where a field has one."""
+        """Convert the strings of training data, to which the limit on the size of a batch does not apply."""
         return self.encode(raw)
 
     @property
     def wire(self) -> dict[str, tf.TensorSpec]:
-        """Specs of what a client may send, by part."""
+        """The specs of the tensors that a client may send, by part."""
         return self.tensors
 
     def to_wire(self, raw: tf.Tensor) -> Tensors:
-        """What a client would send for these strings."""
+        """Return the tensors that a client would send for these strings."""
         return self.encode(raw)
 
     def from_wire(self, sent: Tensors) -> Tensors:
-        """What a network reads of what a client sent, its limits checked."""
+        """Convert the tensors that a client sent to those that a network reads, after checking the limits."""
         return sent
 
 
 def graph_field(field: Field, name: str) -> GraphField:
-    """Return the twin of a field, for the input of this name.
+    """Return the graph counterpart of a field, for the input with this name.
 
     Raises:
-        ValueError: there is no `GraphField` with the name of the field's class, or of one that it derives from.
+        ValueError: If there is no `GraphField` with the name of the field's class or of one of its base classes.
     """
     return twin_of(field, GraphField)(field, name)
 
 
 def check_batch(name: str, values: str, most: float, unit: str, found: tf.Tensor) -> tf.Operation:
-    """Refuse a batch that is too large as a whole, though every value in it may be read by itself."""
+    """Check the total size of a batch, whose values are all small enough on their own."""
     message = f"{name}: expected {values} of at most {most:.0f} {unit} {TOGETHER}, received"
     return tf.debugging.Assert(found <= most, [message, found])
 
 
 def padded_rows(rows: tf.RaggedTensor, inner: Sequence[int]) -> tf.Tensor:
-    """Return rows padded to the longest, `[batch, longest, *inner]`; of no rows, TensorFlow would forget `inner`."""
+    """Pad rows to the longest, `[batch, longest, *inner]`; without any rows, TensorFlow would lose `inner`."""
     padded = rows.to_tensor()
     return tf.reshape(padded, [*tf.unstack(tf.shape(padded)[:2]), *inner])

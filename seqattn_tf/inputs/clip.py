@@ -1,19 +1,19 @@
-"""Clips as frames, in the graph; how many there are and how large is read from the blocks before any is decoded."""
+"""Video clips as frames, in the graph; number and size of the frames are read before anything is decoded."""
 
 import tensorflow as tf
 
 from seqattn_tf.core.masking import length_mask, row_lengths
-from seqattn_tf.inputs.base import GraphField, Reading, Tensors, check_batch, padded_rows
+from seqattn_tf.inputs.base import FieldTensors, GraphField, Tensors, check_batch, padded_rows
 from seqattn_tf.inputs.image import GraphImage
 from seqattn_tf.inputs.text import check_length
 from seqattn_tf.lite.fields.clip import CLIPS, EXTENSION, EXTENSIONS, FRAME, GIF, TRAILER, Clip, fitting
 from seqattn_tf.lite.fields.image import BATCH, RESIZED, Image
 
-_DOUBLINGS = 8  # the sub-blocks of a GIF are gone over 2**8 at a time
+_DOUBLINGS = 8  # the sub-blocks of a GIF are scanned 2**8 at a time
 
 
 class GraphClip(GraphField):
-    """The twin of `Clip`."""
+    """The graph counterpart of `Clip`."""
 
     name_in_registry = "clip"
 
@@ -27,8 +27,8 @@ class GraphClip(GraphField):
             "there": tf.TensorSpec([None, None], tf.int32),
         }
 
-    def read(self, raw: tf.Tensor) -> Reading:
-        """Frames with a one for each, and their numbers."""
+    def read(self, raw: tf.Tensor) -> FieldTensors:
+        """Return the frames with a one for each, and their numbers as positions."""
         sizes, field = self._sizes(raw), self.field
         total = tf.reduce_sum(tf.reduce_prod(sizes, axis=1))
         check = check_batch(self.input_name, "clips", max(BATCH, field.pixels), "pixels", total)
@@ -38,16 +38,16 @@ class GraphClip(GraphField):
         with tf.control_dependencies([check, also]):
             frames, there = self._read(tf.identity(raw))
         numbers = tf.strings.as_string(tf.range(1, tf.shape(frames)[1] + 1))
-        return Reading({"frames": frames, "there": tf.cast(there, tf.int32)}, {"": tf.where(there, numbers, "")})
+        return FieldTensors({"frames": frames, "there": tf.cast(there, tf.int32)}, {"": tf.where(there, numbers, "")})
 
     def encode_unbounded(self, raw: tf.Tensor) -> Tensors:
-        """The frames of however many clips."""
+        """Return the frames of any number of clips."""
         with tf.control_dependencies([self._sizes(raw)]):
             frames, there = self._read(tf.identity(raw))
         return {"frames": frames, "there": tf.cast(there, tf.int32)}
 
     def _sizes(self, raw: tf.Tensor) -> tf.Tensor:
-        """Frames, heights and widths, `[batch, 3]`, of clips that are all worth decoding."""
+        """Return number, height and width of the frames, `[batch, 3]`, after checking that all clips can be decoded."""
         return tf.map_fn(self._size, raw, fn_output_signature=tf.TensorSpec([3], tf.int64))
 
     def _read(self, raw: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -64,7 +64,10 @@ class GraphClip(GraphField):
         return tf.reduce_any(begins == tf.constant(GIF))
 
     def _size(self, data: tf.Tensor) -> tf.Tensor:
-        """Frames, height and width; what is no clip or too large is refused."""
+        """Return number, height and width of the frames.
+
+        Files that are not clips, or too large, raise an INVALID_ARGUMENT error.
+        """
         return tf.cond(self._animated(data), lambda: self._size_of_gif(data), lambda: self._size_of_strip(data))
 
     def _size_of_gif(self, data: tf.Tensor) -> tf.Tensor:
@@ -72,7 +75,7 @@ class GraphClip(GraphField):
         message = f"{self.input_name}: expected a GIF of at most {EXTENSIONS} extension blocks, received more"
         plain = tf.debugging.Assert(extensions <= EXTENSIONS, [message])
         with tf.control_dependencies([plain]):
-            broken = tf.debugging.Assert(whole, [f"{self.input_name}: expected {CLIPS}, received a broken one"])
+            broken = tf.debugging.Assert(whole, [f"{self.input_name}: expected {CLIPS}, received a corrupt one"])
         with tf.control_dependencies([broken]):
             few = self._few(count)
         message = f"{self.input_name}: expected a clip of at most {self.field.pixels} pixels, received"
@@ -100,7 +103,7 @@ class GraphClip(GraphField):
         return tf.image.resize(frames, [self.field.height, self.field.width], "bilinear", antialias=True)
 
     def _cut(self, strip: tf.Tensor) -> tf.Tensor:
-        """The frames of a strip, `[y, x, 3] -> [frames, y, x, 3]`."""
+        """Split a strip into frames: `[y, x, 3] -> [frames, y, x, 3]`."""
         height, width = tf.shape(strip, tf.int64)[0], tf.shape(strip, tf.int64)[1]
         count = tf.maximum(fitting(height, width, self.field.height, self.field.width), 1)
         wide = width // count
@@ -109,16 +112,16 @@ class GraphClip(GraphField):
 
     @property
     def wire(self) -> dict[str, tf.TensorSpec]:
-        """Frames and how many of them are meant: a server pads a batch with anything."""
+        """The specs of the frames and of their lengths, which are needed because servers pad with arbitrary values."""
         return {"frames": self.tensors["frames"], "lengths": tf.TensorSpec([None], tf.int32)}
 
     def to_wire(self, raw: tf.Tensor) -> Tensors:
-        """Frames and lengths."""
+        """Return frames and lengths."""
         found = self.encode(raw)
         return {"frames": found["frames"], "lengths": row_lengths(found["there"] != 0)}
 
     def from_wire(self, sent: Tensors) -> Tensors:
-        """Frames that are meant, with a one for each."""
+        """Check the number of frames and set those beyond the lengths to zero; return them with a one for each."""
         frames = sent["frames"]
         longest = tf.shape(frames)[1]
         with tf.control_dependencies([check_length(self.field.limit, longest, f"{self.input_name}_frames")]):
@@ -129,17 +132,17 @@ class GraphClip(GraphField):
 
 
 def read_gif(data: tf.Tensor, most: int) -> tuple[tf.Tensor, ...]:
-    """Height, width, number of frames and of extensions of a GIF, counted until there are too many, and whether it
-    is whole.
+    """Return height, width, numbers of frames and extensions of a GIF, and whether the file is complete.
 
-    A sub-block says how many bytes to the next one. Steps over two of them are made of two steps over one, and so on,
-    for all places at once: the loop below goes over many sub-blocks at a time, however small they are.
+    Counting stops when there are too many frames or extensions. Every sub-block contains the offset of the next one.
+    Steps over two sub-blocks are composed of two steps over one, and so on, for all positions at once, so the loop
+    below skips many sub-blocks in each iteration, however small they are.
     """
     numbers = tf.cast(tf.io.decode_raw(data, tf.uint8), tf.int32)
-    numbers = tf.pad(numbers, [[0, 16]])  # to look at in vain
+    numbers = tf.pad(numbers, [[0, 16]])  # so that reading past the end returns 0
     size = tf.strings.length(data)
     places = tf.range(size + 16)
-    onward = tf.where(numbers == 0, places, tf.minimum(places + numbers + 1, size))  # an empty one is the last
+    onward = tf.where(numbers == 0, places, tf.minimum(places + numbers + 1, size))  # an empty sub-block is the last
     for _ in range(_DOUBLINGS):
         onward = tf.gather(onward, onward)
 

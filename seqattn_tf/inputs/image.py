@@ -1,8 +1,8 @@
-"""Pictures as pixels, in the graph; the size is read from the header before anything is decoded."""
+"""Images as pixels, in the graph; the size is read from the header before anything is decoded."""
 
 import tensorflow as tf
 
-from seqattn_tf.inputs.base import GraphField, Reading, Tensors, check_batch
+from seqattn_tf.inputs.base import FieldTensors, GraphField, Tensors, check_batch
 from seqattn_tf.lite.fields.image import (
     BATCH,
     BMP,
@@ -20,11 +20,11 @@ from seqattn_tf.lite.fields.image import (
     Image,
 )
 
-_AT_ONCE = 16  # pictures of a batch that are decoded at the same time
+_AT_ONCE = 16  # the number of images of a batch that are decoded in parallel
 
 
 class GraphImage(GraphField):
-    """The twin of `Image`; `expected` is what messages call the files."""
+    """The graph counterpart of `Image`; `expected` describes the files in error messages."""
 
     name_in_registry = "image"
 
@@ -35,8 +35,8 @@ class GraphImage(GraphField):
         self.expected = expected
         self.tensors = {"pixels": tf.TensorSpec([None, field.height, field.width, 3], tf.float32)}
 
-    def read(self, raw: tf.Tensor) -> Reading:
-        """Pixels; a grid has no places with names."""
+    def read(self, raw: tf.Tensor) -> FieldTensors:
+        """Return the pixels; the cells of a grid have no names."""
         field, many = self.field, tf.size(raw, tf.int64)
         seen = field.height * field.width
         check = check_batch(self.input_name, "pictures", max(RESIZED, seen), "pixels once resized", many * seen)
@@ -45,15 +45,15 @@ class GraphImage(GraphField):
         total = tf.reduce_sum(tf.reduce_prod(self._sizes(raw), axis=1))
         check = check_batch(self.input_name, "pictures", max(BATCH, field.limit), "pixels", total)
         with tf.control_dependencies([check]):
-            return Reading({"pixels": self._read(tf.identity(raw))}, {})
+            return FieldTensors({"pixels": self._read(tf.identity(raw))}, {})
 
     def encode_unbounded(self, raw: tf.Tensor) -> Tensors:
-        """The pixels of however many pictures."""
+        """Return the pixels of any number of images."""
         with tf.control_dependencies([self._sizes(raw)]):
             return {"pixels": self._read(tf.identity(raw))}
 
     def _sizes(self, raw: tf.Tensor) -> tf.Tensor:
-        """Heights and widths, `[batch, 2]`, of pictures that are all worth decoding."""
+        """Return heights and widths, `[batch, 2]`, after checking that all images can be decoded."""
         return tf.map_fn(self.size, raw, fn_output_signature=tf.TensorSpec([2], tf.int64))
 
     def _read(self, raw: tf.Tensor) -> tf.Tensor:
@@ -73,8 +73,8 @@ class GraphImage(GraphField):
         return tf.ensure_shape(found, [field.height, field.width, 3])
 
     def decode(self, data: tf.Tensor) -> tf.Tensor:
-        """A picture as it is, `[y, x, 3]`, after `size` has found nothing wrong with it."""
-        return tf.cond(  # the accurate way is that of other readers, Pillow's among them
+        """Decode an image at its original size, `[y, x, 3]`, after `size` has checked it."""
+        return tf.cond(  # other decoders, including Pillow's, use the accurate method
             self._begins(data, JPEG),
             lambda: tf.io.decode_jpeg(data, channels=3, dct_method="INTEGER_ACCURATE"),
             lambda: tf.ensure_shape(tf.io.decode_image(data, channels=3, expand_animations=False), [None, None, 3]),
@@ -85,7 +85,10 @@ class GraphImage(GraphField):
         return tf.strings.substr(data, 0, tf.minimum(len(mark), tf.strings.length(data))) == mark
 
     def size(self, data: tf.Tensor) -> tf.Tensor:
-        """Height and width as the header says; what is no picture or costs too much to decode is refused."""
+        """Return height and width from the header.
+
+        Files that are not images, or too expensive to decode, raise an INVALID_ARGUMENT error.
+        """
         jpeg, png, bmp = (self._begins(data, mark) for mark in (JPEG, PNG, BMP))
         message = f"{self.input_name}: expected {self.expected}, received other bytes:"
         data = self._refuse(data, jpeg | png | bmp, message, tf.strings.length(data))
@@ -98,7 +101,7 @@ class GraphImage(GraphField):
         message = f"{self.input_name}: expected a PNG picture of at most {TEXTS} compressed texts, received"
         data = self._refuse(data, texts <= TEXTS, message, texts)
         height, width = self._header(data, jpeg, png)
-        message = f"{self.input_name}: expected {self.expected}, received a broken one:"
+        message = f"{self.input_name}: expected {self.expected}, received a corrupt one:"
         data = self._refuse(data, (height > 0) & (width > 0), message, width, "x", height)
         message = f"{self.input_name}: expected a picture of at most {self.field.limit} pixels, received"
         small = (height <= self.field.limit) & (width <= self.field.limit)
@@ -114,13 +117,13 @@ class GraphImage(GraphField):
 
     @staticmethod
     def _refuse(data: tf.Tensor, right: tf.Tensor, *said: object) -> tf.Tensor:
-        """The data themselves, once something is known to be right of them."""
+        """Return the data after asserting a condition."""
         with tf.control_dependencies([tf.debugging.Assert(right, list(said))]):
             return tf.identity(data)
 
     @staticmethod
     def _header(data: tf.Tensor, jpeg: tf.Tensor, png: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Height and width as the header of a kind of file says."""
+        """Return height and width from the header of the file, by its format."""
 
         def two(start: int, little: bool) -> tf.Tensor:
             head = tf.strings.substr(tf.strings.join([data, b"\0" * (start + 8)]), start, 8)
@@ -135,12 +138,12 @@ class GraphImage(GraphField):
 
 
 def _count(data: tf.Tensor, mark: bytes) -> tf.Tensor:
-    """How often bytes are found in others."""
+    """Count the occurrences of `mark` in the data."""
     return tf.size(tf.strings.split(data, mark), tf.int64) - 1
 
 
 def _inside(shape: tf.Tensor, most_height: int, most_width: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """The twin of `inside`."""
+    """Return the result of `lite.fields.image.inside` in the graph."""
     height, width = shape[0], shape[1]
     fits, tall = (height <= most_height) & (width <= most_width), height * most_width > width * most_height
     by_height = tf.stack([tf.constant(most_height, tf.int64), tf.maximum(width * most_height // height, 1)])

@@ -1,4 +1,4 @@
-"""Words as a parser reads them, in the graph."""
+"""Words in two vocabularies, one of them a parser's, in the graph."""
 
 import tensorflow as tf
 
@@ -11,7 +11,7 @@ from seqattn_tf.lite.text.rules import PAD
 
 
 class GraphParsedWords(GraphWords):
-    """The twin of `ParsedWords`."""
+    """The graph counterpart of `ParsedWords`."""
 
     name_in_registry = "parsed_words"
 
@@ -26,6 +26,5 @@ class GraphParsedWords(GraphWords):
         return {**super()._encode(words), "parsed_ids": self.parsed.word_ids(words)}
 
     def from_wire(self, sent: Tensors) -> Tensors:
-        """Ids alone, padding after those that are meant."""
         found = super().from_wire(sent)
         return {**found, "parsed_ids": tf.where(found["ids"] != PAD, sent["parsed_ids"], PAD)}

@@ -8,21 +8,21 @@ import tensorflow as tf
 
 from seqattn_tf.core.columns import Column, ColumnGroup, RaggedColumn
 from seqattn_tf.core.masking import length_mask, row_lengths
-from seqattn_tf.inputs.base import Reading, Tensors
+from seqattn_tf.inputs.base import FieldTensors, Tensors
 from seqattn_tf.inputs.text import GraphText, at_most
 from seqattn_tf.lite.fields.tree import EXPECTED, INNER, NONE, TREE, TreeText
 from seqattn_tf.text.symbols import normalise, split
 
 
 class Shape(NamedTuple):
-    """Trees without their words; zeros after the last node."""
+    """Trees without their words, with zeros after the last node."""
 
-    spans: tf.Tensor  # [batch, nodes, 2]: of the words below each
+    spans: tf.Tensor  # [batch, nodes, 2]: the range of words below each node
     children: tf.Tensor  # [batch, nodes, 2]
 
 
 class GraphTreeText(GraphText):
-    """The twin of `TreeText`."""
+    """The graph counterpart of `TreeText`."""
 
     name_in_registry = "tree"
 
@@ -33,21 +33,21 @@ class GraphTreeText(GraphText):
     }
 
     def _cut(self, raw: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
-        """The words of each text, and its brackets, labels and words; the latter empty for plain text."""
+        """Return the words of each text, and its brackets, labels and words, which are empty for plain text."""
         texts = normalise(raw)
         bracketed = tf.strings.regex_full_match(texts, TREE)
-        plain = split(tf.where(bracketed, "", texts), self.field.rules.split)
+        plain = split(tf.where(bracketed, "", texts), self.field.rules.tokenizer)
         symbols = tf.strings.split(tf.strings.regex_replace(tf.where(bracketed, texts, ""), r"([()])", r" \1 "))
         before = tf.concat([tf.fill([symbols.nrows(), 1], ""), symbols], axis=1)[:, :-1]
         words = tf.ragged.boolean_mask(symbols, (symbols != "(") & (symbols != ")") & (before != "("))
         return tf.concat([plain, words], axis=1), symbols
 
     def cut(self, raw: tf.Tensor) -> tf.RaggedTensor:
-        """The words of each text."""
+        """Return the words of each text."""
         return self._cut(raw)[0]
 
     def _shape(self, words: tf.Tensor, symbols: tf.RaggedTensor) -> Shape:
-        """The trees: given, or balanced."""
+        """Return the trees that are given in brackets, and balanced trees for plain texts."""
         lengths = row_lengths(words != "")
         given, even = parse(symbols.to_tensor(""), self.input_name), _balance(lengths, self.field.limit)
         most = tf.maximum(tf.shape(given.children)[1], tf.shape(even.children)[1])
@@ -71,24 +71,24 @@ class GraphTreeText(GraphText):
         most = 2 * self.field.limit - 1
         expected = f"{self.input_name}: expected a tree of at most {most} nodes, received"
         with tf.control_dependencies([tf.debugging.Assert(nodes <= most, [expected, nodes])]):
-            symbols = symbols.with_values(tf.identity(symbols.values))  # pairs of nodes are looked at
+            symbols = symbols.with_values(tf.identity(symbols.values))  # parsing compares all pairs
         return words, self._shape(words, symbols)
 
-    def read(self, raw: tf.Tensor) -> Reading:
-        """Nodes; words and what stands below each node as places."""
+    def read(self, raw: tf.Tensor) -> FieldTensors:
+        """Return the nodes, with the words, and the text below each node, as positions."""
         words, shape = self._read(raw)
         low, high = tf.split(shape.spans, 2, axis=-1)  # [batch, nodes, 1]
         places = tf.range(tf.shape(words)[1])
         spaced = tf.where((places >= low) & (places < high), tf.strings.join([" ", words[:, None]]), "")
         phrases = tf.strings.strip(tf.strings.reduce_join(spaced, axis=-1))
-        return Reading(self._encode(words, shape), {"": words, "nodes": phrases})
+        return FieldTensors(self._encode(words, shape), {"": words, "nodes": phrases})
 
     def encode(self, raw: tf.Tensor) -> Tensors:
-        """The nodes alone."""
+        """Return the nodes without positions."""
         return self._encode(*self._read(raw))
 
     def column(self, values: Sequence[Any]) -> Column:
-        """All nodes in memory."""
+        """Return all nodes in memory."""
         arrays = [self.field.encode(self.field.nodes(value)) for value in values]
         starts = np.concatenate([[0], np.cumsum([len(array["ids"]) for array in arrays])])
         empty = {"ids": np.zeros(0, np.int32), "children": np.zeros([0, 2], np.int32)}
@@ -96,12 +96,12 @@ class GraphTreeText(GraphText):
         return ColumnGroup([RaggedColumn(name, numbers, starts) for name, numbers in whole.items()])
 
     def to_wire(self, raw: tf.Tensor) -> Tensors:
-        """Nodes, and how many of them are meant."""
+        """Return the nodes and their number."""
         tensors = self.encode(raw)
         return {**tensors, "lengths": row_lengths(tensors["ids"] != 0)}
 
     def from_wire(self, sent: Tensors) -> Tensors:
-        """Nodes alone, padding after those that are meant."""
+        """Check the number of nodes and set those beyond the lengths to padding."""
         nodes = tf.shape(sent["ids"])[1]
         expected = f"{self.input_name}_ids: expected at most {2 * self.field.limit - 1} nodes, received"
         with tf.control_dependencies([tf.debugging.Assert(nodes < 2 * self.field.limit, [expected, nodes])]):
@@ -113,15 +113,15 @@ class GraphTreeText(GraphText):
 
 
 def parse(symbols: tf.Tensor, name: str) -> Shape:
-    """The trees of brackets, labels and words `[batch, symbols]`, empty strings after the last.
+    """Parse trees from brackets, labels and words `[batch, symbols]`, which are padded with empty strings.
 
-    Every pair of nodes is looked at: the parent of a node is the last one before it that is one level up.
+    All pairs of nodes are compared: the parent of a node is the last node before it that is one level up.
     """
     opens, closes = (tf.cast(symbols == bracket, tf.int32) for bracket in ("(", ")"))
-    depth = tf.cumsum(opens, axis=1) - tf.cumsum(closes, axis=1, exclusive=True)  # a bracket is at its node's depth
+    depth = tf.cumsum(opens, axis=1) - tf.cumsum(closes, axis=1, exclusive=True)  # a bracket has the depth of its node
     is_label = tf.pad(opens, [[0, 0], [1, 0]])[:, :-1] == 1
     is_word = (symbols != "") & (opens + closes == 0) & ~is_label
-    number = tf.cumsum(opens, axis=1) - 1  # of the node that opened last
+    number = tf.cumsum(opens, axis=1) - 1  # index of the node that was opened last
     count = tf.reduce_sum(opens, axis=1)  # [batch]
     nodes = tf.reduce_max(tf.concat([[0], count], axis=0))
     rows = tf.shape(symbols)[0]
@@ -146,7 +146,7 @@ def parse(symbols: tf.Tensor, name: str) -> Shape:
     total = tf.reduce_sum(tf.cast(is_word, tf.int32), axis=1)[:, None]
     ends = tf.reduce_min(tf.where(later, first[:, None], total[:, None]), axis=2)
     next_there = tf.pad(there, [[0, 0], [0, 1]])[:, 1:]
-    own = tf.where(next_there, tf.pad(first, [[0, 0], [0, 1]])[:, 1:], total) - first  # before another node opens
+    own = tf.where(next_there, tf.pad(first, [[0, 0], [0, 1]])[:, 1:], total) - first  # words before another node opens
     told = tf.gather(tf.pad(levels, [[0, 0], [0, 1]]), tf.maximum(number, 0), batch_dims=1)
     good = tf.stack(
         [
@@ -154,7 +154,7 @@ def parse(symbols: tf.Tensor, name: str) -> Shape:
             tf.reduce_sum(opens - closes, axis=1) == 0,
             tf.reduce_all(~is_label | ((symbols != "") & (opens + closes == 0)), axis=1),
             tf.reduce_sum(tf.cast((levels == 1) & there, tf.int32), axis=1) == tf.minimum(count, 1),
-            tf.reduce_all(~is_word | (told == depth), axis=1),  # a word stands in the node that opened last
+            tf.reduce_all(~is_word | (told == depth), axis=1),  # a word belongs to the node that was opened last
             tf.reduce_all(~there | ((below == 2) & (own == 0)) | ((below == 0) & (own == 1)), axis=1),
         ]
     )
@@ -165,7 +165,7 @@ def parse(symbols: tf.Tensor, name: str) -> Shape:
 
 
 def _balance(lengths: tf.Tensor, limit: int) -> Shape:
-    """Balanced trees over so many words `[batch]`: each node is looked for from the root down."""
+    """Return balanced trees over `lengths` words `[batch]`; each node is found by a descent from the root."""
     nodes = tf.reduce_max(tf.concat([[0], 2 * lengths - 1], axis=0))
     wanted = tf.range(nodes)[None] + tf.zeros_like(lengths)[:, None]
     there = wanted < 2 * lengths[:, None] - 1

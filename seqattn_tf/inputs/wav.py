@@ -1,4 +1,4 @@
-"""WAV files in the graph: the twin of `fields.wav`, for one file each."""
+"""WAV files in the graph: the counterpart of `fields.wav`, for one file at a time."""
 
 import math
 from typing import NamedTuple
@@ -20,10 +20,10 @@ from seqattn_tf.lite.fields.wav import (
 
 
 class Header(NamedTuple):
-    """As of `fields.wav`, each a number; the kind is its place among all."""
+    """The counterpart of the header in `fields.wav`; every value is a number, and `kind` is an index into `KINDS`."""
 
     kind: tf.Tensor
-    width: tf.Tensor  # bytes of a sample
+    width: tf.Tensor  # bytes per sample
     channels: tf.Tensor
     rate: tf.Tensor
     start: tf.Tensor
@@ -31,18 +31,18 @@ class Header(NamedTuple):
 
 
 def _refuse(data: tf.Tensor, right: tf.Tensor, *said: object) -> tf.Tensor:
-    """The data themselves where something is right of them; INVALID_ARGUMENT where it is not."""
+    """Return the data after asserting a condition, which otherwise raises INVALID_ARGUMENT."""
     with tf.control_dependencies([tf.debugging.Assert(right, list(said))]):
         return tf.identity(data)
 
 
 def _number(data: tf.Tensor, place: tf.Tensor, kind: tf.DType) -> tf.Tensor:
     found = tf.io.decode_raw(tf.strings.substr(data, place, tf.constant(kind.size, tf.int64)), kind)
-    return tf.cast(found[0], tf.int64) % (1 << 32)  # there is none of 32 bits without a sign
+    return tf.cast(found[0], tf.int64) % (1 << 32)  # `decode_raw` has no unsigned type of 32 bits
 
 
 def read_header(data: tf.Tensor, name: str) -> Header:
-    """What a file says of itself, every number of it checked; `name` is of the input, for messages."""
+    """Read and check the header of a file; `name` is the input in error messages."""
     size = tf.cast(tf.strings.length(data), tf.int64)
     head = tf.strings.join([tf.strings.substr(data, 0, tf.cast(tf.minimum(size, 12), tf.int32)), b"\0" * 12])
     riff = (tf.strings.substr(head, 0, 4) == b"RIFF") & (tf.strings.substr(head, 8, 4) == b"WAVE")
@@ -61,9 +61,9 @@ def read_header(data: tf.Tensor, name: str) -> Header:
         fitting = tf.debugging.Assert(fits, [wanted, channels, rate])
     whole = (length == STREAMED) | (start + length <= size)
     with tf.control_dependencies([fitting]):
-        ends = tf.debugging.Assert(whole, [f"{name}: expected {FORMATS}, received one that breaks off"])
+        ends = tf.debugging.Assert(whole, [f"{name}: expected {FORMATS}, received a truncated one"])
     kind = tf.argmax(tf.cast(kinds, tf.int32), output_type=tf.int32)
-    with tf.control_dependencies([known, fitting, ends]):  # nothing is used before all of it is checked
+    with tf.control_dependencies([known, fitting, ends]):  # check everything before anything is used
         kind, width, channels, rate = (tf.identity(number) for number in (kind, bits // 8, channels, rate))
         start, length = tf.identity(start), tf.identity(length)
     samples = tf.minimum(length, size - start) // tf.maximum(channels * width, 1)
@@ -71,7 +71,7 @@ def read_header(data: tf.Tensor, name: str) -> Header:
 
 
 def _find_chunks(data: tf.Tensor, size: tf.Tensor, name: str) -> tuple[tf.Tensor, ...]:
-    """Where the format is told and how many bytes tell it, where the samples start and how many bytes they have."""
+    """Return the start and size of the format chunk, and the start and size of the samples."""
     at, four, none = tf.constant(12, tf.int64), tf.constant(4, tf.int64), tf.constant(-1, tf.int64)
 
     def going(count: tf.Tensor, place: tf.Tensor, told: tf.Tensor, room: tf.Tensor, *found: tf.Tensor) -> tf.Tensor:
@@ -91,7 +91,7 @@ def _find_chunks(data: tf.Tensor, size: tf.Tensor, name: str) -> tuple[tf.Tensor
     message = f"{name}: expected a WAV sound with its samples in one of the first {CHUNKS} chunks, received more chunks"
     few = tf.debugging.Assert((start >= 0) | (place + 8 > size), [message])
     with tf.control_dependencies([few]):
-        found = tf.debugging.Assert(start >= 0, [f"{name}: expected {FORMATS}, received one that breaks off"])
+        found = tf.debugging.Assert(start >= 0, [f"{name}: expected {FORMATS}, received a truncated one"])
     with tf.control_dependencies([found]):
         return tf.maximum(told, 0), tf.identity(room), tf.identity(start), tf.identity(length)
 
@@ -110,25 +110,25 @@ def _decoders() -> list:
 
 
 def read_samples(data: tf.Tensor, header: Header, name: str) -> tf.Tensor:
-    """The samples from -1 to 1, the mean of all channels: `[samples]`."""
+    """Return the samples from -1 to 1, averaged over all channels: `[samples]`."""
     data = tf.strings.substr(data, header.start, header.samples * header.channels * header.width)
     found = tf.switch_case(header.kind, [lambda decode=decode: decode(data) for decode in _decoders()])
     finite = tf.reduce_all(tf.math.is_finite(found))
-    found = _refuse(found, finite, f"{name}: expected samples that are numbers, received some that are not")
+    found = _refuse(found, finite, f"{name}: expected finite samples, received NaN or infinity")
     return tf.cast(tf.reduce_mean(tf.reshape(found, [-1, header.channels]), axis=1), tf.float32)
 
 
 def resample(samples: tf.Tensor, given: tf.Tensor, wanted: int) -> tf.Tensor:
-    """Samples at another rate, by a windowed sinc."""
+    """Convert samples to another rate, by a windowed sinc."""
     before, after = (2 * given + BLOCKS) // (2 * BLOCKS), tf.constant(wanted // BLOCKS, tf.int64)
     count = tf.size(samples, tf.int64)
 
     def other() -> tf.Tensor:
         margin = -(-CROSSINGS * tf.maximum(before, after) * 100 // (round(100 * PASSED) * after))
         ratio = tf.cast(before, tf.float64) / tf.cast(after, tf.float64)
-        columns = tf.minimum(after, -(-count * after // before))  # a sound shorter than a block has fewer
+        columns = tf.minimum(after, -(-count * after // before))  # fewer if the sound is shorter than a block
         centres = tf.cast(tf.range(columns), tf.float64) * ratio
-        taps = tf.range(-margin, margin + 1)[:, None] + tf.cast(tf.floor(centres), tf.int64)  # others weigh nothing
+        taps = tf.range(-margin, margin + 1)[:, None] + tf.cast(tf.floor(centres), tf.int64)  # others have no weight
         apart = tf.cast(taps, tf.float64) - centres
         narrow = PASSED * tf.minimum(tf.constant(1, tf.float64), 1 / ratio)
         shape = tf.cos(tf.clip_by_value(narrow * apart / CROSSINGS, -1, 1) * math.pi / 2) ** 2

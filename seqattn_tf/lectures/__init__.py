@@ -1,4 +1,4 @@
-"""What lectures show of recurrent networks: how far gradients reach, where states settle, the cliff of the error."""
+"""Demonstrations of recurrent networks for lectures: gradient flow, attractors, and the cliff of the error surface."""
 
 from seqattn_tf.lectures.dynamics import attractors, gradient_flow, iterate, matrix_powers
 from seqattn_tf.lectures.dynamics_plots import draw_attractors, draw_flows, draw_powers

@@ -1,12 +1,12 @@
-"""How far a gradient reaches: its norm against the distance in time, and what a state does when left alone.
+"""The reach of gradients, as their norm against the distance in time, and the dynamics of states without new inputs.
 
-For a cell, the gradient of the last output in the state `k` steps before it,
+For a cell, the gradient of the last output with respect to the state `k` steps before it,
 
-    flow(k) = |  d (u . h_T) / d s_{T-k}  |        u a random direction of length one, the mean square over the rows
+    flow(k) = |  d (u . h_T) / d s_{T-k}  |        u a random unit vector, root mean square over the rows
 
 is `|w|^k` for the linear unit `h' = w h`: at distance 50, 1.1 explodes to 117.4 and 0.9 vanishes to 0.00515. For a
-network, it is the gradient of the last output in the inputs, step by step. `matrix_powers` is the same of a
-matrix alone.
+network, it is the gradient of the last output with respect to the inputs of each step. `matrix_powers` computes the
+same for a single matrix.
 """
 
 from collections.abc import Callable
@@ -21,24 +21,24 @@ from seqattn_tf.lectures.dynamics_plots import draw_attractors, draw_flows, draw
 
 
 class GradientFlow(NamedTuple):
-    """Norms `[steps]` of a gradient at the distances `[steps]`, 0 first."""
+    """Norms `[steps]` of a gradient at the distances `[steps]`, starting from 0."""
 
     distances: np.ndarray
     norms: np.ndarray
 
     def draw(self, name: str = "") -> Any:
-        """The picture of it; `explain.draw_flows` compares several."""
+        """Draw the norms; `draw_flows` compares several flows."""
         return draw_flows({name: self})
 
 
 def gradient_flow(model_or_cell: Cell | Callable, data: Any, seed: int = 0) -> GradientFlow:
-    """The norm of the gradient of the last output against the distance in time.
+    """Compute the norm of the gradient of the last output against the distance in time.
 
     Args:
-        model_or_cell: a `Cell`, built or not; or a network that takes `[batch, time, features]` and gives
-            `[batch, time, units]`, `[batch, units]` or a tuple that begins with one of these.
-        data: inputs `[batch, time, features]`, without padding.
-        seed: of the direction in which the output is looked at.
+        model_or_cell: A `Cell`, built or not; or a network that takes `[batch, time, features]` and returns
+            `[batch, time, units]`, `[batch, units]` or a tuple that starts with one of these.
+        data: The inputs `[batch, time, features]`, without padding.
+        seed: The seed of the random direction in which the output is differentiated.
 
     >>> import keras
     >>> from seqattn_tf.cells import RNNCell
@@ -49,7 +49,7 @@ def gradient_flow(model_or_cell: Cell | Callable, data: Any, seed: int = 0) -> G
     """
     inputs = tf.convert_to_tensor(np.asarray(data, "float32"))
     if inputs.shape.rank != 3 or 0 in inputs.shape:
-        raise ValueError(f"data: expected [batch, time, features], none of them 0. Received: shape {inputs.shape}")
+        raise ValueError(f"data: expected a nonempty [batch, time, features]. Received: shape {inputs.shape}")
     if isinstance(model_or_cell, Cell):
         gradients = _of_cell(model_or_cell, inputs, seed)  # [time, batch, units]
     else:
@@ -59,7 +59,7 @@ def gradient_flow(model_or_cell: Cell | Callable, data: Any, seed: int = 0) -> G
 
 
 def _direction(output: tf.Tensor, seed: int) -> tf.Tensor:
-    """A direction of length one for each row of the output `[batch, units]`."""
+    """Return a random unit vector for each row of the output `[batch, units]`."""
     drawn = np.random.default_rng(seed).normal(size=output.shape)
     return tf.constant(drawn / np.linalg.norm(drawn, axis=-1, keepdims=True), output.dtype)
 
@@ -71,7 +71,7 @@ def _of_cell(cell: Cell, inputs: tf.Tensor, seed: int) -> tf.Tensor:
     start = cell.get_initial_state(inputs.shape[0])
     nudges = [
         tf.zeros([inputs.shape[1], *state.shape], state.dtype) for state in start
-    ]  # one for each state of each step
+    ]  # zeros added to each state of each step, to differentiate with respect to it
     with tf.GradientTape() as tape:
         tape.watch(nudges)
 
@@ -94,18 +94,18 @@ def _of_network(network: Callable, inputs: tf.Tensor, seed: int) -> tf.Tensor:
 
 
 class Trajectories(NamedTuple):
-    """Where states went: `[steps + 1, starts, units]`."""
+    """Trajectories of states: `[steps + 1, starts, units]`."""
 
     states: np.ndarray
-    step: Callable[[np.ndarray], np.ndarray] | None = None  # the map, where it is one of plain numbers
+    step: Callable[[np.ndarray], np.ndarray] | None = None  # the map, if it applies to plain numbers
 
     def draw(self, title: str = "") -> Any:
-        """Orbits and where they settle; of one unit, a cobweb."""
+        """Draw orbits and the states where they settle; for one unit, draw a cobweb plot."""
         return draw_attractors(self.states, title=title, step=self.step)
 
 
 def iterate(step: Callable[[np.ndarray], np.ndarray], starts: Any, steps: int = 100) -> Trajectories:
-    """Apply a map again and again: `x, f(x), f(f(x)), ...` for every start `[starts, units]`.
+    """Apply a map repeatedly: `x, f(x), f(f(x)), ...` for every start `[starts, units]`.
 
     >>> found = iterate(lambda x: 3.5 * x * (1 - x), [[0.3]], steps=200)
     >>> sorted(round(float(x), 3) for x in found.states[-4:, 0, 0])  # a cycle of four
@@ -120,7 +120,7 @@ def iterate(step: Callable[[np.ndarray], np.ndarray], starts: Any, steps: int = 
 
 
 def attractors(cell: Cell, inputs: Any, starts: int = 64, steps: int = 100, seed: int = 0) -> Trajectories:
-    """Where the states of a cell go from random starts when it sees the same inputs `[features]` for ever.
+    """Compute the trajectories of a cell's states from random starts with constant inputs `[features]`.
 
     >>> from seqattn_tf.cells import RNNCell
     >>> attractors(RNNCell(3), [0.0, 0.0], starts=5, steps=7).states.shape
@@ -139,27 +139,29 @@ def attractors(cell: Cell, inputs: Any, starts: int = 64, steps: int = 100, seed
 
 
 class Powers(NamedTuple):
-    """What the powers of a matrix do to a vector, and its eigenvalues."""
+    """The norms of a vector under the powers of a matrix, and the eigenvalues of the matrix."""
 
-    norms: np.ndarray  # [steps + 1], of v, W v, W^2 v, ...
+    norms: np.ndarray  # [steps + 1], those of v, W v, W^2 v, ...
     eigenvalues: np.ndarray  # [n], complex
 
     def draw(self, name: str = "", title: str = "") -> Any:
-        """The picture of it; `explain.draw_powers` compares several."""
+        """Draw norms and eigenvalues; `draw_powers` compares several matrices."""
         return draw_powers({name: self}, title)
 
 
 def matrix_powers(matrix: Any, start: Any = None, steps: int = 50, seed: int = 0) -> Powers:
-    """The norms of `W^k v` for `k = 0 ... steps`: what a linear recurrent network does to its state, or to a gradient.
+    """Compute the norms of `W^k v` for `k = 0 ... steps`.
 
-    In the end they grow or vanish as the power of the largest eigenvalue; before that, a matrix whose eigenvectors are
-    nearly or quite the same (a defective one) may do otherwise.
+    This is the effect of a linear recurrent network on its state, or on a gradient.
+
+    Asymptotically they grow or vanish like the powers of the largest eigenvalue; before that, a matrix whose
+    eigenvectors are nearly or exactly equal (a defective matrix) may behave differently.
 
     Args:
         matrix: `W [n, n]`.
-        start: `v [n]`; None for a random direction of length one.
-        steps: the largest power.
-        seed: of the random direction.
+        start: `v [n]`; None for a random unit vector.
+        steps: The largest power.
+        seed: The seed of the random vector.
 
     >>> found = matrix_powers([[1.1, 0.0], [0.0, 0.5]], start=[1.0, 0.0])
     >>> round(float(found.norms[50]), 1), found.eigenvalues.real.tolist()

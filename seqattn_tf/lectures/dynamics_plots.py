@@ -1,4 +1,4 @@
-"""Pictures of dynamics: how norms change with the distance in time, and where states settle."""
+"""Figures of dynamics: norms against the distance in time, and the states where trajectories settle."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,21 +10,21 @@ from matplotlib.patches import Circle
 
 from seqattn_tf.explain.sheet import COLOURS, INK, QUIET, curve_page, name_curves, two_pages
 
-_SMALLEST = 1e-12  # what is drawn for a gradient that has vanished
-_ORBITS = 6  # trajectories that are drawn as lines
+_SMALLEST = 1e-12  # the value drawn for a gradient that has vanished
+_ORBITS = 6  # the maximum number of trajectories drawn as lines
 
 
 def draw_flows(flows: Mapping[str, Any], title: str = "How far the gradient reaches") -> Figure:
-    """Draws the norms of several gradients against the distance in time, on a logarithmic scale.
+    """Draw the norms of several gradients against the distance in time, on a logarithmic scale.
 
     Args:
-        flows: for each name its `(distances, norms)`, such as `flow.gradient_flow` gives.
-        title: one sentence above the picture.
+        flows: `(distances, norms)` by name, such as the results of `gradient_flow`.
+        title: A sentence above the figure.
 
     >>> figure = draw_flows({"w = 0.9": (np.arange(50), 0.9 ** np.arange(50))})
     """
     if not flows:
-        raise ValueError("flows: expected at least one. Received: none")
+        raise ValueError("flows: expected at least one flow. Received: none")
     figure, axes = curve_page(title)
     for number, (name, (distances, norms)) in enumerate(flows.items()):
         colour = COLOURS[number % len(COLOURS)]
@@ -43,15 +43,15 @@ def draw_flows(flows: Mapping[str, Any], title: str = "How far the gradient reac
 def draw_attractors(
     states: np.ndarray, title: str = "", kept: int = 32, step: Callable[[np.ndarray], np.ndarray] | None = None
 ) -> Figure:
-    """Draws where trajectories go: orbits in the plane in which their last states vary most, those states as dots.
+    """Draw trajectories as orbits in the plane in which their last states vary most, with these states as dots.
 
-    One unit is drawn as a cobweb: up to the map, across to the diagonal, again and again.
+    A single unit is drawn as a cobweb plot: vertically to the map, horizontally to the diagonal, repeatedly.
 
     Args:
-        states: [steps, starts, units].
-        title: one sentence above the picture.
-        kept: how many of the last states are dots: where a trajectory settles.
-        step: the map itself, `[points, 1] -> [points, 1]`, which a cobweb draws as a curve.
+        states: The states [steps, starts, units].
+        title: A sentence above the figure.
+        kept: The number of last states drawn as dots, where a trajectory settles.
+        step: The map, `[points, 1] -> [points, 1]`, which a cobweb plot contains as a curve.
 
     >>> figure = draw_attractors(np.random.default_rng(0).normal(size=[40, 3, 5]))
     """
@@ -67,7 +67,7 @@ def draw_attractors(
 
 
 def _draw_cobweb(axes: Axes, states: np.ndarray, kept: int, step: Callable[[np.ndarray], np.ndarray] | None) -> None:
-    """The way of the first start, thin before it settles; the settled states of all as dots on the map."""
+    """Draw the path of the first start, thin before it settles, and the settled states of all starts as dots."""
     low, high = states.min(), states.max()
     margin = 0.05 * (high - low or 1.0)
     ends = low - margin, high + margin
@@ -75,12 +75,12 @@ def _draw_cobweb(axes: Axes, states: np.ndarray, kept: int, step: Callable[[np.n
     if step is not None:
         points = np.linspace(*ends, 300)
         axes.plot(points, np.asarray(step(points[:, None]))[:, 0], color=INK, linewidth=1.4, label="the map")
-    way = np.repeat(states[:, 0], 2)  # x0 x0 x1 x1 ...: up to the map, across to the diagonal
+    way = np.repeat(states[:, 0], 2)  # x0 x0 x1 x1 ...: vertically to the map, horizontally to the diagonal
     across, up = way[:-1], way[1:]
     settled = max(len(across) - 2 * kept, 0)
     first = slice(0, min(settled, 2 * kept) + 1)
-    axes.plot(across[first], up[first], color=COLOURS[0], linewidth=0.7, alpha=0.45, label="the way there")
-    axes.plot(across[settled:], up[settled:], color=COLOURS[1], linewidth=1.4, label="where it settles")
+    axes.plot(across[first], up[first], color=COLOURS[0], linewidth=0.7, alpha=0.45, label="trajectory")
+    axes.plot(across[settled:], up[settled:], color=COLOURS[1], linewidth=1.4, label="fixed point")
     last = states[-kept - 1 :]
     axes.plot(last[:-1].ravel(), last[1:].ravel(), "o", color=COLOURS[1], markersize=4)
     axes.plot(states[0, 0], states[0, 0], "o", color=COLOURS[0], markersize=5, fillstyle="none")
@@ -91,7 +91,7 @@ def _draw_cobweb(axes: Axes, states: np.ndarray, kept: int, step: Callable[[np.n
 
 
 def _draw_orbits(axes: Axes, states: np.ndarray, kept: int) -> None:
-    """A thin line for each of a few starts, a circle where it begins, dots where all settle."""
+    """Draw a thin line for each of several starts with a circle at its beginning, and dots where all of them settle."""
     last = states[-kept:].reshape(-1, states.shape[2])
     centre = last.mean(0)
     _, _, directions = np.linalg.svd(last - centre, full_matrices=False)
@@ -102,18 +102,18 @@ def _draw_orbits(axes: Axes, states: np.ndarray, kept: int) -> None:
         colour = COLOURS[number % len(COLOURS)]
         axes.plot(*seen[:, number].T, color=colour, linewidth=0.7, alpha=0.6)
         axes.plot(*seen[0, number], "o", color=colour, markersize=5, fillstyle="none")
-    axes.plot(*seen[-kept:].reshape(-1, 2).T, "o", color=INK, markersize=3, linestyle="none", label="where all settle")
+    axes.plot(*seen[-kept:].reshape(-1, 2).T, "o", color=INK, markersize=3, linestyle="none", label="settled states")
     axes.set_xlabel("first principal direction", color=INK)
     axes.set_ylabel("second principal direction", color=INK)
     axes.legend(frameon=False, labelcolor=INK)
 
 
 def draw_powers(powers: Mapping[str, Any], title: str = "") -> Figure:
-    """Draws eigenvalues of matrices in the complex plane, and beside them the norms of a vector under their powers.
+    """Draw eigenvalues of matrices in the complex plane, and next to it the norms of a vector under their powers.
 
     Args:
-        powers: for each name its `(norms [steps], eigenvalues [n])`, such as `flow.matrix_powers` gives.
-        title: one sentence above the picture.
+        powers: `(norms [steps], eigenvalues [n])` by name, such as the results of `matrix_powers`.
+        title: A sentence above the figure.
 
     >>> figure = draw_powers({"0.9": (0.9 ** np.arange(50), [0.9, -0.4])})
     """

@@ -1,8 +1,8 @@
-"""The error surface of one recurrent unit, its cliff, and gradient descent on it with clipping and without.
+"""The error surface of one recurrent unit with its cliff, and gradient descent on it with and without clipping.
 
-Over many steps the last state hardly depends on a weight, or changes at once: flat land with a wall in it. A gradient
-taken at the wall is as large as the wall is steep, and one step of its size throws away all that was learned. Clipping
-keeps its direction and bounds its length.
+Over many steps, the last state either hardly depends on a weight or changes abruptly, so the surface is flat with a
+wall in it. The gradient at the wall is as large as the wall is steep, and a step of this size destroys everything
+learned so far. Clipping preserves the direction of the gradient and bounds its norm.
 """
 
 import dataclasses
@@ -26,21 +26,21 @@ class ErrorSurface(NamedTuple):
     errors: np.ndarray
 
     def draw(self, paths: Mapping[str, np.ndarray] | None = None, title: str = "") -> Any:
-        """The picture of it, with ways of gradient descent on it."""
+        """Draw the surface, with paths of gradient descent on it."""
         return draw_surface(*self, paths, title)
 
 
 @dataclasses.dataclass(frozen=True)
 class RecurrentUnit:
-    """A unit that hears nothing but itself, and its error after the last step (Pascanu et al., 2013).
+    """A recurrent unit without inputs, and its error after the last step (Pascanu et al., 2013).
 
         h_0 = start        h_t = f(w h_{t-1} + b)        error = (h_T - target)^2
 
     Args:
         steps: `T`.
-        start: the first state.
-        target: what the last state should be.
-        activation: `f`, by Keras's name.
+        start: The initial state.
+        target: The target of the last state.
+        activation: The name of `f` in Keras.
 
     >>> unit = RecurrentUnit(steps=1, start=1.0, target=0.0, activation="linear")
     >>> errors, slopes = unit.slopes([[2.0, 1.0]])
@@ -55,10 +55,10 @@ class RecurrentUnit:
 
     def __post_init__(self) -> None:
         check_count("steps", self.steps)
-        keras.activations.get(self.activation)  # refuses a name that is none
+        keras.activations.get(self.activation)  # raises an error for an unknown name
 
     def _errors(self, points: tf.Tensor) -> tf.Tensor:
-        """`[n, 2] -> [n]`."""
+        """Return the errors at points: `[n, 2] -> [n]`."""
         weights, biases = tf.unstack(points, axis=1)
         activation = keras.activations.get(self.activation)
         first = tf.ones_like(weights) * self.start
@@ -66,7 +66,7 @@ class RecurrentUnit:
         return (last - self.target) ** 2
 
     def slopes(self, points: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Errors `[n]` at points `(w, b)`, `[n, 2]`, and their gradients `[n, 2]`."""
+        """Return the errors `[n]` at points `(w, b)`, `[n, 2]`, and their gradients `[n, 2]`."""
         points = tf.constant(np.asarray(points, "float64"))
         if points.shape.rank != 2 or points.shape[1] != 2:
             raise ValueError(f"points: expected [n, 2], of (w, b). Received: shape {points.shape}")
@@ -81,23 +81,23 @@ class RecurrentUnit:
         return errors, tape.gradient(errors, points)
 
     def surface(self, weights: Any, biases: Any) -> ErrorSurface:
-        """The errors over a grid: weights `[w]`, biases `[b]`."""
+        """Compute the errors over a grid of weights `[w]` and biases `[b]`."""
         weights, biases = np.asarray(weights, "float64"), np.asarray(biases, "float64")
         points = np.stack(np.meshgrid(weights, biases), axis=-1).reshape(-1, 2)
         return ErrorSurface(weights, biases, self.slopes(points)[0].reshape(len(biases), len(weights)))
 
     def descend(self, at: Any, rate: float, steps: int, clip: float | None = None) -> np.ndarray:
-        """The way of gradient descent: points `(w, b, error)`, `[steps + 1, 3]`.
+        """Return the path of gradient descent: points `(w, b, error)`, `[steps + 1, 3]`.
 
         Args:
-            at: the first `(w, b)`.
-            rate: of learning.
-            steps: how many.
-            clip: a gradient whose norm is larger is scaled down to it; None for as it is.
+            at: The starting point `(w, b)`.
+            rate: The learning rate.
+            steps: The number of steps.
+            clip: The maximum norm to which larger gradients are scaled down; None for no clipping.
         """
         point = np.asarray(at, "float64")
         if point.shape != (2,):
-            raise ValueError(f"at: expected two numbers, (w, b). Received: {at!r:.80}")
+            raise ValueError(f"at: expected a point (w, b). Received: {at!r:.80}")
         if clip is not None and not clip > 0:
             raise ValueError(f"clip: expected a number above 0, or None. Received: {clip}")
         way = []

@@ -1,11 +1,12 @@
-"""The error surface of a recurrent unit, its cliff, and where gradient descent goes on it.
+"""The error surface of a recurrent unit, its cliff, and the paths of gradient descent on it.
 
     error  .-----------.                  left: the surface; right: the same from above
            |            \\   wall
-           |             |   a step at the wall: without clipping it leaves the page, with it it stays
+           |             |   a step at the wall leaves the page, unless the gradient is clipped
            '-------------'--------
 
-The picture is Figure 6 of Pascanu, Mikolov and Bengio (2013), On the difficulty of training recurrent neural networks.
+The figure follows Figure 6 of Pascanu, Mikolov and Bengio (2013), On the difficulty of training recurrent neural
+networks.
 """
 
 from collections.abc import Mapping
@@ -20,12 +21,12 @@ from matplotlib.ticker import MaxNLocator
 from seqattn_tf.explain.sheet import BLUES, COLOURS, INK, PAPER, QUIET, name_curves, two_pages
 
 _LEVELS = 14
-_LANDS = LinearSegmentedColormap.from_list("lands", BLUES(np.linspace(0, 0.62, 32)))  # light enough to be drawn upon
-_LIFT = 0.02  # of the height, so that a path lies on the surface and not in it
-_FINE, _BLUR = 120, 3  # rows and columns of the surface; of them, those to either side that give a place its colour
-_SMOOTH = 24  # heights are taken at so many places of a step
+_LANDS = LinearSegmentedColormap.from_list("lands", BLUES(np.linspace(0, 0.62, 32)))  # light enough to draw on
+_LIFT = 0.02  # share of the height by which paths are raised, so that the surface does not hide them
+_FINE, _BLUR = 120, 3  # rows and columns of the surface; neighbors on either side that are averaged for a color
+_SMOOTH = 24  # the number of points per step at which heights are computed
 _PATHS = (COLOURS[1], COLOURS[2], COLOURS[3])
-_WIDTHS = (3.0, 1.2, 0.8)  # of lines in points: where ways begin as one, all are seen
+_WIDTHS = (3.0, 1.2, 0.8)  # line widths in points, so that all paths are visible where they coincide
 
 
 def draw_surface(
@@ -35,17 +36,17 @@ def draw_surface(
     paths: Mapping[str, np.ndarray] | None = None,
     title: str = "",
 ) -> Figure:
-    """Draws errors over a weight and a bias, as a surface and from above, and the ways of gradient descent on it.
+    """Draw errors over a weight and a bias, as a surface and from above, with paths of gradient descent.
 
-    A way is drawn up to where it leaves the grid; an arrow and a note say where its next point would be.
+    A path is drawn up to the point where it leaves the grid; an arrow and a note indicate its next point.
 
     Args:
-        weights: of the grid, `[w]`, increasing.
-        biases: of the grid, `[b]`, increasing.
-        errors: `[b, w]`, finite.
-        paths: for each name its points `(w, b)` or `(w, b, error)`, `[points, 2 or 3]`, such as
-            `surface.RecurrentUnit.descend` gives; the first lies on the grid.
-        title: one sentence above the picture.
+        weights: The weights of the grid, `[w]`, increasing.
+        biases: The biases of the grid, `[b]`, increasing.
+        errors: The errors `[b, w]`, finite.
+        paths: The points `(w, b)` or `(w, b, error)` of each path by name, `[points, 2 or 3]`, such as the result of
+            `RecurrentUnit.descend`; the first point must be on the grid.
+        title: A sentence above the figure.
 
     >>> weights, biases = np.linspace(-1, 1, 9), np.linspace(0, 1, 5)
     >>> figure = draw_surface(weights, biases, biases[:, None] * weights**2, {"way": [[0.5, 0.5], [3.0, 0.5]]})
@@ -68,7 +69,7 @@ def draw_surface(
         heights = height(fine, weights, biases, errors) + _LIFT * np.ptp(errors)
         style: dict[str, Any] = {"color": _PATHS[number % 3], "linewidth": _WIDTHS[number % 3], "label": name}
         depth.plot(*fine.T, heights, zorder=5 + number, **style)
-        points = list(range(len(inside) - (leaves is not None)))  # the edge of the page is none
+        points = list(range(len(inside) - (leaves is not None)))  # without the intersection with the edge
         above.plot(*inside.T, "-o", markersize=1.5 + 1.2 * _WIDTHS[number % 3], markevery=points, **style)
         if leaves is not None:
             _leave(above, inside, leaves, _PATHS[number % 3])
@@ -82,7 +83,7 @@ def draw_surface(
 
 
 def cut(path: np.ndarray, box: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    """The points of a way up to where it leaves a box `[[low, low], [high, high]]`, and the first point outside.
+    """Return the points of a path up to where it leaves a box `[[low, low], [high, high]]`, and the next point.
 
     >>> inside, leaves = cut(np.array([[0.0, 0.0], [4.0, 2.0]]), np.array([[-1.0, -1.0], [1.0, 1.0]]))
     >>> inside.tolist(), leaves.tolist()
@@ -101,7 +102,7 @@ def cut(path: np.ndarray, box: np.ndarray) -> tuple[np.ndarray, np.ndarray | Non
 
 
 def height(points: np.ndarray, weights: np.ndarray, biases: np.ndarray, errors: np.ndarray) -> np.ndarray:
-    """The height of a surface `[b, w]` at points `(w, b)` of its grid, linear between its corners: `[n, 2] -> [n]`.
+    """Interpolate a surface `[b, w]` bilinearly at points `(w, b)` of its grid: `[n, 2] -> [n]`.
 
     >>> height(np.array([[0.5, 0.25]]), np.array([0.0, 1.0]), np.array([0.0, 1.0]), np.array([[0.0, 4.0], [0.0, 4.0]]))
     array([2.])
@@ -117,7 +118,7 @@ def height(points: np.ndarray, weights: np.ndarray, biases: np.ndarray, errors: 
 
 
 def _finely(path: np.ndarray) -> np.ndarray:
-    """A way with more points on its straight lines, so that it follows the land."""
+    """Add points to the straight lines of a path, so that it follows the surface."""
     numbers = np.arange(len(path))
     fine = np.linspace(0, len(path) - 1, _SMOOTH * (len(path) - 1) + 1)
     return np.stack([np.interp(fine, numbers, values) for values in path.T], axis=-1)
@@ -126,25 +127,25 @@ def _finely(path: np.ndarray) -> np.ndarray:
 def _increasing(name: str, values: np.ndarray) -> np.ndarray:
     values = np.asarray(values, float)
     if values.ndim != 1 or len(values) < 2 or not np.isfinite(values).all() or not (np.diff(values) > 0).all():
-        raise ValueError(f"{name}: expected two finite numbers or more, increasing. Received: {values!r:.80}")
+        raise ValueError(f"{name}: expected at least two finite numbers in increasing order. Received: {values!r:.80}")
     return values
 
 
 def _checked(name: str, path: Any, box: np.ndarray) -> np.ndarray:
-    """The weights and biases of a way."""
+    """Check a path and return its weights and biases."""
     path = np.asarray(path, float)
     if path.ndim != 2 or path.shape[1] not in (2, 3) or not len(path) or not np.isfinite(path).all():
         raise ValueError(f"paths[{name!r}]: expected finite numbers [points, 2 or 3]. Received: shape {path.shape}")
     path = path[:, :2]
     if (path[0] < box[0]).any() or (path[0] > box[1]).any():
-        raise ValueError(f"paths[{name!r}]: expected to begin on the grid. Received: {path[0].tolist()}")
+        raise ValueError(f"paths[{name!r}]: expected a path that begins on the grid. Received: {path[0].tolist()}")
     return path
 
 
 def _draw_heights(axes: Any, weights: np.ndarray, biases: np.ndarray, errors: np.ndarray) -> None:
-    axes.computed_zorder = False  # ways lie on the surface
+    axes.computed_zorder = False  # paths are drawn above the surface
     around = np.lib.stride_tricks.sliding_window_view(np.pad(errors, _BLUR, "edge"), [2 * _BLUR + 1] * 2)
-    shades = Normalize(errors.min(), errors.max())(around.mean(axis=(2, 3)))  # a wall of one colour, not in stripes
+    shades = Normalize(errors.min(), errors.max())(around.mean(axis=(2, 3)))  # avoids stripes on the wall
     style: dict[str, Any] = {"linewidth": 0, "antialiased": False, "rcount": _FINE, "ccount": _FINE}
     axes.plot_surface(*np.meshgrid(weights, biases), errors, facecolors=_LANDS(shades), shade=False, **style)
     axes.set(xlabel="w", ylabel="b", zlabel="error")
@@ -159,7 +160,7 @@ def _draw_heights(axes: Any, weights: np.ndarray, biases: np.ndarray, errors: np
 
 
 def _leave(axes: Axes, inside: np.ndarray, leaves: np.ndarray, colour: str) -> None:
-    """An arrow out of the page, and where it goes."""
+    """Draw an arrow out of the page, with a note of its destination."""
     tail, head = inside[-2:]
     axes.annotate("", head, tail, arrowprops={"arrowstyle": "-|>", "color": colour, "linewidth": 1.6, "shrinkB": 0})
     right, upper = axes.transAxes.inverted().transform(axes.transData.transform(head)) > 0.5

@@ -1,4 +1,4 @@
-"""The files that say what goes into a model and what comes out of it, readable without TensorFlow."""
+"""The files that describe the inputs and the target of a model, readable without TensorFlow."""
 
 import json
 from collections.abc import Mapping
@@ -12,19 +12,19 @@ INPUTS, TARGET = "inputs.json", "target.json"
 
 
 def save_assets(folder: Path, inputs: Mapping[str, Field], target: Target) -> None:
-    """Write both files."""
+    """Write the inputs and the target to their files."""
     write_json(folder / INPUTS, save_fields(inputs))
     write_json(folder / TARGET, save_target(target))
 
 
 def load_assets(folder: Path) -> tuple[dict[str, Field], Target]:
-    """What both files say.
+    """Read the inputs and the target from their files.
 
     Raises:
-        ValueError: one of them is damaged or missing, or names a field or a target that is not known.
+        ValueError: If a file is damaged or missing, or names an unknown field or target.
     """
     try:
         inputs, target = (json.loads((folder / name).read_text(encoding="utf-8")) for name in (INPUTS, TARGET))
         return load_fields(inputs), load_target(target)
     except (OSError, TypeError, KeyError, ValueError) as error:
-        raise ValueError(f"{folder}: expected whole {INPUTS} and {TARGET}. Received: {error}") from None
+        raise ValueError(f"{folder}: expected complete {INPUTS} and {TARGET}. Received: {error}") from None

@@ -1,4 +1,4 @@
-"""The manifest of an export: what it is, where it comes from, what it takes and gives, how it was verified."""
+"""The manifest of an export: its contents, origin, inputs, outputs and verification."""
 
 import json
 from collections.abc import Mapping
@@ -11,20 +11,20 @@ FILE = "manifest.json"
 
 
 def without_examples(record: dict[str, Any]) -> dict[str, Any]:
-    """A record without what a manifest says elsewhere, and without the place of the data on somebody's machine."""
+    """Return a record without the entries that a manifest stores elsewhere, and without the local path of the data."""
     return {name: value for name, value in record.items() if name not in ("summary", "examples", "given")}
 
 
 def write(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Write the manifest into a folder."""
+    """Write the manifest to a folder."""
     write_json(folder / FILE, manifest)
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """The manifest of a folder."""
+    """Read the manifest of a folder."""
     path = Path(folder) / FILE
     if not path.is_file():
-        raise ValueError(f"{folder}: expected an export with a {FILE}. Received: a folder without one")
+        raise ValueError(f"{folder}: expected an exported model with {FILE}. Received: a folder without it")
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:

@@ -1,6 +1,6 @@
-"""What a model is asked, as people write it: rows, each a value or a mapping by the names of the inputs.
+"""The rows that a model answers, in the form that users write: each is a value or a mapping by input name.
 
-Plain Python: models, clients and devices without TensorFlow read rows the same way.
+This module is plain Python, so that models, clients and devices without TensorFlow read rows in the same way.
 """
 
 import base64
@@ -9,18 +9,18 @@ from typing import Any
 
 
 def columns(rows: Sequence[Any], names: Sequence[str]) -> dict[str, list[str | bytes]]:
-    r"""One list for each input, with a value for each row.
+    r"""Convert rows to one list for each input, with a value for each row.
 
-    A value is a string, or bytes, or a list of strings, which is one text with a line for each. Lone surrogates are
-    replaced; bytes are left as they are.
+    A value is a string, bytes, or a list of strings, which is a text with one line per string. Lone surrogates are
+    replaced; bytes are not changed.
 
     Args:
-        rows: mappings from the name of an input to its value, or bare values where there is one input.
-        names: the inputs of the model.
+        rows: Mappings from the name of an input to its value, or bare values if there is only one input.
+        names: The inputs of the model.
 
     Raises:
-        ValueError: a row is incomplete, has an input that is unknown or a value of another type, or is a bare value
-            though there are several inputs; or the rows are of both forms.
+        ValueError: If a row is incomplete, has an unknown input or a value of another type, or is a bare value although
+            there are several inputs; or if the rows are of both forms.
 
     >>> columns(["hello", b"\xff"], ["text"])
     {'text': ['hello', b'\xff']}
@@ -38,7 +38,7 @@ def columns(rows: Sequence[Any], names: Sequence[str]) -> dict[str, list[str | b
         bare = rows[named.index(False)]
         raise ValueError(f"rows: expected mappings with {', '.join(names)}. Received: {bare!r:.80}")
     if any(named) and not all(named):
-        raise ValueError(f"rows: expected mappings only or bare values only. Received: {rows!r:.80}")
+        raise ValueError(f"rows: expected either mappings or bare values throughout. Received: {rows!r:.80}")
     if not all(named):
         return {names[0]: [_value(row, names[0], place) for place, row in enumerate(rows)]}
     for place, row in enumerate(rows):
@@ -50,8 +50,8 @@ class RowError(ValueError):
     """A row that a model cannot answer.
 
     Attributes:
-        row: its place among the rows, from 0.
-        reason: what is wrong with it.
+        row: The index of the row, from 0.
+        reason: What is wrong with the row.
     """
 
     row: int = 0
@@ -59,7 +59,7 @@ class RowError(ValueError):
 
     @classmethod
     def of(cls, place: int, row: Any, reason: str, several: bool = True) -> "RowError":
-        """Return the error of a row, which names the row where there are several.
+        """Create the error for a row; it names the row if there are several.
 
         >>> str(RowError.of(3, {"text": "abc"}, "text: expected at most 2 symbols. Received: 3"))
         "row 3 ('abc'): text: expected at most 2 symbols. Received: 3"
@@ -72,7 +72,7 @@ class RowError(ValueError):
 
 
 def check_errors(errors: str) -> str:
-    """Return what to do about bad rows: `raise` an error, or `return` one in place of each answer."""
+    """Check how invalid rows are handled: `raise` an error, or `return` one in place of each answer."""
     if errors not in ("raise", "return"):
         raise ValueError(f"errors: expected 'raise' or 'return'. Received: {errors!r}")
     return errors
@@ -84,13 +84,14 @@ def answer_each(
     answer: Callable[[list[dict[str, Any]]], Sequence[Any]],
     fault: Callable[[dict[str, Any]], str],
 ) -> list[Any]:
-    """Return the answer to each row, or a `RowError` in its place: one bad row costs no other its answer.
+    """Return the answer to each row, or a `RowError` in its place, so that an invalid row does not affect the others.
 
     Args:
-        rows: mappings by input, or bare values where there is one input.
-        names: the inputs of the model.
-        answer: gives the answers to rows that are all good, and otherwise raises a `ValueError`.
-        fault: says what is wrong with a row as far as can be told without the model; an empty text where nothing is.
+        rows: Mappings by input, or bare values if there is only one input.
+        names: The inputs of the model.
+        answer: A function that returns the answers to valid rows, and raises a `ValueError` if any row is invalid.
+        fault: A function that returns what is wrong with a row, as far as this can be checked without the model, or an
+            empty string.
     """
     found: dict[int, Any] = {}
     good: dict[int, dict[str, Any]] = {}
@@ -120,7 +121,7 @@ def answer_each(
 
 
 def as_rows(rows: Iterable[Any]) -> list[Any]:
-    """The rows as a list; a single row or anything else is refused.
+    """Return the rows as a list; raise an error for a single row or any other type.
 
     >>> as_rows(("hello", "world"))
     ['hello', 'world']
@@ -144,16 +145,18 @@ def _value(value: Any, name: str, place: int) -> str | bytes:
     lines = [value] if isinstance(value, str) else value
     if not isinstance(lines, list | tuple) or not all(isinstance(line, str) for line in lines):
         raise ValueError(
-            f"rows: expected a string, bytes or a list of strings as {name}. Received: {value!r:.80} in row {place}"
+            f"rows: expected a string, bytes or a list of strings for {name}. Received: {value!r:.80} in row {place}"
         )
     if not isinstance(value, str) and any("\n" in line for line in lines):
-        raise ValueError(f"rows: expected one line in each string of {name}. Received: {value!r:.80} in row {place}")
-    text = "\n".join(lines) + ("\n" if lines is value and len(lines) == 1 else "")  # one line is a line, too
+        raise ValueError(
+            f"rows: expected strings without line breaks for {name}. Received: {value!r:.80} in row {place}"
+        )
+    text = "\n".join(lines) + ("\n" if lines is value and len(lines) == 1 else "")  # also marks a single line
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def to_json(row: Mapping[str, str | bytes]) -> dict[str, Any]:
-    r"""A row as JSON holds it: text as it is, bytes that are none as TF Serving's REST has them.
+    r"""Convert a row to JSON: text is stored as is, and bytes that are not text as in the REST API of TF Serving.
 
     >>> to_json({"text": b"caf\xc3\xa9", "image": b"\xff\xd8"})
     {'text': 'café', 'image': {'b64': '/9g='}}
@@ -171,7 +174,7 @@ def to_json(row: Mapping[str, str | bytes]) -> dict[str, Any]:
 
 
 def from_json(row: Mapping[str, Any]) -> dict[str, str | bytes]:
-    r"""The row that `to_json` wrote.
+    r"""Restore a row that `to_json` converted.
 
     >>> from_json({"image": {"b64": "/9g="}})
     {'image': b'\xff\xd8'}

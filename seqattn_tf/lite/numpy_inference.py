@@ -1,11 +1,12 @@
-"""Exact inference in NumPy alone, a row at a time: for devices whose network ends in scores.
+"""Exact inference in pure NumPy, one row at a time, for devices whose network ends in scores.
 
-What a chain, a projective tree and a spanning tree are is said in `structured`, and the answers are the same: `-inf`
-forbids a part, a word is never its own head, a row of length 0 has one structure, the empty one. All is computed in
+`structured` defines chains, projective trees and spanning trees, and computes the same results: `-inf` forbids a part,
+a word is never its own head, and a row of length 0 has exactly one structure, the empty one. All computations use
 float64.
 
-A `Ring` adds up the ways in which a part comes about and says what share each has. Flowing back from the whole by these
-shares, one arrives at every part with its probability; where the best way has it all, at the best structure.
+A `Ring` sums over the alternatives from which a part is built and returns the share of each in the sum. Propagating
+mass back from the whole by these shares gives the probability of every part, or the best structure if the best
+alternative has the whole share.
 """
 
 from collections.abc import Callable
@@ -14,19 +15,19 @@ from typing import Any
 
 import numpy as np
 
-Ring = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # the sum over the last axis, and the shares in it
+Ring = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # returns the sum over the last axis, and the shares in it
 
 _NEVER = -np.inf
-_MOST_BULK, _MOST_ERROR = 3e3, 5e-12  # of a linear system that is trusted, as in `structured.spanning`
+_MOST_BULK, _MOST_ERROR = 3e3, 5e-12  # limits for trusting a linear system, as in `structured.spanning`
 
 
 def _finite(x: np.ndarray) -> np.ndarray:
-    """`x` with 0 in place of `-inf`, safe to subtract."""
+    """Replace `-inf` in `x` by 0, so that it can be subtracted."""
     return np.where(x > _NEVER, x, 0.0)
 
 
 def _all(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The ring of sums: `log sum exp x` and softmax; zeros where nothing is possible."""
+    """Apply the ring of sums: `log sum exp x` and softmax, which is zero where nothing is possible."""
     top = _finite(x.max(-1, keepdims=True))
     weights = np.exp(x - top)
     mass = weights.sum(-1, keepdims=True)
@@ -35,12 +36,12 @@ def _all(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _best(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The ring of maxima: the first of the largest has all."""
+    """Apply the ring of maxima: the first of the largest values has the whole share."""
     return x.max(-1), np.arange(x.shape[-1]) == x.argmax(-1)[..., None]
 
 
 def _chain(unary: Any, pairwise: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The scores of tags `[time, tags]`, and of the tag before each `[time - 1, tags, tags]`."""
+    """Return the scores of tags `[time, tags]`, and of each tag's predecessors `[time - 1, tags, tags]`."""
     unary, pairwise = np.asarray(unary, np.float64), np.asarray(pairwise, np.float64)
     if unary.ndim != 2 or not unary.shape[1]:
         raise ValueError(f"unary: expected [time, tags], one tag or more. Received: shape {unary.shape}")
@@ -52,7 +53,7 @@ def _chain(unary: Any, pairwise: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _arcs(arcs: Any) -> np.ndarray:
-    """The scores `[words, words + 1]`, a copy, `-inf` where a word would be its own head."""
+    """Return a copy of the scores `[words, words + 1]`, with `-inf` where a word would be its own head."""
     arcs = np.array(arcs, np.float64)
     if arcs.ndim != 2 or arcs.shape[1] != len(arcs) + 1:
         raise ValueError(f"arcs: expected [words, words + 1], column 0 for the root. Received: shape {arcs.shape}")
@@ -61,18 +62,18 @@ def _arcs(arcs: Any) -> np.ndarray:
 
 
 def best_chains(unary: Any, pairwise: Any, k: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """The `k` best sequences of tags, by Viterbi's algorithm.
+    """Return the `k` best sequences of tags, by Viterbi's algorithm.
 
-    The way forward leaves the best score of a beginning, for every tag it may end with. The way back keeps the `k` ends
-    that make the best sequences with such beginnings: `k` in all, so that no other end is needed.
+    The forward pass computes the best score of a prefix for every tag at its end. The backward pass keeps the `k`
+    suffixes that give the best sequences together with such prefixes; no suffix beyond these `k` is needed.
 
     Args:
-        unary: scores of tags `[time, tags]`.
-        pairwise: scores of a tag followed by another: `[tags, tags]`, or `[time - 1, tags, tags]` for each step.
-        k: how many.
+        unary: The scores of tags, `[time, tags]`.
+        pairwise: The scores of a tag followed by another: `[tags, tags]`, or `[time - 1, tags, tags]` for each step.
+        k: The number of sequences.
 
     Returns:
-        Tags, `int32 [k, time]`, best first, and their scores `[k]`; fewer where not so many are possible.
+        Tags, `int32 [k, time]`, best first, and their scores `[k]`; fewer if fewer sequences are possible.
 
     >>> tags, scores = best_chains([[1, 0], [0, 3]], [[0, -9], [0, 0]], k=2)
     >>> tags.tolist(), scores.tolist()
@@ -82,7 +83,7 @@ def best_chains(unary: Any, pairwise: Any, k: int = 1) -> tuple[np.ndarray, np.n
     if not isinstance(k, Integral) or k < 1:
         raise ValueError(f"k: expected a positive integer. Received: {k!r}")
     time, size = unary.shape
-    ahead = unary.copy()  # of the best beginning with that tag last
+    ahead = unary.copy()  # the score of the best prefix that ends in the tag
     for t in range(1, time):
         ahead[t] += (ahead[t - 1] + before[t - 1]).max(1)
     tags, scores, onward = np.zeros([1, time], np.int32), np.zeros(1), np.zeros([1, size])
@@ -99,14 +100,14 @@ def best_chains(unary: Any, pairwise: Any, k: int = 1) -> tuple[np.ndarray, np.n
 
 
 def chain_marginals(unary: Any, pairwise: Any) -> tuple[float, np.ndarray]:
-    """The log-partition of a chain, and the probability of every tag at every place.
+    """Return the log-partition of a chain, and the probability of every tag at every position.
 
     Args:
-        unary: scores of tags `[time, tags]`.
-        pairwise: scores of a tag followed by another: `[tags, tags]`, or `[time - 1, tags, tags]` for each step.
+        unary: The scores of tags, `[time, tags]`.
+        pairwise: The scores of a tag followed by another: `[tags, tags]`, or `[time - 1, tags, tags]` for each step.
 
     Returns:
-        The log-partition, and probabilities `[time, tags]`, zeros where no sequence is possible.
+        The log-partition, and probabilities `[time, tags]`, which are zero if no sequence is possible.
 
     >>> log_partition, marginals = chain_marginals(np.log([[3, 1], [1, 4]]), np.zeros([2, 2]))
     >>> round(float(np.exp(log_partition)), 6), marginals.round(6).tolist()
@@ -129,14 +130,15 @@ def chain_marginals(unary: Any, pairwise: Any) -> tuple[float, np.ndarray]:
 
 
 def _eisner(ring: Ring, arcs: np.ndarray, single_root: bool) -> tuple[float, np.ndarray]:
-    """The sum over all projective trees, and how often each arc is used, `[words, words + 1]`.
+    """Return the sum over all projective trees, and how often each arc is used, `[words, words + 1]`.
 
-    The recursion is that of `structured.eisner`, over three sums of pairs of spans, from `i` to a split and from there
-    to `j`:
+    The recursion is that of `structured.eisner`, with three sums over pairs of spans, from `i` to a split and from
+    there to `j`:
 
         arc to the right, right   ->  right        left, arc to the left   ->  left        right, left   ->  either arc
 
-    Firsts are kept `[3, i, width]` and seconds `[3, j, width]`, so that pairs are slices; widths of arcs less one.
+    First spans are stored as `[3, i, width]` and second spans as `[3, j, width]`, so that pairs are slices; the stored
+    width of an arc is one less than its width.
     """
     size = len(arcs) + 1
     tops = _finite(arcs.max(1, keepdims=True))
@@ -148,7 +150,7 @@ def _eisner(ring: Ring, arcs: np.ndarray, single_root: bool) -> tuple[float, np.
         begin, end, back = slice(size - width), slice(width, size), slice(width - 1, None, -1)
         pairs = first[2, begin, :width] + second[2, end, back]  # [i, split]
         if single_root:
-            pairs[0, 1:] = _NEVER  # before the one arc of the root, nothing
+            pairs[0, 1:] = _NEVER  # nothing may come before the only arc of the root
         meet, meet_shares = ring(pairs)
         first[0, begin, width - 1] = meet + scores.diagonal(-width)
         second[1, end, width - 1] = meet + scores.diagonal(width)
@@ -175,14 +177,14 @@ def _eisner(ring: Ring, arcs: np.ndarray, single_root: bool) -> tuple[float, np.
 
 
 def projective_heads(arcs: Any, single_root: bool = True) -> np.ndarray:
-    """The heads of the best tree whose arcs do not cross, by Eisner's algorithm: `int32 [words]`.
+    """Return the heads of the best tree whose arcs do not cross, by Eisner's algorithm: `int32 [words]`.
 
     Args:
-        arcs: scores `[words, words + 1]`: a row for every word, a column for every head, the root first.
-        single_root: whether the root has exactly one word below it.
+        arcs: The scores `[words, words + 1]`: a row for every word, a column for every head, with the root first.
+        single_root: Whether exactly one word depends on the root.
 
     Returns:
-        0 for the root, else the number of a word, from 1. Where no tree is allowed, one with forbidden arcs.
+        0 for the root, otherwise the number of a word, from 1. If no tree is allowed, the result has forbidden arcs.
 
     >>> projective_heads([[0, 0, 3], [1, 0, 0]]).tolist()
     [2, 0]
@@ -191,30 +193,30 @@ def projective_heads(arcs: Any, single_root: bool = True) -> np.ndarray:
 
 
 def projective_marginals(arcs: Any, single_root: bool = True) -> tuple[float, np.ndarray]:
-    """The log-partition of trees whose arcs do not cross, and the probability of every arc, `[words, words + 1]`.
+    """Return the log-partition of trees without crossing arcs, and the probability of every arc, `[words, words + 1]`.
 
-    Arguments are those of `projective_heads`. Zeros where no tree is possible.
+    The arguments are those of `projective_heads`. The probabilities are zero if no tree is possible.
 
     >>> log_partition, marginals = projective_marginals(np.zeros([4, 5]))
-    >>> round(np.exp(log_partition))  # as many as there are, each with weight one
+    >>> round(np.exp(log_partition))  # the number of trees, each with weight one
     30
     """
     return _eisner(_all, _arcs(arcs), single_root)
 
 
 def _root_penalty(arcs: np.ndarray) -> float:
-    """What to take from the scores of the root so that trees with more than one of its arcs vanish."""
+    """Return a penalty for root scores that makes trees with more than one arc from the root negligible."""
     known = arcs[arcs > _NEVER]
     spread = np.ptp(known) if known.size else 0.0
     return len(arcs) * (spread + np.log(len(arcs) + 1)) + 60.0
 
 
 def spanning_heads(arcs: Any, single_root: bool = True) -> np.ndarray:
-    """The heads of the best tree, crossing arcs allowed, `int32 [words]`.
+    """Return the heads of the best tree whose arcs may cross, `int32 [words]`.
 
-    Words are taken out one by one, the arcs by way of them being kept where they are better, and then brought back,
-    as in `structured.spanning_heads`. Arguments are those of `projective_heads`. Where no tree is allowed, one with few
-    forbidden arcs.
+    Words are eliminated one by one, while paths through an eliminated word replace arcs with lower scores. The words
+    are then restored, as in `structured.spanning_heads`. The arguments are those of `projective_heads`. If no tree is
+    allowed, the result has few forbidden arcs.
 
     >>> spanning_heads([[9, 0, 1], [9, 2, 0]]).tolist()
     [0, 1]
@@ -223,7 +225,7 @@ def spanning_heads(arcs: Any, single_root: bool = True) -> np.ndarray:
     words = len(arcs)
     penalty = _root_penalty(arcs)
     arcs[:, 0] -= penalty if single_root else 0.0
-    arcs = np.maximum(arcs, -2 * (words + 1) * penalty)  # allowed where nothing else is
+    arcs = np.maximum(arcs, -2 * (words + 1) * penalty)  # allowed if there is no other arc
     via, choice = np.full(arcs.shape, -1), np.zeros(words, int)
     for word in range(words):
         row = arcs[word].copy()
@@ -244,10 +246,12 @@ def spanning_heads(arcs: Any, single_root: bool = True) -> np.ndarray:
 
 
 def spanning_marginals(arcs: Any, single_root: bool = True) -> tuple[float, np.ndarray]:
-    """The log-partition of all trees, crossing arcs allowed, and the probability of every arc, `[words, words + 1]`.
+    """Return the log-partition of all trees, crossing arcs included, and the probability of every arc.
 
-    By the matrix-tree theorem and, where its differences lose digits, without a subtraction in log space. Arguments are
-    those of `projective_heads`. Zeros where no tree is possible.
+    The probabilities have the shape `[words, words + 1]`.
+
+    They are computed by the matrix-tree theorem or, if its subtractions lose digits, by a method in log space without
+    subtractions. The arguments are those of `projective_heads`. The probabilities are zero if no tree is possible.
 
     >>> log_partition, marginals = spanning_marginals(np.zeros([4, 5]), single_root=False)
     >>> round(np.exp(log_partition))  # Cayley: (N + 1)^(N - 1)
@@ -262,13 +266,13 @@ def spanning_marginals(arcs: Any, single_root: bool = True) -> tuple[float, np.n
     penalty = _root_penalty(arcs) if single_root else 0.0
     arcs[:, 0] -= penalty
     log_partition, marginals = _walked(arcs)
-    if single_root and marginals[:, 0].sum() > 1.5:  # all that is left has several roots
+    if single_root and marginals[:, 0].sum() > 1.5:  # all remaining trees have several roots
         return _NEVER, np.zeros_like(marginals)
     return log_partition + penalty, marginals
 
 
 def _solved(arcs: np.ndarray, single_root: bool) -> tuple[float, np.ndarray] | None:
-    """Log-partition and marginals by the Laplacian of `structured.spanning`; `None` where too many digits are lost."""
+    """Compute log-partition and marginals by the Laplacian of `structured.spanning`; None if it loses precision."""
     scale = _finite(_all(arcs)[0])
     weights = np.exp(arcs - scale[:, None])
     root, rest = weights[:, :1], weights[:, 1:]
@@ -280,7 +284,7 @@ def _solved(arcs: np.ndarray, single_root: bool) -> tuple[float, np.ndarray] | N
     except np.linalg.LinAlgError:
         return None
     own = np.diag(inverse)
-    with np.errstate(all="ignore"):  # what has become too large is seen below
+    with np.errstate(all="ignore"):  # overflow is detected below
         marginals = weights * np.column_stack([inverse[0] if single_root else own, own[:, None] - inverse.T])
         error, bulk = np.abs(marginals.sum(1) - 1).max(), np.abs(weights.max(1) * own).max()
     if not (error <= _MOST_ERROR and bulk <= _MOST_BULK and marginals.min() >= -_MOST_ERROR):
@@ -289,16 +293,16 @@ def _solved(arcs: np.ndarray, single_root: bool) -> tuple[float, np.ndarray] | N
 
 
 def _walked(arcs: np.ndarray) -> tuple[float, np.ndarray]:
-    """Log-partition and marginals of all trees as probabilities of a random walk: see `structured.spanning_walks`.
+    """Compute log-partition and marginals of all trees from a random walk; see `structured.spanning_walks`.
 
-    A graph is the logarithm of the rates from all words to the root and to those that are left, `[words, 1 + left]`.
-    From a word that was taken out they are probabilities: of where a walk gets to first.
+    A graph contains the logarithms of the rates from all words to the root and to the remaining words, `[words, 1 +
+    left]`. For an eliminated word they are the log-probabilities of the node that a walk from it reaches first.
     """
-    reach = np.zeros_like(arcs)  # [d, h]: that a walk from h is at the root before it is at d
-    rate = np.zeros([len(arcs), 1])  # at which it goes there from d
+    reach = np.zeros_like(arcs)  # [d, h]: log-probability that a walk from h reaches the root before d
+    rate = np.zeros([len(arcs), 1])  # logarithm of the rate from d to the root
 
     def halve(graph: np.ndarray, words: list[int], log_z: float) -> float:
-        """Take out either half of the words, down to each alone; the log-partition."""
+        """Eliminate either half of the words recursively, down to single words, and return the log-partition."""
         if len(words) == 1:
             [word] = words
             reach[word, 1:], rate[word] = graph[:, 0], graph[word, 0]
@@ -314,7 +318,7 @@ def _walked(arcs: np.ndarray) -> tuple[float, np.ndarray]:
 
 
 def _without(graph: np.ndarray, kept: list[int], out: list[int], log_z: float) -> tuple[np.ndarray, list[int], float]:
-    """The graph of the words that are kept, those in its last columns being taken out; with what `halve` takes."""
+    """Eliminate the words in the last columns of a graph and return the arguments of `halve` for the others."""
     for word in reversed(out):
         into, graph = graph[:, -1:], graph[:, :-1]
         total = np.logaddexp.reduce(graph[word])

@@ -1,8 +1,8 @@
-"""Whole systems: preprocessor + network + answer + explanation."""
+"""Complete models: preprocessing, network, answer and explanation."""
 
 from seqattn_tf.lite.answer import Answer
 from seqattn_tf.models.answerer import MemoryAnswerer
-from seqattn_tf.models.base import Model, load
+from seqattn_tf.models.base import Model, load, only_where
 from seqattn_tf.models.captioner import Captioner
 from seqattn_tf.models.classifier import Classifier
 from seqattn_tf.models.ensemble import Ensemble
@@ -18,16 +18,14 @@ from seqattn_tf.models.networks.entailment import EntailmentNetwork
 from seqattn_tf.models.networks.image_answer import ImageAnswerNetwork
 from seqattn_tf.models.networks.language import LanguageNetwork
 from seqattn_tf.models.networks.memory import MemoryNetwork
+from seqattn_tf.models.networks.memory_cell import MemoryCellNetwork
 from seqattn_tf.models.networks.parser import ParserNetwork
 from seqattn_tf.models.networks.pointing import PointerNetwork
-from seqattn_tf.models.networks.reader import ReaderNetwork
-from seqattn_tf.models.networks.retelling import RetellNetwork
 from seqattn_tf.models.networks.tagger import TaggerNetwork
 from seqattn_tf.models.parser import Parser
-from seqattn_tf.models.reader import Reader
+from seqattn_tf.models.rearranger import Rearranger
 from seqattn_tf.models.seq2seq import Seq2Seq
 from seqattn_tf.models.tagger import Tagger
-from seqattn_tf.models.teller import Teller
 
 __all__ = [
     "Answer",
@@ -46,17 +44,16 @@ __all__ = [
     "LanguageModel",
     "LanguageNetwork",
     "MemoryAnswerer",
+    "MemoryCellNetwork",
     "MemoryNetwork",
     "Model",
     "Parser",
     "ParserNetwork",
     "PointerNetwork",
-    "Reader",
-    "ReaderNetwork",
-    "RetellNetwork",
+    "Rearranger",
     "Seq2Seq",
     "Tagger",
     "TaggerNetwork",
-    "Teller",
     "load",
+    "only_where",
 ]

@@ -1,4 +1,4 @@
-"""Answers to questions about a story: a memory network looks at its facts, one after the other."""
+"""Models that answer questions about a story: a memory network attends to the facts, one after the other."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,17 +13,17 @@ from seqattn_tf.models.networks.memory import FACTS, QUESTION, MemoryNetwork
 
 
 class MemoryAnswerer(Model):
-    """An answer to a question about a story, and the facts that led there, in their order.
+    """A model that answers a question about a story and returns the supporting facts in order.
 
-    >>> from seqattn_tf.encoder import FactsEncoder
+    >>> from seqattn_tf.encoders import FactsEncoder
     >>> from seqattn_tf.lite.fields import Lines, Text
     >>> from seqattn_tf.lite.text import SymbolRules
     >>> rules = SymbolRules(("\\n", "Mary", "left", "where", "John"), "spaces", unknown=True)
     >>> network = MemoryNetwork(FactsEncoder(rules.size, mark=rules.ids["\\n"], embedding=8), outputs=2, hops=2)
     >>> model = MemoryAnswerer(network, {"story": Lines(rules), "question": Text(rules)}, Label(("here", "there")))
     >>> [answer] = model.answer([{"story": ["John left", "Mary left"], "question": "where"}])
-    >>> answer.looks["story_lines"].rows, answer.parts["facts"].shape
-    (('look 1', 'look 2'), (2,))
+    >>> answer.attention["story_lines"].queries, answer.extra["facts"].shape
+    (('hop 1', 'hop 2'), (2,))
     """
 
     name_in_registry = "memory_answerer"
@@ -31,30 +31,30 @@ class MemoryAnswerer(Model):
     network: MemoryNetwork
 
     def __init__(self, network: MemoryNetwork, inputs: Mapping[str, Field], target: Label) -> None:
-        reads = network.encoder.reads
+        reads = network.encoder.input_name
         if set(inputs) != {reads, QUESTION}:
             raise ValueError(f"inputs: expected {reads} and {QUESTION}. Received: {list(inputs)}")
         check_labels(network.outputs_count, target)
         super().__init__(network, inputs, target)
 
     @property
-    def looks(self) -> Mapping[str, Sequence[str]]:
-        """Each look at the facts."""
-        return {f"{self.network.encoder.reads}_lines": [f"look {k + 1}" for k in range(self.network.memory.hops)]}
+    def attention_maps(self) -> Mapping[str, Sequence[str]]:
+        """The attention of each hop to the facts."""
+        return {f"{self.network.encoder.input_name}_lines": [f"hop {k + 1}" for k in range(self.network.memory.hops)]}
 
     @property
-    def parts(self) -> Mapping[str, Sequence[str]]:
-        """The facts in their order."""
+    def extra_outputs(self) -> Mapping[str, Sequence[str]]:
+        """The supporting facts in order."""
         return {FACTS: ("",)}
 
     def infer(self, tensors: Tensors) -> Tensors:
-        """All answers by their probability; a row that lacks the story or the question gets nothing."""
+        """Rank all answers by their probability; a row that lacks the story or the question gets an empty answer."""
         encoder = self.network.encoder
         logits, weights, facts = self.network.look(tensors)
-        read = (encoder.places_read(tensors) > 0) & (row_lengths(tensors[f"{QUESTION}_ids"] != 0) > 0)
-        [look] = self.looks
+        read = (encoder.input_lengths(tensors) > 0) & (row_lengths(tensors[f"{QUESTION}_ids"] != 0) > 0)
+        [look] = self.attention_maps
         found = {
-            look + ATTENTION: tf.cast(encoder.at_places(weights, tensors), tf.float32),
+            look + ATTENTION: tf.cast(encoder.to_positions(weights, tensors), tf.float32),
             FACTS: facts,
         }
-        return only_where(read, {**self.says.decide(tf.cast(logits, tf.float32)), **found})
+        return only_where(read, {**self.graph_target.decode(tf.cast(logits, tf.float32)), **found})

@@ -1,13 +1,13 @@
-"""Drawing symbols so that the same text gets the same answer: alone or in a batch, in Python, on a server, on the edge.
+"""Noise for sampling that gives a text the same answer alone or in a batch, in Python, on a server and in LiteRT.
 
-The noise of a draw is a hash of the seed, of the text of its row, of the time and of the place of the symbol: no row
-depends on its neighbours. It is made of integer ops that LiteRT has built in; its own random numbers have a state.
+The noise is a hash of the seed, the text of the row, the time step and the index of the symbol, so no row depends on
+its neighbors. It is computed with integer ops that are built into LiteRT, whose own random numbers are stateful.
 """
 
 import tensorflow as tf
 
 _GOLDEN = 0x9E3779B9
-ROUNDS = ((16, 0x7FEB352D), (15, 0x846CA68B))  # shift, then multiply: an integer hash of low bias (C. Wellons)
+ROUNDS = ((16, 0x7FEB352D), (15, 0x846CA68B))  # shift, then multiply: a low-bias integer hash (C. Wellons)
 
 
 def _mixed(bits: tf.Tensor) -> tf.Tensor:
@@ -21,7 +21,7 @@ def _folded(bits: tf.Tensor, shift: int) -> tf.Tensor:
 
 
 def keys_of(ids: tf.Tensor, seed: int) -> tf.Tensor:
-    """A number for each row of ids, their order mattering and padding at the end not: `[batch, length] -> [batch]`.
+    """Hash each row of ids by its ids and their order, but not its trailing padding: `[batch, length] -> [batch]`.
 
     >>> keys = keys_of(tf.constant([[3, 4, 0], [4, 3, 0], [3, 4, 0]]), seed=0).numpy().tolist()
     >>> keys[0] == keys[2] != keys[1]
@@ -34,7 +34,7 @@ def keys_of(ids: tf.Tensor, seed: int) -> tf.Tensor:
 
 
 def noise(size: tf.Tensor | int, keys: tf.Tensor, time: tf.Tensor) -> tf.Tensor:
-    """Numbers strictly between 0 and 1, `[batch, size]`, that depend on the row's key, the time and the place alone.
+    """Return numbers strictly between 0 and 1, `[batch, size]`, that depend only on the row's key, time and index.
 
     >>> keys = tf.constant([7, 8], tf.uint32)
     >>> bool(tf.reduce_all(noise(3, keys, time=1) == noise(9, keys, time=1)[:, :3]))

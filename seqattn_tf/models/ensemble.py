@@ -1,4 +1,4 @@
-"""Ensembles: several models that say symbols, as one."""
+"""Ensembles of models that generate symbols."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,30 +13,31 @@ from seqattn_tf.models.networks.ensemble import EnsembleNetwork
 from seqattn_tf.models.seq2seq import Seq2Seq
 from seqattn_tf.outputs.symbols import ended, turned
 
-_LEAST_WIDTH = 4  # of a beam whose answers are scored again, where nobody says otherwise
+_LEAST_WIDTH = 4  # default minimum beam width with rescorers
 
 
 class Ensemble(Seq2Seq):
-    """Several `Seq2Seq` as one, by an `EnsembleNetwork`: at every step the mean of their probabilities and weights.
+    """Several `Seq2Seq` models whose probabilities and attention weights an `EnsembleNetwork` averages at every step.
 
-    With rescorers, all answers that a beam finds are scored by them as well, symbol by symbol from the other end:
+    With rescorers, all answers that the beam search finds are also scored symbol by symbol from the other end:
 
-        score(Y) = (log p(Y) + log p'(reversed Y)) / 2        p' by the mean of the rescorers' probabilities
+        score(Y) = (log p(Y) + log p'(reversed Y)) / 2        where p' is the mean of the rescorers' probabilities
 
-    What ranks best by that is given; a length penalty divides it as in `decoding.beam`. A beam of 1 finds but one
-    answer and asks no rescorer. The `log_likelihood` of an answer is always that of the members alone.
+    The answers are ranked by this score; a length penalty divides it as in `decoding.beam`. A beam of width 1 finds
+    only one answer and does not use the rescorers. The `log_likelihood` of an answer is always that of the members
+    alone.
 
     >>> from seqattn_tf.lite.fields import Text
     >>> from seqattn_tf.lite.targets import Symbols
     >>> from seqattn_tf.lite.text import SymbolRules
-    >>> letters, sounds = SymbolRules(("a", "b")), SymbolRules(("AH", "B"), split="spaces")
+    >>> letters, sounds = SymbolRules(("a", "b")), SymbolRules(("AH", "B"), tokenizer="spaces")
     >>> networks = [EncoderDecoder.of_symbols(letters.size, sounds.size, units=8) for _ in range(3)]
     >>> directions = ["left_to_right", "left_to_right", "right_to_left"]
     >>> says = [Symbols(sounds, direction=direction) for direction in directions]
     >>> models = [Seq2Seq(network, {"text": Text(letters)}, target) for network, target in zip(networks, says)]
     >>> ensemble = Ensemble.of(models)
     >>> [answer] = ensemble.answer(["ab"])
-    >>> ensemble.beam_width, answer.looks["text"].weights.shape == (len(answer.tokens), 2)
+    >>> ensemble.beam_width, answer.attention["text"].weights.shape == (len(answer.tokens), 2)
     (4, True)
     """
 
@@ -45,26 +46,28 @@ class Ensemble(Seq2Seq):
 
     @classmethod
     def of(cls, models: Sequence[Seq2Seq], **settings: Any) -> "Ensemble":
-        """Models as one, with networks that stay theirs; those said from right to left score answers again.
+        """Combine models into an ensemble that shares their networks.
+
+        Models that generate from right to left become rescorers.
 
         Args:
-            models: of the same inputs and the same target, directions apart.
-            **settings: those of the first otherwise; with rescorers, a beam of at least 4.
+            models: Models with the same inputs and the same target, except for its direction.
+            **settings: Settings of the ensemble. They default to those of the first model, with a beam width of at
+                least 4 if there are rescorers.
 
         Raises:
-            ValueError: models that have not enough in common.
+            ValueError: If the models cannot be combined.
         """
         for place, model in enumerate(models):
             if not isinstance(model, Seq2Seq) or not isinstance(model.network, EncoderDecoder):
                 raise ValueError(
-                    f"models: expected those that say symbols by one encoder-decoder each. "
-                    f"Received: models[{place}], of the kind {model.name_in_registry!r}"
+                    f"models: expected encoder-decoder models. Received: {model.name_in_registry!r} as models[{place}]"
                 )
         check_alike(models)
         members = [model for model in models if not model.target.backwards]
         rescorers = [model.network for model in models if model.target.backwards]
         if not members:
-            raise ValueError("models: expected at least one that says left_to_right. Received: none")
+            raise ValueError("models: expected at least one with direction left_to_right. Received: none")
         chosen = {**models[0].settings, **settings}
         if rescorers and "beam_width" not in settings:
             chosen["beam_width"] = max(chosen["beam_width"], _LEAST_WIDTH)
@@ -76,22 +79,22 @@ class Ensemble(Seq2Seq):
         return bool(self.network.rescorers) and self.beam_width > 1
 
     @property
-    def ranked_by(self) -> str:
-        """What orders the answers of a beam."""
-        own = super().ranked_by
-        return f"the mean of both directions' {own}" if self._rescores else own
+    def score_meaning(self) -> str:
+        """The quantity by which the hypotheses of a beam are ranked."""
+        own = super().score_meaning
+        return f"mean {own} of both directions" if self._rescores else own
 
     @property
     def candidates(self) -> int:
-        """All of a beam, where they are scored again."""
+        """The number of answers that the beam search returns: the whole beam if there are rescorers."""
         return self.beam_width if self._rescores else super().candidates
 
     def judged(self, found: Beams, tensors: Tensors) -> Beams:
-        """The best of both directions."""
+        """Select the best answers by the scores of both directions."""
         if not self._rescores:
             return found
         other = self.network.rescore(tensors, ended(turned(found.tokens, found.lengths), found.lengths))
-        scores = (found.scores + other) / 2  # what is impossible stays so
+        scores = (found.scores + other) / 2  # minus infinity stays minus infinity
         ranking = Ranking(self.length_penalty, 0.0, self.target.limit)
         scored = found._replace(scores=scores, ranks=ranking.by_length(scores, found.lengths))
         _, order = tf.math.top_k(scored.ranks, self.alternatives + 1)
@@ -99,17 +102,19 @@ class Ensemble(Seq2Seq):
 
 
 def check_alike(models: Sequence[Model]) -> None:
-    """Refuse models without the same inputs and the same target, directions of symbols apart."""
+    """Check that all models have the same inputs and the same target, except for the direction of its symbols."""
     if not models:
         raise ValueError("models: expected at least one. Received: none")
     shared = [_made_of(model) for model in models]
     for place, other in enumerate(shared):
         if differing := sorted(name for name in {**shared[0], **other} if shared[0].get(name) != other.get(name)):
-            raise ValueError(f"models: expected the same {differing[0]} in all. Received: another in models[{place}]")
+            raise ValueError(
+                f"models: expected the same {differing[0]} in all models. Received: a different one in models[{place}]"
+            )
 
 
 def _made_of(model: Model) -> dict[str, Any]:
-    """What models have in common that are one, by what it is called."""
+    """Return everything that the models of an ensemble must have in common, by description."""
     inputs = {f"input {name!r}": (field.name_in_registry, field.get_config()) for name, field in model.inputs.items()}
     target = {f"{name} of the target": value for name, value in model.target.get_config().items()}
     target.pop("direction of the target", None)

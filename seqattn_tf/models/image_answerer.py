@@ -1,4 +1,4 @@
-"""Answers to questions about a picture, with what was looked at on the way."""
+"""Models that answer questions about an image, with attention maps over the image."""
 
 from collections.abc import Mapping
 
@@ -12,18 +12,18 @@ from seqattn_tf.models.networks.image_answer import ImageAnswerNetwork
 
 
 class ImageAnswerer(Model):
-    """An answer to a question about a picture, and where each word of the question looked.
+    """A model that answers a question about an image, with an attention map for each word of the question.
 
-    >>> from seqattn_tf.encoder import BidirectionalEncoder, GridEncoder
+    >>> from seqattn_tf.encoders import BidirectionalEncoder, GridEncoder
     >>> from seqattn_tf.lite.fields import Image, Text
     >>> from seqattn_tf.lite.text import SymbolRules
     >>> words = SymbolRules(("what", "colour", "is", "it"), "spaces", unknown=True)
-    >>> question = BidirectionalEncoder(words.size, units=8, reads="question")
+    >>> question = BidirectionalEncoder(words.size, units=8, input_name="question")
     >>> network = ImageAnswerNetwork(GridEncoder("cnn", 32, 32), question, outputs=2, units=8)
     >>> image = Image(32, 32)
     >>> model = ImageAnswerer(network, {"image": image, "question": Text(words)}, Label(("blue", "red")))
-    >>> [answer] = model.answer([{"image": image.made_up(1)[0], "question": "what colour is it"}])
-    >>> answer.looks["image"].rows, answer.looks["image"].weights.shape
+    >>> [answer] = model.answer([{"image": image.sample_inputs(1)[0], "question": "what colour is it"}])
+    >>> answer.attention["image"].queries, answer.attention["image"].weights.shape
     (('what', 'colour', 'is', 'it'), (4, 4, 4))
     """
 
@@ -32,20 +32,20 @@ class ImageAnswerer(Model):
     network: ImageAnswerNetwork
 
     def __init__(self, network: ImageAnswerNetwork, inputs: Mapping[str, Field], target: Label) -> None:
-        reads = {network.encoder.reads, network.question.reads}
+        reads = {network.encoder.input_name, network.question.input_name}
         if set(inputs) != reads:
             raise ValueError(f"inputs: expected {' and '.join(sorted(reads))}. Received: {list(inputs)}")
         check_labels(network.outputs_count, target)
         super().__init__(network, inputs, target)
 
     @property
-    def looks(self) -> Mapping[str, str]:
-        """Every word of the question, at the picture."""
-        return {self.network.encoder.reads: self.network.question.reads} if self.network.looks else {}
+    def attention_maps(self) -> Mapping[str, str]:
+        """The attention from each word of the question to the image."""
+        return {self.network.encoder.input_name: self.network.question.input_name} if self.network.use_attention else {}
 
     def infer(self, tensors: Tensors) -> Tensors:
-        """All answers by their probability; a row without a question gets nothing."""
+        """Rank all answers by their probability; a row without a question gets an empty answer."""
         logits, weights = self.network.look(tensors)
-        found = {look + ATTENTION: tf.cast(weights, tf.float32) for look in self.looks}
-        asked = self.network.question.places_read(tensors) > 0
-        return only_where(asked, {**self.says.decide(tf.cast(logits, tf.float32)), **found})
+        found = {look + ATTENTION: tf.cast(weights, tf.float32) for look in self.attention_maps}
+        asked = self.network.question.input_lengths(tensors) > 0
+        return only_where(asked, {**self.graph_target.decode(tf.cast(logits, tf.float32)), **found})

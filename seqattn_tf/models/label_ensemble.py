@@ -1,4 +1,4 @@
-"""Ensembles of models that say labels, whatever they read."""
+"""Ensembles of models that predict labels, with any inputs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,21 +15,24 @@ from seqattn_tf.models.networks.ensemble import Networks, log_mean
 
 
 class LabelEnsemble(Model):
-    """Several models that say labels as one: the mean of the probabilities that they find, and of where they look.
+    """Several models that predict labels, combined by the mean of their probabilities and of their attention weights.
 
     Args:
-        network: their networks.
-        inputs: what goes into each of them.
-        target: the labels.
-        systems: what the model of each network is: its `system`, by the name of its kind, and its `settings`.
+        network: The networks of the models.
+        inputs: The input fields, which all models share.
+        target: The labels.
+        systems: The configuration of each network's model: `system`, the name of its class in the registry, and
+            `settings`.
 
     >>> from seqattn_tf.lite.fields import Text
-    >>> from seqattn_tf.models import Reader, ReaderNetwork
+    >>> from seqattn_tf.encoders import ForwardEncoder
+    >>> from seqattn_tf.models import Classifier, ClassifierNetwork
     >>> from seqattn_tf.lite.text import SymbolRules
-    >>> bits = SymbolRules(("0", "1"), split="spaces")
+    >>> bits = SymbolRules(("0", "1"), tokenizer="spaces")
     >>> says = Label(("even", "odd"))
-    >>> readers = [Reader(ReaderNetwork(bits.size, outputs=2, units=4), {"text": Text(bits)}, says) for _ in range(2)]
-    >>> LabelEnsemble.of(readers).answer(["1 0 1"])[0].text in ("even", "odd")
+    >>> networks = [ClassifierNetwork(ForwardEncoder(bits.size, units=4), outputs=2) for _ in range(2)]
+    >>> classifiers = [Classifier(network, {"text": Text(bits)}, says) for network in networks]
+    >>> LabelEnsemble.of(classifiers).answer(["1 0 1"])[0].text in ("even", "odd")
     True
     """
 
@@ -51,58 +54,58 @@ class LabelEnsemble(Model):
 
     @classmethod
     def of(cls, models: Sequence[Model], **settings: Any) -> "LabelEnsemble":
-        """Models of the same inputs, labels and looks as one, with networks that stay theirs.
+        """Combine models with the same inputs, labels and attention maps into an ensemble that shares their networks.
 
         Raises:
-            ValueError: models that have not enough in common, or find more than labels; any settings.
+            ValueError: If the models cannot be combined or have outputs besides labels, or if any settings are given.
         """
         check_alike(models)
         if settings:
-            raise ValueError(f"settings: expected none for models that say labels. Received: {sorted(settings)}")
+            raise ValueError(f"settings: expected none for models that predict labels. Received: {sorted(settings)}")
         target = models[0].target
         if not isinstance(target, Label):
-            raise ValueError(f"models: expected those that say labels. Received: {target.name_in_registry}")
+            raise ValueError(f"models: expected models that predict labels. Received: {target.name_in_registry}")
         for place, model in enumerate(models):
-            if model.parts:
-                what = f"{list(model.parts)} of models[{place}]"
-                raise ValueError(f"models: expected those that find labels and nothing besides. Received: {what}")
-            if dict(model.looks) != dict(models[0].looks):
-                raise ValueError(f"models: expected the same looks in all. Received: others in models[{place}]")
+            if model.extra_outputs:
+                what = f"{list(model.extra_outputs)} of models[{place}]"
+                raise ValueError(f"models: expected models without extra outputs. Received: {what}")
+            if dict(model.attention_maps) != dict(models[0].attention_maps):
+                raise ValueError(
+                    "models: expected the same attention maps in all models. "
+                    f"Received: different ones in models[{place}]"
+                )
         network = Networks([model.network for model in models])
         return cls(network, models[0].inputs, target, systems=_systems(models))
 
     @property
     def systems(self) -> list[dict[str, Any]]:
-        """What each model is."""
+        """The configuration of each model."""
         return _systems(self.models)
 
     @property
-    def looks(self) -> Mapping[str, str | Sequence[str]]:
-        """Those that all of them have."""
-        return self.models[0].looks
+    def attention_maps(self) -> Mapping[str, str | Sequence[str]]:
+        return self.models[0].attention_maps
 
     @property
-    def looked_at(self) -> Mapping[str, str]:
-        """The same."""
-        return self.models[0].looked_at
+    def attention_sources(self) -> Mapping[str, str]:
+        return self.models[0].attention_sources
 
     @property
-    def explaining(self) -> Sequence[str]:
-        """The same."""
-        return self.models[0].explaining
+    def explanatory_maps(self) -> Sequence[str]:
+        return self.models[0].explanatory_maps
 
     @property
     def plugins(self) -> dict[str, str]:
-        """Also those that the models are made of."""
+        """The modules from outside the package that the ensemble and its models depend on."""
         return {**super().plugins, **{name: file for model in self.models for name, file in model.plugins.items()}}
 
     def infer(self, tensors: Tensors) -> Tensors:
-        """All labels by their mean probability; a row with nothing to read gets nothing."""
+        """Rank all labels by their mean probability; a row with nothing to read gets an empty answer."""
         found = [model.infer(tensors) for model in self.models]
         read = found[0]["scores"][:, 0] > LOWEST
-        looks = {look + ATTENTION: [one[look + ATTENTION] for one in found] for look in self.looks}
+        looks = {look + ATTENTION: [one[look + ATTENTION] for one in found] for look in self.attention_maps}
         means = {name: tf.reduce_mean(tf.stack(each), axis=0) for name, each in looks.items()}
-        return only_where(read, {**self.says.decide(log_mean([_by_label(one) for one in found])), **means})
+        return only_where(read, {**self.graph_target.decode(log_mean([_by_label(one) for one in found])), **means})
 
 
 def _systems(models: Sequence[Model]) -> list[dict[str, Any]]:
@@ -110,6 +113,6 @@ def _systems(models: Sequence[Model]) -> list[dict[str, Any]]:
 
 
 def _by_label(found: Tensors) -> tf.Tensor:
-    """Log-probabilities in the order of the labels: `[batch, labels]`."""
+    """Return the log-probabilities in the order of the labels: `[batch, labels]`."""
     _, order = tf.math.top_k(-found["labels"], found["labels"].shape[1])
     return tf.gather(found["scores"], order, batch_dims=1)

@@ -1,4 +1,4 @@
-"""Language models: a text in, the same text and how it goes on out."""
+"""Language models, which return a text with its continuation."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,32 +13,34 @@ from seqattn_tf.decoding import greedy
 from seqattn_tf.decoding.loop import generate
 from seqattn_tf.decoding.rules import Rules
 from seqattn_tf.decoding.sample import drawing
-from seqattn_tf.explain.surprise import draw_surprise
+from seqattn_tf.explain import draw_surprise, row_title
 from seqattn_tf.inputs.text import at_most
 from seqattn_tf.lite.fields import Text
 from seqattn_tf.lite.model_inputs import columns
 from seqattn_tf.lite.targets import Symbols
 from seqattn_tf.lite.text.rules import BEGIN, END, PAD, as_texts
-from seqattn_tf.models.base import Model, Tensors, one_each
+from seqattn_tf.models.base import Model, Tensors, one_per_row
 from seqattn_tf.models.draws import keys_of, noise
 from seqattn_tf.models.networks.language import LanguageNetwork, Nothing
 from seqattn_tf.outputs.symbols import SHIFTED
 
 
 class LanguageModel(Model):
-    """Texts that go on, by a `LanguageNetwork`.
+    """A model that continues texts with a `LanguageNetwork`.
 
-    The answer to a text is the whole of it, as the model reads it, and what comes after; its score is the
-    log-probability of what comes after. Symbols that the model does not know are not in the answer. One seed gives one
-    answer to a text, whatever the other texts of a batch.
+    The answer to a text consists of the text as read by the model and its continuation; the score is the
+    log-probability of the continuation. Symbols outside the vocabulary are not part of the answer. With the same seed,
+    a text always gets the same answer, whatever the other texts in the batch.
 
     Args:
-        network: the Keras network.
-        inputs: the text to go on from, by name.
-        target: the same symbols; its limit is how many are added at most.
-        temperature, top_k, top_p: of sampling, see `decoding.sample`; a temperature of 0 takes the best symbol.
-        seed: of sampling.
-        beam_width: above 0, no sampling but a search for the most probable continuation, this wide.
+        network: The Keras network.
+        inputs: The text to continue, by name.
+        target: The target, with the same symbols; its limit is the maximum number of added symbols.
+        temperature, top_k, top_p: The sampling parameters, see `decoding.sample`; a temperature of 0 selects the most
+            probable symbol.
+        seed: The seed for sampling.
+        beam_width: If above 0, the width of a beam search for the most probable continuation, used in place of
+            sampling.
 
     >>> from seqattn_tf.lite.text import SymbolRules
     >>> rules = SymbolRules(("a", "b"))
@@ -88,20 +90,20 @@ class LanguageModel(Model):
         self._held = tf.function(lambda ids: self.network.states(ids), input_signature=[ids], autograph=False)
 
     def _named(self, ids: tf.Tensor) -> tf.Tensor:
-        """The ids with padding in place of special ones."""
+        """Replace special ids by padding."""
         return tf.where(ids >= len(self.rules.special), ids, PAD)
 
     def infer(self, tensors: Tensors) -> Tensors:
-        """Prompts to whole texts; a text with nothing to read is begun anew."""
+        """Continue each prompt and return the whole text; an empty prompt is continued from the begin symbol."""
         ids = tensors[f"{self.input_name}_ids"]
         tokens, scores = self._continue(packed(ids))
         whole = packed(tf.concat([self._named(ids), tokens], axis=1))
         return {"tokens": whole[:, None], "scores": scores[:, None]}
 
     def _continue(self, prompt: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """What comes after packed prompts `[batch, source]`, and its log-probability.
+        """Return the continuation of packed prompts `[batch, source]` and its log-probability.
 
-        All of a prompt but its last symbol is read at once; that one is what the first step sees.
+        All symbols of a prompt but the last are read at once; the last one is the input of the first step.
         """
         batch, keys = tf.shape(prompt)[0], keys_of(prompt, self.seed)
         prompt = tf.pad(prompt, [[0, 0], [1, 0]], constant_values=BEGIN)
@@ -135,22 +137,22 @@ class LanguageModel(Model):
         return found.tokens, found.scores
 
     def _surprises(self, tokens: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
-        """Nats of each target, given the tokens up to its place: `[batch, time] x 2 -> [batch, time]`."""
+        """Return the surprise in nats of each target given the tokens so far: `[batch, time] x 2 -> [batch, time]`."""
         logits = tf.cast(self.network({SHIFTED: tokens}, training=False), tf.float32)
         return tf.nn.sparse_softmax_cross_entropy_with_logits(targets, logits)
 
     def log_likelihood(self, answer: tf.Tensor, **raw: tf.Tensor) -> tf.Tensor:
-        """Log-probability that each text goes on to the given whole text, and ends there: `[batch] -> [batch]`.
+        """Return the log-probability that each text continues to the given whole text and ends: `[batch] -> [batch]`.
 
-        Minus infinity for an answer that does not begin as the text does, as far as the model knows its symbols, or
-        that has symbols the model cannot say.
+        It is minus infinity for an answer that does not start with the known symbols of the text, or that contains
+        symbols the model cannot generate.
         """
         prompt = self.read(raw)[0][f"{self.input_name}_ids"]
-        symbols = self.says.tokenizer
-        cut = symbols.cut(one_each(answer, tf.shape(prompt)[0]))
+        symbols = self.graph_target.tokenizer
+        cut = symbols.cut(one_per_row(answer, tf.shape(prompt)[0]))
         tokens = at_most(self.source.limit + self.target.limit, cut, "answer")
         whole, size = symbols.lookup(tokens), tf.shape(prompt)[1]
-        room = tf.pad(whole, [[0, 0], [0, size]])  # the prompt may be longer
+        room = tf.pad(whole, [[0, 0], [0, size]])  # the prompt may be longer than the answer
         expected = packed(self._named(prompt))
         known = tf.reduce_sum(tf.cast(expected != PAD, tf.int32), axis=1)
         begins = tf.reduce_all((room[:, :size] == expected) | (expected == PAD), axis=1)
@@ -168,21 +170,21 @@ class LanguageModel(Model):
         return tf.where(begins & sayable, total, -float("inf"))
 
     def measure(self, texts: Iterable[str], window: int = 0, batch_size: int = 64) -> tuple[float, int]:
-        """Total surprise in nats and number of symbols it is the surprise at: for perplexity, and bits.
+        """Return the total surprise in nats and the number of scored symbols, for perplexity and bits per symbol.
+
+        The surprise is infinite for a text with symbols that have no id.
 
         Args:
-            texts: without a window, sentences: each from its beginning, its end counted as a symbol. With one, streams
-                without an end, their characters as they are: every symbol is scored once, in a stretch of at most
-                `window` symbols of which the first half are only read (all count in a stream's first stretch), so that
-                there are always half a window of symbols before.
-            window: 0, or an even number.
-            batch_size: rows at a time.
-
-        Infinite for a text with symbols that have no id.
+            texts: Without a window, sentences: each is scored from its beginning, and its end counts as a symbol. With
+                a window, continuous streams to which no end symbol is added (see `stream`): every symbol is scored
+                once, in a segment of at most `window` symbols whose first half is only context (in the first segment
+                of a stream all symbols are scored), so that every later symbol has at least half a window of context.
+            window: 0, or an even number of symbols.
+            batch_size: The number of rows per batch.
         """
         if window < 0 or window % 2:
             raise ValueError(f"window: expected 0 or an even number. Received: {window}")
-        rows: list[tuple[Sequence[int], int]] = []  # ids, and how many of them are only read
+        rows: list[tuple[Sequence[int], int]] = []  # ids, and how many of them are only context
         for text in as_texts(texts):
             if window:
                 ids, half = self.stream(text), window // 2
@@ -205,17 +207,20 @@ class LanguageModel(Model):
         return total, sum(len(ids) - read for ids, read in rows)
 
     def stream(self, text: str) -> Sequence[int]:
-        """The ids of a text that goes on: of single characters none is lost, as spaces at the ends of others are."""
+        """Return the ids of a continuous text.
+
+        A tokenizer of plain characters keeps all of them, even spaces at the ends.
+        """
         return [self.rules.ids.get(symbol, self.rules.default) for symbol in self._symbols(text)]
 
     def _symbols(self, text: str) -> list[str]:
-        whole = self.rules.split == "characters" and not self.rules.fold
+        whole = self.rules.tokenizer == "characters" and not (self.rules.lowercase or self.rules.strip_accents)
         return list(text) if whole else self.rules.tokens(text)
 
     def states(self, text: str) -> tuple[list[str], list[list[np.ndarray]]]:
-        """The symbols of a text, and what every layer holds after each of them: its states, `[symbols, units]` each.
+        """Return the symbols of a text and the states of every layer after each of them, `[symbols, units]` each.
 
-        A layer of LSTM has two, its output and its memory.
+        An LSTM layer has two states, its output and its memory.
 
         >>> from seqattn_tf.lite.text import SymbolRules
         >>> rules = SymbolRules(("a", "b"))
@@ -229,17 +234,17 @@ class LanguageModel(Model):
         return self._symbols(text), tf.nest.map_structure(lambda state: state[0, 1:].numpy(), states)
 
     def explain(self, row: Any, look: str = "") -> Any:
-        """The answer to a text as tiles, the more coloured the more surprising each symbol was."""
+        """Draw the answer to a text as tiles, colored by how surprising each symbol was."""
         [answer] = self.answer([row])
         ids = np.array([[self.rules.ids[token] for token in answer.tokens]], np.int32).reshape([1, -1])
         lost = self._lost(np.pad(ids, [[0, 0], [1, 0]], constant_values=BEGIN)[:, :-1], ids).numpy()[0]
         [[value]] = columns([row], [self.input_name]).values()
         given = sum(token in self.rules.ids for token in self.source.tokens(value))
-        return draw_surprise(answer.tokens, lost / math.log(2), given=given, title=self.title(row))
+        return draw_surprise(answer.tokens, lost / math.log(2), given=given, title=row_title(self, row))
 
 
 def packed(ids: tf.Tensor) -> tf.Tensor:
-    """The ids that are not padding moved to the front of their rows: `[batch, length] -> [batch, length]`.
+    """Move the ids that are not padding to the front of their rows: `[batch, length] -> [batch, length]`.
 
     >>> packed(tf.constant([[0, 5, 0, 7], [1, 0, 0, 0]])).numpy().tolist()
     [[5, 7, 0, 0], [1, 0, 0, 0]]

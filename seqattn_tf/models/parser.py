@@ -1,4 +1,4 @@
-"""Parsers: a dependency tree over the words, by a distribution over all trees."""
+"""Dependency parsers: the best tree over the words of a text, from a distribution over all trees."""
 
 from collections.abc import Mapping
 
@@ -9,18 +9,18 @@ from seqattn_tf.models.reading import StructuredReader
 
 
 class Parser(StructuredReader):
-    """A head for each word of a text, and the relation to it.
+    """A model that predicts the head of each word of a text and the relation to it.
 
-    The look of the text at itself says how probable each word is as the head of each; what a row lacks to 1 is the
-    probability of the root.
+    The attention map from the text to itself contains the probability of each word as the head of each word. The
+    probability of the root is what a row lacks to 1.
 
-    >>> from seqattn_tf.encoder import BidirectionalEncoder
+    >>> from seqattn_tf.encoders import BidirectionalEncoder
     >>> from seqattn_tf.lite.fields import Text
     >>> from seqattn_tf.lite.text import SymbolRules
-    >>> words = Text(SymbolRules(("the", "dog", "barks"), split="spaces", unknown=True))
+    >>> words = Text(SymbolRules(("the", "dog", "barks"), tokenizer="spaces", unknown=True))
     >>> network = ParserNetwork(BidirectionalEncoder(words.rules.size, units=8), relations=2)
     >>> [answer] = Parser(network, {"text": words}, Tree(("dep", "root"))).answer(["the dog barks"])
-    >>> sum(token.startswith("0:") for token in answer.tokens), answer.looks["text"].weights.shape
+    >>> sum(token.startswith("0:") for token in answer.tokens), answer.attention["text"].weights.shape
     (1, (3, 3))
     """
 
@@ -29,10 +29,11 @@ class Parser(StructuredReader):
 
     def __init__(self, network: ParserNetwork, inputs: Mapping[str, Field], target: Tree) -> None:
         if network.relations != target.size:
-            raise ValueError(f"target: expected {network.relations} relations. Received: {target.size}")
+            raise ValueError(
+                f"target: expected {network.relations} relations, as in the network. Received: {target.size}"
+            )
         super().__init__(network, inputs, target)
 
     @property
-    def looks(self) -> Mapping[str, str]:
-        """The words look at the words."""
-        return {self.network.encoder.reads: self.network.encoder.reads}
+    def attention_maps(self) -> Mapping[str, str]:
+        return {self.network.encoder.input_name: self.network.encoder.input_name}

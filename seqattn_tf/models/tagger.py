@@ -1,4 +1,4 @@
-"""Taggers: a tag for each word, by a conditional random field over what a recurrent network read."""
+"""Taggers: a tag for each word, by a conditional random field over the outputs of a recurrent network."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,23 +10,23 @@ from seqattn_tf.models.reading import StructuredReader
 
 
 class Tagger(StructuredReader):
-    """A tag for each word of a text.
+    """A model that predicts a tag for each word of a text.
 
-    The look at the text has a row for each tag: how probable it is at each word.
+    The attention map of the text has one row for each tag: the probability of that tag at each word.
 
     Args:
-        network: the Keras network.
-        inputs: the text.
-        target: the tags.
-        alternatives: how many other sequences of tags are given beside the best.
+        network: The Keras network.
+        inputs: The input text.
+        target: The tags.
+        alternatives: The number of tag sequences returned besides the best.
 
-    >>> from seqattn_tf.encoder import BidirectionalEncoder
+    >>> from seqattn_tf.encoders import BidirectionalEncoder
     >>> from seqattn_tf.lite.fields import Text
     >>> from seqattn_tf.lite.text import SymbolRules
-    >>> words = Text(SymbolRules(("the", "dog", "barks"), split="spaces", unknown=True))
+    >>> words = Text(SymbolRules(("the", "dog", "barks"), tokenizer="spaces", unknown=True))
     >>> network = TaggerNetwork(BidirectionalEncoder(words.rules.size, units=8), ("D", "N", "V"))
     >>> [answer] = Tagger(network, {"text": words}, ChainTags(("D", "N", "V"))).answer(["the dog barks"])
-    >>> len(answer.tokens), answer.looks["text"].rows, answer.looks["text"].places
+    >>> len(answer.tokens), answer.attention["text"].queries, answer.attention["text"].keys
     (3, ('D', 'N', 'V'), ('the', 'dog', 'barks'))
     """
 
@@ -42,11 +42,11 @@ class Tagger(StructuredReader):
         super().__init__(network, inputs, target)
 
     @property
-    def answers(self) -> int:
-        """The best sequence of tags, and the others."""
+    def answer_count(self) -> int:
+        """The number of tag sequences to return: the best one and the alternatives."""
         return self.alternatives + 1
 
     @property
-    def looks(self) -> Mapping[str, Sequence[str]]:
-        """Every tag at every word."""
-        return {self.network.encoder.reads: self.target.tags}
+    def attention_maps(self) -> Mapping[str, Sequence[str]]:
+        """The probability of every tag at every word."""
+        return {self.network.encoder.input_name: self.target.tags}

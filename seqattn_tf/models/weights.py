@@ -1,8 +1,9 @@
-"""The weights of a network in less space: in half precision, or as whole numbers of eight bits with scales.
+"""Compact storage of the weights of a network: in half precision, or as 8-bit integers with scales.
 
     w ~ scale[channel] * q,   q in -127 ... 127,   scale[channel] = max |w[..., channel]| / 127
 
-A channel is a place of the last axis that has several: a column of a matrix, a number of an embedding, a filter.
+A channel is an index of the last axis with more than one element: a column of a matrix, a dimension of an embedding, a
+filter.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,23 +12,24 @@ import keras
 import numpy as np
 
 _FORMS = ("float16", "int8")
-_SCALE = "_scale"  # after the name of a weight, that of its scales
+_SCALE = "_scale"  # suffix of the array with the scales of a weight
 _MOST = 127
 
 
 def check_form(form: str) -> None:
-    """Refuse another form than those that weights can be stored in."""
+    """Check that weights can be stored in this form."""
     if form not in _FORMS:
         raise ValueError(f"compact: expected False, True or one of {list(_FORMS)}. Received: {form!r}")
 
 
 def pack(weights: Sequence[keras.Variable], form: str) -> dict[str, np.ndarray]:
-    """The arrays of a file by name: each weight by its number, with its scales where it has any.
+    """Return the arrays to store by name: each weight under its number, with its scales if it has any.
 
-    In `int8` the vectors stay in half precision; weights that are no fractions are stored as they are in any form.
+    With `int8`, vectors are stored in half precision. Weights that are not floating-point are stored unchanged in any
+    form.
 
     Raises:
-        ValueError: an unknown form, or a weight that is no finite number in it.
+        ValueError: If the form is unknown, or if a weight is not a finite number in it.
     """
     check_form(form)
     stored: dict[str, np.ndarray] = {}
@@ -42,22 +44,22 @@ def pack(weights: Sequence[keras.Variable], form: str) -> dict[str, np.ndarray]:
             _refuse_infinite(weight, values)
             stored[name], stored[name + _SCALE] = _quantize(values, shape)
         else:
-            with np.errstate(over="ignore"):  # which is refused
+            with np.errstate(over="ignore"):  # overflow is reported below
                 stored[name] = values.astype("float16")
             _refuse_infinite(weight, stored[name])
     return stored
 
 
 def unpack(weights: Sequence[keras.Variable], stored: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-    """The values of the weights that such arrays hold.
+    """Restore the values of the weights from stored arrays.
 
     Raises:
-        KeyError: an array is missing.
-        ValueError: there are others, or the scales of a weight are not those of its channels.
+        KeyError: If an array is missing.
+        ValueError: If there are arrays for other weights, or if the scales of a weight do not match its channels.
     """
     named = _named(weights)
     if others := {name.removesuffix(_SCALE) for name in stored} - set(named):
-        raise ValueError(f"expected {len(named)} weights. Received: also {sorted(others)}")
+        raise ValueError(f"expected {len(named)} weights. Received: unknown weights {sorted(others)}")
     return [_restored(name, weight, stored) for name, weight in named.items()]
 
 
@@ -82,7 +84,7 @@ def _is_exact(weight: keras.Variable) -> bool:
 
 
 def _scales_shape(shape: Sequence[int]) -> tuple[int, ...]:
-    """That of the scales, which spread over the weight: `[1, channels]` of a matrix; none of what is but a vector."""
+    """Return the shape of the scales, which broadcasts to the weight: `[1, channels]` for a matrix, else `()`."""
     wide = [axis for axis, size in enumerate(shape) if size > 1]
     return tuple(size if axis == wide[-1] else 1 for axis, size in enumerate(shape)) if len(wide) > 1 else ()
 

@@ -1,4 +1,4 @@
-"""Targets inside a TensorFlow graph, the twins of those in `lite.targets`, and what training minimises."""
+"""Targets inside a TensorFlow graph, the counterparts of those in `lite.targets`, and their losses."""
 
 from seqattn_tf.outputs.base import GraphTarget, graph_target
 from seqattn_tf.outputs.chain_tags import GraphChainTags

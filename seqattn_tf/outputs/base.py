@@ -1,4 +1,4 @@
-"""The contract of a target inside a TensorFlow graph: what is learned from, what is found, what is said."""
+"""The interface of a target inside a TensorFlow graph: training data, loss, decoding and output texts."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
@@ -15,16 +15,16 @@ Tensors = dict[str, tf.Tensor]
 
 
 class GraphTarget(Registered, tf.Module):
-    """What a `Target` does, to batches in a graph; it has the `name_in_registry` of the target.
+    """The graph counterpart of a `Target`, which processes batches. It has the same `name_in_registry` as the target.
 
-    A subclass gives `texts` and `tokens`, and `decide` where a network's outputs are enough to find an answer.
+    Subclasses define `texts` and `tokens`, and `decode` if the outputs of a network suffice to find an answer.
 
     Args:
-        target: the twin.
+        target: The target to process.
 
     Attributes:
-        padding: what stands after the last number of a right answer.
-        first: the least number of a right answer.
+        padding: The value after the end of a correct answer.
+        first: The smallest number in a correct answer.
     """
 
     registry: ClassVar[dict[str, type]] = {}
@@ -35,13 +35,13 @@ class GraphTarget(Registered, tf.Module):
         super().__init__()
         self.target = target
 
-    # Learning
+    # Training
 
     def column(self, values: Sequence[Any]) -> Column:
-        """The right answers of many examples.
+        """Return the column of the correct answers of many examples.
 
         Raises:
-            ValueError: one of them cannot be said.
+            ValueError: If the target cannot represent one of them.
         """
         [name] = self.target.names
         try:
@@ -53,49 +53,53 @@ class GraphTarget(Registered, tf.Module):
         starts = np.concatenate([[0], np.cumsum([len(array) for array in arrays])])
         return RaggedColumn(name, np.concatenate(arrays), starts, padding=self.padding)
 
-    def teach(self, rows: Tensors) -> Tensors:
-        """What a network is shown of the right answers while it learns; nothing, where it answers at once."""
+    def teacher_inputs(self, rows: Tensors) -> Tensors:
+        """Return the inputs for teacher forcing, computed from the correct answers; none by default."""
         return {}
 
-    def right(self, rows: Tensors) -> tf.Tensor:
-        """What the loss compares a network's outputs with."""
+    def y_true(self, rows: Tensors) -> tf.Tensor:
+        """Return the target tensor that the loss compares with a network's outputs."""
         [name] = self.target.names
         return rows[name]
 
     def loss(self, label_smoothing: float = 0.0) -> Callable[[tf.Tensor, Any], tf.Tensor]:
-        """What training minimises."""
+        """Return the loss function for training."""
         return MaskedCrossEntropy(label_smoothing, first=self.first, padding=int(self.padding))
 
-    # Answering
+    # Inference
 
-    def decide(self, outputs: tf.Tensor, mask: tf.Tensor | None = None) -> Tensors:
-        """What is found in a network's outputs; `mask [batch, places]` says which places are read."""
-        raise NotImplementedError(f"{type(self.target).__name__}: found by a search, not in outputs alone")
+    def decode(self, outputs: tf.Tensor, mask: tf.Tensor | None = None) -> Tensors:
+        """Return the answers in a network's outputs; `mask [batch, positions]` is that of the input."""
+        raise NotImplementedError(
+            f"{type(self.target).__name__}: answers are found by a search, so they cannot be decoded from the outputs"
+        )
 
-    def decide_structure(self, outputs: Tensors, answers: int = 1, look: str = "text") -> Tensors:
-        """What is found in the potentials of a whole structure; its twin is `Target.decide_row`.
+    def decode_structure(self, outputs: Tensors, answers: int = 1, look: str = "text") -> Tensors:
+        """Return the answers found in the potentials of a whole structure.
+
+        The LiteRT counterpart is `Target.decode_row`.
 
         Args:
-            outputs: what the network gives, by name.
-            answers: how many of the best to find.
-            look: the name of the input whose places are decided about.
+            outputs: The outputs of the network, by name.
+            answers: The number of best answers to find.
+            look: The name of the input to whose positions the answers refer.
         """
-        raise NotImplementedError(f"{type(self.target).__name__}: has no structure")
+        raise NotImplementedError(f"{type(self.target).__name__}: the target has no structure to decode")
 
     def potentials(self, outputs: Any) -> Tensors:
-        """What a host decides from, where structure ends a network."""
+        """Return the tensors from which a host decodes, if the network ends in a structure."""
         return outputs
 
     def texts(self, found: Tensors) -> tf.Tensor:
-        """The text of each answer: `[batch, answers]`."""
+        """Return the text of each answer: `[batch, answers]`."""
         raise NotImplementedError
 
     def tokens(self, found: Tensors) -> tf.Tensor:
-        """The tokens of the best answers: `[batch, tokens]`, empty strings after the last."""
+        """Return the tokens of the best answers, padded with empty strings: `[batch, tokens]`."""
         raise NotImplementedError
 
-    def say(self, found: Tensors) -> Tensors:
-        """`text`, `score`, `alternatives`, `alternative_scores` and `tokens` of what was found."""
+    def format(self, found: Tensors) -> Tensors:
+        """Return `text`, `score`, `alternatives`, `alternative_scores` and `tokens` of the answers found."""
         scores = found["scores"]
         real = scores > -float("inf")
         texts = tf.where(real, self.texts(found), "")
@@ -109,9 +113,9 @@ class GraphTarget(Registered, tf.Module):
 
 
 def graph_target(target: Target) -> GraphTarget:
-    """Return the twin of a target.
+    """Return the graph counterpart of a target.
 
     Raises:
-        ValueError: there is no `GraphTarget` with the name of the target's class, or of one that it derives from.
+        ValueError: If no `GraphTarget` has the name of the target's class or of one of its base classes.
     """
     return twin_of(target, GraphTarget)(target)

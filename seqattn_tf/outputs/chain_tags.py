@@ -1,4 +1,4 @@
-"""Tags of a chain, in the graph."""
+"""The graph counterpart of chain tags."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,23 +15,23 @@ from seqattn_tf.structured import LinearChain
 
 
 class GraphChainTags(GraphTags):
-    """The twin of `ChainTags`; outputs of a network are `unary`, `pairwise` and `lengths`, each for the whole batch."""
+    """The graph counterpart of `ChainTags`, for network outputs `unary`, `pairwise` and `lengths` of a batch."""
 
     name_in_registry = "chain_tags"
 
     target: ChainTags
 
     def loss(self, label_smoothing: float = 0.0) -> Callable[[tf.Tensor, Any], tf.Tensor]:
-        """The negative log-likelihood of the right tags for each place."""
+        """Return a function that computes the negative log-likelihood of the correct tags per position."""
         if label_smoothing:
             raise ValueError(f"label_smoothing: expected 0 for tags of a chain. Received: {label_smoothing}")
         return _chain_loss
 
-    def decide_structure(self, outputs: Tensors, answers: int = 1, look: str = "text") -> Tensors:
-        """The best sequences with their log-probabilities, and the probability of every tag at every place."""
+    def decode_structure(self, outputs: Tensors, answers: int = 1, look: str = "text") -> Tensors:
+        """Return the best sequences with their log-probabilities, and the marginals of every tag at every position."""
         time = tf.shape(outputs["unary"])[1]
         chain = LinearChain(
-            tf.pad(outputs["unary"], [[0, 0], [0, tf.cast(time == 0, tf.int32)], [0, 0]]),  # one place, at least
+            tf.pad(outputs["unary"], [[0, 0], [0, tf.cast(time == 0, tf.int32)], [0, 0]]),  # at least one position
             outputs["pairwise"],
             outputs["lengths"],
         )
@@ -52,7 +52,7 @@ class GraphChainTags(GraphTags):
 
 
 def _chain_loss(right: tf.Tensor, outputs: Tensors) -> tf.Tensor:
-    """`-log p(tags)` of all rows over the number of their places; `right` counts tags from 1."""
+    """Return `-log p(tags)` of all rows divided by their number of positions; `right` counts tags from 1."""
     chain = LinearChain(outputs["unary"], outputs["pairwise"], outputs["lengths"])
     total = tf.reduce_sum(chain.log_prob(tf.maximum(tf.cast(right, tf.int32) - 1, 0)))
     return mean_of_all(-total, tf.reduce_sum(outputs["lengths"]))

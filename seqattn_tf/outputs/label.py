@@ -1,4 +1,4 @@
-"""Labels, in the graph."""
+"""The graph counterpart of labels."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,26 +12,26 @@ from seqattn_tf.outputs.base import GraphTarget, Tensors
 
 
 class GraphLabel(GraphTarget):
-    """The twin of `Label`."""
+    """The graph counterpart of `Label`."""
 
     name_in_registry = "label"
 
     target: Label
 
-    def decide(self, outputs: tf.Tensor, mask: tf.Tensor | None = None) -> Tensors:
-        """All labels by their probability, from logits `[batch, labels]`."""
+    def decode(self, outputs: tf.Tensor, mask: tf.Tensor | None = None) -> Tensors:
+        """Return all labels ordered by probability, from logits `[batch, labels]`."""
         scores, order = tf.math.top_k(tf.nn.log_softmax(outputs), len(self.target.labels))
         return {"labels": order, "scores": scores}
 
     def texts(self, found: Tensors) -> tf.Tensor:
-        """The labels."""
+        """Return the labels."""
         return tf.gather(tf.constant(self.target.labels), found["labels"])
 
     def tokens(self, found: Tensors) -> tf.Tensor:
-        """The best label."""
+        """Return the best label."""
         return self.texts(found)[:, :1]
 
     def draw_progress(self, tokens: Sequence[str], outputs: np.ndarray, title: str) -> Any:
-        """The probability of each label after each token, from a network's outputs `[tokens, labels]`."""
+        """Plot the probability of each label after each token, given a network's outputs `[tokens, labels]`."""
         shares = np.exp(outputs - outputs.max(axis=1, keepdims=True, initial=-np.inf))
         return draw_alignment((shares / shares.sum(axis=1, keepdims=True)).T, tokens, self.target.labels, title=title)

@@ -1,4 +1,4 @@
-"""What training minimises."""
+"""Loss functions for training."""
 
 from typing import Any
 
@@ -11,14 +11,14 @@ from seqattn_tf.core.scan import size_of
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class MaskedCrossEntropy(keras.losses.Loss):
-    """Cross-entropy per symbol in nats, padding left out; a batch counts by its symbols, not by its rows.
+    """The cross-entropy per symbol in nats, without padding, averaged over the symbols of a batch rather than its rows.
 
         loss = sum_{t: y_t != padding} -[(1 - s) log p(y_t) + s mean_k log p(k)] / #{t: y_t != padding}
 
     Args:
-        label_smoothing: `s`, the share spread evenly over all symbols.
-        first: the number that the first logit is of.
-        padding: the number that stands for nothing.
+        label_smoothing: The fraction `s` of probability that is spread evenly over all symbols.
+        first: The number that corresponds to the first logit.
+        padding: The number that marks padding.
 
     >>> float(MaskedCrossEntropy()(tf.constant([[1, 0]]), tf.constant([[[0.0, 0.0], [9.0, 0.0]]]))) == tf.math.log(2.0)
     <tf.Tensor: shape=(), dtype=bool, numpy=True>
@@ -29,14 +29,17 @@ class MaskedCrossEntropy(keras.losses.Loss):
         self.label_smoothing, self.first, self.padding = label_smoothing, first, padding
 
     def call(self, y_true: tf.Tensor, y_pred: tf.Tensor) -> tf.Tensor:
-        """`[batch, ...], [batch, ..., classes] -> []`."""
+        """Compute the loss: `[batch, ...], [batch, ..., classes] -> []`."""
         logits, numbers = tf.cast(y_pred, tf.float32), tf.cast(y_true, tf.int32)
         loss = self._of_places(tf.maximum(numbers - self.first, 0), logits)
         keep = tf.cast(numbers != self.padding, loss.dtype)
         return mean_of_all(tf.reduce_sum(loss * keep), tf.reduce_sum(keep))
 
     def _of_places(self, right: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
-        """The loss of each place, by one kernel that finds the gradient with it: `[...], [..., classes] -> [...]`."""
+        """Return the loss of each position: `[...], [..., classes] -> [...]`.
+
+        A fused kernel also computes its gradient.
+        """
         if not self.label_smoothing:
             return tf.nn.sparse_softmax_cross_entropy_with_logits(right, logits)
         classes = size_of(logits, -1)
@@ -45,22 +48,22 @@ class MaskedCrossEntropy(keras.losses.Loss):
         return tf.nn.softmax_cross_entropy_with_logits(wanted, logits)
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         own = {"label_smoothing": self.label_smoothing, "first": self.first, "padding": self.padding}
         return {**super().get_config(), **own}
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
-class TaughtCrossEntropy(keras.losses.Loss):
-    """Cross-entropy per symbol in nats with shares of probability that are wanted, as a teacher gives them.
+class SoftCrossEntropy(keras.losses.Loss):
+    """The cross-entropy per symbol in nats with target probabilities, such as those of a teacher.
 
         wanted(k) = sum_{j: i_j = k} p_j + (1 - sum_j p_j) / classes
         loss = sum_t -sum_k wanted_t(k) log p_t(k) / #{t: sum_j p_tj > 0}
 
-    What is wanted of a place, `[..., 2 n]`, are the numbers `i` of `n` logits, and then their shares `p`; what they
-    leave goes to all classes alike, and a place of which nothing is wanted does not count.
+    The target of a position, `[..., 2 n]`, consists of the indices `i` of `n` logits followed by their probabilities
+    `p`. The remaining probability is spread evenly over all classes. Positions whose probabilities are all zero are
+    ignored.
 
-    >>> loss = TaughtCrossEntropy()(tf.constant([[1.0, 0.0, 0.5, 0.5]]), tf.constant([[0.0, 0.0]]))
+    >>> loss = SoftCrossEntropy()(tf.constant([[1.0, 0.0, 0.5, 0.5]]), tf.constant([[0.0, 0.0]]))
     >>> float(loss) == tf.math.log(2.0)
     <tf.Tensor: shape=(), dtype=bool, numpy=True>
     """
@@ -69,7 +72,7 @@ class TaughtCrossEntropy(keras.losses.Loss):
         super().__init__(**{**kwargs, "reduction": "none"})
 
     def call(self, y_true: tf.Tensor, y_pred: tf.Tensor) -> tf.Tensor:
-        """`[batch, ..., 2 n], [batch, ..., classes] -> []`."""
+        """Compute the loss: `[batch, ..., 2 n], [batch, ..., classes] -> []`."""
         logits = tf.cast(y_pred, tf.float32)
         classes = size_of(logits, -1)
         numbers, shares = tf.split(tf.cast(y_true, tf.float32), 2, axis=-1)

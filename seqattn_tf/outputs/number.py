@@ -1,4 +1,4 @@
-"""Numbers, in the graph."""
+"""The graph counterpart of numbers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,34 +13,34 @@ from seqattn_tf.outputs.base import GraphTarget, Tensors
 
 
 class GraphNumber(GraphTarget):
-    """The twin of `Number`."""
+    """The graph counterpart of `Number`."""
 
     name_in_registry = "number"
 
-    padding = float("nan")  # no number stands for nothing
+    padding = float("nan")  # no number is reserved for padding
 
-    def right(self, rows: Tensors) -> tf.Tensor:
-        """As a network gives them: `[batch, 1]`."""
+    def y_true(self, rows: Tensors) -> tf.Tensor:
+        """Return the correct numbers in the shape of a network's outputs: `[batch, 1]`."""
         return rows["numbers"][:, None]
 
     def loss(self, label_smoothing: float = 0.0) -> keras.losses.Loss:
-        """The squared error."""
+        """Return the squared error."""
         return keras.losses.MeanSquaredError()
 
-    def decide(self, outputs: tf.Tensor, mask: tf.Tensor | None = None) -> Tensors:
-        """The outputs themselves, `[batch, 1]`."""
+    def decode(self, outputs: tf.Tensor, mask: tf.Tensor | None = None) -> Tensors:
+        """Return the outputs unchanged, `[batch, 1]`."""
         return {"numbers": outputs, "scores": tf.zeros_like(outputs)}
 
     def texts(self, found: Tensors) -> tf.Tensor:
-        """Rounded, in digits."""
+        """Return the rounded numbers in digits."""
         numbers = found["numbers"]
-        rounded = tf.round(tf.where(numbers == numbers, numbers, 0.0))  # NaN is no number
+        rounded = tf.round(tf.where(numbers == numbers, numbers, 0.0))  # NaN cannot be cast to an integer
         return tf.strings.as_string(tf.cast(tf.clip_by_value(rounded, -LARGEST, LARGEST), tf.int32))
 
     def tokens(self, found: Tensors) -> tf.Tensor:
-        """The number, as one token."""
+        """Return the number as a single token."""
         return self.texts(found)
 
     def draw_progress(self, tokens: Sequence[str], outputs: np.ndarray, title: str) -> Any:
-        """The number after each token, from a network's outputs `[tokens, 1]`."""
+        """Plot the number after each token, given a network's outputs `[tokens, 1]`."""
         return draw_running(tokens, outputs[:, 0], title=title)

@@ -1,4 +1,4 @@
-"""Symbols, in the graph."""
+"""The graph counterpart of symbols."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,13 +11,13 @@ from seqattn_tf.lite.text.rules import BEGIN, END, PAD
 from seqattn_tf.outputs.base import GraphTarget, Tensors
 from seqattn_tf.text.symbols import SymbolTokenizer
 
-SHIFTED = "shifted"  # the right symbols as a decoder is shown them: the beginning first, the end not
+SHIFTED = "shifted"  # the decoder inputs: the correct symbols after a begin symbol, without the end
 
 
 def turned(rows: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
-    """The first `lengths [...]` of each row `[..., time]` from their end, the others where they are.
+    """Reverse the first `lengths [...]` positions of each row `[..., time]` and leave the others in place.
 
-    What stands in a row may itself have axes, one for each place: `[..., time, n]`.
+    The entries of a row may have an axis of their own: `[..., time, n]`.
 
     >>> turned(tf.constant([[3, 4, 5, 0], [6, 0, 0, 0]]), tf.constant([3, 1])).numpy().tolist()
     [[5, 4, 3, 0], [6, 0, 0, 0]]
@@ -28,7 +28,7 @@ def turned(rows: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
 
 
 def ended(ids: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
-    """Ids with the end after the last of each row: `[..., time], [...] -> [..., time + 1]`.
+    """Append the end symbol to each row of ids: `[..., time], [...] -> [..., time + 1]`.
 
     >>> ended(tf.constant([[3, 4], [5, 0]]), tf.constant([2, 1])).numpy().tolist()
     [[3, 4, 2], [5, 2, 0]]
@@ -38,7 +38,7 @@ def ended(ids: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
 
 
 class GraphSymbols(GraphTarget):
-    """The twin of `Symbols`; a right answer ends with the id of the end."""
+    """The graph counterpart of `Symbols`. A correct answer ends with the id of the end symbol."""
 
     name_in_registry = "symbols"
 
@@ -50,28 +50,27 @@ class GraphSymbols(GraphTarget):
         self.tokenizer = SymbolTokenizer(target.rules)
 
     def column(self, values: Sequence[Any]) -> Column:
-        """All ids in memory."""
         stretches = self.target.stretches(values)
         return RaggedColumn("tokens", stretches.ids, stretches.starts, end=END)
 
-    def teach(self, rows: Tensors) -> Tensors:
-        """The symbols before each."""
+    def teacher_inputs(self, rows: Tensors) -> Tensors:
+        """Return the symbols before each step."""
         tokens = rows["tokens"]
         return {SHIFTED: tf.concat([tf.fill([tf.shape(tokens)[0], 1], BEGIN), tokens[:, :-1]], axis=1)}
 
     def in_order(self, rows: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
-        """What a network has for each symbol of an answer, in the order of reading; and the other way round.
+        """Convert a network's outputs per symbol to reading order, or back.
 
-        Rows and how many symbols each has: as `turned`, where the target is said from its end.
+        If the target is generated in reverse, this reverses each row as `turned` does; otherwise rows are unchanged.
         """
         return turned(rows, lengths) if self.target.backwards else rows
 
     def texts(self, found: Tensors) -> tf.Tensor:
-        """The symbols of each answer, joined."""
+        """Return the symbols of each answer, joined."""
         return self.tokenizer.decode(found["tokens"])
 
     def tokens(self, found: Tensors) -> tf.Tensor:
-        """The symbols of the best answers, as many as the longest has."""
+        """Return the symbols of the best answers, padded to the longest one."""
         best = found["tokens"][:, 0]
         lengths = tf.reduce_sum(tf.cast(best != PAD, tf.int32), axis=1)
         return self.tokenizer.names(best[:, : tf.reduce_max(tf.concat([lengths, [0]], axis=0))])

@@ -1,4 +1,4 @@
-"""Tags, in the graph."""
+"""The graph counterpart of tags."""
 
 import tensorflow as tf
 
@@ -7,7 +7,7 @@ from seqattn_tf.outputs.base import GraphTarget, Tensors
 
 
 class GraphTags(GraphTarget):
-    """The twin of `Tags`."""
+    """The graph counterpart of `Tags`."""
 
     name_in_registry = "tags"
 
@@ -16,8 +16,8 @@ class GraphTags(GraphTarget):
     padding = 0
     first = 1
 
-    def decide(self, outputs: tf.Tensor, mask: tf.Tensor | None = None) -> Tensors:
-        """The most probable tag of each place for itself, from logits `[batch, places, tags]`."""
+    def decode(self, outputs: tf.Tensor, mask: tf.Tensor | None = None) -> Tensors:
+        """Return the most probable tag of each position independently, from logits `[batch, positions, tags]`."""
         found = tf.argmax(outputs, axis=-1, output_type=tf.int32)
         gained = tf.reduce_max(tf.nn.log_softmax(outputs), axis=-1)
         kept = tf.ones_like(found, tf.bool) if mask is None else mask
@@ -28,23 +28,23 @@ class GraphTags(GraphTarget):
         }
 
     def _names(self, found: Tensors) -> tf.Tensor:
-        return with_gaps(tf.gather(tf.constant(["", *self.target.tags]), found["tags"]))  # [batch, answers, places]
+        return with_gaps(tf.gather(tf.constant(["", *self.target.tags]), found["tags"]))  # [batch, answers, positions]
 
     def texts(self, found: Tensors) -> tf.Tensor:
-        """The tags, spaces between them."""
+        """Return the tags, separated by spaces."""
         return joined(self._names(found))
 
     def tokens(self, found: Tensors) -> tf.Tensor:
-        """The tags of the best answers."""
+        """Return the tags of the best answers."""
         return self._names(found)[:, 0]
 
 
 def with_gaps(names: tf.Tensor) -> tf.Tensor:
-    """Names `[..., places]`, empty ones before the last that is not being gaps."""
+    """Replace empty names in `[..., positions]` that precede a non-empty one by the gap symbol."""
     there = tf.cast(names != "", tf.int32)
     return tf.where((there == 0) & (tf.cumsum(there, axis=-1, reverse=True) > 0), GAP, names)
 
 
 def joined(names: tf.Tensor) -> tf.Tensor:
-    """Names `[..., places]`, empty ones after the last, with spaces between them: `[...]`."""
+    """Join names `[..., positions]` with spaces, without trailing empty ones: `[...]`."""
     return tf.strings.strip(tf.strings.reduce_join(names, axis=-1, separator=" "))

@@ -1,4 +1,4 @@
-"""Dependency trees, in the graph."""
+"""The graph counterpart of dependency trees."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,10 +19,10 @@ from seqattn_tf.structured import ProjectiveTree, SpanningTree
 
 
 class GraphTree(GraphHeads):
-    """The twin of `Tree`.
+    """The graph counterpart of `Tree`.
 
-    Outputs of a network are `arcs [batch, words, root and words]`, `relations [batch, words, root and words,
-    relations]`, log-probabilities of the relations of each arc, and `lengths [batch]`.
+    The outputs of a network are `arcs [batch, words, root and words]`, `relations [batch, words, root and words,
+    relations]` with the log-probabilities of the relations of each arc, and `lengths [batch]`.
     """
 
     name_in_registry = "tree"
@@ -30,7 +30,7 @@ class GraphTree(GraphHeads):
     target: Tree
 
     def column(self, values: Sequence[Any]) -> Column:
-        """Heads and relations of many examples."""
+        """Return the column of heads and relations of many examples."""
         try:
             arrays = [self.target.arrays(value) for value in values]
         except ValueError as error:
@@ -39,15 +39,15 @@ class GraphTree(GraphHeads):
         whole = {name: np.concatenate([array[name] for array in arrays]) for name in self.target.names}
         return ColumnGroup([RaggedColumn(name, numbers, starts, padding=NONE) for name, numbers in whole.items()])
 
-    def right(self, rows: Tensors) -> tf.Tensor:
-        """Heads and relations side by side: `[batch, words, 2]`."""
+    def y_true(self, rows: Tensors) -> tf.Tensor:
+        """Return heads and relations side by side: `[batch, words, 2]`."""
         return tf.stack([rows[name] for name in self.target.names], axis=-1)
 
     def _trees(self, arcs: tf.Tensor, lengths: tf.Tensor) -> ProjectiveTree | SpanningTree:
         return (ProjectiveTree if self.target.projective else SpanningTree)(arcs, lengths)
 
     def loss(self, label_smoothing: float = 0.0) -> Callable[[tf.Tensor, Any], tf.Tensor]:
-        """The negative log-likelihood of the right trees and relations for each word."""
+        """Return a function that computes the negative log-likelihood of the correct trees and relations per word."""
         if label_smoothing:
             raise ValueError(f"label_smoothing: expected 0 for trees. Received: {label_smoothing}")
         return self._loss
@@ -63,7 +63,7 @@ class GraphTree(GraphHeads):
         return mean_of_all(-total, tf.reduce_sum(lengths))
 
     def potentials(self, outputs: Tensors) -> Tensors:
-        """What a host decides from: of the relations of each arc the best alone."""
+        """Return the tensors from which a host decodes, with only the best relation of each arc."""
         relations = outputs["relations"]
         return {
             "arcs": outputs["arcs"],
@@ -72,8 +72,8 @@ class GraphTree(GraphHeads):
             "lengths": outputs["lengths"],
         }
 
-    def decide_structure(self, outputs: Tensors, answers: int = 1, look: str = "text") -> Tensors:
-        """The tree with the most arcs expected to be right, relations included, and the probability of every arc."""
+    def decode_structure(self, outputs: Tensors, answers: int = 1, look: str = "text") -> Tensors:
+        """Return the tree with the most labeled arcs expected to be correct, and the marginals of all arcs."""
         given = self.potentials(outputs)
         arcs, lengths = given["arcs"], given["lengths"]
         log_partition, marginals = self._trees(arcs, lengths).posterior()
@@ -94,5 +94,5 @@ class GraphTree(GraphHeads):
         return tf.where(found["heads"] == NONE, "", names)
 
     def texts(self, found: Tensors) -> tf.Tensor:
-        """The arcs, spaces between them."""
+        """Return the arcs, separated by spaces."""
         return joined(self._names(found))

@@ -1,6 +1,6 @@
-"""Cells over time, in one direction or both, on top of each other, inside each other, and over trees."""
+"""Recurrent layers: cells over time in one or both directions, stacked, nested, and over trees."""
 
-from seqattn_tf.recurrent.base import Network, Reading
+from seqattn_tf.recurrent.base import Network, RecurrentOutput
 from seqattn_tf.recurrent.bidirectional import Bidirectional
 from seqattn_tf.recurrent.compositions import Composition
 from seqattn_tf.recurrent.hierarchical import HierarchicalEncoder, Hierarchy
@@ -15,8 +15,8 @@ __all__ = [
     "HierarchicalEncoder",
     "Hierarchy",
     "Network",
-    "Reading",
     "Recurrent",
+    "RecurrentOutput",
     "Stack",
     "TreeRecurrent",
     "balanced_tree",

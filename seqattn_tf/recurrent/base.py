@@ -1,4 +1,4 @@
-"""What a recurrent network returns, as Keras's own do."""
+"""The base classes of recurrent layers, which return the same as Keras's own."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -10,16 +10,16 @@ from seqattn_tf.core.masking import check_mask, mask_of, zero_masked
 from seqattn_tf.core.scan import size_of
 
 
-class Reading(NamedTuple):
-    """All that a network found, whatever it returns of it."""
+class RecurrentOutput(NamedTuple):
+    """Everything that a network computes, regardless of what its call returns."""
 
     outputs: tf.Tensor  # [batch, time, units]
-    last: tf.Tensor  # [batch, units], zeros in a row with nothing to keep
-    states: list  # after the last step: [batch, units] each; of a `Stack`, a list for each layer
+    last: tf.Tensor  # [batch, units], zeros in a fully masked row
+    states: list  # after the last step: [batch, units] each; for a `Stack`, one list per layer
 
 
 def at_end(sequence: tf.Tensor, mask: tf.Tensor | None, reverse: bool = False) -> tf.Tensor:
-    """What stands at the last kept step, in reverse at the first; zeros without one: `[batch, n]`.
+    """Return the values at the last unmasked step (with `reverse`, the first), or zeros if there is none: `[batch, n]`.
 
     >>> at_end(tf.constant([[[1.0], [2.0], [3.0]]]), tf.constant([[True, True, False]])).numpy().tolist()
     [[2.0]]
@@ -27,18 +27,18 @@ def at_end(sequence: tf.Tensor, mask: tf.Tensor | None, reverse: bool = False) -
     time = size_of(sequence, 1)
     kept = tf.ones([size_of(sequence, 0), time], tf.bool) if mask is None else mask
     number = tf.range(time, 0, -1) if reverse else tf.range(1, time + 1)
-    place = tf.argmax(tf.pad(tf.where(kept, number, 0), [[0, 0], [1, 0]]), axis=1)  # 0 where nothing is kept
+    place = tf.argmax(tf.pad(tf.where(kept, number, 0), [[0, 0], [1, 0]]), axis=1)  # 0 in a fully masked row
     return tf.gather(tf.pad(sequence, [[0, 0], [1, 0], [0, 0]]), place, batch_dims=1)
 
 
 class Returning(Composed):
-    """A network that returns what Keras's do: its last output, or all, and its states where they are asked for.
+    """A layer with Keras's return options: the last output or all outputs, and optionally the states.
 
-    A subclass gives `output_size`, `state_size` and `steps`, and ends its `call` with `returned`.
+    Subclasses define `output_size`, `state_size` and `steps`, and end their `call` with `returned`.
 
     Args:
-        return_sequences: return the output at every step, not the last one alone.
-        return_state: return the states after the last step too, one after the other.
+        return_sequences: Whether to return the output at every step instead of the last one alone.
+        return_state: Whether to return the states after the last step in addition to the output.
     """
 
     def __init__(self, return_sequences: bool = False, return_state: bool = False, **kwargs: Any) -> None:
@@ -47,52 +47,50 @@ class Returning(Composed):
 
     @property
     def output_size(self) -> int:
-        """Width of the outputs."""
+        """The width of the outputs."""
         raise NotImplementedError
 
     @property
     def state_size(self) -> list[int]:
-        """Width of each state."""
+        """The width of each state."""
         raise NotImplementedError
 
     def steps(self, inputs_shape: Any, **others: Any) -> int | None:
-        """How many outputs a row has."""
+        """Return the number of outputs per row, or None if unknown."""
         return inputs_shape[1]
 
     def steps_kept(self, mask: Any) -> Any:
-        """Which of them are kept, by the mask of the inputs."""
+        """Return the mask of the outputs, given the mask of the inputs."""
         return mask
 
     def returned(self, outputs: tf.Tensor, last: tf.Tensor, states: Any) -> Any:
-        """Of what was found, what was asked for."""
+        """Select what the call returns, according to the return options."""
         output = outputs if self.return_sequences else last
         return (output, *tf.nest.flatten(states)) if self.return_state else output
 
     def compute_output_shape(self, inputs_shape: Any, **others: Any) -> Any:
-        """The shape of what is returned, from those of the arguments."""
         steps = (self.steps(inputs_shape, **others),) if self.return_sequences else ()
         output = (inputs_shape[0], *steps, self.output_size)
         return (output, *((inputs_shape[0], size) for size in self.state_size)) if self.return_state else output
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
-        """The mask goes on with a sequence, not with a last output nor with a state."""
+        """Propagate the mask to a sequence of outputs, but not to a last output or to states."""
         going = self.return_sequences and previous_mask is not None
         mask = self.steps_kept(previous_mask) if going else None
         return [mask, *[None] * len(self.state_size)] if self.return_state else mask
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         flags = {"return_sequences": self.return_sequences, "return_state": self.return_state}
         return {**super().get_config(), **flags}
 
 
 class Network(Returning):
-    """A network over time; a subclass gives `_read`, which finds everything, whatever is returned of it.
+    """A network over time. Subclasses define `_read`, which computes everything, regardless of what is returned.
 
-    A network that is part of another one is read, and what it would return does not matter.
+    A network that is part of another one is read, so its own return options have no effect.
     """
 
-    context: str | None  # what a fixed vector given in the call is used for
+    context: str | None  # how a fixed vector given in the call is used
 
     def read(
         self,
@@ -101,8 +99,8 @@ class Network(Returning):
         mask: tf.Tensor | None = None,
         context: tf.Tensor | None = None,
         training: bool = False,
-    ) -> Reading:
-        """Outputs, last output and states; arguments as of `call`."""
+    ) -> RecurrentOutput:
+        """Return outputs, last output and states. The arguments are those of `call`."""
         inputs = tf.cast(inputs, self.compute_dtype)
         context = None if context is None else tf.cast(context, self.compute_dtype)
         if inputs.shape.rank != 3:
@@ -111,7 +109,7 @@ class Network(Returning):
             self.build(inputs.shape, None if context is None else context.shape)
         if mask is not None:
             mask = check_mask(mask, inputs)
-            inputs = zero_masked(inputs, mask)  # whatever stands in the padding, it reaches no gradient
+            inputs = zero_masked(inputs, mask)  # so that no values in the padding, not even NaN, reach a gradient
         return self._read(inputs, initial_state, mask, context, training)
 
     def _read(
@@ -121,16 +119,19 @@ class Network(Returning):
         mask: tf.Tensor | None,
         context: tf.Tensor | None,
         training: bool,
-    ) -> Reading:
-        """The same of a network that is built, for inputs with zeros where nothing is kept."""
+    ) -> RecurrentOutput:
+        """Return outputs, last output and states of the built network, for inputs that are zero where masked."""
         raise NotImplementedError
 
     def final_output(self, states: list) -> tf.Tensor:
-        """The output after the last step, from the states; of a `Stack`, of its last layer by itself."""
+        """Return the output after the last step, given the states; for a `Stack`, that of its last layer alone."""
         raise NotImplementedError
 
     def ending(self, sequence: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
-        """Of any sequence as wide as the outputs, what stands where their last is: `[batch, output_size]`."""
+        """Return the values of a sequence at the steps of the last output: `[batch, output_size]`.
+
+        The sequence is as wide as the outputs.
+        """
         raise NotImplementedError
 
     def call(
@@ -141,22 +142,24 @@ class Network(Returning):
         context: tf.Tensor | None = None,
         training: bool = False,
     ) -> Any:
-        """Read, and return what was asked for."""
+        """Read the inputs and return what the return options select."""
         return self.returned(*self.read(inputs, initial_state, mask_of(inputs, mask), context, training))
 
 
 def check_networks(name: str, networks: Sequence[Any]) -> list[Network]:
-    """Networks that become part of another one."""
+    """Return a list of networks, checked to be usable as parts of another one."""
     networks = list(networks)
     if not networks or not all(isinstance(network, Network) for network in networks):
         raise ValueError(f"{name}: expected Recurrent, Bidirectional or Stack networks. Received: {networks!r}")
     if any(network.activity_regularizer is not None for network in networks):
-        raise ValueError(f"{name}: expected no activity_regularizer of a part; give it to the whole. Received: one")
+        raise ValueError(
+            f"{name}: expected networks without activity_regularizer. Received: one with it; pass it to the outer layer"
+        )
     return networks
 
 
 def check_states(states: Any, sizes: list[int], inputs: tf.Tensor) -> list[tf.Tensor]:
-    """States of these sizes for the rows of the inputs, from a list, a list of lists or one alone."""
+    """Return a flat list of states, checked to have these sizes and the batch size of the inputs."""
     states = [tf.cast(state, inputs.dtype) for state in tf.nest.flatten(states)]
     found, expected = [tuple(state.shape) for state in states], [(inputs.shape[0], size) for size in sizes]
     pairs = zip(states, expected, strict=False)

@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.cells import Cell, cell_of
-from seqattn_tf.recurrent.base import Network, Reading, at_end, check_states
+from seqattn_tf.recurrent.base import Network, RecurrentOutput, at_end, check_states
 from seqattn_tf.recurrent.recurrent import Recurrent
 
 _MERGES = {
@@ -19,23 +19,24 @@ _MERGES = {
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class Bidirectional(Network):
-    """Two `Recurrent` networks, one in each direction, their outputs merged.
+    """Two `Recurrent` networks, one per direction, with merged outputs.
 
-    A masked sequence is read backwards inside its own length: the steps after it are not kept, so the backward
-    network enters it with its initial state.
+    A masked sequence is reversed within its own length: the backward network skips the padding and reads the last
+    unmasked step from its initial state.
 
     Args:
-        cell: the name of a cell, or a `Cell`; the backward direction gets a twin of it.
-        units: size of each direction's state when the cell is given by name.
-        merge_mode: `"concat"`, `"sum"`, `"ave"` or `"mul"` of the two directions' outputs, as in Keras.
-        initial, context, truncate, jit_compile: of each direction, as in `Recurrent`.
-        return_sequences, return_state: as in `Recurrent`.
+        cell: A `Cell` or its name. The backward direction uses a twin of it.
+        units: The size of the state in each direction, if the cell is given by name.
+        merge_mode: How to merge the outputs of both directions: `"concat"`, `"sum"`, `"ave"` or `"mul"`, as in Keras.
+        initial, context, truncate, jit_compile: As in `Recurrent`, for both directions.
+        return_sequences, return_state: As in `Recurrent`.
 
-    Call arguments: as of `Recurrent`; `initial_state` holds the states of the forward, then of the backward direction.
+    The call arguments are those of `Recurrent`; `initial_state` contains the states of the forward direction, then
+    those of the backward direction.
 
-    Returns as Keras's `Bidirectional`: the last outputs of both directions, merged (the backward one has read the
-    first step then); with `return_sequences`, those at every step, in the order of the inputs; with `return_state`,
-    also the states of the forward, then of the backward direction.
+    Returns the same as Keras's `Bidirectional`: the merged last outputs of both directions, that is, after the backward
+    direction has read the first step. With `return_sequences`, it returns the merged outputs at every step in the order
+    of the inputs; with `return_state`, also the states of the forward, then of the backward direction.
 
     >>> Bidirectional("lstm", units=4)(tf.ones([2, 5, 3])).shape.as_list()
     [2, 8]
@@ -72,21 +73,20 @@ class Bidirectional(Network):
 
     @property
     def cell(self) -> Cell:
-        """The cell of the forward direction, of which the backward one has a twin with weights of its own."""
+        """The cell of the forward direction; the backward direction has a twin of it with separate weights."""
         return self.forward.cell
 
     @property
     def output_size(self) -> int:
-        """Width of the outputs."""
+        """The width of the merged outputs."""
         return self.cell.output_size * (2 if self.merge_mode == "concat" else 1)
 
     @property
     def state_size(self) -> list[int]:
-        """Width of each state, forward and backward."""
+        """The width of each state, forward before backward."""
         return [*self.forward.state_size, *self.backward.state_size]
 
     def build(self, inputs_shape: Any, context_shape: Any = None) -> None:
-        """Build both directions."""
         self.forward.build(inputs_shape, context_shape)
         self.backward.build(inputs_shape, context_shape)
         self.built = True
@@ -95,11 +95,11 @@ class Bidirectional(Network):
         return _MERGES[self.merge_mode](ahead, back)
 
     def final_output(self, states: list[tf.Tensor]) -> tf.Tensor:
-        """The first states of both directions, merged."""
+        """Merge the first states of both directions."""
         return self._merged(states[0], states[len(states) // 2])
 
     def ending(self, sequence: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
-        """What stands at the last step; side by side, in the backward half at the first."""
+        """Return the values at the last step; for concatenated outputs, the backward half at the first step."""
         if self.merge_mode != "concat":
             return at_end(sequence, mask)
         ahead, back = tf.split(sequence, 2, axis=-1)
@@ -112,8 +112,7 @@ class Bidirectional(Network):
         mask: tf.Tensor | None,
         context: tf.Tensor | None,
         training: bool,
-    ) -> Reading:
-        """Both directions."""
+    ) -> RecurrentOutput:
         first: tuple[Any, Any] = (None, None)
         if initial_state is not None:
             states = check_states(initial_state, self.state_size, inputs)
@@ -123,10 +122,9 @@ class Bidirectional(Network):
             for one, own in zip((self.forward, self.backward), first, strict=True)
         )
         states = [*ahead.states, *back.states]
-        return Reading(self._merged(ahead.outputs, back.outputs), self._merged(ahead.last, back.last), states)
+        return RecurrentOutput(self._merged(ahead.outputs, back.outputs), self._merged(ahead.last, back.last), states)
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {
             **super().get_config(),
             "merge_mode": self.merge_mode,

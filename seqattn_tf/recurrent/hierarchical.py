@@ -1,4 +1,4 @@
-"""A sequence of sequences: the sentences of a document, the turns of a dialog."""
+"""Sequences of sequences, such as the sentences of a document or the turns of a dialog."""
 
 from typing import Any, NamedTuple
 
@@ -11,37 +11,38 @@ from seqattn_tf.recurrent.base import Returning, check_networks
 
 
 class Hierarchy(NamedTuple):
-    """All that a `HierarchicalEncoder` found."""
+    """Everything that a `HierarchicalEncoder` computes."""
 
     outputs: tf.Tensor  # [batch, outer time, units]
     last: tf.Tensor  # [batch, units]
-    states: list  # of the outer network, after its last step
+    states: list  # of the outer network after its last step
     inner_outputs: tf.Tensor  # [batch, outer time, inner time, inner units]
-    weights: Any  # [batch, outer time, inner time] of the pool; () without one
+    weights: Any  # [batch, outer time, inner time], from the pool; () without one
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class HierarchicalEncoder(Returning):
-    """Read every inner sequence with one network, and the sequence of their summaries with another.
+    """A hierarchical encoder: one network reads every inner sequence, another reads the sequence of their summaries.
 
-    An inner sequence with nothing to keep is a step of the outer sequence that is not kept.
+    A fully masked inner sequence is a masked step of the outer sequence.
 
     Args:
-        inner: a network over every inner sequence (`Recurrent`, `Bidirectional`, `Stack`).
-        outer: a network over the summaries. What the two would return by themselves does not matter.
-        pool: a layer `pool(values, mask=mask) -> (summary, weights)` over the outputs of the inner network, as an
-            attention that pools; without one, the summary is the inner network's (last layer's) final output.
-        return_sequences: return the outer network's output at every step, not the last one alone.
-        return_state: return the outer network's states after the last step too, one after the other.
+        inner: The network over every inner sequence (`Recurrent`, `Bidirectional`, `Stack`).
+        outer: The network over the summaries. The return options of both networks have no effect.
+        pool: A layer `pool(values, mask=mask) -> (summary, weights)` over the outputs of the inner network, such as
+            attention pooling. Without it, the summary is the final output of the inner network (of its last layer).
+        return_sequences: Whether to return the output of the outer network at every step instead of the last one alone.
+        return_state: Whether to return the states of the outer network after the last step in addition to the output.
 
     Call arguments:
-        inputs: `[batch, outer time, inner time, features]`.
-        mask: `[batch, outer time, inner time]`, True = keep.
-        training: as of the networks.
+        inputs: The inputs `[batch, outer time, inner time, features]`.
+        mask: The mask `[batch, outer time, inner time]`, True = keep.
+        training: Whether to run in training mode.
 
-    Returns the outer network's last output `[batch, units]`, the document's vector; with `return_sequences`, that at
-    every step `[batch, outer time, units]`, and the mask of the steps goes on; with `return_state`, also its states.
-    `encoder.read` gives all of it, the inner outputs and the weights of the pool too: a `Hierarchy`.
+    Returns the last output of the outer network `[batch, units]`, a vector for the document. With `return_sequences`,
+    it returns the output at every step `[batch, outer time, units]` and propagates the mask of the steps; with
+    `return_state`, also the states. Use `encoder.read` to get everything as a `Hierarchy`, including the inner outputs
+    and the weights of the pool.
 
     >>> from seqattn_tf.recurrent import Bidirectional, Recurrent
     >>> encoder = HierarchicalEncoder(Bidirectional("gru", units=4), Recurrent("gru", units=5))
@@ -69,25 +70,23 @@ class HierarchicalEncoder(Returning):
 
     @property
     def output_size(self) -> int:
-        """Of the outer network."""
         return self.outer.output_size
 
     @property
     def state_size(self) -> list[int]:
-        """Of the outer network."""
         return self.outer.state_size
 
     def steps_kept(self, mask: Any) -> Any:
-        """A step is kept if something in it is."""
+        """Return which steps have at least one unmasked inner step."""
         return keras.ops.any(mask, axis=-1)
 
     def build(self, inputs_shape: Any) -> None:
-        """Build both networks, and the pool between them."""
+        """Build both networks and the pool between them."""
         batch, steps, time, features = inputs_shape
         if not self.inner.built:
             self.inner.build((None, time, features))
         width = self.inner.output_size
-        if self.pool is not None:  # a call with shapes alone builds it, and tells how wide its summaries are
+        if self.pool is not None:  # a symbolic call builds the pool and yields the width of its summaries
             values = keras.KerasTensor((None, time, width), dtype=self.compute_dtype)
             width = self.pool(values, mask=keras.KerasTensor((None, time), dtype="bool"))[0].shape[-1]
         if not self.outer.built:
@@ -95,7 +94,7 @@ class HierarchicalEncoder(Returning):
         self.built = True
 
     def read(self, inputs: tf.Tensor, mask: tf.Tensor | None = None, training: bool = False) -> Hierarchy:
-        """All inner sequences at once, then the outer one; arguments as of `call`."""
+        """Read all inner sequences at once, then the outer one. The arguments are those of `call`."""
         if inputs.shape.rank != 4:
             raise ValueError(
                 f"inputs: expected [batch, outer time, inner time, features]. Received shape: {inputs.shape}"
@@ -121,5 +120,5 @@ class HierarchicalEncoder(Returning):
         return Hierarchy(*outer, words, weights)
 
     def call(self, inputs: tf.Tensor, mask: tf.Tensor | None = None, training: bool = False) -> Any:
-        """Read, and return what was asked for."""
+        """Read the inputs and return what the return options select."""
         return self.returned(*self.read(inputs, mask, training)[:3])

@@ -1,4 +1,4 @@
-"""A cell over time."""
+"""A cell over time in one direction."""
 
 import dataclasses
 from collections.abc import Callable
@@ -12,57 +12,59 @@ from seqattn_tf.core.linear import linear
 from seqattn_tf.core.masking import zero_masked
 from seqattn_tf.core.recurrence import compiles, recur
 from seqattn_tf.core.scan import has_accelerator, to_time_major, where_rows
-from seqattn_tf.recurrent.base import Network, Reading, at_end, check_states
+from seqattn_tf.recurrent.base import Network, RecurrentOutput, at_end, check_states
 from seqattn_tf.recurrent.watch import watched
 
 _INITIALS = ("zeros", "learned")
 CONTEXTS = (None, "state", "input", "both")
-_PIPELINED = 32  # rows from which on, in the plain loop on a CPU, the next inputs are projected while a step is taken
+_PIPELINED = 32  # minimum batch size for projecting inputs within the step, in the plain loop on a CPU
 
 
 @dataclasses.dataclass(frozen=True)
 class Kept:
-    """What a stateful network keeps from call to call: as in Keras, none of its weights."""
+    """The states that a stateful network stores between calls. As in Keras, they are not among its weights."""
 
     states: list[keras.Variable]  # [batch, units] each
 
     @property
     def batch(self) -> int:
-        """Rows of every call."""
+        """The batch size of every call."""
         return self.states[0].shape[0]
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class Recurrent(Network):
-    """Run a cell over the time axis: all inputs projected at once, then the steps scanned.
+    """A cell over the time axis: all inputs are projected at once, then the steps are scanned.
 
-    Only in inference, on a CPU and for a known batch of 32 and more, each input is projected beside the steps: faster
-    there, as two cores work on both.
+    Only in inference on a CPU with a known batch of at least 32 rows is each input projected within its step, which is
+    faster there because two cores share the work.
 
     Args:
-        cell: a `Cell`, or the name of one together with `units`.
-        units: size of the state when the cell is given by name.
-        reverse: read from the last step to the first.
-        initial: the states before the first step: `"zeros"`, or `"learned"` with the other weights.
-        context: what a fixed vector `c` given in the call is used for: `"state"`, the states before the first step are
-            `tanh(W c + b)`; `"input"`, its projection joins the inputs' at every step; or `"both"`.
-        truncate: let no gradient through the states after every so many kept steps (truncated backpropagation through
-            time). Outputs are the same.
-        jit_compile: whether XLA compiles the loop over time; None: in training, if the length is known (each new length
-            is compiled anew). A compiled loop has no second derivatives, and goes into an export compiled.
-        stateful: begin where the last call ended, until `reset_state()`. For batches of one size, known when building.
-        return_sequences: return the output at every step, not the last one alone.
-        return_state: return the states after the last step too, one after the other.
+        cell: A `Cell`, or its name together with `units`.
+        units: The size of the state, if the cell is given by name.
+        reverse: Whether to read from the last step to the first.
+        initial: The states before the first step: `"zeros"`, or `"learned"` for trainable ones.
+        context: How to use a fixed vector `c` given in the call. `"state"`: the states before the first step are
+            `tanh(W c + b)`. `"input"`: its projection is added to that of the inputs at every step. `"both"`: both.
+        truncate: The number of unmasked steps after which the gradient through the states is cut (truncated
+            backpropagation through time). Outputs do not change. None for no truncation.
+        stateful: Whether each call starts from the final states of the previous one, until `reset_state()`. This
+            requires a fixed batch size that is known at build time.
+        jit_compile: Whether XLA compiles the loop over time. None compiles in training if the length is known (each new
+            length is compiled separately). A compiled loop has no second derivatives and is exported in compiled form.
+        return_sequences: Whether to return the output at every step instead of the last one alone.
+        return_state: Whether to return the states after the last step in addition to the output.
 
     Call arguments:
-        inputs: `[batch, time, features]`.
-        initial_state: states before the first step, such as a former call returned; before all other choices.
-        mask: `[batch, time]`, True = keep. A step that is not kept leaves the state as it is and gives zeros.
-        context: `[batch, n]`, with the argument of that name.
-        training: whether to draw what the cell draws in training.
+        inputs: The inputs `[batch, time, features]`.
+        initial_state: The states before the first step, such as those returned by an earlier call. They take precedence
+            over `initial`, `context` and `stateful`.
+        mask: The mask `[batch, time]`, True = keep. A masked step leaves the state unchanged and outputs zeros.
+        context: The fixed vector `[batch, n]`, required by the option of the same name.
+        training: Whether to run in training mode, in which the cell may draw random numbers.
 
-    Returns as Keras's recurrent layers: the last output `[batch, units]`; with `return_sequences`, `[batch, time,
-    units]`, and the mask goes on; with `return_state`, that and each state.
+    Returns the same as Keras's recurrent layers: the last output `[batch, units]`. With `return_sequences`, it returns
+    all outputs `[batch, time, units]` and propagates the mask; with `return_state`, also each state.
 
     >>> Recurrent("gru", units=4)(tf.ones([2, 5, 3])).shape.as_list()
     [2, 4]
@@ -98,7 +100,7 @@ class Recurrent(Network):
         ways = [initial == "learned", context in ("state", "both"), stateful]
         if sum(ways) > 1:
             raise ValueError(
-                "initial: expected one way to the first state, of learned, from the context, stateful. "
+                "initial: expected a single source of the initial state: learned, context or stateful. "
                 f"Received: initial={initial!r}, context={context!r}, stateful={stateful!r}"
             )
         self.cell = cell_of(cell, units, self.dtype_policy)
@@ -111,20 +113,18 @@ class Recurrent(Network):
 
     @property
     def output_size(self) -> int:
-        """Width of the outputs."""
         return self.cell.output_size
 
     @property
     def state_size(self) -> list[int]:
-        """Width of each state."""
         return self.cell.state_size
 
     def build(self, inputs_shape: Any, context_shape: Any = None) -> None:
-        """Build the cell, and what the context and the first states need."""
+        """Build the cell and the weights for the context and the initial states."""
         if not self.cell.built:
             self.cell.build(inputs_shape)
         if self.context is not None and context_shape is None:
-            raise ValueError(f"context: expected [batch, n], for context={self.context!r}. Received: None")
+            raise ValueError(f"context: expected [batch, n] with context={self.context!r}. Received: None")
         sizes = list(enumerate(self.cell.state_size))
         if self.context in ("input", "both"):
             shape = (context_shape[-1], self.cell.projected_size)
@@ -146,7 +146,7 @@ class Recurrent(Network):
         self.built = True
 
     def reset_state(self) -> None:
-        """Forget what the calls before left behind: the next one begins from the cell's initial state."""
+        """Reset the states, so that the next call starts from the initial state of the cell."""
         if not self.stateful:
             raise ValueError("reset_state: expected a network with stateful=True. Received: stateful=False")
         if self.built:
@@ -170,7 +170,8 @@ class Recurrent(Network):
     def _check(self, inputs: tf.Tensor, context: tf.Tensor | None) -> None:
         if (context is None) != (self.context is None):
             received = "None" if context is None else f"shape {context.shape}"
-            raise ValueError(f"context: expected one with context={self.context!r} only. Received: {received}")
+            expected = "None" if self.context is None else "[batch, n]"
+            raise ValueError(f"context: expected {expected} with context={self.context!r}. Received: {received}")
         if context is not None and context.shape.rank != 2:
             raise ValueError(f"context: expected [batch, n]. Received shape: {context.shape}")
         if self.stateful and inputs.shape[0] not in (None, self.kept.batch):
@@ -179,7 +180,7 @@ class Recurrent(Network):
     def _steps(
         self, inputs: tf.Tensor, context: tf.Tensor | None, mask: tf.Tensor | None, training: bool, compiled: bool
     ) -> tuple[Callable, Any]:
-        """One step, and what it takes of every moment, for time-major inputs."""
+        """Return the step function and its elements for every time step, given time-major inputs."""
 
         def project(inputs: tf.Tensor) -> Any:
             projected = self.cell.project(inputs, training=training)
@@ -196,10 +197,10 @@ class Recurrent(Network):
         return self._truncated(mask, project(inputs))
 
     def _truncated(self, mask: tf.Tensor | None, projected: Any) -> tuple[Callable, Any]:
-        """The step that first cuts the states off where it is told to, and its elements `(projected, cut [time])`."""
+        """Return a step that cuts the gradient of the states, and its elements `(projected, cut)`."""
         if mask is None:
             time = tf.shape(tf.nest.flatten(projected)[0])[0]
-            before = tf.range(time)  # how many steps were taken
+            before = tf.range(time)  # the number of steps taken before each step
             before = time - 1 - before if self.reverse else before
         else:
             before = tf.cumsum(tf.cast(mask, tf.int32), axis=0, exclusive=True, reverse=self.reverse)
@@ -214,7 +215,7 @@ class Recurrent(Network):
     def _gates(
         self, inputs: tf.Tensor, mask: tf.Tensor | None, first: list[tf.Tensor], stacked: list[tf.Tensor]
     ) -> dict[str, tf.Tensor]:
-        """The gates at every kept step `[steps, units]`, from the inputs and the states before each."""
+        """Return the gates at every unmasked step `[steps, units]`, from the inputs and the states before each step."""
 
         def kept(values: tf.Tensor) -> tf.Tensor:
             if mask is None:
@@ -228,11 +229,10 @@ class Recurrent(Network):
         return self.cell.gates(kept(inputs), before)
 
     def final_output(self, states: list[tf.Tensor]) -> tf.Tensor:
-        """The first state."""
         return states[0]
 
     def ending(self, sequence: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
-        """What stands at the last step that is read."""
+        """Return the values at the last step that is read."""
         return at_end(sequence, mask, self.reverse)
 
     def _read(
@@ -242,8 +242,7 @@ class Recurrent(Network):
         mask: tf.Tensor | None,
         context: tf.Tensor | None,
         training: bool,
-    ) -> Reading:
-        """The steps, one after the other."""
+    ) -> RecurrentOutput:
         self._check(inputs, context)
         if self.stateful:
             inputs = tf.ensure_shape(inputs, [self.kept.batch, None, None])
@@ -263,11 +262,10 @@ class Recurrent(Network):
             seen.append((self.name, self._gates(inputs, mask, states, stacked)))
         outputs, last = to_time_major(stacked[0]), final[0]
         if mask is None:
-            return Reading(outputs, last, final)
-        return Reading(zero_masked(outputs, mask), zero_masked(last, tf.reduce_any(mask, axis=1)), final)
+            return RecurrentOutput(outputs, last, final)
+        return RecurrentOutput(zero_masked(outputs, mask), zero_masked(last, tf.reduce_any(mask, axis=1)), final)
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {
             **super().get_config(),
             "reverse": self.reverse,

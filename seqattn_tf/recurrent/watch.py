@@ -1,4 +1,4 @@
-"""Looking at the gates of whole networks while they run."""
+"""Recording of the gates of whole networks while they run."""
 
 import contextlib
 import contextvars
@@ -13,9 +13,9 @@ _SEEN: contextvars.ContextVar[Seen | None] = contextvars.ContextVar("gates", def
 
 @contextlib.contextmanager
 def watch_gates() -> Iterator[Seen]:
-    """Collects, of every `Recurrent` that is called meanwhile, its name and its gates at every kept step.
+    """Collect the name and the gates at every unmasked step of every `Recurrent` called in this context.
 
-    The gates are named `[kept steps of all rows, units]`.
+    Each gate is a tensor `[unmasked steps of all rows, units]`.
 
     >>> from seqattn_tf.recurrent import Recurrent
     >>> network = Recurrent("gru", units=4, name="reader")
@@ -33,5 +33,5 @@ def watch_gates() -> Iterator[Seen]:
 
 
 def watched() -> Seen | None:
-    """The list of who watches now."""
+    """Return the list of the active `watch_gates` context, or None."""
     return _SEEN.get()

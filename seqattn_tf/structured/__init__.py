@@ -1,4 +1,4 @@
-"""Exact inference over chains, segments and trees, and the layer that tags with it."""
+"""Exact inference over chains, segmentations and trees, and a tagging layer based on it."""
 
 from seqattn_tf.structured.chain import LinearChain
 from seqattn_tf.structured.crf import CRF

@@ -1,4 +1,4 @@
-"""What every distribution over structures offers, and what it derives from log-potentials and marginals alone."""
+"""The base class of distributions over structures, with everything that follows from log-potentials and marginals."""
 
 import abc
 from collections.abc import Sequence
@@ -16,7 +16,8 @@ from seqattn_tf.structured.semirings import finite
 class Ranked(NamedTuple):
     """The best structures of every row, best first, with their scores `[batch, k]`.
 
-    `-inf` stands where a row has fewer than `k` structures. A score less the log-partition is a log-probability.
+    Missing structures, in rows with fewer than `k`, have a score of `-inf`. A score minus the log-partition is a
+    log-probability.
     """
 
     structures: Any
@@ -24,12 +25,12 @@ class Ranked(NamedTuple):
 
 
 def floats(scores: Any, name: str, rank: int | tuple[int, ...]) -> tf.Tensor:
-    """The scores as a tensor of floats, at least single precision: sums of exponentials need that much."""
+    """Return the scores as floats in at least single precision, which sums of exponentials require."""
     if isinstance(scores, keras.KerasTensor):
         raise ValueError(
-            f"{name}: expected numbers, which the tensors of a functional model stand for only. Ask the distribution "
+            f"{name}: expected numbers, not symbolic tensors of a functional model. Use the distribution "
             "inside a layer: `keras.layers.Lambda(lambda scores: LinearChain(scores, pairwise).marginals)(scores)`, or "
-            f"the `call` of a layer of your own. Received: {scores!r}"
+            f"in the `call` of your own layer. Received: {scores!r}"
         )
     scores = tf.convert_to_tensor(scores)
     ranks = (rank,) if isinstance(rank, int) else rank
@@ -41,7 +42,7 @@ def floats(scores: Any, name: str, rank: int | tuple[int, ...]) -> tf.Tensor:
 
 
 def as_lengths(lengths: Any, scores: tf.Tensor, size: tf.Tensor | int) -> tf.Tensor:
-    """The lengths as `int32 [batch]`, between 0 and `size`; the full size for all where none are given."""
+    """Return the lengths as `int32 [batch]`, clipped to `[0, size]`; `size` for all rows if none are given."""
     if lengths is None:
         return tf.fill([tf.shape(scores)[0]], tf.cast(size, tf.int32))
     lengths = tf.convert_to_tensor(lengths)
@@ -53,7 +54,7 @@ def as_lengths(lengths: Any, scores: tf.Tensor, size: tf.Tensor | int) -> tf.Ten
 
 
 def at_least(count: int, values: tf.Tensor, axis: int = 1) -> tf.Tensor:
-    """The values, padded with zeros along the axis to this size where they are shorter: loops need a first step.
+    """Pad values with zeros to a minimum size along an axis, because loops need a first step.
 
     >>> at_least(1, tf.zeros([2, 0])).shape.as_list(), at_least(1, tf.zeros([2, 3])).shape.as_list()
     ([2, 1], [2, 3])
@@ -66,7 +67,7 @@ def at_least(count: int, values: tf.Tensor, axis: int = 1) -> tf.Tensor:
 
 
 def check_integers(values: Any, name: str, shape: tf.TensorShape) -> tf.Tensor:
-    """The values as a tensor of integers of this shape; anything else is refused."""
+    """Return the values as a tensor, checked to be integers of this shape."""
     values = tf.convert_to_tensor(values)
     if not values.dtype.is_integer or not values.shape.is_compatible_with(shape):
         raise ValueError(f"{name}: expected integers {shape}. Received: {values.dtype.name} {values.shape}")
@@ -74,7 +75,7 @@ def check_integers(values: Any, name: str, shape: tf.TensorShape) -> tf.Tensor:
 
 
 def two_seeds(seed: Any) -> tf.Tensor:
-    """A seed of two integers, as TensorFlow's stateless random numbers want it, from one or from two."""
+    """Return a seed of two integers, as TensorFlow's stateless random numbers require, given one or two."""
     seed = tf.convert_to_tensor(seed)
     if not seed.dtype.is_integer or seed.shape.as_list() not in ([], [2]):
         raise ValueError(f"seed: expected one integer or two. Received: {seed.dtype.name} {seed.shape}")
@@ -82,14 +83,14 @@ def two_seeds(seed: Any) -> tf.Tensor:
 
 
 def check_k(k: int) -> int:
-    """`k` itself, an integer of at least one."""
+    """Return `k`, checked to be a positive integer."""
     if not isinstance(k, Integral) or k < 1:
         raise ValueError(f"k: expected a positive integer. Received: {k!r}")
     return int(k)
 
 
 def present(scores: tf.Tensor, chosen: tf.Tensor) -> tf.Tensor:
-    """`scores * chosen`, zero where nothing is chosen, whatever is scored there."""
+    """Return `scores * chosen`, with zeros where `chosen` is 0, even for infinite scores."""
     return tf.where(chosen > 0, scores, tf.zeros_like(scores)) * chosen
 
 
@@ -103,43 +104,44 @@ def _doubles(scores: Sequence[tf.Tensor]) -> list[tf.Tensor]:
 
 
 def only_the_empty(k: int, dtype: tf.DType) -> tf.Tensor:
-    """The `k` best scores of a row without a position: 0 for the empty structure, and no other."""
+    """Return the `k` best scores of a row without positions: 0 for the empty structure, `-inf` for all others."""
     return tf.one_hot(0, k, on_value=0.0, off_value=-float("inf"), dtype=dtype)
 
 
 class Structured(abc.ABC):
-    """`p(z) = exp(score(z)) / Z`, the score of a structure being the sum of the log-potentials of its parts.
+    """A distribution `p(z) = exp(score(z)) / Z`, where scores are sums of the log-potentials of a structure's parts.
 
-    Batched, immutable, exact. A row of length 0 has one structure, the empty one, and a log-partition of 0; so has
-    every row of scores without positions. A part with the score `-inf` is forbidden. What stands beyond a row's length
-    has no influence and no gradient; structures are 0 there. Every result is computed when asked for: call it once, in
-    a `tf.function` (with or without `jit_compile=True`) when it should be fast.
+    Inference is batched and exact, and objects are immutable. A row of length 0 has one structure, the empty one, and a
+    log-partition of 0; so does every row of scores without positions. A part with score `-inf` is forbidden. Scores
+    beyond the length of a row have no influence and no gradient; structures are 0 there. Every result is computed on
+    access, so access it once, inside a `tf.function` (with or without `jit_compile=True`) for speed.
 
-    A subclass provides `_rules` (log-partition, marginals and their tangents: see `exact.Rules`), `_scores` (its
-    log-potentials `[batch, ...]`, zero beyond the length) and what is abstract here; the rest is derived. It computes
-    with one position at least (`at_least`); `positions` is how many there are, and `_cut` leaves the others out.
+    A subclass defines `_rules` (log-partition, marginals and their tangents, see `exact.Rules`), `_scores` (the
+    log-potentials `[batch, ...]`, zero beyond the length) and the abstract methods here; everything else is derived
+    from them. Computations have at least one position (`at_least`); `positions` is the actual number, and `_cut`
+    removes the others.
     """
 
-    positions: tf.Tensor | int  # as given: may be 0
+    positions: tf.Tensor | int  # as given, may be 0
     lengths: tf.Tensor  # [batch]
 
     def _cut(self, structures: Any) -> Any:
-        """Structures `[..., positions]` without the position that was added where there are none."""
+        """Undo the padding of structures `[..., positions]` that have no positions."""
         if isinstance(self.positions, int) and self.positions:
             return structures
         return tf.nest.map_structure(lambda v: v[..., : self.positions], structures)
 
     def _checked(self, structure: Any, name: str) -> tf.Tensor:
-        """Integers `[batch, positions]` of a structure, with the position that is added where there are none."""
+        """Check integers `[batch, positions]` of a structure, and pad them to at least one position."""
         return at_least(1, tf.cast(check_integers(structure, name, self.structure_shape), tf.int32))
 
     @property
     def structure_shape(self) -> tf.TensorShape:
-        """What is known of `[batch, positions]`, the shape of the tensors that structures are made of."""
+        """The static shape `[batch, positions]` of the tensors of a structure, as far as it is known."""
         return tf.TensorShape([self.lengths.shape[0], self.positions if isinstance(self.positions, int) else None])
 
     def _cut_marginals(self, marginals: tf.Tensor) -> tf.Tensor:
-        """Marginals `[batch, positions, ...]` in the same way."""
+        """Undo the padding of marginals `[batch, positions, ...]` that have no positions."""
         return marginals if isinstance(self.positions, int) and self.positions else marginals[:, : self.positions]
 
     @property
@@ -152,16 +154,16 @@ class Structured(abc.ABC):
 
     @property
     def log_partition(self) -> tf.Tensor:
-        """`log Z = log sum_z exp(score(z))`: `[batch]`."""
+        """The log-partition `log Z = log sum_z exp(score(z))`: `[batch]`."""
         return exact.infer(self._rules, *self._scores)[0]
 
     @property
     def marginals(self) -> tf.Tensor:
-        """The probability of every part, in the shape of its scores; zero beyond the length."""
+        """The probability of every part, in the shape of the scores; zero beyond the length."""
         return self._cut_marginals(exact.infer(self._rules, *self._scores)[1][0])
 
     def posterior(self) -> tuple[tf.Tensor, tf.Tensor]:
-        """`log_partition` and `marginals`, found together."""
+        """Compute `log_partition` and `marginals` together."""
         log_partition, (marginals, *_) = exact.infer(self._rules, *self._scores)
         return log_partition, self._cut_marginals(marginals)
 
@@ -172,27 +174,27 @@ class Structured(abc.ABC):
 
     @abc.abstractmethod
     def top_k(self, k: int) -> Ranked:
-        """The `k` structures with the highest scores, best first."""
+        """Return the `k` structures with the highest scores, best first."""
 
     @abc.abstractmethod
     def sample(self, n: int, seed: Any) -> Any:
-        """`n` independent structures of every row, `[n, batch, ...]`; the same seed gives the same ones."""
+        """Draw `n` independent structures for every row, `[n, batch, ...]`; equal seeds give equal structures."""
 
     @abc.abstractmethod
     def score(self, structure: Any) -> tf.Tensor:
-        """The sum of the log-potentials of a structure's parts: `[batch]`."""
+        """Return the sum of the log-potentials of a structure's parts: `[batch]`."""
 
     def log_prob(self, structure: Any) -> tf.Tensor:
-        """The log-probability of a structure: `[batch]`; `-inf` in a row that has none."""
+        """Return the log-probability of a structure, `[batch]`; `-inf` in rows without a possible structure."""
         log_partition = self.log_partition
         possible = log_partition > -float("inf")
         return tf.where(possible, self.score(structure) - finite(log_partition), -float("inf"))
 
     @property
     def entropy(self) -> tf.Tensor:
-        """`-sum_z p(z) log p(z)`, in nats: `[batch]`; 0 in a row that has no structure.
+        """The entropy `-sum_z p(z) log p(z)` in nats, `[batch]`; 0 in rows without a possible structure.
 
-        In double precision inside: it is a small difference of numbers as large as the scores.
+        It is computed in double precision, because it is a small difference of numbers as large as the scores.
         """
         scores = _doubles(self._scores)
         log_partition, marginals = exact.infer(self._rules, *scores)
@@ -200,12 +202,12 @@ class Structured(abc.ABC):
         return tf.cast(finite(log_partition) - expected, self._scores[0].dtype)
 
     def kl(self, other: "Structured") -> tf.Tensor:
-        """`sum_z p(z) log(p(z) / q(z))` to a distribution over the same structures: `[batch]`.
+        """Return the Kullback-Leibler divergence `sum_z p(z) log(p(z) / q(z))` to another distribution `q`: `[batch]`.
 
-        Infinite where the other forbids what this one allows, with a gradient of 0; 0 in a row that has no structure.
-        Both must have scores of the same shape and rows of the same lengths. Lengths that differ and are known already
-        (when a graph is traced, or in eager mode) are an error; those that turn out to differ make a row infinite. In
-        double precision inside, as the entropy.
+        It is infinite, with a gradient of 0, where the other distribution forbids what this one allows, and 0 in rows
+        without a possible structure. Both distributions must have scores of the same shape and rows of the same
+        lengths. Different lengths raise an error if they are known (when a graph is traced, or in eager mode);
+        otherwise they make a row infinite. Like the entropy, it is computed in double precision.
         """
         self._check_comparable(other)
         scores, others = _doubles(self._scores), _doubles(other._scores)
@@ -226,9 +228,9 @@ class Structured(abc.ABC):
         return tf.cast(found, self._scores[0].dtype)
 
     def _check_comparable(self, other: "Structured") -> None:
-        """Refuse a distribution that is known to be over other structures than this one."""
+        """Check that another distribution is over the same structures, as far as this is known."""
         if type(other) is not type(self):
-            raise ValueError(f"kl: expected another {type(self).__name__}. Received: {type(other).__name__}")
+            raise ValueError(f"kl: expected a {type(self).__name__}. Received: {type(other).__name__}")
         ours, theirs = tf.get_static_value(self.lengths), tf.get_static_value(other.lengths)
         if ours is not None and theirs is not None and (ours.shape != theirs.shape or (ours != theirs).any()):
-            raise ValueError(f"kl: expected rows of the lengths {ours.tolist()}. Received: {theirs.tolist()}")
+            raise ValueError(f"kl: expected the lengths {ours.tolist()}. Received: {theirs.tolist()}")

@@ -1,4 +1,4 @@
-"""Linear chains: a state at every position, scored alone and with its neighbour.
+"""Linear chains: sequences of states with scores for every state and every transition.
 
 score(z) = sum_t unary[t, z[t]] + sum_t pairwise[t, z[t], z[t+1]]
 """
@@ -26,23 +26,23 @@ _METHODS = ("auto", "scan", "prefix")
 
 
 def _prefix_pays(states: int | None, positions: int | None) -> bool:
-    """Whether logarithmic depth beats the loop over time: always for two states, for more on a GPU."""
+    """Return whether logarithmic depth beats a loop over time: for two states, and for more on a GPU."""
     if states is None or positions is None or positions < 2:
         return False
     return states <= (64 if has_accelerator() else 2)
 
 
 class LinearChain(Structured):
-    """A distribution over sequences of states: a conditional random field, a hidden Markov model.
+    """A distribution over sequences of states, such as a conditional random field or a hidden Markov model.
 
     Args:
-        unary: log-potentials of states, `[batch, time, states]`.
-        pairwise: log-potentials of transitions: `[states, states]` for all, `[batch, states, states]` for each row, or
-            `[batch, time - 1, states, states]` for each step; `pairwise[..., i, j]` scores `i` followed by `j`.
-        lengths: `[batch]`; every row is full when not given.
-        method: `"scan"` loops over time; `"prefix"` multiplies transitions in pairs, in logarithmic depth (needs a
-            length known when tracing); `"auto"` chooses by this machine's device and the number of states. Say it when
-            the program is to run on another device.
+        unary: The log-potentials of states, `[batch, time, states]`.
+        pairwise: The log-potentials of transitions: `[states, states]` for all, `[batch, states, states]` for each row,
+            or `[batch, time - 1, states, states]` for each step; `pairwise[..., i, j]` scores `i` followed by `j`.
+        lengths: The lengths `[batch]`. Defaults to the full length for every row.
+        method: `"scan"` loops over time. `"prefix"` multiplies transitions in pairs, in logarithmic depth, and requires
+            a static length. `"auto"` chooses by the device of this machine and the number of states; specify the method
+            if the program is to run on another device.
 
     Structures are states `[batch, time]`.
 
@@ -59,7 +59,7 @@ class LinearChain(Structured):
         self.pairwise = floats(pairwise, "pairwise", (2, 3, 4))
         if self.unary.dtype != self.pairwise.dtype:
             raise ValueError(
-                f"pairwise: expected {self.unary.dtype.name}, as unary. Received: {self.pairwise.dtype.name}"
+                f"pairwise: expected {self.unary.dtype.name}, the dtype of unary. Received: {self.pairwise.dtype.name}"
             )
         batch, times, states = self.unary.shape
         expected = [batch, None if times is None else max(times - 1, 0), states, states]
@@ -75,7 +75,7 @@ class LinearChain(Structured):
         self.method = "scan" if times in (0, 1) else method
         self.positions = size_of(self.unary, 1)
         self.lengths = as_lengths(lengths, self.unary, self.positions)
-        self._full = lengths is None and bool(times)  # of an unknown number, there may be none
+        self._full = lengths is None and bool(times)  # an unknown number of positions may be 0
         self.unary = at_least(1, self.unary)
 
     def _chain(self, unary: Any, pairwise: Any) -> Chain:
@@ -106,9 +106,9 @@ class LinearChain(Structured):
 
     @property
     def edge_marginals(self) -> tf.Tensor:
-        """`p(z[t] = i, z[t+1] = j)`: `[batch, time - 1, states, states]`."""
+        """The pairwise marginals `p(z[t] = i, z[t+1] = j)`: `[batch, time - 1, states, states]`."""
         if self.pairwise.shape.rank == 4:
-            return exact.infer(self._rules, *self._scores)[1][1]  # one position more, where there is none, has no edge
+            return exact.infer(self._rules, *self._scores)[1][1]  # a position that was added has no edge
         batch, times, states = tf.unstack(tf.shape(self.unary))
         pairwise = self.pairwise if self.pairwise.shape.rank == 2 else self.pairwise[:, None]
         pairwise = tf.broadcast_to(pairwise, [batch, times - 1, states, states])
@@ -117,20 +117,20 @@ class LinearChain(Structured):
 
     @property
     def argmax(self) -> tf.Tensor:
-        """The best states, `int32 [batch, time]`, by Viterbi's algorithm."""
+        """The best states, `int32 [batch, time]`, by the Viterbi algorithm."""
         return self._cut(paths.best_path(self._chain(*self._scores)))
 
     def top_k(self, k: int) -> Ranked:
-        """The `k` best sequences, `int32 [batch, k, time]`, and their scores."""
+        """Return the `k` best sequences, `int32 [batch, k, time]`, and their scores."""
         structures, scores = paths.best_paths(self._chain(*self._scores), check_k(k))
         return Ranked(self._cut(structures), scores)
 
     def sample(self, n: int, seed: Any) -> tf.Tensor:
-        """`n` sequences of every row, `int32 [n, batch, time]`."""
+        """Draw `n` sequences for every row, `int32 [n, batch, time]`."""
         return self._cut(paths.drawn_paths(self._chain(*self._scores), n, two_seeds(seed)))
 
     def score(self, structure: Any) -> tf.Tensor:
-        """The sum of the log-potentials along the states `[batch, time]`: `[batch]`."""
+        """Return the score `[batch]` of the states `[batch, time]`: the sum of their log-potentials."""
         states = self._checked(structure, "states")
         chain = self._chain(*self._scores)
         nodes = chain.nodes_only(tf.gather(chain.unary, states, axis=2, batch_dims=2))

@@ -1,4 +1,4 @@
-"""Structures whose single best, k best and drawn ones come from one chart and one flow back through it."""
+"""The base class of structures whose argmax, k best and samples are computed by one chart and one backward pass."""
 
 import abc
 from typing import Any
@@ -11,19 +11,19 @@ from seqattn_tf.structured.semirings import Drawn, KBest, Log, Max, Semiring
 
 
 class Charted(Structured):
-    """A subclass says how its chart is filled over a semiring, and how a flow goes back through it."""
+    """A structured distribution with a chart. Subclasses define how to fill it over a semiring and how to read it."""
 
     @abc.abstractmethod
     def _chart(self, ring: Semiring) -> Any:
-        """What the pass over the scores leaves."""
+        """Return the chart that a pass over the scores computes."""
 
     @abc.abstractmethod
     def _whole(self, ring: Semiring, chart: Any) -> tf.Tensor:
-        """The sum over all structures of each row: `[batch]`, or `[batch, k]` for the k best."""
+        """Return the sum over all structures of each row, `[batch]`, or the k best ones, `[batch, k]`."""
 
     @abc.abstractmethod
     def _single(self, ring: Semiring, chart: Any, rank: tf.Tensor | None, repeats: int) -> Any:
-        """Single structures `[batch * repeats, ...]`, each row's one after the other; the k best by their rank."""
+        """Return single structures `[batch * repeats, ...]`, grouped by row; for the k best, by rank."""
 
     @property
     def argmax(self) -> Any:
@@ -31,7 +31,7 @@ class Charted(Structured):
         return self._cut(self._single(Max(), self._chart(Max()), None, 1))
 
     def top_k(self, k: int) -> Ranked:
-        """The `k` structures with the highest scores, `[batch, k, ...]`, best first, and these scores."""
+        """Return the `k` structures with the highest scores, `[batch, k, ...]`, best first, and these scores."""
         ring = KBest(check_k(k))
         chart = self._chart(ring)
         ranks = tf.tile(tf.range(ring.k), tf.shape(self.lengths))
@@ -39,7 +39,6 @@ class Charted(Structured):
         return Ranked(self._cut(structures), self._whole(ring, chart))
 
     def sample(self, n: int, seed: Any) -> Any:
-        """`n` independent structures of every row, `[n, batch, ...]`; the same seed gives the same ones."""
         drawn = self._single(Drawn(two_seeds(seed)), self._chart(Log()), None, n)
         return self._cut(tf.nest.map_structure(to_time_major, _by_row(drawn, n)))
 

@@ -1,14 +1,15 @@
 """Forward and backward recursions of a chain in logarithmic depth.
 
-Transitions are multiplied in pairs, the products in pairs, and so on to one; on the way back every product hands the
-forward vector of its start and the backward vector of its end to the two it was made of:
+Transitions are multiplied in pairs, the products again in pairs, and so on until one is left. On the way back, every
+product passes the forward vector of its start and the backward vector of its end on to its two factors:
 
     up      M'[n] = M[2n] M[2n+1]
     down    a[2n] = a'[n]            a[2n+1] = a'[n] M[2n]
             b[2n] = M[2n+1] b'[n]    b[2n+1] = b'[n]
 
-`[states, states, time, batch]` inside: the long axes last, where vector units want them. It does `states` times the
-work of the loop over time in the logarithm of its steps, over `Log`, for scores of any size.
+Internally, the layout is `[states, states, time, batch]`, with the long axes last for vectorization. Compared with the
+loop over time, this takes `states` times the work but only logarithmically many steps. It runs over `Log`, for scores
+of any size.
 """
 
 import tensorflow as tf
@@ -33,7 +34,7 @@ def _matrix_matrix(left: Element, right: Element) -> Element:
 
 
 def _identity(like: Element) -> Element:
-    """`[states, states, 1, batch]`, what changes nothing in a product."""
+    """Return the identity matrix of the semiring, `[states, states, 1, batch]`."""
     zeros = tf.zeros_like(value_of(like)[:, :, :1])
     eye = tf.eye(value_of(like).shape[0], dtype=tf.bool)[:, :, None, None]
     return still(tf.where(eye, zeros, -float("inf")), like)
@@ -45,15 +46,15 @@ def _interleave(even: tf.Tensor, odd: tf.Tensor) -> tf.Tensor:
 
 
 def _level(element: Element, axes: list[int]) -> tuple[Element, tf.Tensor]:
-    """Numbers with a largest of one, so that long products keep their digits, and the logarithm of what it was."""
+    """Divide numbers by their maximum, to preserve precision in long products; also return its logarithm."""
     most = peak(value_of(element), axes)
     return shift(element, -most), tf.squeeze(most, axes)
 
 
 def _contract(first: Element, matrices: Element, last: Element) -> tuple[Element, Element, tf.Tensor]:
-    """The forward vector before every matrix and the backward vector after it, each up to a factor, and the log of all.
+    """Return the forward vector before and the backward vector after every matrix, and the log of the whole product.
 
-    `[states, time, batch]` twice, and `[batch]`.
+    The vectors are correct up to a factor. Shapes: `[states, time, batch]` twice, and `[batch]`.
     """
     count = value_of(matrices).shape[2]
     if count == 1:
@@ -71,7 +72,7 @@ def _contract(first: Element, matrices: Element, last: Element) -> tuple[Element
 
 
 def _time_last(chain: Chain) -> tuple[Element, Element]:
-    """`[states, time, batch]` and `[states, states, time - 1 or 1, batch]`."""
+    """Move time and batch last: `[states, time, batch]` and `[states, states, time - 1 or 1, batch]`."""
     unary = each(lambda v: tf.transpose(v, [2, 1, 0]), chain.unary)
     if chain.constant:
         return unary, each(lambda v: tf.transpose(v, [1, 2, 0])[:, :, None], chain.pairwise)
@@ -79,10 +80,10 @@ def _time_last(chain: Chain) -> tuple[Element, Element]:
 
 
 def posterior(chain: Chain) -> Posterior:
-    """As `forward_backward.posterior`, for two or more positions, their number known when tracing.
+    """Compute the same as `forward_backward.posterior`, for at least two positions and a static length.
 
     >>> chain = Chain(tf.zeros([1, 3, 2]), tf.zeros([1, 2, 2]), None)
-    >>> round(float(tf.exp(posterior(chain).log_partition[0])))  # two states, three times
+    >>> round(float(tf.exp(posterior(chain).log_partition[0])))  # two states at three positions
     8
     """
     unary, pairwise = _time_last(chain)
@@ -99,7 +100,7 @@ def posterior(chain: Chain) -> Posterior:
     nodes = tf.concat([tf.reduce_sum(edges, 1)[:, :1], tf.reduce_sum(edges, 0)], axis=1)
     nodes = chain.nodes_only(tf.transpose(nodes, [2, 1, 0]))
     edges = chain.edges_only(tf.transpose(edges, [3, 2, 0, 1]))
-    if chain.lengths is not None:  # an empty row has one way to be, whatever its states
+    if chain.lengths is not None:  # an empty row has exactly one structure
         log_partition = tf.where(chain.lengths > 0, log_partition, tf.zeros_like(log_partition))
     edges = tf.reduce_sum(edges, 1) if chain.constant else edges
     return Posterior(tf.cast(log_partition, nodes.dtype), nodes, edges)

@@ -25,33 +25,35 @@ _DECODINGS = ("viterbi", "posterior")
 class CRF(Masked):
     """A linear-chain conditional random field over tags.
 
-    Features `[batch, time, features]` become one score for each tag; what is learned beside that is how well a tag
-    follows another, begins a row and ends it. Inference is exact and in single precision at least, whatever the
-    policy.
+    The layer projects features `[batch, time, features]` to one score per tag. It also has trainable scores for each
+    pair of consecutive tags and for the first and the last tag. Inference is exact and in at least single precision,
+    regardless of the dtype policy.
 
-    Called, the layer returns a dictionary: `"tags"` (`int32 [batch, time]`, decoded), `"scores"`
-    (`[batch, time, tags]`) and `"mask"` (`bool [batch, time]`). The scores and the mask are what the methods take.
-    `CRFModel` trains on them and predicts the tags.
+    A call returns a dictionary with `"tags"` (the decoded tags, `int32 [batch, time]`), `"scores"` (`[batch, time,
+    tags]`) and `"mask"` (`bool [batch, time]`). The methods of the layer take the scores and the mask. `CRFModel` is
+    trained on them and predicts the tags.
 
-    The mask is the argument or, without one, the Keras mask of the inputs. It may keep any positions: padding at the
-    right or at the left, or in between (only the first piece of every word, say). The kept ones are a chain,
-    neighbours over any gap. Tags and marginals are zero elsewhere, and what stands there has no influence.
+    The mask is the argument or, without one, the Keras mask of the inputs. It may have gaps anywhere: padding on the
+    right, on the left or in between (for example, to keep only the first piece of every word). The unmasked positions
+    form a chain in which positions on either side of a gap are neighbors. Tags and marginals are zero at masked
+    positions, whose inputs have no influence.
 
     Args:
-        tags: how many there are, or their names.
-        scheme: `"BIO"` or `"BIOES"`: only sequences that the scheme allows are possible (see
-            `tags.allowed_transitions`). Labels that break it have the log-likelihood `-inf`.
-        boundaries: whether to learn how well a tag begins and ends a row.
-        use_kernel: whether to project the features, with a bias. Without, they are the scores: one for each tag.
-        decode: `"viterbi"`, the best sequence; or `"posterior"`, the best tag at every position by itself, which makes
-            fewer wrong tags on average and may break the scheme.
-        transition_initializer: of the transitions. Starting from zero, the layer is a softmax at first. Bias and
-            boundaries start from zero always.
-        transition_regularizer: of the transitions and the boundaries.
-        transition_constraint: of the transitions and the boundaries.
-        kernel_initializer: of the projection.
-        kernel_regularizer: of the projection.
-        kernel_constraint: of the projection.
+        tags: The number of tags, or their names.
+        scheme: `"BIO"` or `"BIOES"` to allow only valid sequences of the scheme (see `tags.allowed_transitions`).
+            Labels that violate it have a log-likelihood of `-inf`.
+        boundaries: Whether to learn scores for the first and the last tag of a row.
+        use_kernel: Whether to project the features, with a bias. If false, the features must be the scores, one per
+            tag.
+        decode: `"viterbi"` for the best sequence, or `"posterior"` for the best tag at each position, which makes fewer
+            errors on average but may violate the scheme.
+        transition_initializer: The initializer of the transitions. With zeros, the untrained layer is a softmax. The
+            bias and the boundary scores always start at zero.
+        transition_regularizer: The regularizer of the transitions and the boundary scores.
+        transition_constraint: The constraint on the transitions and the boundary scores.
+        kernel_initializer: The initializer of the projection.
+        kernel_regularizer: The regularizer of the projection.
+        kernel_constraint: The constraint on the projection.
 
     >>> crf = CRF(["O", "B-PER", "I-PER"], scheme="BIO", use_kernel=False)
     >>> scores = tf.constant([[[0.0, 1.0, 2.0], [0.0, 1.0, 2.0], [1.0, 0.0, 0.0]]])
@@ -84,9 +86,9 @@ class CRF(Masked):
         self._allowed: Allowed | None = None
         if isinstance(tags, int | np.integer):
             if tags < 1:
-                raise ValueError(f"tags: expected a positive number, or names. Received: {tags}")
+                raise ValueError(f"tags: expected a positive number of tags, or their names. Received: {tags}")
             if scheme is not None:
-                raise ValueError(f"tags: expected names, for the scheme {scheme!r}. Received: {tags}")
+                raise ValueError(f"tags: expected tag names for the scheme {scheme!r}. Received: {tags}")
             self.tags = self.size = int(tags)
         else:
             names = self.tags = check_names(tags)
@@ -105,7 +107,9 @@ class CRF(Masked):
         if len(input_shape) != 3 or input_shape[-1] is None:
             raise ValueError(f"inputs: expected [batch, time, features]. Received: shape {tuple(input_shape)}")
         if not self.use_kernel and input_shape[-1] != self.size:
-            raise ValueError(f"inputs: expected {self.size} scores without a kernel. Received: {input_shape[-1]}")
+            raise ValueError(
+                f"inputs: expected {self.size} features with use_kernel=False. Received: {input_shape[-1]}"
+            )
         alike = {
             "regularizer": self.transition_regularizer,
             "constraint": self.transition_constraint,
@@ -128,7 +132,7 @@ class CRF(Masked):
         self.built = True
 
     def call(self, inputs: tf.Tensor, mask: tf.Tensor | None = None) -> dict[str, tf.Tensor]:
-        """`[batch, time, features]` -> the tags, and what the methods take: the scores and the mask."""
+        """Decode the tags of `[batch, time, features]`; also return the scores and the mask for the methods."""
         if mask is not None:
             mask = self._checked(mask, inputs)
             inputs = zero_masked(inputs, mask)
@@ -139,15 +143,14 @@ class CRF(Masked):
         return {"tags": self.best_tags(scores, mask), "scores": scores, "mask": everything}
 
     def scores(self, inputs: tf.Tensor) -> tf.Tensor:
-        """`[batch, time, features] -> [batch, time, tags]`, in single precision at least."""
+        """Return the scores in at least single precision: `[batch, time, features] -> [batch, time, tags]`."""
         return floats(linear(inputs, self.kernel, self.bias) if self.use_kernel else inputs, "inputs", 3)
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> dict[str, Any]:
-        """The mask travels with the tags and the scores: Keras's metrics see it."""
+        """Propagate the mask to the tags and the scores, so that Keras's metrics use it."""
         return {"tags": previous_mask, "scores": previous_mask, "mask": None}
 
     def compute_output_shape(self, inputs_shape: Any) -> dict[str, tuple]:
-        """Of the tags, the scores and the mask."""
         steps = tuple(inputs_shape[:2])
         return {"tags": steps, "scores": (*steps, self.size), "mask": steps}
 
@@ -155,25 +158,27 @@ class CRF(Masked):
     def _checked(mask: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
         mask = check_mask(mask)
         if not mask.shape.is_compatible_with(scores.shape[:2]):
-            raise ValueError(f"mask: expected {scores.shape[:2]}, as the inputs. Received: {mask.shape}")
+            raise ValueError(f"mask: expected shape {scores.shape[:2]}, as in the inputs. Received: shape {mask.shape}")
         return mask
 
     def _packed(self, scores: Any, mask: Any) -> tuple[LinearChain, Packing]:
-        """The distribution over rows without gaps, and the way to them and back."""
+        """Return the distribution over rows without gaps, and the packing that removes and restores the gaps."""
         scores = floats(scores, "scores", 3)
         if not self.built:
-            raise ValueError(f"{self.name}: expected a layer that was called or built. Received: one without weights")
+            raise ValueError(
+                f"{self.name}: expected a built layer. Received: a layer without weights; build or call it first"
+            )
         if scores.shape[2] != self.size:
             raise ValueError(f"scores: expected [batch, time, {self.size}]. Received: shape {scores.shape}")
         packing = Packing(None if mask is None else self._checked(mask, scores))
         return LinearChain(*self.potentials(packing.pack(scores), packing.lengths), packing.lengths), packing
 
     def potentials(self, scores: tf.Tensor, lengths: tf.Tensor | None = None) -> tuple[tf.Tensor, tf.Tensor]:
-        """What a chain over rows without gaps is made of: scores with the boundaries' added, and the transitions.
+        """Return the log-potentials of rows without gaps: scores including boundary scores, and transitions.
 
         Args:
-            scores: `[batch, time, tags]`, from the layer's result.
-            lengths: `[batch]`; every row is full when not given.
+            scores: The scores `[batch, time, tags]` returned by the layer.
+            lengths: The lengths `[batch]`. Defaults to the full length for every row.
         """
         transitions = tf.cast(self.transitions, scores.dtype)
         start = tf.cast(self.start, scores.dtype) if self.boundaries else tf.zeros([self.size], scores.dtype)
@@ -190,21 +195,22 @@ class CRF(Masked):
         return scores, transitions
 
     def distribution(self, scores: Any, mask: Any = None) -> LinearChain:
-        """The distribution over the tags of every row, what the mask keeps moved to its front.
+        """Return the distribution over the tags of every row, with unmasked positions moved to the front.
 
-        The boundary scores are part of its unary scores, and what the scheme forbids is `-inf`. Ask it for samples,
-        entropies and divergences; the methods below ask it and bring the answers back to where the mask has them.
+        Its unary scores include the boundary scores, and transitions that the scheme forbids are `-inf`. Use it for
+        samples, entropies and divergences. The methods below use it as well, but return results at the original
+        positions.
         """
         return self._packed(scores, mask)[0]
 
     def log_likelihood(self, scores: Any, labels: Any, mask: Any = None) -> tf.Tensor:
-        """`log p(labels)`: `[batch]`, 0 for a row without a position.
+        """Return `log p(labels)`, `[batch]`; 0 for rows without positions.
 
         Args:
-            scores: `[batch, time, tags]`, from the layer's result.
-            labels: integers `[batch, time]`; anything where the mask keeps nothing. Labels that are no tag, or that
-                the scheme forbids, have probability zero, and a log-likelihood of `-inf`.
-            mask: `[batch, time]`, from the layer's result.
+            scores: The scores `[batch, time, tags]` returned by the layer.
+            labels: The labels, integers `[batch, time]`, ignored at masked positions. Labels that are not tags, or that
+                the scheme forbids, have probability zero and a log-likelihood of `-inf`.
+            mask: The mask `[batch, time]` returned by the layer.
         """
         chain, packing = self._packed(scores, mask)
         labels = packing.pack(check_integers(labels, "labels", chain.structure_shape))
@@ -215,16 +221,16 @@ class CRF(Masked):
         return tf.where(possible, chain.log_prob(tags), tf.constant(-float("inf"), chain.unary.dtype))
 
     def best_tags(self, scores: Any, mask: Any = None) -> tf.Tensor:
-        """The decoded tags, `int32 [batch, time]`, as `decode` says."""
+        """Return the decoded tags, `int32 [batch, time]`, according to `decode`."""
         chain, packing = self._packed(scores, mask)
         if self.decode == "viterbi":
             return packing.unpack(chain.argmax)
         return packing.unpack(tf.argmax(chain.marginals, axis=2, output_type=tf.int32))
 
     def top_k(self, scores: Any, k: int, mask: Any = None) -> Ranked:
-        """The `k` best sequences of tags, `int32 [batch, k, time]`, and their scores `[batch, k]`.
+        """Return the `k` best sequences of tags, `int32 [batch, k, time]`, and their scores `[batch, k]`.
 
-        A score less `distribution(scores, mask).log_partition` is a log-probability.
+        A score minus `distribution(scores, mask).log_partition` is a log-probability.
         """
         chain, packing = self._packed(scores, mask)
         best = chain.top_k(k)
@@ -232,12 +238,11 @@ class CRF(Masked):
         return Ranked(tf.transpose(tags, [0, 2, 1]), best.scores)
 
     def marginals(self, scores: Any, mask: Any = None) -> tf.Tensor:
-        """The probability of every tag at every position, `[batch, time, tags]`; zeros where nothing is kept."""
+        """Return the probability of every tag at every position, `[batch, time, tags]`; zeros at masked positions."""
         chain, packing = self._packed(scores, mask)
         return packing.unpack(chain.marginals)
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {
             **super().get_config(),
             "tags": self.tags if isinstance(self.tags, int) else list(self.tags),

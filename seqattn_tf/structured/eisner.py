@@ -1,21 +1,22 @@
-"""Eisner's algorithm over a semiring: the inside pass by width of span, and the flow back through it.
+"""Eisner's algorithm over a semiring: the inside pass by width of span, and the backward pass through it.
 
-Positions are the root, 0, and the words 1..N. A span from `i` to `j` is complete or lacks the far side of its arc:
+Positions are the root, 0, and the words 1..N. A span from `i` to `j` is complete, or it lacks the far side of its arc:
 
     M(i, j) = sum_u R(i, u) L(u+1, j)                  two words meet, and
-    I(i, j) = arc * M(i, j)                            an arc between them, either way
-    R(i, j) = sum_u I_right(i, u) R(u, j)              all that hangs on i, to the right
-    L(i, j) = sum_u L(i, u) I_left(u, j)               all that hangs on j, to the left
+    I(i, j) = arc * M(i, j)                            an arc between them, in either direction
+    R(i, j) = sum_u I_right(i, u) R(u, j)              all descendants of i to the right
+    L(i, j) = sum_u L(i, u) I_left(u, j)               all descendants of j to the left
 
-The whole is `R(0, length)`; with a single root, the root's arc lets nothing of its own stand before it. Charts hold
-spans by start and width; for the sums, the right factors are kept aligned so that both have their `u` in one place,
+The whole is `R(0, length)`. With a single root, no other arc of the root may precede the root's arc. Charts are indexed
+by start and width. For the sums, the right factors are stored in aligned form, so that both factors have their `u` at
+the same index,
 
     ends[i, u] = X(i + u, i + width)
 
-and every width is a few products and one sum over whole charts: no gather, no scatter. Inside, charts are
-`[width, batch, start]`, because sums over the first axis are the fast ones. The way back divides the flow
-through every sum among its terms. By shares that gives marginals, by the best term the best tree, by a drawn one a
-sample.
+and every width takes a few products and a sum over whole charts, without gather or scatter. The charts have the layout
+`[width, batch, start]`, because sums over the first axis are the fastest. The backward pass divides the flow through
+every sum among its terms. Splitting it by shares yields marginals, following the best term yields the best tree, and
+following a random term yields a sample.
 """
 
 from typing import NamedTuple
@@ -27,9 +28,9 @@ from seqattn_tf.structured.semirings import Element, Semiring, each, filled, pad
 
 
 class Charts(NamedTuple):
-    """Complete spans to the right and to the left, those with an arc, and those that lack it.
+    """The complete spans to the right and to the left, the spans with an arc, and the spans that lack it.
 
-    `[width, batch, start]` each.
+    Each is `[width, batch, start]`.
     """
 
     right: Element
@@ -40,7 +41,7 @@ class Charts(NamedTuple):
 
 
 class Flow(NamedTuple):
-    """How often each span is used, plain numbers in the shape of the charts."""
+    """How often each span is used, as plain numbers in the shape of the charts."""
 
     right: Element
     left: Element
@@ -49,20 +50,21 @@ class Flow(NamedTuple):
 
 
 def _pad(values: tf.Tensor, widths: tuple, starts: tuple, fill: float = 0.0) -> tf.Tensor:
-    """Padding of a chart's first and third axis."""
+    """Pad the first and the third axis of a chart."""
     rest = [[0, 0]] * (values.shape.rank - 3)
     return padded(values, [widths, (0, 0), starts, *rest], fill)
 
 
 def _pad_zero(ring: Semiring, element: Element, widths: tuple, starts: tuple) -> Element:
-    """Padding with the semiring's zero."""
+    """Pad a chart with the zero of the semiring."""
     return filled(lambda v, fill: _pad(v, widths, starts, fill), element, ring.zero)
 
 
 def _taken(values: tf.Tensor, row: tf.Tensor, column: tf.Tensor, fill: float) -> tf.Tensor:
-    """`[batch, row, column, ...]` at a grid of places: `[batch, *grid, ...]`; `fill` at places that do not exist.
+    """Gather `[batch, row, column, ...]` at a grid of indices: `[batch, *grid, ...]`, with `fill` at invalid indices.
 
-    By explicit indices: XLA miscompiles rows shifted by padding, reshaping and slicing on GPUs (docs/xla_gpu.md).
+    The indices are explicit because XLA miscompiles rows shifted by padding, reshaping and slicing on GPUs
+    (docs/xla_gpu.md).
     """
     sizes = [size_of(values, axis) for axis in range(values.shape.rank)]
     exists = (row >= 0) & (row < sizes[1]) & (column >= 0) & (column < sizes[2])
@@ -73,34 +75,34 @@ def _taken(values: tf.Tensor, row: tf.Tensor, column: tf.Tensor, fill: float) ->
 
 
 def _width_first(values: tf.Tensor) -> tf.Tensor:
-    """`[batch, width, start, ...] -> [width, batch, start, ...]`, and back."""
+    """Swap the first two axes: `[batch, width, start, ...] <-> [width, batch, start, ...]`."""
     return tf.transpose(values, [1, 0, *range(2, values.shape.rank)])
 
 
 def by_width(values: tf.Tensor, fill: float = 0.0) -> tf.Tensor:
-    """`[batch, i, j, ...] -> [j - i, batch, i, ...]`, for `j >= i`; `fill` where there is no such `j`."""
+    """Index spans by width: `[batch, i, j, ...] -> [j - i, batch, i, ...]` for `j >= i`; missing ones are `fill`."""
     start, width = tf.range(size_of(values, 1))[None], tf.range(size_of(values, 2))[:, None]
     return _width_first(_taken(values, start + tf.zeros_like(width), start + width, fill))
 
 
 def by_end(chart: tf.Tensor, fill: float = 0.0) -> tf.Tensor:
-    """`[width, batch, i, ...] -> [batch, i, i + width, ...]`, the way back."""
+    """Index spans by their end, the inverse of `by_width`: `[width, batch, i, ...] -> [batch, i, i + width, ...]`."""
     places = tf.range(size_of(chart, 0))
     return _taken(_width_first(chart), places[None] - places[:, None], places[:, None] + tf.zeros_like(places), fill)
 
 
 def _next_width(ring: Semiring, ends: Element) -> Element:
-    """`ends` of a width as those of the next, which leaves its first column free: `[i, u] <- [i + 1, u - 1]`."""
+    """Shift `ends` to the next width, leaving its first column free: `[i, u] <- [i + 1, u - 1]`."""
     return _pad_zero(ring, each(lambda v: v[:-1, :, 1:], ends), (1, 0), (0, 1))
 
 
 def _last_width(flow: Element) -> Element:
-    """What has flowed into `ends` of a width, as into those of the width before: `[i, u] <- [i - 1, u + 1]`."""
+    """Shift the flow into `ends` to the previous width: `[i, u] <- [i - 1, u + 1]`."""
     return each(lambda v: _pad(v[1:, :, :-1], (0, 1), (1, 0)), flow)
 
 
 def _set_width(chart: Element, is_width: tf.Tensor, spans: Element) -> Element:
-    """The chart with these spans at one width."""
+    """Return the chart with the spans of one width replaced."""
 
     def place(values: tf.Tensor, new: tf.Tensor) -> tf.Tensor:
         return tf.where(tf.reshape(is_width, [-1] + [1] * (values.shape.rank - 1)), new[None], values)
@@ -113,7 +115,7 @@ def _at_width(chart: Element, width: tf.Tensor | int) -> Element:
 
 
 def _before_arc(ring: Semiring, right: Element, single_root: bool) -> Element:
-    """What may stand between a head and its next arc: before the single arc of the root, nothing."""
+    """Return what may precede the arc of a head; for a single root, nothing may precede the root's arc."""
     if not single_root:
         return right
     values = value_of(right)
@@ -125,9 +127,9 @@ def _before_arc(ring: Semiring, right: Element, single_root: bool) -> Element:
 
 @tf.autograph.experimental.do_not_convert
 def inside(ring: Semiring, to_right: Element, to_left: Element, single_root: bool) -> Charts:
-    """The charts, from arcs by start and width: `to_right[i, w]` from `i` to `i + w`, `to_left[i, w]` the other way.
+    """Compute the charts from arcs by start and width: `to_right[i, w]` from `i` to `i + w`, `to_left[i, w]` back.
 
-    Arcs are log-potentials; the charts hold numbers of the semiring.
+    Arcs are log-potentials, and charts contain numbers of the semiring.
     """
     scores = value_of(to_right)
     size = size_of(scores, 0)
@@ -169,7 +171,7 @@ def inside(ring: Semiring, to_right: Element, to_left: Element, single_root: boo
 
 
 def _all_ends(ring: Semiring, chart: Element) -> Element:
-    """From which `_ends` cuts those of any width."""
+    """Return an array from which `_ends` slices the ends of any width."""
 
     def turn(values: tf.Tensor, fill: float) -> tf.Tensor:
         size = size_of(values, 0)
@@ -181,7 +183,7 @@ def _all_ends(ring: Semiring, chart: Element) -> Element:
 
 
 def _ends(all_ends: Element, width: tf.Tensor, size: tf.Tensor | int) -> Element:
-    """`[u, batch, i] = X(i + u, i + width)`."""
+    """Return the ends of a width: `[u, batch, i] = X(i + u, i + width)`."""
 
     def cut(values: tf.Tensor) -> tf.Tensor:
         rest = values.shape.rank - 3
@@ -192,9 +194,10 @@ def _ends(all_ends: Element, width: tf.Tensor, size: tf.Tensor | int) -> Element
 
 @tf.autograph.experimental.do_not_convert
 def back(ring: Semiring, charts: Charts, lengths: tf.Tensor, rank: tf.Tensor | None, single_root: bool) -> Flow:
-    """How often each span is used in the whole of each row.
+    """Compute how often each span is used, by the backward pass.
 
-    Of `Dual` charts, with derivatives. Over `KBest`, in the structure of the given rank `[batch]`.
+    For `Dual` charts, the result includes derivatives. For `KBest`, it refers to the structure of the given rank
+    `[batch]`.
     """
     values = value_of(charts.right)
     size = size_of(values, 0)
@@ -225,7 +228,7 @@ def back(ring: Semiring, charts: Charts, lengths: tf.Tensor, rank: tf.Tensor | N
         into_left = each(lambda v, f: v + _pad(f[:-1], (1, 0), (0, 0)), into_left, from_between)
         return flow, *map(_last_width, (_plus(into_right, from_right), into_left, into_arc))
 
-    whole = tf.one_hot(lengths, size, axis=0, dtype=values.dtype)  # of the root's spans, the one of all words
+    whole = tf.one_hot(lengths, size, axis=0, dtype=values.dtype)  # the root's span over all words
     if rank is not None:
         whole = whole[..., None] * tf.one_hot(rank, values.shape[3], dtype=values.dtype)
     whole = _pad(whole[:, :, None], (0, 0), (0, size - 1))

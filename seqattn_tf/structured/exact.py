@@ -1,13 +1,14 @@
-"""Gradients of exact inference that keep no tape of it.
+"""Gradients of exact inference without a tape of the inference.
 
-The gradient of a log-partition is the marginals, and the derivative of the marginals is the Hessian of the
-log-partition, which is symmetric: their vector-Jacobian product is the Jacobian-vector product in the same direction,
-one more pass of inference that carries tangents along. A structure says how to infer and how to carry tangents; this
-module makes of it a log-partition and marginals that can be differentiated as often as one likes:
+The gradient of the log-partition is the marginals, and the derivative of the marginals is the Hessian of the
+log-partition. As the Hessian is symmetric, its vector-Jacobian product equals its Jacobian-vector product in the same
+direction, which is one more pass of inference with tangents. A structure defines how to infer and how to propagate
+tangents. This module turns that into a log-partition and marginals that are differentiable any number of times:
 
-    order 0, 1    what `infer` computed, kept
-    order 2       `tangent`, nothing kept from before
-    beyond        the derivative of `taped` in the scores by TensorFlow's tape, in the direction by symmetry
+    order 0, 1    the stored results of `infer`
+    order 2       `tangent`, with nothing stored
+    beyond        derivatives in the scores by differentiating `taped` with TensorFlow's tape, in the direction by
+                  symmetry
 """
 
 from collections.abc import Callable
@@ -19,13 +20,14 @@ Tensors = tuple[tf.Tensor, ...]
 
 
 class Rules(NamedTuple):
-    """How one kind of structure is inferred.
+    """The inference rules of one kind of structure.
 
     Args:
-        infer: scores -> the log-partition `[batch]` and one tensor of marginals for each tensor of scores.
-        tangent: scores, directions (one for each tensor of scores) -> the derivative of the marginals when the scores
-            move in these directions.
-        taped: the same, made of ops that TensorFlow can differentiate; `tangent` itself where none is given.
+        infer: A function of the scores that returns the log-partition `[batch]` and one tensor of marginals per tensor
+            of scores.
+        tangent: A function of scores and directions, one per tensor of scores, that returns the derivative of the
+            marginals in these directions.
+        taped: The same as `tangent`, composed of ops that TensorFlow can differentiate. Defaults to `tangent`.
     """
 
     infer: Callable[..., tuple[tf.Tensor, Tensors]]
@@ -38,19 +40,19 @@ def _frozen(scores: Tensors) -> Tensors:
 
 
 def _spread(gradient: tf.Tensor, like: tf.Tensor) -> tf.Tensor:
-    """`[batch]` with the axes of `like` that follow the first."""
+    """Add axes to a tensor `[batch]` to match the rank of `like`."""
     return tf.reshape(gradient, [-1] + [1] * (like.shape.rank - 1))
 
 
 @tf.autograph.experimental.do_not_convert
 def infer(rules: Rules, *scores: tf.Tensor) -> tuple[tf.Tensor, Tensors]:
-    """The log-partition `[batch]` and the marginals, one tensor for each tensor of scores, by one inference."""
+    """Return the log-partition `[batch]` and the marginals, one tensor per tensor of scores, by a single inference."""
     value, found = rules.infer(*_frozen(scores))
     return _known_log_partition(rules, scores, value, found), _known_marginals(rules, scores, found)
 
 
 def _known_log_partition(rules: Rules, scores: Tensors, value: tf.Tensor, found: Tensors) -> tf.Tensor:
-    """What was already inferred, as a function of the scores."""
+    """Return the precomputed log-partition as a differentiable function of the scores."""
 
     @tf.custom_gradient
     def function(*scores: tf.Tensor) -> tuple[tf.Tensor, Any]:
@@ -63,7 +65,7 @@ def _known_log_partition(rules: Rules, scores: Tensors, value: tf.Tensor, found:
 
 
 def _known_marginals(rules: Rules, scores: Tensors, found: Tensors) -> Tensors:
-    """The same of the marginals."""
+    """Return the precomputed marginals as differentiable functions of the scores."""
 
     @tf.custom_gradient
     def function(*scores: tf.Tensor) -> tuple[Tensors, Any]:
@@ -76,7 +78,7 @@ def _known_marginals(rules: Rules, scores: Tensors, found: Tensors) -> Tensors:
 
 
 def _hessian_product(rules: Rules, scores: Tensors, directions: Tensors) -> Tensors:
-    """The Hessian of the log-partition at the scores, times the directions."""
+    """Return the product of the Hessian of the log-partition at the scores with the directions."""
     count = len(scores)
 
     @tf.custom_gradient

@@ -1,4 +1,4 @@
-"""Other ways to say what is a chain: hidden Markov models, and sequences of facts."""
+"""Other parametrizations of a chain: hidden Markov models and sequences of facts."""
 
 from typing import Any
 
@@ -12,17 +12,17 @@ from seqattn_tf.structured.chain import LinearChain
 def hidden_markov(
     initial: Any, transitions: Any, emissions: Any, observations: Any, lengths: Any = None, method: str = "auto"
 ) -> LinearChain:
-    """The states of a hidden Markov model, given what was observed; all parameters are log-probabilities.
+    """Return the distribution over the states of a hidden Markov model given observations.
+
+    All parameters are log-probabilities. The log-partition is the log-likelihood of the observations.
 
     Args:
-        initial: of the first state, `[states]`.
-        transitions: `[states, states]`, from row to column.
-        emissions: of every symbol in every state, `[states, symbols]`.
-        observations: symbols, integers `[batch, time]`.
-        lengths: `[batch]`; every row is full when not given.
-        method: as in `LinearChain`.
-
-    The log-partition is the log-likelihood of the observations.
+        initial: The log-probabilities of the first state, `[states]`.
+        transitions: The log-probabilities of transitions from row to column, `[states, states]`.
+        emissions: The log-probabilities of every symbol in every state, `[states, symbols]`.
+        observations: The observed symbols, integers `[batch, time]`.
+        lengths: The lengths `[batch]`. Defaults to the full length for every row.
+        method: As in `LinearChain`.
 
     >>> fair = tf.math.log([[0.5, 0.5], [0.5, 0.5]])
     >>> model = hidden_markov(fair[0], fair, fair, [[0, 1, 1]])
@@ -41,17 +41,17 @@ def hidden_markov(
 
 
 def fact_chain(scores: Any, pairwise: Any, facts: Any = None, method: str = "auto") -> LinearChain:
-    """A sequence of facts, one chosen at every step: attention that reads a story in several hops.
+    """Return the distribution over sequences of facts, one per step, as in attention over a story in several hops.
 
     Args:
-        scores: log-potential of every fact at every step, `[batch, steps, facts]`.
-        pairwise: of a fact followed by a fact: `[facts, facts]`, `[batch, facts, facts]` or
+        scores: The log-potential of every fact at every step, `[batch, steps, facts]`.
+        pairwise: The log-potentials of consecutive facts: `[facts, facts]`, `[batch, facts, facts]` or
             `[batch, steps - 1, facts, facts]`.
-        facts: how many facts each row has, `[batch]`; all when not given. A row without any has nothing to choose.
-        method: as in `LinearChain`.
+        facts: The number of facts in each row, `[batch]`. Defaults to all. Rows without facts have the empty sequence.
+        method: As in `LinearChain`.
 
     >>> chain = fact_chain(tf.zeros([1, 2, 3]), tf.zeros([3, 3]), facts=[2])
-    >>> chain.marginals.numpy().tolist()  # two steps, each over the two facts there are
+    >>> chain.marginals.numpy().tolist()  # two steps, each over the two existing facts
     [[[0.5, 0.5, 0.0], [0.5, 0.5, 0.0]]]
     """
     scores = floats(scores, "scores", 3)

@@ -3,18 +3,18 @@
     a[t](j) ~ sum_i a[t-1](i) psi[t-1](i, j) * phi[t](j)        a[0] ~ phi[0]
     b[t](i) ~ sum_j psi[t](i, j) c[t+1](j)                      b[T-1] = 1,    c[t] ~ b[t] * phi[t]
 
-over a semiring; `a` and `c` go the same way, from either end, and are divided by their size at every step, so that
-neither the length nor the size of the scores matters. The logarithms of the sizes of `a` add up to the log-partition.
-Posteriors are normalised where they stand:
+over a semiring. `a` and `c` are computed in the same way from either end and normalized by their size at every step, so
+that neither long rows nor large scores cause overflow. The logarithms of the sizes of `a` add up to the log-partition.
+Posteriors are normalized at each position:
 
     p(z[t] = i) = a[t](i) b[t](i) / s[t]        p(z[t] = i, z[t+1] = j) = a[t](i) psi[t](i, j) c[t+1](j) / s[t]
     s[t] = sum_i a[t](i) b[t](i)
 
-Over `Real` this costs one exponential for every score. Numbers that underflow there are lost, which is harmless as
-long as what they are lost beside is large. `a`, `c` and `phi` are at most one, and a number is lost before it is
-divided by its size: an `s[t]`, times the size of the `a` or `c` in it, well above the smallest number times the largest
-`psi` has lost nothing that counts. `posterior` looks at them all and repeats over `Log` when one is too small, or when
-an overflow has made it infinite.
+Over `Real`, this takes one exponential per score. Underflow is harmless there as long as it is negligible in the sum
+that it belongs to. `a`, `c` and `phi` are at most one, and underflow occurs before a number is divided by its size.
+Therefore, if `s[t]` times the size of its `a` or `c` is well above the smallest number times the largest `psi`, no
+relevant precision is lost. `posterior` checks this for all positions, and repeats the computation over `Log` if a sum
+is too small or has become infinite by overflow.
 """
 
 import functools
@@ -43,8 +43,8 @@ from seqattn_tf.structured.semirings import (
 class Chain(NamedTuple):
     """A batch of chains.
 
-    `unary` is `[batch, time, states]`; `pairwise` is `[batch, time - 1, states, states]`, or `[batch, states, states]`
-    where it is the same at all times; `lengths` is `[batch]`, or None when all rows are full.
+    `unary` is `[batch, time, states]`. `pairwise` is `[batch, time - 1, states, states]`, or `[batch, states, states]`
+    if it is the same at all times. `lengths` is `[batch]`, or None if all rows are full.
     """
 
     unary: Element
@@ -53,7 +53,7 @@ class Chain(NamedTuple):
 
     @property
     def steps(self) -> int | tf.Tensor:
-        """How many transitions there are."""
+        """The number of transitions."""
         return size_of(value_of(self.unary), 1) - 1
 
     @property
@@ -62,11 +62,11 @@ class Chain(NamedTuple):
         return value_of(self.pairwise).shape.rank == 3
 
     def nodes_only(self, nodes: Element) -> Element:
-        """`[batch, time, ...]`, zero beyond the length."""
+        """Set `[batch, time, ...]` to zero beyond the length."""
         return nodes if self.lengths is None else _inside(nodes, self.lengths, self.steps + 1)
 
     def edges_only(self, edges: Element) -> Element:
-        """`[batch, time - 1, ...]`, zero beyond the last transition."""
+        """Set `[batch, time - 1, ...]` to zero beyond the last transition."""
         return edges if self.lengths is None else _inside(edges, self.lengths - 1, self.steps)
 
 
@@ -81,9 +81,9 @@ def _inside(element: Element, lengths: tf.Tensor, size: tf.Tensor | int) -> Elem
 
 
 class Posterior(NamedTuple):
-    """What inference finds. Of `Dual` scores, `nodes` and `edges` are derivatives.
+    """The results of inference. For `Dual` scores, `nodes` and `edges` are derivatives.
 
-    `edges` has the shape of the chain's `pairwise`: where that is constant, it holds expected counts.
+    `edges` has the shape of the chain's `pairwise`; if that is constant, it contains expected counts.
     """
 
     log_partition: tf.Tensor
@@ -94,9 +94,9 @@ class Posterior(NamedTuple):
 class _Lifted(NamedTuple):
     """Potentials in the semiring: `phi [time, batch, states]`, and `psi` like the chain's `pairwise`.
 
-    The largest `phi` of every position is one, and so is the largest constant `psi`; `log_peak [batch]` is what that
-    took from the log-partition. `psi` of `Dual` scores holds the derivative of its logarithm, which is attached where
-    `psi` is used.
+    They are scaled so that the largest `phi` of every position is one, and so is the largest constant `psi`.
+    `log_peak [batch]` is the amount that this removes from the log-partition. For `Dual` scores, `psi` contains the
+    derivative of its logarithm, which is attached where `psi` is used.
     """
 
     phi: Element
@@ -104,13 +104,13 @@ class _Lifted(NamedTuple):
     log_peak: tf.Tensor
 
     def matrix(self, ring: Semiring, t: tf.Tensor | None) -> Element:
-        """The transitions at a time; at all times, without one."""
+        """Return the transitions at a time step, or those of all time steps if `t` is None."""
         psi = self.psi if t is None else each(lambda v: v[:, t], self.psi)
         return ring.attach(*psi) if isinstance(psi, Dual) else psi
 
 
 class _Swept(NamedTuple):
-    """`a`, `b` and `c`, `[batch, time, states]`, and the logarithms of what `a` and `c` were divided by."""
+    """`a`, `b` and `c`, `[batch, time, states]`, and the logarithms of the sizes that `a` and `c` were divided by."""
 
     forward: Element
     backward: Element
@@ -122,26 +122,26 @@ class _Swept(NamedTuple):
 def _lift(ring: Semiring, chain: Chain) -> _Lifted:
     most = peak(value_of(chain.unary), 2)
     phi = ring.lift(shift(chain.unary, -most))
-    log_peak = tf.reduce_sum(tf.cast(most, tf.float64), [1, 2])  # many terms
+    log_peak = tf.reduce_sum(tf.cast(most, tf.float64), [1, 2])  # double precision, because there are many terms
     pairwise = value_of(chain.pairwise)
     if chain.constant:
         most = peak(pairwise, [1, 2])
         pairwise -= most
         edges = chain.steps if chain.lengths is None else tf.maximum(chain.lengths - 1, 0)
         log_peak += tf.cast(edges, tf.float64) * tf.cast(most[:, 0, 0], tf.float64)
-    psi = ring.lift(pairwise)  # nothing else: XLA is fast with a bare exponential of a large tensor
+    psi = ring.lift(pairwise)  # kept simple: XLA is fast with a plain exponential of a large tensor
     if isinstance(chain.pairwise, Dual):
         psi = Dual(psi, chain.pairwise.tangent)
-    if not chain.constant and not isinstance(chain.steps, int):  # the loop may take a step that is not there
+    if not chain.constant and not isinstance(chain.steps, int):  # the loop may take a step when there is none
         missing = tf.maximum(1 - chain.steps, 0)
         psi = each(lambda v: tf.pad(v, [[0, 0], [0, missing], [0, 0], [0, 0]]), psi)
     return _Lifted(each(to_time_major, phi), psi, log_peak)
 
 
 def _nothing_lost(chain: Chain, swept: _Swept, log_sums: tf.Tensor) -> tf.Tensor:
-    """Whether every sum is so large that what was too small for a number over `Real` would not have changed it."""
+    """Return whether all sums are so large that underflow over `Real` cannot have affected them."""
     floor = 0.5 * float(np.log(np.finfo(log_sums.dtype.as_numpy_dtype).tiny))
-    if not chain.constant:  # by how much `psi` may blow up what was lost
+    if not chain.constant:  # the factor by which `psi` may amplify underflow
         pairwise = value_of(chain.pairwise)
         floor += tf.maximum(peak(pairwise, [1, 2, 3])[:, 0, 0], 0)
     lost_nodes = chain.nodes_only(tf.where(log_sums + swept.forward_log_sizes > floor, 0, 1))
@@ -150,7 +150,7 @@ def _nothing_lost(chain: Chain, swept: _Swept, log_sums: tf.Tensor) -> tf.Tensor
 
 
 def advance(ring: Semiring, forward: Element, psi: Element, phi: Element) -> tuple[Element, tf.Tensor]:
-    """One step to the right: the next `a`, and the logarithm of the size it was divided by."""
+    """Take one step to the right: return the next `a` and the logarithm of the size it was divided by."""
     return ring.scale(ring.times(ring.dot(forward, psi), phi))
 
 
@@ -163,9 +163,10 @@ def _flip(matrix: Element) -> Element:
 
 
 def _sweep(ring: Semiring, chain: Chain, lifted: _Lifted) -> _Swept:
-    """Both ways at once, `a` in the first half of the rows and `c` in the second.
+    """Run both recursions at once, `a` in the first half of the rows and `c` in the second.
 
-    The loop carries what they are before the potentials of the state they come to; the rest follows for all times.
+    The loop carries the vectors before the potentials of the next state are applied; the rest is computed for all time
+    steps afterwards.
     """
     phi = value_of(lifted.phi)
     positions, rows = size_of(phi, 0), size_of(phi, 1)
@@ -188,7 +189,7 @@ def _sweep(ring: Semiring, chain: Chain, lifted: _Lifted) -> _Swept:
     start = tf.fill(tf.shape(value_of(pairs)[0]), tf.constant(ring.one, phi.dtype))
     start = still(start, pairs)
     elements: tuple = (tf.range(chain.steps), each(lambda v: v[:-1], pairs))
-    if chain.lengths is not None:  # outside a row, both wait where they start
+    if chain.lengths is not None:  # beyond the row, both remain at their initial values
         inside = tf.transpose(length_mask(chain.lengths, positions))
         elements = (*elements, tf.concat([inside[1:], inside[:0:-1]], axis=1))
     moved, _ = scan(step, elements, start)
@@ -199,7 +200,7 @@ def _sweep(ring: Semiring, chain: Chain, lifted: _Lifted) -> _Swept:
     log_sizes = tf.reshape(log_sizes, [positions, 2 * rows])
 
     return _Swept(
-        each(lambda v: to_time_major(v[:, :rows]), both),  # and back
+        each(lambda v: to_time_major(v[:, :rows]), both),  # batch-major again
         each(lambda v: to_time_major(v[::-1, rows:]), moved),
         each(lambda v: to_time_major(v[::-1, rows:]), both),
         tf.transpose(log_sizes[:, :rows]),
@@ -208,7 +209,7 @@ def _sweep(ring: Semiring, chain: Chain, lifted: _Lifted) -> _Swept:
 
 
 def _counts(chain: Chain, share: Element, psi: Element, ahead: Element) -> Element:
-    """Expected counts of constant transitions over `Real`, by matrix products."""
+    """Return the expected counts of constant transitions over `Real`, by matrix products."""
 
     def product(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
         return tf.einsum("bti,btj->bij", x, y)
@@ -221,7 +222,7 @@ def _counts(chain: Chain, share: Element, psi: Element, ahead: Element) -> Eleme
 
 
 def _edges(ring: Semiring, chain: Chain, share: Element, psi: Element, ahead: Element) -> Element:
-    """The posterior of every transition, in the shape of `pairwise`."""
+    """Return the posterior of every transition, in the shape of `pairwise`."""
     psi = each(lambda v: v[:, None], psi) if chain.constant else each(lambda v: v[:, : chain.steps], psi)
     joint = ring.times(ring.times(each(lambda v: v[..., None], share), psi), each(lambda v: v[:, :, None], ahead))
     edges = chain.edges_only(ring.plain(joint))
@@ -229,7 +230,7 @@ def _edges(ring: Semiring, chain: Chain, share: Element, psi: Element, ahead: El
 
 
 def _posterior(ring: Semiring, chain: Chain) -> tuple[Posterior, _Swept, tf.Tensor]:
-    """The posterior, and what it was made of: the recursions, and the sums `s` `[batch, time]`."""
+    """Return the posterior, the recursions that it was computed from, and the sums `s` `[batch, time]`."""
     lifted = _lift(ring, chain)
     swept = _sweep(ring, chain, lifted)
     meet = ring.times(swept.forward, swept.backward)
@@ -248,10 +249,10 @@ def _posterior(ring: Semiring, chain: Chain) -> tuple[Posterior, _Swept, tf.Tens
 
 @tf.autograph.experimental.do_not_convert
 def posterior(chain: Chain) -> Posterior:
-    """Fast where the range of the scores of the whole batch allows it, and right for any.
+    """Compute the posterior over `Real`, or over `Log` if the range of the scores in the batch requires it.
 
     >>> chain = Chain(tf.zeros([1, 3, 2]), tf.zeros([1, 2, 2]), None)
-    >>> round(float(tf.exp(posterior(chain).log_partition[0])))  # two states, three times
+    >>> round(float(tf.exp(posterior(chain).log_partition[0])))  # two states at three positions
     8
     """
     fast, swept, sums = _posterior(Real(), chain)
@@ -260,5 +261,5 @@ def posterior(chain: Chain) -> Posterior:
 
 
 def log_posterior(chain: Chain) -> Posterior:
-    """The same over `Log`, without looking first."""
+    """Compute the posterior over `Log`."""
     return _posterior(Log(), chain)[0]

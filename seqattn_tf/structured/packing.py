@@ -1,4 +1,4 @@
-"""From rows with gaps to rows without, and back."""
+"""Conversion of rows with gaps to rows without, and back."""
 
 import tensorflow as tf
 
@@ -6,10 +6,10 @@ from seqattn_tf.core.masking import row_lengths
 
 
 class Packing:
-    """Moves what a mask keeps to the front of its row, in its order, and results back to where it came from.
+    """A mapping that moves unmasked positions to the front of their row, in order, and results back again.
 
     Args:
-        mask: `bool [batch, time]`, or None where everything is kept.
+        mask: The mask `bool [batch, time]`, or None if nothing is masked.
 
     >>> packing = Packing(tf.constant([[False, True, True]]))
     >>> packing.pack(tf.constant([[5, 6, 7]])).numpy().tolist(), packing.lengths.numpy().tolist()
@@ -27,11 +27,11 @@ class Packing:
             self._back = tf.argsort(self._order, axis=1)
 
     def pack(self, values: tf.Tensor, axis: int = 1) -> tf.Tensor:
-        """`[batch, time, ...]`: the kept positions first, along this axis."""
+        """Move the unmasked positions of `[batch, time, ...]` to the front of this axis."""
         return values if self.lengths is None else self._gather(values, self._order, axis)
 
     def unpack(self, values: tf.Tensor, axis: int = 1) -> tf.Tensor:
-        """The way back; zeros beyond the lengths land where nothing was kept."""
+        """Move values back to their original positions; zeros beyond the lengths move to the masked positions."""
         return values if self.lengths is None else self._gather(values, self._back, axis)
 
     @staticmethod

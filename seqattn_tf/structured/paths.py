@@ -1,8 +1,9 @@
-"""Single paths through a chain: one forward pass over a semiring, kept, and one way back through it.
+"""Single paths through a chain, by one stored forward pass over a semiring and one backward pass through it.
 
     z[T-1] chosen by a[T-1](i),    z[t] chosen by a[t](i) psi[t](i, z[t+1])
 
-Over `Max` one takes the best, over `KBest` the one of its rank, over `Log` one drawn by its share.
+Over `Max`, the best path is chosen, over `KBest` the one of a given rank, over `Log` a random one in proportion to its
+share.
 """
 
 from collections.abc import Callable
@@ -15,12 +16,12 @@ from seqattn_tf.structured.base import only_the_empty
 from seqattn_tf.structured.forward_backward import Chain, advance
 from seqattn_tf.structured.semirings import Drawn, KBest, Log, Max, Semiring
 
-# candidates [batch, paths, states or states x ranks], rank [batch, paths], time -> the place chosen [batch, paths]
+# candidates [batch, paths, states or states x ranks], rank [batch, paths], time -> the chosen index [batch, paths]
 Choose = Callable[[tf.Tensor, tf.Tensor, tf.Tensor], tf.Tensor]
 
 
 def _time_major(chain: Chain) -> tuple[tf.Tensor, tf.Tensor | None, tf.Tensor]:
-    """Unary scores, transitions (None where constant; zeros after the last position) and what is inside, over time."""
+    """Return time-major unary scores, transitions (None if constant; zeros after the last position) and the mask."""
     unary = to_time_major(chain.unary)
     lengths = chain.lengths if chain.lengths is not None else tf.fill([tf.shape(unary)[1]], chain.steps + 1)
     inside = tf.transpose(length_mask(lengths, chain.steps + 1))
@@ -31,7 +32,7 @@ def _time_major(chain: Chain) -> tuple[tf.Tensor, tf.Tensor | None, tf.Tensor]:
 
 @tf.autograph.experimental.do_not_convert
 def _forward(ring: Semiring, chain: Chain) -> tuple[tf.Tensor, tf.Tensor]:
-    """Every `a`, `[time, batch, states, ...]`, and the logarithm of all they were divided by, `[batch]`."""
+    """Return every `a`, `[time, batch, states, ...]`, and the logarithm of their total scale, `[batch]`."""
     unary, matrices, inside = _time_major(chain)
 
     def step(element: tuple, carry: tuple) -> tuple:
@@ -50,7 +51,7 @@ def _forward(ring: Semiring, chain: Chain) -> tuple[tf.Tensor, tf.Tensor]:
 
 @tf.autograph.experimental.do_not_convert
 def _way_back(chain: Chain, forward: tf.Tensor, rank: tf.Tensor, choose: Choose) -> tf.Tensor:
-    """The states of paths that end in these ranks `[batch, paths]`: `[batch, paths, time]`, 0 beyond the length."""
+    """Return the states of the paths with these ranks `[batch, paths]`: `[batch, paths, time]`, 0 beyond the length."""
     _, matrices, inside = _time_major(chain)
     ranks = forward.shape[3] if forward.shape.rank == 4 else 1
     is_last = tf.logical_and(inside, tf.logical_not(tf.concat([inside[1:], tf.zeros_like(inside[:1])], 0)))
@@ -76,7 +77,7 @@ def _way_back(chain: Chain, forward: tf.Tensor, rank: tf.Tensor, choose: Choose)
 
 
 def best_path(chain: Chain) -> tf.Tensor:
-    """Viterbi: `[batch, time]`."""
+    """Return the best path by the Viterbi algorithm: `[batch, time]`."""
     forward, _ = _forward(Max(), chain)
     nothing = tf.zeros([tf.shape(chain.unary)[0], 1], tf.int32)
     paths = _way_back(chain, forward, nothing, lambda ways, _, __: tf.argmax(ways, axis=2, output_type=tf.int32))
@@ -84,12 +85,12 @@ def best_path(chain: Chain) -> tf.Tensor:
 
 
 def best_paths(chain: Chain, k: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """The `k` best, `[batch, k, time]`, and their scores `[batch, k]`."""
+    """Return the `k` best paths, `[batch, k, time]`, and their scores `[batch, k]`."""
     ring = KBest(k)
     forward, log_size = _forward(ring, chain)
 
     def choose(ways: tf.Tensor, rank: tf.Tensor, _: tf.Tensor) -> tf.Tensor:
-        places = tf.minimum(ring.best(ways)[1], tf.shape(ways)[2] - 1)  # a rank that is not there
+        places = tf.minimum(ring.best(ways)[1], tf.shape(ways)[2] - 1)  # for ranks that do not exist
         return tf.gather(places, rank, axis=2, batch_dims=2)
 
     scores = ring.sum(forward[-1], axis=1) + log_size[:, None]
@@ -100,7 +101,7 @@ def best_paths(chain: Chain, k: int) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 def drawn_paths(chain: Chain, n: int, seed: tf.Tensor) -> tf.Tensor:
-    """`n` paths of every row by their probability: `[n, batch, time]`."""
+    """Sample `n` paths for every row: `[n, batch, time]`."""
     forward, _ = _forward(Log(), chain)
 
     def choose(ways: tf.Tensor, _: tf.Tensor, t: tf.Tensor) -> tf.Tensor:

@@ -27,17 +27,19 @@ from seqattn_tf.structured.trees import Trees
 
 
 class ProjectiveTree(Trees, Charted):
-    """Dependency trees whose arcs do not cross, by Eisner's algorithm, `O(words^3)`. Arguments are those of `Trees`.
+    """A distribution over dependency trees without crossing arcs, by Eisner's algorithm, in `O(words^3)`.
+
+    The arguments are those of `Trees`.
 
     >>> tree = ProjectiveTree(tf.zeros([1, 4, 5]))
-    >>> round(float(tf.exp(tree.log_partition[0])))  # as many as there are, each with weight one
+    >>> round(float(tf.exp(tree.log_partition[0])))  # the number of trees, each with weight one
     30
     >>> ProjectiveTree(tf.constant([[[0.0, 0.0, 3.0], [1.0, 0.0, 0.0]]])).argmax.numpy().tolist()
     [[2, 0]]
     """
 
     def _inside(self, ring: Semiring, arcs: Element) -> tuple[eisner.Charts, tf.Tensor]:
-        """The charts, and the logarithm of the factor they lack."""
+        """Return the charts, and the logarithm of the factor that was divided out of them."""
         most = peak(value_of(arcs), 2)
 
         def arrange(scores: tf.Tensor, fill: float, to_right: bool) -> tf.Tensor:
@@ -60,7 +62,7 @@ class ProjectiveTree(Trees, Charted):
         return found + (log_factor if found.shape.rank == 1 else log_factor[:, None])
 
     def _arcs(self, flow: eisner.Flow, part: Any) -> tf.Tensor:
-        """`[batch, words, heads]` of the flow through the arcs."""
+        """Return the flow through the arcs: `[batch, words, heads]`."""
         left, right = (eisner.by_end(part(f)) for f in (flow.arc_left, flow.arc_right))
         return (left + tf.transpose(right, [0, 2, 1]))[:, 1:]
 

@@ -1,4 +1,4 @@
-"""Segmentations: positions cut into labelled segments, each scored as a whole and with the label before it.
+"""Segmentations: positions divided into labeled segments, with scores for every segment and every pair of labels.
 
 score(z) = sum over segments spans[start, width - 1, label] + transitions[label, next label]
 """
@@ -25,17 +25,18 @@ from seqattn_tf.structured.semirings import (
 
 
 class Segments(NamedTuple):
-    """Where a segment starts: its width and its label; 0 elsewhere. `int32 [batch, time]` each."""
+    """The width and the label of each segment at its start, and 0 elsewhere. Both are `int32 [batch, time]`."""
 
     widths: tf.Tensor
     labels: tf.Tensor
 
 
 class _Forward(NamedTuple):
-    """What the forward pass keeps, time-major; `e` is where a segment ends.
+    """The stored results of the forward pass, time-major, where `e` is the end of a segment.
 
-    `starts[e, :, l]` holds all that comes before a segment of width `l + 1` that ends at `e`, with the transition to
-    its label; `ends[e]` all that ends at `e`, by label. Both are divided by the exponential of `log_scale[e]`.
+    `starts[e, :, l]` is the sum over everything before a segment of width `l + 1` that ends at `e`, including the
+    transition to its label. `ends[e]` is the sum over everything that ends at `e`, by label. Both are divided by the
+    exponential of `log_scale[e]`.
     """
 
     starts: Element
@@ -44,7 +45,7 @@ class _Forward(NamedTuple):
 
 
 def _by_end(values: tf.Tensor, fill: float) -> tf.Tensor:
-    """`[batch, start, width, label] -> [end, batch, width, label]`."""
+    """Index spans by their end: `[batch, start, width, label] -> [end, batch, width, label]`."""
     _, times, widths, _ = tf.unstack(tf.shape(values))
     start = tf.range(times)[:, None] - tf.range(widths)[None]  # [end, width]
     line = tf.reshape(values, [tf.shape(values)[0], times * widths, tf.shape(values)[3]])
@@ -53,7 +54,10 @@ def _by_end(values: tf.Tensor, fill: float) -> tf.Tensor:
 
 
 def _by_start(values: tf.Tensor) -> tf.Tensor:
-    """`[end, batch, width, label] -> [batch, start, width, label]`; zero where a segment would end too late."""
+    """Index spans by their start: `[end, batch, width, label] -> [batch, start, width, label]`.
+
+    Segments that would end too late get zeros.
+    """
     times, batch, widths, labels = tf.unstack(tf.shape(values))
     end = tf.range(times)[:, None] + tf.range(widths)[None]  # [start, width]
     line = tf.reshape(tf.transpose(values, [1, 0, 2, 3]), [batch, times * widths, labels])
@@ -63,7 +67,7 @@ def _by_start(values: tf.Tensor) -> tf.Tensor:
 
 @tf.autograph.experimental.do_not_convert
 def _forward(ring: Semiring, spans: Element, transitions: Element) -> tuple[_Forward, Element]:
-    """The forward pass, and the spans by their end."""
+    """Run the forward pass; also return the spans indexed by their end."""
     spans = filled(_by_end, spans, -float("inf"))
     shape = tf.shape(value_of(spans))[1:]  # batch, width, label
     matrix = ring.lift(transitions)
@@ -96,9 +100,10 @@ def _forward(ring: Semiring, spans: Element, transitions: Element) -> tuple[_For
 def _back(
     ring: Semiring, forward: _Forward, spans: Element, transitions: Element, lengths: tf.Tensor, rank: tf.Tensor | None
 ) -> tuple[Element, Element]:
-    """How often each segment `[batch, start, width, label]` and each transition `[batch, label, label]` is used.
+    """Return how often each segment `[batch, start, width, label]` and each transition `[batch, label, label]` is used.
 
-    Plain numbers; of `Dual` passes, with derivatives; over `KBest`, in the segmentation of the given rank `[batch]`.
+    The results are plain numbers. For `Dual` passes, they include derivatives; for `KBest`, they refer to the
+    segmentation of the given rank `[batch]`.
     """
     values = value_of(forward.ends)
     matrix = ring.lift(transitions)
@@ -110,14 +115,15 @@ def _back(
 
     def step(element: tuple, carry: tuple) -> tuple:
         end, starts, ended, before, scores = element
-        into_starts, into_end, counts, _ = carry  # the last is what the loop gives out
+        into_starts, into_end, counts, _ = carry  # the last element is the output of the loop
         unit = ring.lift(each(lambda v: tf.zeros_like(v[:, 0]), scores))
         at_last, _ = ring.at(3 * end).split(whole, ended, unit, 1)
         into_end = each(tf.add, into_end, where_rows(end + 1 == lengths, at_last, each(tf.zeros_like, at_last)))
         to_starts, segments = ring.at(3 * end + 1).split(into_end, starts, ring.lift(scores), 1)
         into_starts = each(tf.add, into_starts, to_starts)
         into_gap = each(lambda v: v[:, 0], into_starts)
-        into_gap = each(lambda v: tf.where(end == 0, tf.zeros_like(v), v), into_gap)  # nothing is before the first
+        # Nothing precedes the first segment.
+        into_gap = each(lambda v: tf.where(end == 0, tf.zeros_like(v), v), into_gap)
         to_end, pairs = ring.at(3 * end + 2).split(into_gap, each(lambda v: v[:, :, None], before), matrix, 1)
         into_starts = each(lambda v: tf.concat([v[:, 1:], tf.zeros_like(v[:, :1])], axis=1), into_starts)
         counts = each(tf.add, counts, ranks_summed(pairs, 3))
@@ -139,15 +145,15 @@ def _back(
 
 
 class SemiMarkov(Charted):
-    """A distribution over labelled segmentations.
+    """A distribution over labeled segmentations (a semi-Markov model).
 
     Args:
-        spans: log-potentials `[batch, time, widths, labels]`: `spans[b, t, l, k]` scores a segment that starts at `t`,
-            is `l + 1` long and has the label `k`.
-        transitions: log-potentials `[labels, labels]` of a label and the next segment's.
-        lengths: `[batch]`; every row is full when not given.
+        spans: The log-potentials `[batch, time, widths, labels]`: `spans[b, t, l, k]` scores a segment that starts at
+            `t`, has width `l + 1` and label `k`.
+        transitions: The log-potentials `[labels, labels]` of a label and that of the next segment.
+        lengths: The lengths `[batch]`. Defaults to the full length for every row.
 
-    Structures are `Segments`: the width and label of a segment where it starts.
+    Structures are `Segments`: the width and the label of each segment at its start.
 
     >>> segments = SemiMarkov(tf.zeros([1, 3, 2, 1]), tf.zeros([1, 1]))
     >>> round(float(tf.exp(segments.log_partition[0])))  # 1+1+1, 1+2, 2+1
@@ -162,10 +168,11 @@ class SemiMarkov(Charted):
         self.transitions = floats(transitions, "transitions", 2)
         if self.spans.dtype != self.transitions.dtype:
             raise ValueError(
-                f"transitions: expected {self.spans.dtype.name}, as spans. Received: {self.transitions.dtype.name}"
+                f"transitions: expected {self.spans.dtype.name}, the dtype of spans. "
+                f"Received: {self.transitions.dtype.name}"
             )
         if self.spans.shape[2] == 0:
-            raise ValueError(f"spans: expected one width at least. Received: shape {self.spans.shape}")
+            raise ValueError(f"spans: expected at least one width. Received: shape {self.spans.shape}")
         if not self.transitions.shape.is_compatible_with([self.spans.shape[3]] * 2):
             raise ValueError(
                 f"transitions: expected {[self.spans.shape[3]] * 2}. Received: {self.transitions.shape.as_list()}"
@@ -224,9 +231,9 @@ class SemiMarkov(Charted):
         return Segments(tf.where(starts, place // labels + 1, 0), tf.where(starts, place % labels, 0))
 
     def score(self, structure: Segments) -> tf.Tensor:
-        """The sum of the log-potentials of the segments and of the transitions between them: `[batch]`.
+        """Return the sum of the log-potentials of the segments and of the transitions between them: `[batch]`.
 
-        `-inf` with a segment that is too wide; that segments follow each other without gap is not checked.
+        Segments that are too wide have a score of `-inf`. It is not checked that segments are contiguous.
         """
         widths, labels = (
             self._checked(values, name) for values, name in zip(structure, ("widths", "labels"), strict=True)

@@ -1,15 +1,15 @@
-"""The number systems that one dynamic program runs over.
+"""Semirings: the number systems that a dynamic program can run over.
 
-A program multiplies potentials along a structure and sums over structures. What comes out depends on what "times" and
-"sum" mean:
+A program multiplies potentials along a structure and sums over structures. What it computes depends on the meaning of
+"times" and "sum":
 
     Real    x * y      sum x            the partition function; fast, for scores of moderate range
     Log     x + y      log sum exp x    its logarithm, for scores of any size
     Max     x + y      max x            the best score
     KBest   x + y      the k largest    the k best scores, on a last axis
 
-`Real` and `Log` also run on `Dual` numbers, which carry a derivative along: the same program then gives the directional
-derivative of everything it computes. Axes are counted from the front, so that the k-best axis can stand last.
+`Real` and `Log` also run on `Dual` numbers, which carry a derivative: the same program then computes the directional
+derivative of all its results. Axes are counted from the front, so that the k-best axis can be last.
 """
 
 import abc
@@ -24,51 +24,51 @@ Element = Any  # a tensor, or a Dual of two
 
 
 class Dual(NamedTuple):
-    """A value and its derivative. In `Log`, the value is a logarithm and so is what the derivative belongs to."""
+    """A value and its derivative. In `Log`, the value is a logarithm, and the derivative is that of the logarithm."""
 
     value: tf.Tensor
     tangent: tf.Tensor
 
 
 def each(function: Any, element: Element, *others: Element) -> Element:
-    """Apply a function that is linear in its tensors (a slice, a reshaping) to all that an element holds."""
+    """Apply a function that is linear in its tensors, such as slicing or reshaping, to all tensors of an element."""
     return tf.nest.map_structure(function, element, *others)
 
 
 def value_of(element: Element) -> tf.Tensor:
-    """The value without its derivative."""
+    """Return the value of an element without its derivative."""
     return element.value if isinstance(element, Dual) else element
 
 
 def finite(x: tf.Tensor) -> tf.Tensor:
-    """`x` with 0 in place of `-inf`, safe to subtract."""
+    """Return `x` with 0 in place of `-inf`, so that it can be subtracted."""
     return tf.where(x == -float("inf"), tf.zeros_like(x), x)
 
 
 def peak(x: tf.Tensor, axis: int | list[int]) -> tf.Tensor:
-    """The largest along the axes, which stay; 0 where that is `-inf`. A constant for derivatives."""
+    """Return the maximum along the axes, which are kept, or 0 if it is `-inf`. It has no gradient."""
     return finite(tf.stop_gradient(tf.reduce_max(x, axis, keepdims=True)))
 
 
 def still(value: tf.Tensor, like: Element) -> Element:
-    """A value that does not move: with a derivative of 0 where the others have one."""
+    """Return a constant value: if `like` has a derivative, a `Dual` with a derivative of 0."""
     return Dual(value, tf.zeros_like(value)) if isinstance(like, Dual) else value
 
 
 def shift(element: Element, by: tf.Tensor) -> Element:
-    """A logarithm with a constant added."""
+    """Add a constant to a logarithm."""
     return Dual(element.value + by, element.tangent) if isinstance(element, Dual) else element + by
 
 
 def filled(function: Any, element: Element, fill: float) -> Element:
-    """`function(tensor, fill)` that fills gaps of a tensor; those of a derivative are filled with 0."""
+    """Apply `function(tensor, fill)`, which fills gaps in a tensor; derivatives are filled with 0."""
     if isinstance(element, Dual):
         return Dual(function(element.value, fill), function(element.tangent, 0.0))
     return function(element, fill)
 
 
 def padded(values: tf.Tensor, paddings: Sequence[Sequence[tf.Tensor | int]], fill: float = 0.0) -> tf.Tensor:
-    """`tf.pad`, also inside `tf.vectorized_map`, where TensorFlow pads with 0 whatever is to be filled in.
+    """Pad like `tf.pad`, but also inside `tf.vectorized_map`, where TensorFlow ignores the fill value and pads with 0.
 
     >>> padded(tf.constant([[1.0, 2.0]]), [[0, 1], [1, 0]], 7.0).numpy().tolist()
     [[7.0, 1.0, 2.0], [7.0, 7.0, 7.0]]
@@ -87,16 +87,17 @@ def padded(values: tf.Tensor, paddings: Sequence[Sequence[tf.Tensor | int]], fil
 
 
 def times(x: Element, y: Element) -> Element:
-    """The product of plain numbers, by the product rule."""
+    """Multiply plain numbers, with derivatives by the product rule."""
     if not isinstance(x, Dual):
         return x * y
     return Dual(x.value * y.value, x.tangent * y.value + x.value * y.tangent)
 
 
 def uniform(shape: tf.Tensor, seed: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    """Random numbers strictly between 0 and 1, the same for one seed in eager mode, in a graph and under XLA.
+    """Draw random numbers strictly between 0 and 1, identical for equal seeds in eager mode, in a graph and under XLA.
 
-    TensorFlow's random integers are the same everywhere; its random floats are made from them in several ways.
+    TensorFlow's random integers are identical everywhere, but its random floats are derived from them in different
+    ways.
     """
     bits, digits = (tf.uint64, 52) if dtype == tf.float64 else (tf.uint32, 23)
     drawn = tf.random.stateless_uniform(shape, seed, minval=None, maxval=None, dtype=bits, alg="philox")
@@ -105,86 +106,87 @@ def uniform(shape: tf.Tensor, seed: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
 
 
 def step_seed(seed: tf.Tensor, step: tf.Tensor | int) -> tf.Tensor:
-    """The seed of one step among many."""
+    """Return the seed of one step of many."""
     return tf.random.experimental.stateless_fold_in(seed, tf.cast(step, seed.dtype), alg="philox")
 
 
 class Semiring(abc.ABC):
-    """The hook: how scores become numbers, how numbers multiply and how they add up."""
+    """A semiring: how scores become numbers, how numbers are multiplied and how they are summed."""
 
     one: float = 0.0
     zero: float = -float("inf")
 
     def lift(self, scores: Element) -> Element:
-        """Log-potentials as numbers of this semiring."""
+        """Convert log-potentials to numbers of this semiring."""
         return scores
 
     def times(self, x: Element, y: Element) -> Element:
-        """The product, elementwise."""
+        """Return the elementwise product."""
         return each(tf.add, x, y)
 
     def over(self, x: Element, y: Element) -> Element:
-        """The quotient, elementwise; what is divided by nothing stays as it is."""
+        """Return the elementwise quotient; numbers divided by zero are unchanged."""
         some = value_of(y) > self.zero
         return each(lambda v, w: v - tf.where(some, w, tf.zeros_like(w)), x, y)
 
     def plain(self, x: Element) -> Element:
-        """A number of this semiring as a plain number."""
+        """Convert a number of this semiring to a plain number."""
         return Real().lift(x)
 
     def attach(self, value: tf.Tensor, tangent: tf.Tensor) -> Dual:
-        """A number with the derivative of its logarithm."""
+        """Return a number, given the derivative of its logarithm."""
         return Dual(value, tangent)
 
     @abc.abstractmethod
     def sum(self, x: Element, axis: int) -> Element:
-        """The sum along an axis."""
+        """Return the sum along an axis."""
 
     def dot(self, vector: Element, matrix: Element) -> Element:
-        """`sum_i vector[b, i] matrix[b, i, j]`, of `[batch, n]` and `[batch, n, m]`."""
+        """Return `sum_i vector[b, i] matrix[b, i, j]`, given `[batch, n]` and `[batch, n, m]`."""
         return self.sum(self.times(each(lambda v: v[:, :, None], vector), matrix), axis=1)
 
     def scale(self, x: Element) -> tuple[Element, tf.Tensor]:
-        """`x: [batch, n]` divided by its size, and the logarithm of that size `[batch]`."""
+        """Return `x: [batch, n]` divided by its size, and the logarithm of that size `[batch]`."""
         size = self.sum(x, axis=1)
         return self.over(x, each(lambda v: v[:, None], size)), value_of(size)
 
     def shares(self, x: Element, axis: int) -> Element:
-        """What part of `sum(x, axis)` each number has: plain numbers, not logarithms, of sum one (or all 0)."""
+        """Return the share of each number in `sum(x, axis)`: plain numbers that sum to one (or are all 0)."""
         raise NotImplementedError
 
     def at(self, step: tf.Tensor | int) -> "Semiring":
-        """The semiring for one step of a program; the same for all, unless steps draw at random."""
+        """Return the semiring for one step of a program, which differs only if it draws random numbers."""
         return self
 
     def split(
         self, flow: Element, x: Element, y: Element, axis: int, total: Element | None = None
     ) -> tuple[Element, Element]:
-        """A flow through `sum(times(x, y), axis)`, in plain numbers, as it comes from each `x` and each `y`.
+        """Split a flow through `sum(times(x, y), axis)` among each `x` and each `y`, as plain numbers.
 
-        Given the total, shares need no sum of their own; without, they sum to one exactly, which long programs need.
+        If the total is given, the shares need no sum of their own. Without it, they sum to exactly one, which long
+        programs require.
         """
         parts = times(each(lambda f: tf.expand_dims(f, axis), flow), self.shares(self.times(x, y), axis))
         return parts, parts
 
 
 class Log(Semiring):
-    """`log sum exp`, for values of any size, `-inf` included."""
+    """The log semiring: `log sum exp`, for values of any size including `-inf`."""
 
     def sum(self, x: Element, axis: int) -> Element:
-        """`log sum exp x`; the derivative is the mean of the derivatives, weighted by their shares."""
+        """Return `log sum exp x`; its derivative is the mean of the derivatives weighted by their shares."""
         value = value_of(x)
         most = peak(value, axis)
         weights = tf.exp(value - most)
         mass = tf.reduce_sum(weights, axis)
-        some = mass != 0  # the logarithm of nothing has a value and no derivative
+        some = mass != 0  # the logarithm of 0 has a value but no derivative
         log = tf.where(some, tf.math.log(tf.where(some, mass, 1)) + tf.squeeze(most, axis), self.zero)
         if not isinstance(x, Dual):
             return log
         return Dual(log, tf.math.divide_no_nan(tf.reduce_sum(weights * x.tangent, axis), mass))
 
     def shares(self, x: Element, axis: int) -> Element:
-        """Softmax."""
+        """Return the softmax."""
         value = value_of(x)
         weights = tf.exp(value - peak(value, axis))
         weights = tf.math.divide_no_nan(weights, tf.reduce_sum(weights, axis, keepdims=True))
@@ -196,7 +198,7 @@ class Log(Semiring):
     def split(
         self, flow: Element, x: Element, y: Element, axis: int, total: Element | None = None
     ) -> tuple[Element, Element]:
-        """By the shares, which follow from the total where it is known."""
+        """Split a flow by shares, which follow from the total if it is given."""
         if total is None:
             return super().split(flow, x, y, axis)
         flow, total = (each(lambda v: tf.expand_dims(v, axis), element) for element in (flow, total))
@@ -205,41 +207,37 @@ class Log(Semiring):
 
 
 class Real(Semiring):
-    """Ordinary numbers: one exponential for every score, then products and sums only."""
+    """The semiring of ordinary numbers: one exponential per score, then only products and sums."""
 
     one, zero = 1.0, 0.0
 
     def lift(self, scores: Element) -> Element:
-        """`exp`, whose derivative is itself."""
+        """Return the exponential of the scores."""
         if not isinstance(scores, Dual):
             return tf.exp(scores)
         return self.attach(tf.exp(scores.value), scores.tangent)
 
     def attach(self, value: tf.Tensor, tangent: tf.Tensor) -> Dual:
-        """A number with the derivative of its logarithm."""
         return Dual(value, value * tangent)
 
     def over(self, x: Element, y: Element) -> Element:
-        """The quotient; nothing over nothing is NaN, by which an underflow is known."""
+        """Return the quotient; 0 / 0 is NaN, which indicates an underflow."""
         if not isinstance(x, Dual):
             return x / y
         value = x.value / y.value
         return Dual(value, (x.tangent - value * y.tangent) / y.value)
 
     def plain(self, x: Element) -> Element:
-        """Itself."""
         return x
 
     def times(self, x: Element, y: Element) -> Element:
-        """The product."""
         return times(x, y)
 
     def sum(self, x: Element, axis: int) -> Element:
-        """The sum."""
         return each(lambda v: tf.reduce_sum(v, axis), x)
 
     def dot(self, vector: Element, matrix: Element) -> Element:
-        """A matrix product."""
+        """Return a matrix product."""
 
         def product(v: tf.Tensor, m: tf.Tensor) -> tf.Tensor:
             return tf.einsum("bi,bij->bj", v, m)
@@ -250,51 +248,50 @@ class Real(Semiring):
         return Dual(product(vector.value, matrix.value), moved)
 
     def scale(self, x: Element) -> tuple[Element, tf.Tensor]:
-        """Divided by the sum."""
         size = self.sum(x, axis=1)
         return self.over(x, each(lambda v: v[:, None], size)), tf.math.log(value_of(size))
 
 
 class Drawn(Log):
-    """`Log`, where a flow does not divide but takes one way, drawn by its share: how structures are sampled.
+    """A `Log` semiring for sampling: a flow is not divided, but follows one alternative, drawn by its share.
 
     Args:
-        seed: two integers; every seed gives its own draws, the same ones wherever they are drawn.
-        step: what tells this draw from others of the same seed.
+        seed: Two integers. Equal seeds give equal draws everywhere.
+        step: A number that distinguishes draws with the same seed.
     """
 
     def __init__(self, seed: tf.Tensor, step: tf.Tensor | int = 0) -> None:
         self.seed = step_seed(seed, step)
 
     def at(self, step: tf.Tensor | int) -> "Drawn":
-        """Draws of their own."""
+        """Return a semiring with independent draws."""
         return Drawn(self.seed, step)
 
     def shares(self, x: tf.Tensor, axis: int) -> tf.Tensor:
-        """One for the way that is taken: the largest after Gumbel noise."""
+        """Return 1 for the alternative that is drawn: the maximum after adding Gumbel noise."""
         return Max().shares(x - tf.math.log(-tf.math.log(uniform(tf.shape(x), self.seed, x.dtype))), axis)
 
     def split(
         self, flow: Element, x: Element, y: Element, axis: int, total: Element | None = None
     ) -> tuple[Element, Element]:
-        """All of it to the way that is taken."""
+        """Split a flow by drawn shares, regardless of the total."""
         return super().split(flow, x, y, axis)
 
 
 class Max(Semiring):
-    """The best alone."""
+    """The max-plus semiring, for the best score alone."""
 
     def sum(self, x: tf.Tensor, axis: int) -> tf.Tensor:
-        """The largest."""
+        """Return the maximum."""
         return tf.reduce_max(x, axis)
 
     def shares(self, x: tf.Tensor, axis: int) -> tf.Tensor:
-        """One for the first that is largest."""
+        """Return 1 for the first maximum."""
         return tf.one_hot(tf.argmax(x, axis), tf.shape(x)[axis], axis=axis, dtype=x.dtype)
 
 
 class KBest(Semiring):
-    """The `k` largest, best first, on a last axis of `k` places; a lifted score has one place there.
+    """The `k` largest scores, best first, on a last axis of size `k`. A lifted score has a last axis of size one.
 
     >>> ring = KBest(2)
     >>> ring.sum(ring.lift(tf.constant([3.0, 1.0, 2.0])), axis=0).numpy().tolist()
@@ -305,36 +302,39 @@ class KBest(Semiring):
         self.k = k
 
     def lift(self, scores: tf.Tensor) -> tf.Tensor:
-        """One place for the only way there is."""
+        """Add a last axis of size one."""
         return scores[..., None]
 
     def best(self, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """The `k` largest along the last axis and where they stood."""
+        """Return the `k` largest numbers along the last axis and their indices."""
         paddings = [[0, 0]] * (x.shape.rank - 1) + [[0, self.k]]
         return tf.math.top_k(padded(x, paddings, self.zero), self.k)
 
     def times(self, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-        """The best of every way with every way."""
+        """Return the `k` best sums of all pairs."""
         if 1 in (x.shape[-1], y.shape[-1]):
             return x + y
         pairs = x[..., :, None] + y[..., None, :]
         return self.best(tf.reshape(pairs, tf.concat([tf.shape(pairs)[:-2], [-1]], 0)))[0]
 
     def sum(self, x: tf.Tensor, axis: int) -> tf.Tensor:
-        """The best of all ways."""
+        """Return the `k` best numbers over the axis and all ranks."""
         rank = x.shape.rank
         x = tf.transpose(x, [n for n in range(rank - 1) if n != axis] + [axis, rank - 1])
         return self.best(tf.reshape(x, tf.concat([tf.shape(x)[:-2], [-1]], 0)))[0]
 
     def scale(self, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Less the best of all."""
+        """Subtract the best number of all."""
         size = tf.reduce_max(x, [1, 2])
         return x - finite(size)[:, None, None], size
 
     def split(
         self, flow: tf.Tensor, x: tf.Tensor, y: tf.Tensor, axis: int, total: tf.Tensor | None = None
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """The flow `[..., k]` to the pair of ways that its rank is. It has one rank: a structure uses a part once."""
+        """Send the flow `[..., k]` to the pair of alternatives with its rank.
+
+        A flow has only one rank, because a structure uses a part only once.
+        """
         pairs = x[..., :, None] + y[..., None, :]
         shape, rank = tf.shape(pairs), pairs.shape.rank
         order = [n for n in range(rank - 2) if n != axis] + [axis, rank - 2, rank - 1]

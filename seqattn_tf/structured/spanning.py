@@ -1,20 +1,20 @@
-"""Distributions over all dependency trees, crossing arcs allowed.
+"""Distributions over all dependency trees, with crossing arcs allowed.
 
-With `w(d, h) = exp(arcs[d, h])` the weight of the arc from a word `d` to its head `h`, 0 being the root, the
-matrix-tree theorem (Tutte, 1948) makes of the sum over all trees a determinant, and of marginals entries of an inverse:
+Let `w(d, h) = exp(arcs[d, h])` be the weight of the arc from a word `d` to its head `h`, where 0 is the root. By the
+matrix-tree theorem (Tutte, 1948), the sum over all trees is a determinant, and marginals follow from an inverse:
 
     L(d, d) = sum_h w(d, h)     L(d, h) = -w(d, h)              G = L^-1
     Z = det L                   p(d has the head h) = w(d, h) (G(d, d) - G(h, d))     p(root) = w(d, 0) G(d, d)
 
-Where one word only may have the root as its head, the root's weights leave the diagonal and are added to the column of
-the first word instead: by the matrix determinant lemma what remains are the trees with one arc from the root, and
+If only one word may have the root as its head, the root's weights are removed from the diagonal and added to the column
+of the first word instead. By the matrix determinant lemma, this leaves the trees with one arc from the root, and
 
     p(root) = w(d, 0) G(1, d)
 
-The inverse comes from Gauss-Jordan elimination, `O(N^3)`, and derivatives from `dG = -G dL G`. The differences above
-lose digits where words hold each other in cycles that are hard to leave. How many is seen afterwards: `w(d, h) G(d, d)`
-and the sum of a word's marginals tell. Where it is too many, the batch is solved again in float64 and, where that is
-not enough either, in log space without subtractions: `spanning_walks`.
+The inverse is computed by Gauss-Jordan elimination in `O(N^3)`, and its derivatives by `dG = -G dL G`. The differences
+above lose precision where words form cycles with large weights. The loss is estimated afterwards from `w(d, h) G(d, d)`
+and the sum of each word's marginals. If it is too large, the batch is solved again in float64 and, if necessary, in log
+space without subtractions (`spanning_walks`).
 """
 
 from typing import Any, NamedTuple
@@ -27,8 +27,8 @@ from seqattn_tf.structured.base import Ranked, two_seeds
 from seqattn_tf.structured.semirings import Dual, Element, each, shift, value_of
 from seqattn_tf.structured.trees import Trees
 
-# What w(d, h) G(d, d) and the error of a sum of marginals may be, by the precision solved in and the one asked for.
-# The error of marginals grows with the first, that of their derivatives with its square.
+# The maximum of w(d, h) G(d, d) and of the error of a sum of marginals, by the precision used and the one required.
+# The error of marginals grows with the first, the error of their derivatives with its square.
 _LIMITS = {
     (tf.float32, tf.float32): (1e1, 5e-6),
     (tf.float64, tf.float32): (1e5, 5e-7),
@@ -36,8 +36,8 @@ _LIMITS = {
 }
 
 
-class Solved(NamedTuple):
-    """The linear system of a batch: the inverse, what follows from it, and whether it can be trusted."""
+class _Solved(NamedTuple):
+    """The solution of the linear system of a batch: the inverse, the results, and whether they are accurate."""
 
     scale: tf.Tensor
     inverse: tf.Tensor
@@ -47,7 +47,7 @@ class Solved(NamedTuple):
 
 
 def _scale(arcs: tf.Tensor) -> tf.Tensor:
-    """The logarithm `[batch, words, 1]` of the sum of a word's weights, zero where it has none."""
+    """Return the logarithm `[batch, words, 1]` of the sum of each word's weights, or zero if it has none."""
     top = tf.reduce_max(arcs, axis=-1, keepdims=True)
     top = tf.where(top > -float("inf"), top, tf.zeros_like(top))
     total = tf.reduce_sum(tf.exp(arcs - top), axis=-1, keepdims=True)
@@ -55,7 +55,7 @@ def _scale(arcs: tf.Tensor) -> tf.Tensor:
 
 
 def _laplacian(weights: tf.Tensor, single_root: bool) -> tf.Tensor:
-    """`L`: `[batch, words, words + 1] -> [batch, words, words]`, linear in the weights."""
+    """Return `L`, which is linear in the weights: `[batch, words, words + 1] -> [batch, words, words]`."""
     root, words = weights[:, :, :1], weights[:, :, 1:]
     leaving = tf.reduce_sum(words if single_root else weights, axis=-1)
     matrix = tf.linalg.diag(leaving) - words
@@ -65,7 +65,7 @@ def _laplacian(weights: tf.Tensor, single_root: bool) -> tf.Tensor:
 
 
 def _marginals(weights: tf.Tensor, inverse: tf.Tensor, single_root: bool) -> tf.Tensor:
-    """Linear in the inverse, and linear in the weights."""
+    """Return the marginals, which are linear in the inverse and in the weights."""
     own = tf.linalg.diag_part(inverse)
     root = inverse[:, 0] if single_root else own
     words = own[:, :, None] - tf.linalg.matrix_transpose(inverse)
@@ -73,9 +73,10 @@ def _marginals(weights: tf.Tensor, inverse: tf.Tensor, single_root: bool) -> tf.
 
 
 def _eliminate(matrix: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """The inverse and the log-determinant by Gauss-Jordan elimination, from the last word to the first.
+    """Return the inverse and the log-determinant by Gauss-Jordan elimination, from the last word to the first.
 
-    No search for pivots: but for the column of the first word, which is the last, the diagonal dominates its row.
+    Pivoting is unnecessary: the matrix is diagonally dominant except for the column of the first word, which comes
+    last.
     """
     size = size_of(matrix, 1)
     odd = size % 2
@@ -100,7 +101,7 @@ def _eliminate(matrix: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 def _known_inverse(matrix: tf.Tensor, inverse: tf.Tensor) -> tf.Tensor:
-    """The inverse that was already found, as a function of the matrix."""
+    """Return the precomputed inverse as a differentiable function of the matrix."""
 
     @tf.custom_gradient
     def function(matrix: tf.Tensor) -> tuple[tf.Tensor, Any]:
@@ -114,9 +115,9 @@ def _known_inverse(matrix: tf.Tensor, inverse: tf.Tensor) -> tf.Tensor:
 
 
 class SpanningTree(Trees):
-    """All dependency trees, projective or not, by the matrix-tree theorem, `O(words^3)`.
+    """A distribution over all dependency trees, projective or not, by the matrix-tree theorem, in `O(words^3)`.
 
-    Arguments are those of `Trees`.
+    The arguments are those of `Trees`.
 
     >>> trees = SpanningTree(tf.zeros([1, 4, 5]), single_root=False)
     >>> round(float(tf.exp(trees.log_partition[0])))  # Cayley: (N + 1)^(N - 1)
@@ -148,12 +149,12 @@ class SpanningTree(Trees):
         return exact.Rules(infer, tangent, taped)
 
     def _laplacian(self, weights: tf.Tensor) -> tf.Tensor:
-        """`L`, with ones on the diagonal for the words that do not exist."""
+        """Return `L`, with ones on the diagonal for missing words."""
         missing = ~self._words
         return _laplacian(weights, self.single_root) + tf.linalg.diag(tf.cast(missing, weights.dtype))
 
-    def _solve(self, arcs: tf.Tensor) -> Solved:
-        """The linear system, in the precision of these arcs."""
+    def _solve(self, arcs: tf.Tensor) -> _Solved:
+        """Solve the linear system in the precision of the arcs."""
         arcs = tf.stop_gradient(arcs)
         scale = _scale(arcs)
         weights = tf.exp(arcs - scale)
@@ -165,10 +166,10 @@ class SpanningTree(Trees):
         most_bulk, most_error = _LIMITS[arcs.dtype, self.arcs.dtype]
         fine = (tf.abs(error) <= most_error) & (tf.abs(bulk) <= most_bulk)
         log_partition = log_det + tf.reduce_sum(scale, axis=[1, 2])
-        return Solved(scale, inverse, log_partition, tf.maximum(marginals, 0), tf.reduce_all(fine))
+        return _Solved(scale, inverse, log_partition, tf.maximum(marginals, 0), tf.reduce_all(fine))
 
-    def _trusted(self, solved: Solved, arcs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """The log-partition and the marginals, solved with more care where it takes it."""
+    def _trusted(self, solved: _Solved, arcs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return the log-partition and the marginals, solved in higher precision if necessary."""
 
         def again() -> tuple[tf.Tensor, tf.Tensor]:
             if arcs.dtype == tf.float64:
@@ -178,8 +179,8 @@ class SpanningTree(Trees):
 
         return tf.cond(solved.fine, lambda: (solved.log_partition, solved.marginals), again)
 
-    def _trusted_tangent(self, solved: Solved, arcs: tf.Tensor, direction: tf.Tensor) -> tf.Tensor:
-        """The derivative of the marginals, solved with more care where it takes it."""
+    def _trusted_tangent(self, solved: _Solved, arcs: tf.Tensor, direction: tf.Tensor) -> tf.Tensor:
+        """Return the derivative of the marginals, solved in higher precision if necessary."""
 
         def again() -> tf.Tensor:
             if arcs.dtype == tf.float64:
@@ -189,8 +190,8 @@ class SpanningTree(Trees):
 
         return tf.cond(solved.fine, lambda: self._tangent(solved, arcs, direction), again)
 
-    def _tangent(self, solved: Solved, arcs: tf.Tensor, direction: tf.Tensor) -> tf.Tensor:
-        """The derivative of the marginals from the linear system."""
+    def _tangent(self, solved: _Solved, arcs: tf.Tensor, direction: tf.Tensor) -> tf.Tensor:
+        """Return the derivative of the marginals from the linear system."""
         weights = tf.exp(arcs - solved.scale)
         inverse = _known_inverse(self._laplacian(weights), solved.inverse)
         moved = weights * direction
@@ -198,31 +199,32 @@ class SpanningTree(Trees):
         return _marginals(moved, inverse, self.single_root) + _marginals(weights, turned, self.single_root)
 
     def _walk(self, arcs: Element) -> tuple[tf.Tensor, Element]:
-        """The log-partition and the marginals, with their derivative where the arcs have one, in log space."""
+        """Return the log-partition and the marginals, with derivatives if the arcs have them, computed in log space."""
         if not self.single_root:
             return spanning_walks.walk(arcs, self.lengths)
         penalty = tf.stop_gradient(spanning_heads.root_penalty(value_of(arcs)))
         from_root = tf.one_hot(0, self.size + 1, dtype=penalty.dtype) * penalty[:, None, None]
         log_partition, marginals = spanning_walks.walk(shift(arcs, -from_root), self.lengths)
         log_partition += tf.where(self.lengths > 0, penalty, tf.zeros_like(penalty))
-        possible = tf.reduce_sum(value_of(marginals)[:, :, 0], 1) < 1.5  # else all that was left has several roots
+        # If a row has more than one expected root, all its trees have several roots.
+        possible = tf.reduce_sum(value_of(marginals)[:, :, 0], 1) < 1.5
         log_partition = tf.where(possible, log_partition, -float("inf"))
         return log_partition, each(lambda v: tf.where(possible[:, None, None], v, tf.zeros_like(v)), marginals)
 
     @property
     def argmax(self) -> tf.Tensor:
-        """The heads of the best tree, `int32 [batch, words]`. Where no tree is allowed, one with few forbidden arcs."""
+        """The heads of the best tree, `int32 [batch, words]`. If no tree is allowed, a tree with few forbidden arcs."""
         return self._cut(spanning_heads.best(self.arcs, self._exists, self.single_root))
 
     def top_k(self, k: int) -> Ranked:
-        """Not offered for these trees."""
+        """Raise an error, because spanning trees have no recursion over their parts."""
         raise ValueError(
             "top_k: expected a structure with a recursion over its parts; spanning trees have none. "
             f"Use argmax, sample or ProjectiveTree. Received: k={k!r}"
         )
 
     def sample(self, n: int, seed: Any) -> tf.Tensor:
-        """Heads of independent trees: `int32 [n, batch, words]`."""
+        """Draw the heads of independent trees: `int32 [n, batch, words]`."""
         arcs = tf.cast(self._possible(self.arcs), tf.float64)
         log_partition, marginals = self._trusted(self._solve(arcs), arcs)
         roots = marginals[:, :, 0] if self.single_root else None

@@ -1,16 +1,18 @@
 """Single spanning trees: the best one, and random ones.
 
-The best tree is found as the sum over trees is, words being taken out one by one, with `max` for `+` and `+` for `x`:
+The best tree is found in the same way as the sum over trees, by eliminating words one at a time, with `max` in place of
+`+` and `+` in place of `x`:
 
-    w(h, x) <- max(w(h, x), w(h, p) + w(p, x) - S_p)        S_p = max of w(p, x) over what is left
+    w(h, x) <- max(w(h, x), w(h, p) + w(p, x) - S_p)        S_p = max of w(p, x) over the remaining x
 
-This is right because the elimination never subtracts: a sum of products stays one when read as a maximum of sums. Then
-the words come back in reverse. Those whose arc to `x` was better by way of `p` get the head `p`; `p` gets the head of
-the one among them that is nearest to the root, or its own best where there is none. `O(words^3)`.
+This is correct because the elimination never subtracts, so a sum of products can be replaced by a maximum of sums. Then
+the words are restored in reverse order. Those whose arc to `x` was better via `p` get the head `p`; `p` gets the head
+of the one among them that is nearest to the root, or its own best head if there is none. The complexity is
+`O(words^3)`.
 
-Random trees (Wilson, 1996): draw a head for every word; as long as there are cycles, draw again for the words on them.
-What was drawn again is independent of the tree that remains, hence so is the number of rounds, and giving up after so
-many is no bias: the heads are then drawn word by word, each given those before it.
+Random trees (Wilson, 1996) are drawn by choosing a head for every word; while there are cycles, the words on them are
+drawn again. What is drawn again is independent of the remaining tree, and hence so is the number of rounds. Therefore a
+limit on the rounds causes no bias: beyond it, the heads are drawn word by word, each given the previous ones.
 """
 
 import tensorflow as tf
@@ -19,14 +21,14 @@ from seqattn_tf.core.scan import repeat, size_of
 from seqattn_tf.structured.semirings import step_seed, uniform
 from seqattn_tf.structured.spanning_walks import escape
 
-ROUNDS = 1000  # of drawing again, before giving up
+ROUNDS = 1000  # the maximum number of rounds
 
 
 def root_penalty(arcs: tf.Tensor) -> tf.Tensor:
-    """What to take from the scores of the root so that trees with more than one of its arcs vanish: `[batch]`.
+    """Return the penalty `[batch]` on the root's scores that makes trees with several arcs from the root negligible.
 
     Args:
-        arcs: `[batch, words, words + 1]` in float64, `-inf` where there is no arc.
+        arcs: The scores `[batch, words, words + 1]` in float64, `-inf` for missing arcs.
     """
     top = tf.reduce_max(arcs, axis=[1, 2])
     low = tf.reduce_min(tf.where(arcs > -float("inf"), arcs, top[:, None, None]), axis=[1, 2])
@@ -36,12 +38,12 @@ def root_penalty(arcs: tf.Tensor) -> tf.Tensor:
 
 
 def best(arcs: tf.Tensor, exists: tf.Tensor, single_root: bool) -> tf.Tensor:
-    """The heads of the best tree: `int32 [batch, words]`.
+    """Return the heads of the best tree: `int32 [batch, words]`.
 
     Args:
-        arcs: `[batch, words, words + 1]`.
-        exists: which of them exist.
-        single_root: whether exactly one word has the root as its head.
+        arcs: The scores `[batch, words, words + 1]`.
+        exists: Which of the arcs exist.
+        single_root: Whether exactly one word has the root as its head.
     """
     never = tf.constant(-float("inf"), tf.float64)
     arcs = tf.where(exists, tf.cast(arcs, tf.float64), never)
@@ -50,9 +52,9 @@ def best(arcs: tf.Tensor, exists: tf.Tensor, single_root: bool) -> tf.Tensor:
     ids = tf.range(size)
     if single_root:
         arcs = tf.concat([arcs[:, :, :1] - penalty[:, None, None], arcs[:, :, 1:]], axis=2)
-    forbidden = -2 * tf.cast(size + 1, arcs.dtype) * penalty[:, None, None]  # allowed where nothing else is
+    forbidden = -2 * tf.cast(size + 1, arcs.dtype) * penalty[:, None, None]  # used only if there is no other arc
     arcs = tf.where(exists, tf.maximum(arcs, forbidden), never)
-    arcs = tf.where(exists[:, :, :1] | (tf.range(size + 1) > 0), arcs, tf.zeros_like(arcs))  # no word: at the root
+    arcs = tf.where(exists[:, :, :1] | (tf.range(size + 1) > 0), arcs, tf.zeros_like(arcs))  # missing words: root
     loops = ids[:, None] + 1 == tf.range(size + 1)
 
     def take_out(word: tf.Tensor, arcs: tf.Tensor, by: tf.Tensor, choice: tf.Tensor) -> tuple:
@@ -68,7 +70,7 @@ def best(arcs: tf.Tensor, exists: tf.Tensor, single_root: bool) -> tf.Tensor:
     def bring_back(left: tf.Tensor, heads: tf.Tensor, order: tf.Tensor) -> tuple:
         word = left - 1
         users = (tf.gather(by, heads, batch_dims=2) == word) & (ids > word)
-        place = tf.reduce_min(tf.where(users, order, size - left), axis=-1, keepdims=True)  # heads before their words
+        place = tf.reduce_min(tf.where(users, order, size - left), axis=-1, keepdims=True)  # heads precede their words
         first = users & (order == place)
         passed = tf.reduce_sum(tf.where(first, heads, 0), axis=-1, keepdims=True)
         own = tf.where(tf.reduce_any(users, axis=-1, keepdims=True), passed, choice)
@@ -84,15 +86,15 @@ def best(arcs: tf.Tensor, exists: tf.Tensor, single_root: bool) -> tf.Tensor:
 
 
 def draw(arcs: tf.Tensor, roots: tf.Tensor | None, possible: tf.Tensor, n: int, seed: tf.Tensor) -> tf.Tensor:
-    """Heads of random trees, `int32 [n, batch, words]`.
+    """Draw the heads of random trees, `int32 [n, batch, words]`.
 
     Args:
-        arcs: `[batch, words, words + 1]` in float64, `-inf` where there is no arc.
-        roots: the probability `[batch, words]` of every word to be the only one with the root as its head; `None` where
-            there may be more.
-        possible: whether a row has a tree at all, `[batch]`; zeros where not.
-        n: how many trees of every row.
-        seed: two integers.
+        arcs: The scores `[batch, words, words + 1]` in float64, `-inf` for missing arcs.
+        roots: The probability `[batch, words]` of each word to be the only child of the root, or None if the root may
+            have several children.
+        possible: Whether each row has a tree at all, `[batch]`. Rows without one get zeros.
+        n: The number of trees for every row.
+        seed: Two integers.
     """
     batch, size = size_of(arcs, 0), size_of(arcs, 1)
     real = tf.reduce_any(arcs > -float("inf"), axis=-1) & possible[:, None]
@@ -101,7 +103,7 @@ def draw(arcs: tf.Tensor, roots: tf.Tensor | None, possible: tf.Tensor, n: int, 
     def numbers(turn: tf.Tensor | int, *shape: tf.Tensor | int) -> tf.Tensor:
         return uniform(shape, step_seed(seed, turn), tf.float64)
 
-    fixed = tf.broadcast_to(~real, [n, batch, size])  # whose head is the root
+    fixed = tf.broadcast_to(~real, [n, batch, size])  # words whose head is the root
     if roots is not None:
         chosen = _pick(roots, numbers(0, n, batch))
         fixed |= chosen[:, :, None] == ids
@@ -126,14 +128,14 @@ def draw(arcs: tf.Tensor, roots: tf.Tensor | None, possible: tf.Tensor, n: int, 
 
 
 def _pick(weights: tf.Tensor, numbers: tf.Tensor) -> tf.Tensor:
-    """A place of the last axis, drawn in proportion to its weight: `[..., places], [n, ...] -> int32 [n, ...]`."""
+    """Draw an index of the last axis in proportion to its weight: `[..., size], [n, ...] -> int32 [n, ...]`."""
     sums = tf.cumsum(weights, axis=-1)
     before = sums <= numbers[..., None] * sums[..., -1:]
     return tf.minimum(tf.reduce_sum(tf.cast(before, tf.int32), axis=-1), tf.shape(weights)[-1] - 1)
 
 
 def _on_cycles(heads: tf.Tensor) -> tf.Tensor:
-    """Which words are on a cycle: those where one still is after as many steps as there are words, or more."""
+    """Return which words are on a cycle: those that are reached after at least as many steps as there are words."""
     size = size_of(heads, 2)
     steps = tf.pad(heads, [[0, 0], [0, 0], [1, 0]])
 
@@ -145,7 +147,7 @@ def _on_cycles(heads: tf.Tensor) -> tf.Tensor:
 
 
 def _word_by_word(arcs: tf.Tensor, fixed: tf.Tensor, numbers: tf.Tensor) -> tf.Tensor:
-    """Draw the head of every word given the heads of the words before: `int32 [n, batch, words]`."""
+    """Draw the head of every word given the heads of the previous words: `int32 [n, batch, words]`."""
     shape, size = tf.shape(fixed), size_of(arcs, 1)
     never = tf.constant(-float("inf"), arcs.dtype)
 

@@ -1,19 +1,19 @@
-"""Spanning trees without a subtraction: probabilities of a random walk, in log space.
+"""Spanning trees without subtractions: probabilities of a random walk, in log space.
 
-A walk moves from a word `d` to a head `h` at the rate `w(d, h)`, until it is at the root. With `e_d(h)` the probability
-that it reaches the root from `h` before it meets `d` (Wilson, 1996),
+A walk moves from a word `d` to a head `h` at the rate `w(d, h)` until it reaches the root. Let `e_d(h)` be the
+probability that it reaches the root from `h` before it reaches `d`. Then (Wilson, 1996)
 
     p(d has the head h) = w(d, h) e_d(h) / D_d        D_d = w(d, 0) + sum_h w(d, h) e_d(h)
 
-Taking a word `p` out of the graph needs sums, products and quotients only:
+Eliminating a word `p` from the graph requires only sums, products and quotients:
 
-    w(h, x) <- w(h, x) + w(h, p) w(p, x) / S_p        S_p = sum of w(p, x) over what is left, x != p
+    w(h, x) <- w(h, x) + w(h, p) w(p, x) / S_p        S_p = sum of w(p, x) over the remaining x != p
 
-and `Z` is the product of the `S_p`, the last of them being `D_d`. To leave every word once as the last, halve: one half
-of the words is taken out of the graph of the other half, and so on down to single words, each with a graph of its own:
-`O(N^3 log N)`. What never subtracts loses no digits, however far apart the scores are.
+`Z` is the product of the `S_p`, the last of which is `D_d`. So that every word remains once as the last one, the words
+are halved recursively: one half is eliminated from the graph of the other half, down to single words, each with its own
+graph. This takes `O(N^3 log N)`. Without subtractions, no precision is lost, however far apart the scores are.
 
-Numbers are those of the `Log` semiring, with derivatives where they are wanted.
+Numbers are those of the `Log` semiring, with derivatives where required.
 """
 
 import tensorflow as tf
@@ -30,12 +30,12 @@ def _plus(x: Element, y: Element) -> Element:
 
 
 def _only(keep: tf.Tensor, element: Element) -> Element:
-    """The numbers that are kept, nothing elsewhere."""
+    """Return the numbers where `keep` is True, and the zero of the semiring elsewhere."""
     return filled(lambda v, fill: tf.where(keep, v, tf.cast(fill, v.dtype)), element, _NEVER)
 
 
 def _power_of_two(size: tf.Tensor | int) -> tf.Tensor | int:
-    """The smallest power of two that is not below `size`."""
+    """Return the smallest power of two that is at least `size`."""
     if isinstance(size, int):
         return 1 << max(size - 1, 0).bit_length()
     powers = tf.constant([1 << n for n in range(31)])
@@ -43,14 +43,14 @@ def _power_of_two(size: tf.Tensor | int) -> tf.Tensor | int:
 
 
 def walk(arcs: Element, lengths: tf.Tensor) -> tuple[tf.Tensor, Element]:
-    """The log-partition `[batch]` and the marginals, of arcs `[batch, words, words + 1]` in float64.
+    """Return the log-partition `[batch]` and the marginals, given arcs `[batch, words, words + 1]` in float64.
 
     Args:
-        arcs: log-potentials, `-inf` where there is no arc.
-        lengths: the number of words of every row.
+        arcs: The log-potentials, `-inf` for missing arcs.
+        lengths: The number of words in each row.
 
     Returns:
-        The log-partition and the marginals with, where the arcs have one, their derivative.
+        The log-partition, and the marginals with their derivative if the arcs have one.
     """
     values = value_of(arcs)
     words = size_of(values, 1)
@@ -63,15 +63,15 @@ def walk(arcs: Element, lengths: tf.Tensor) -> tuple[tf.Tensor, Element]:
         swapped = tf.where(ids // half % 2 == 0, ids + half, ids - half)
         return tf.gather(kept, tf.minimum(swapped, size - 1), axis=-1)
 
-    # For every x its own graph: rates from all words [batch, words, size] to x, to the word that stands at the place
-    # of x in the half to be taken out, and to the root.
+    # Every x has its own graph: rates from all words [batch, words, size] to x, to the word at the same index as x
+    # in the half to be eliminated, and to the root.
     missing = [[0, 0], [0, 0], [0, size - words]]
     kept = filled(lambda v, fill: padded(v[:, :, 1:], missing, fill), arcs, _NEVER)
     root = each(lambda v, like: tf.broadcast_to(v[:, :, :1], tf.shape(like)), arcs, kept)
 
     def take_out(half: tf.Tensor, step: tf.Tensor, log_z: tf.Tensor, graph: Element) -> tuple:
         first = ids // half * half
-        out = tf.where(ids // half % 2 == 0, first + half, first - half) + step  # the word taken out of the graph of x
+        out = tf.where(ids // half % 2 == 0, first + half, first - half) + step  # eliminated from the graph of x
         places = tf.minimum(out, words - 1) * size + ids
         leaving = each(lambda t: tf.gather(tf.reshape(t, [3, -1, words * size]), places, axis=-1), graph)
         ours, theirs, to_root = (each(lambda t, k=k: t[k], leaving) for k in range(3))  # [batch, size]
@@ -102,7 +102,7 @@ def walk(arcs: Element, lengths: tf.Tensor) -> tuple[tf.Tensor, Element]:
 
 
 def escape(arcs: tf.Tensor, word: tf.Tensor) -> tf.Tensor:
-    """The log-probability `[batch, words]` of reaching the root before one word, from every other word."""
+    """Return the log-probability `[batch, words]` of reaching the root before `word`, from every other word."""
     size = size_of(arcs, 1)
     ids, heads = tf.range(size), tf.range(size + 1)
 

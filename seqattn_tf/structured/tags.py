@@ -1,12 +1,12 @@
-"""Which tag may follow which, in the schemes that write segments as tags of single words.
+"""The transitions allowed by tagging schemes, which encode segments as tags of single words.
 
-A scheme says two things of every letter: whether it begins something or goes on with the segment of the word before,
-and whether a segment may go on, or end, behind it. All rules follow:
+A scheme defines two properties of every letter: whether it begins a segment or continues that of the previous word, and
+whether a segment may continue, or end, after it. All rules follow from these:
 
-    i -> j    where j begins:     i may end
-              where j goes on:    i may go on, and both have the same label
-    starts    what begins
-    ends      what may end
+    i -> j    where j begins:       i may end
+              where j continues:    i may continue, and both have the same label
+    starts    letters that begin
+    ends      letters that may end
 """
 
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 
-class Role(NamedTuple):
-    """What a letter does: it begins or goes on; behind it, a segment may go on, or end."""
+class _Role(NamedTuple):
+    """The role of a letter: whether it begins a segment, and whether a segment may continue or end after it."""
 
     begins: bool
     may_go_on: bool
@@ -25,24 +25,28 @@ class Role(NamedTuple):
 
 _RULES = {
     "BIO": {
-        "B": Role(begins=True, may_go_on=True, may_end=True),
-        "I": Role(begins=False, may_go_on=True, may_end=True),
-        "O": Role(begins=True, may_go_on=False, may_end=True),
+        "B": _Role(begins=True, may_go_on=True, may_end=True),
+        "I": _Role(begins=False, may_go_on=True, may_end=True),
+        "O": _Role(begins=True, may_go_on=False, may_end=True),
     },
     "BIOES": {
-        "B": Role(begins=True, may_go_on=True, may_end=False),
-        "I": Role(begins=False, may_go_on=True, may_end=False),
-        "E": Role(begins=False, may_go_on=False, may_end=True),
-        "S": Role(begins=True, may_go_on=False, may_end=True),
-        "O": Role(begins=True, may_go_on=False, may_end=True),
+        "B": _Role(begins=True, may_go_on=True, may_end=False),
+        "I": _Role(begins=False, may_go_on=True, may_end=False),
+        "E": _Role(begins=False, may_go_on=False, may_end=True),
+        "S": _Role(begins=True, may_go_on=False, may_end=True),
+        "O": _Role(begins=True, may_go_on=False, may_end=True),
     },
 }
-_SYNONYMS = {"IOB2": "BIO", "IOBES": "BIOES", "BILOU": "BIOES"}  # of schemes
+_SYNONYMS = {"IOB2": "BIO", "IOBES": "BIOES", "BILOU": "BIOES"}  # other names of schemes
 _LETTERS = {"L": "E", "U": "S"}  # of BILOU: last, unit
 
 
 class Allowed(NamedTuple):
-    """What a scheme allows: `transitions[i, j]`, tag `i` followed by `j`; `starts` and `ends` of a sequence."""
+    """The constraints of a tagging scheme.
+
+    `transitions[i, j]` is True if tag `j` may follow tag `i`; `starts` and `ends` mark the tags that may come first and
+    last.
+    """
 
     transitions: np.ndarray
     starts: np.ndarray
@@ -50,15 +54,15 @@ class Allowed(NamedTuple):
 
 
 def check_names(tags: Sequence[str]) -> tuple[str, ...]:
-    """The names of the tags, one or more, all different."""
+    """Return the names of the tags, checked to be distinct and at least one."""
     names = () if isinstance(tags, str) else tuple(tags)
     if not names or not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
-        raise ValueError(f"tags: expected different names, at least one. Received: {tags!r}")
+        raise ValueError(f"tags: expected at least one name, without duplicates. Received: {tags!r}")
     return names
 
 
-def _role(name: str, rules: dict[str, Role]) -> tuple[Role, str]:
-    """What the tag does, and the label of its segment."""
+def _role(name: str, rules: dict[str, _Role]) -> tuple[_Role, str]:
+    """Return the role of a tag and the label of its segment."""
     letter, dash, label = name.partition("-")
     role = rules.get(letter) or rules.get(_LETTERS.get(letter, ""))
     if role is None or bool(dash) != bool(label) or (letter == "O" and label):
@@ -68,12 +72,13 @@ def _role(name: str, rules: dict[str, Role]) -> tuple[Role, str]:
 
 
 def allowed_transitions(tags: Sequence[str], scheme: str) -> Allowed:
-    """Which tag may follow which, which may come first, and which last.
+    """Return which tags may follow each other, and which may come first and last.
 
     Args:
-        tags: their names, as `B-PER`, `I-PER`, `O`; without a label (`B`, `I`, `O`) where there is one kind of segment.
-        scheme: `"BIO"` (also called IOB2): a segment is `B I I ...`; or `"BIOES"` (IOBES, BILOU): it is `B I ... E`,
-            or `S` alone. `L` and `U` are read as `E` and `S`.
+        tags: The names of the tags, such as `B-PER`, `I-PER`, `O`, or without labels (`B`, `I`, `O`) if there is only
+            one kind of segment.
+        scheme: `"BIO"` (also called IOB2), where a segment is `B I I ...`, or `"BIOES"` (IOBES, BILOU), where it is
+            `B I ... E`, or `S` alone. `L` and `U` are read as `E` and `S`.
 
     >>> allowed = allowed_transitions(["O", "B-X", "I-X"], "BIO")
     >>> allowed.transitions.astype(int).tolist()  # I-X may follow B-X and I-X, not O
@@ -89,5 +94,5 @@ def allowed_transitions(tags: Sequence[str], scheme: str) -> Allowed:
     same = np.array(labels)[:, None] == np.array(labels)
     transitions = np.where(begins, may_end[:, None], may_go_on[:, None] & same)
     if not begins.any() or not may_end.any():
-        raise ValueError(f"tags: expected one that may come first and one that may come last. Received: {tags!r}")
+        raise ValueError(f"tags: expected a tag that may come first and one that may come last. Received: {tags!r}")
     return Allowed(transitions, begins, may_end)

@@ -1,4 +1,4 @@
-"""What all distributions over dependency trees share.
+"""The base class of distributions over dependency trees.
 
 score(tree) = sum_d arcs[d, head(d)]
 """
@@ -13,15 +13,15 @@ from seqattn_tf.structured.base import Structured, as_lengths, at_least, floats
 
 
 class Trees(Structured):
-    """Every word has one head, a word or the root, and there are no cycles.
+    """A distribution over dependency trees: every word has one head, a word or the root, and there are no cycles.
 
-    Structures are heads `int32 [batch, words]`: 0 for the root, else the number of a word, counted from 1.
+    Structures are heads `int32 [batch, words]`: 0 for the root, otherwise the number of a word, counted from 1.
 
     Args:
-        arcs: log-potentials `[batch, words, words + 1]`: a row for every word, a column for every head it may have, the
-            root first. A word is never its own head, whatever the score.
-        lengths: how many words each row has, `[batch]`; all when not given.
-        single_root: whether the root has exactly one word below it.
+        arcs: The log-potentials `[batch, words, words + 1]`, with a row for every word and a column for each possible
+            head, the root first. A word is never its own head, whatever the score.
+        lengths: The number of words in each row, `[batch]`. Defaults to the full length for every row.
+        single_root: Whether the root has exactly one child.
     """
 
     def __init__(self, arcs: Any, lengths: Any = None, single_root: bool = True) -> None:
@@ -42,7 +42,7 @@ class Trees(Structured):
 
     @property
     def _words(self) -> tf.Tensor:
-        """Which words there are, `[batch, words]`."""
+        """The mask of the words, `[batch, words]`."""
         return length_mask(self.lengths, self.size)
 
     @property
@@ -50,7 +50,7 @@ class Trees(Structured):
         return (tf.where(self._exists, self.arcs, tf.zeros_like(self.arcs)),)
 
     def _possible(self, arcs: tf.Tensor) -> tf.Tensor:
-        """The scores with `-inf` for the arcs that do not exist."""
+        """Return the scores with `-inf` for missing arcs."""
         return tf.where(self._exists, arcs, tf.constant(-float("inf"), arcs.dtype))
 
     def _cut_marginals(self, marginals: tf.Tensor) -> tf.Tensor:
@@ -63,7 +63,10 @@ class Trees(Structured):
             raise ValueError(f"kl: expected trees with single_root={self.single_root}. Received: {other.single_root}")
 
     def score(self, structure: Any) -> tf.Tensor:
-        """The sum of the scores of the arcs to the given heads, `[batch]`; that they form a tree is not checked."""
+        """Return the sum of the scores of the arcs to the given heads, `[batch]`.
+
+        It is not checked that the heads form a tree.
+        """
         heads = tf.where(self._words, self._checked(structure, "heads"), 0)
         chosen = tf.gather(self._possible(self.arcs), heads, axis=2, batch_dims=2)
         return tf.reduce_sum(tf.where(self._words, chosen, tf.zeros_like(chosen)), 1)

@@ -1,4 +1,4 @@
-"""Text in the graph: tokenisers that are saved with the model and run inside it."""
+"""Text processing in the graph: tokenizers that are saved with the model and run inside it."""
 
 from seqattn_tf.text.symbols import SymbolTokenizer
 

@@ -1,4 +1,4 @@
-"""Networks that turn the pixels of a picture into a map of what is where, found by name."""
+"""Networks that convert the pixels of an image to a feature map, found by name."""
 
 from seqattn_tf.vision.application import ApplicationBackbone
 from seqattn_tf.vision.base import Backbone

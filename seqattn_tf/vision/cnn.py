@@ -1,4 +1,4 @@
-"""A small convolutional network, learned from scratch."""
+"""A small convolutional network that is trained from scratch."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,10 +10,10 @@ from seqattn_tf.vision.base import Backbone
 
 
 class ConvolutionalBackbone(Backbone):
-    """Stages of two convolutions, each stage with half the rows and columns of the one before.
+    """Stages of two convolutions, each of which halves the number of rows and columns.
 
     Args:
-        filters: of each stage.
+        filters: The number of filters of each stage.
 
     >>> import tensorflow as tf
     >>> ConvolutionalBackbone((8, 16))(tf.zeros([1, 32, 24, 3])).shape.as_list()
@@ -24,12 +24,12 @@ class ConvolutionalBackbone(Backbone):
 
     def __init__(self, filters: Sequence[int] = (32, 64, 96), **kwargs: Any) -> None:
         if not filters:
-            raise ValueError("filters: expected a number for each stage, at least one. Received: none")
+            raise ValueError("filters: expected at least one number, one per stage. Received: none")
         self.filters = tuple(check_count("filters", count) for count in filters)
         super().__init__(**kwargs)
 
     def make(self) -> keras.Model:
-        """Convolutions with a norm of the channels of each cell between them."""
+        """Create convolutions, each followed by a normalization over the channels of each cell."""
         alike = {"dtype": self.dtype_policy}
         found = pixels = keras.Input((None, None, 3))
         for count in self.filters:
@@ -41,5 +41,4 @@ class ConvolutionalBackbone(Backbone):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {"filters": self.filters}

@@ -1,7 +1,7 @@
-"""Weights that PyTorch has saved, read without it: by an unpickler that makes nothing but dictionaries and arrays.
+"""A reader for weights saved by PyTorch that does not need PyTorch: its unpickler creates only dictionaries and arrays.
 
-The older form of such a file: four pickles (a magic number, the version, about the system, the dictionary of tensors),
-a pickled list of the keys of the storages, and for each of them its count, a 64-bit integer, and its numbers.
+It reads the older file format: four pickles (a magic number, the version, system information, the dictionary of
+tensors), a pickled list of the keys of the storages, and for each storage its size, a 64-bit integer, and its numbers.
 """
 
 import collections
@@ -29,7 +29,7 @@ class _Storage(NamedTuple):
 
 
 class _Tensor(NamedTuple):
-    """Which numbers of a storage are a tensor."""
+    """The part of a storage that forms a tensor."""
 
     storage: _Storage
     start: int
@@ -42,7 +42,7 @@ class _Tensor(NamedTuple):
         if not self.start >= 0 or min((*self.shape, *self.strides), default=0) < 0 or size > len(numbers):
             raise ValueError(f"a tensor of shape {self.shape}")
         if size and reach >= len(numbers):
-            raise ValueError(f"a tensor that reaches over the {len(numbers)} numbers of its storage")
+            raise ValueError(f"a tensor that exceeds the {len(numbers)} numbers of its storage")
         step = numbers.itemsize
         view = np.lib.stride_tricks.as_strided(
             numbers[self.start :], self.shape, [n * step for n in self.strides], writeable=False
@@ -55,46 +55,46 @@ def _tensor(storage: Any, start: int, shape: tuple, strides: tuple, *_: Any) -> 
 
 
 class _Unpickler(pickle.Unpickler):
-    """Makes dictionaries and tensors, and refuses everything else."""
+    """An unpickler that creates dictionaries and tensors and rejects everything else."""
 
     def find_class(self, module: str, name: str) -> Any:
-        """What a file may name."""
+        """Return the class or function of a name that a file may contain."""
         if (module, name) == ("collections", "OrderedDict"):
             return collections.OrderedDict
         if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
             return _tensor
         if module == "torch" and name in _TYPES:
             return np.dtype(_TYPES[name])
-        raise pickle.UnpicklingError(f"{module}.{name}, which weights do not need")
+        raise pickle.UnpicklingError(f"{module}.{name}, which a weights file does not need")
 
     def persistent_load(self, saved: Any) -> _Storage:
-        """A storage, by its key."""
+        """Return the description of a storage."""
         kind, dtype, key, _, count, *_ = saved
         if kind != "storage" or not isinstance(dtype, np.dtype):
-            raise pickle.UnpicklingError(f"{kind!r} in place of a storage")
+            raise pickle.UnpicklingError(f"{kind!r} instead of a storage")
         return _Storage(str(key), dtype, int(count))
 
 
 def read_torch(path: str | Path) -> dict[str, np.ndarray]:
-    """The tensors of a file by their names.
+    """Return the tensors of a file by name.
 
     Raises:
-        ValueError: it is another file, a broken one, or one with anything but tensors.
+        ValueError: If the file is damaged, has another format, or contains anything but tensors.
     """
     path = Path(path)
     try:
         with path.open("rb") as file:
             return _read(file)
     except OSError as error:
-        raise ValueError(f"{path}: expected a file of weights. Received: {error}") from None
-    except Exception as error:  # a pickle can fail in any way
-        raise ValueError(f"{path}: expected weights as PyTorch saves them. Received: {error}") from None
+        raise ValueError(f"{path}: expected a weights file. Received: {error}") from None
+    except Exception as error:  # unpickling can raise any exception
+        raise ValueError(f"{path}: expected weights saved by PyTorch. Received: {error}") from None
 
 
 def _read(file: io.BufferedReader) -> dict[str, np.ndarray]:
     magic, _, _, named, keys = (_Unpickler(file).load() for _ in range(5))
     if magic != MAGIC:
-        raise ValueError("another file")
+        raise ValueError("a file of another format")
     tensors = {name: value for name, value in named.items() if isinstance(value, _Tensor)}
     types = {tensor.storage.key: tensor.storage for tensor in tensors.values()}
     storages = {}
@@ -102,7 +102,7 @@ def _read(file: io.BufferedReader) -> dict[str, np.ndarray]:
         kind = types[str(key)]
         [count] = np.frombuffer(_exactly(file, 8), "<i8")
         if not 0 <= count == kind.numbers:
-            raise ValueError(f"{count} numbers where {kind.numbers} were said")
+            raise ValueError(f"{count} numbers instead of the declared {kind.numbers}")
         storages[str(key)] = np.frombuffer(_exactly(file, int(count) * kind.dtype.itemsize), kind.dtype)
     return {name: tensor.of(storages[tensor.storage.key]) for name, tensor in tensors.items()}
 

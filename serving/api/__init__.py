@@ -1,1 +1,1 @@
-"""What is said over the wire: TF Serving's REST and gRPC, its JSON, its protos, its metrics."""
+"""TF Serving's protocols: REST and gRPC, JSON, protos and metrics."""

@@ -1,4 +1,4 @@
-"""A request and a reply of HTTP, as values: what answers knows no sockets."""
+"""HTTP requests and replies as values, so that handlers need no sockets."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ JSON = "application/json"
 
 
 class Headers(Protocol):
-    """Looked up by name, in any case when from a socket."""
+    """A mapping from header names to values; case-insensitive in requests that came through a socket."""
 
     def get(self, name: str, default: str, /) -> str:
-        """The value of a header."""
+        """Return the value of a header."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a client asks."""
+    """An HTTP request."""
 
     method: str
     target: str  # path and query, as sent
@@ -33,7 +33,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """What it is answered."""
+    """The reply to an HTTP request."""
 
     status: int
     body: bytes

@@ -1,4 +1,4 @@
-"""Requests on one servable: predict, classify, regress and several of the latter two at once, checked and counted."""
+"""Checked and measured requests on one servable: predict, classify, regress, and several classify and regress tasks."""
 
 from __future__ import annotations
 
@@ -7,32 +7,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
-from tensorflow.core.framework import types_pb2
-from tensorflow.core.protobuf import meta_graph_pb2
-from tensorflow_serving.apis import classification_pb2, inference_pb2, input_pb2, model_pb2, regression_pb2
 
-from seqattn_tf.serving import DEFAULT_SIGNATURE
+from seqattn_tf.serving import CLASSIFY_METHOD, DEFAULT_SIGNATURE, REGRESS_METHOD, protos
 from seqattn_tf.serving.api.examples import serialized_examples
 from seqattn_tf.serving.api.metrics import Metrics
 from seqattn_tf.serving.errors import ServingError, invalid
 from seqattn_tf.serving.models.servable import Servable
+from seqattn_tf.serving.protos.tensors import dtype_number
 
-_CLASSIFY = tf.saved_model.CLASSIFY_METHOD_NAME
-_REGRESS = tf.saved_model.REGRESS_METHOD_NAME
-_INPUTS, _OUTPUTS = tf.saved_model.REGRESS_INPUTS, tf.saved_model.REGRESS_OUTPUTS  # classify has the same `inputs`
-_CLASSES, _SCORES = tf.saved_model.CLASSIFY_OUTPUT_CLASSES, tf.saved_model.CLASSIFY_OUTPUT_SCORES
+_INPUTS, _OUTPUTS, _CLASSES, _SCORES = "inputs", "outputs", "classes", "scores"  # as TensorFlow names them
 
 
 class Inference(NamedTuple):
-    """One servable, asked within a time and counted.
+    """Inference on one servable with a time limit and metrics.
 
     Every method raises ServingError with TF Serving's code and message.
 
     Args:
-        servable: the version that answers.
-        timeout: seconds that one run may take; None for no limit.
-        metrics: where runs and examples are counted.
+        servable: The version that runs the requests.
+        timeout: The maximum number of seconds of one run; None for no limit.
+        metrics: The metrics that count runs and examples.
     """
 
     servable: Servable
@@ -42,28 +36,26 @@ class Inference(NamedTuple):
     def predict(
         self, signature_name: str, inputs: Mapping[str, np.ndarray], output_filter: Sequence[str] = ()
     ) -> dict[str, np.ndarray]:
-        """Runs a signature on named tensors; see `Servable.predict`."""
+        """Run a signature on named tensors; see `Servable.predict`."""
         return self._timed("Predict", signature_name, inputs, output_filter)
 
-    def classify(self, signature_name: str, request: input_pb2.Input) -> classification_pb2.ClassificationResult:
-        """The classes and scores of each example."""
-        outputs = _classification_outputs(self._signature(signature_name, "classification", _CLASSIFY))
+    def classify(self, signature_name: str, request: protos.Input) -> protos.ClassificationResult:
+        """Return the classes and scores of each example."""
+        outputs = _classification_outputs(self._signature(signature_name, "classification", CLASSIFY_METHOD))
         examples = serialized_examples(request)
         tensors = self._timed("Classify", signature_name, _as_input(examples), outputs)
         self._count(examples)
         return _classifications(tensors, len(examples))
 
-    def regress(self, signature_name: str, request: input_pb2.Input) -> regression_pb2.RegressionResult:
-        """The value of each example."""
-        outputs = _regression_outputs(self._signature(signature_name, "regression", _REGRESS))
+    def regress(self, signature_name: str, request: protos.Input) -> protos.RegressionResult:
+        """Return the value of each example."""
+        outputs = _regression_outputs(self._signature(signature_name, "regression", REGRESS_METHOD))
         examples = serialized_examples(request)
         tensors = self._timed("Regress", signature_name, _as_input(examples), outputs)
         return _regressions(tensors[_OUTPUTS], len(examples))
 
-    def multi(
-        self, tasks: Sequence[inference_pb2.InferenceTask], request: input_pb2.Input
-    ) -> inference_pb2.MultiInferenceResponse:
-        """Every task on the same examples and the same version; all tasks are checked before one runs."""
+    def multi(self, tasks: Sequence[protos.InferenceTask], request: protos.Input) -> protos.MultiInferenceResponse:
+        """Run every task on the same examples and the same version; all tasks are checked before the first one runs."""
         wanted = {}
         for task in tasks:
             name = task.model_spec.signature_name or DEFAULT_SIGNATURE
@@ -75,22 +67,22 @@ class Inference(NamedTuple):
         inputs = _as_input(examples)
         tensors = {name: self._run(name, inputs, outputs) for name, outputs in wanted.items()}
         self._count(examples)
-        response = inference_pb2.MultiInferenceResponse()
+        response = protos.MultiInferenceResponse()
         for task, (name, outputs) in zip(tasks, tensors.items(), strict=True):
             result = response.results.add(model_spec=self.model_spec(name))
-            if task.method_name == _CLASSIFY:
+            if task.method_name == CLASSIFY_METHOD:
                 result.classification_result.CopyFrom(_classifications(outputs, len(examples)))
             else:
                 result.regression_result.CopyFrom(_regressions(outputs[_OUTPUTS], len(examples)))
         return response
 
-    def model_spec(self, signature_name: str) -> model_pb2.ModelSpec:
-        """What answered: the part that every response carries."""
-        spec = model_pb2.ModelSpec(name=self.servable.name, signature_name=signature_name or DEFAULT_SIGNATURE)
+    def model_spec(self, signature_name: str) -> protos.ModelSpec:
+        """Return the model specification that is part of every response: name, version and signature."""
+        spec = protos.ModelSpec(name=self.servable.name, signature_name=signature_name or DEFAULT_SIGNATURE)
         spec.version.value = self.servable.version
         return spec
 
-    def _signature(self, signature_name: str, kind: str, method_name: str) -> meta_graph_pb2.SignatureDef:
+    def _signature(self, signature_name: str, kind: str, method_name: str) -> protos.SignatureDef:
         name = signature_name or DEFAULT_SIGNATURE
         if name not in self.servable.signature_defs:
             raise invalid(f"No signature was found with the name: {name}")
@@ -100,16 +92,17 @@ class Inference(NamedTuple):
         if name not in self.servable.signature_defs:
             raise invalid(f"Requested signature not found in model graph: {name}")
         signature = self.servable.signature_defs[name]
-        if method_name == _CLASSIFY:
-            return _classification_outputs(self._check_method(signature, "classification", _CLASSIFY))
-        if method_name == _REGRESS:
-            return _regression_outputs(self._check_method(signature, "regression", _REGRESS))
+        if method_name == CLASSIFY_METHOD:
+            return _classification_outputs(self._check_method(signature, "classification", CLASSIFY_METHOD))
+        if method_name == REGRESS_METHOD:
+            return _regression_outputs(self._check_method(signature, "regression", REGRESS_METHOD))
         raise ServingError("UNIMPLEMENTED", f"Unsupported signature method_name: {method_name}")
 
-    def _check_method(
-        self, signature: meta_graph_pb2.SignatureDef, kind: str, method_name: str
-    ) -> meta_graph_pb2.SignatureDef:
-        """`tf.saved_model.save` calls every signature `predict`, so the name is looked at only where that is wanted."""
+    def _check_method(self, signature: protos.SignatureDef, kind: str, method_name: str) -> protos.SignatureDef:
+        """Check the method name of a signature if the servable requires it.
+
+        `tf.saved_model.save` uses the method name `predict` for every signature, so the check is optional.
+        """
         if self.servable.check_method_names and signature.method_name != method_name:
             raise invalid(f"Expected {kind} signature method_name to be {method_name}. Was: {signature.method_name}")
         return signature
@@ -142,8 +135,8 @@ def _check_model(name: str, first: str) -> None:
         raise invalid("All ModelSpecs in a MultiInferenceRequest must access the same model name.")
 
 
-def _classification_outputs(signature: meta_graph_pb2.SignatureDef) -> list[str]:
-    """The outputs to ask for: classes, scores or both."""
+def _classification_outputs(signature: protos.SignatureDef) -> list[str]:
+    """Check the signature and return the names of the outputs to compute: classes, scores or both."""
     if len(signature.inputs) != 1:
         raise invalid("Expected one input Tensor.")
     if len(signature.outputs) not in (1, 2):
@@ -159,7 +152,7 @@ def _classification_outputs(signature: meta_graph_pb2.SignatureDef) -> list[str]
     return outputs
 
 
-def _regression_outputs(signature: meta_graph_pb2.SignatureDef) -> list[str]:
+def _regression_outputs(signature: protos.SignatureDef) -> list[str]:
     if len(signature.inputs) != 1:
         raise invalid("Expected one input Tensor.")
     if len(signature.outputs) != 1:
@@ -171,7 +164,7 @@ def _regression_outputs(signature: meta_graph_pb2.SignatureDef) -> list[str]:
     return [_OUTPUTS]
 
 
-def _classifications(arrays: Mapping[str, np.ndarray], batch: int) -> classification_pb2.ClassificationResult:
+def _classifications(arrays: Mapping[str, np.ndarray], batch: int) -> protos.ClassificationResult:
     classes, scores = arrays.get(_CLASSES), arrays.get(_SCORES)
     for name, array, dtype in ((_CLASSES, classes, np.object_), (_SCORES, scores, np.float32)):
         if array is not None:
@@ -184,14 +177,14 @@ def _classifications(arrays: Mapping[str, np.ndarray], batch: int) -> classifica
     shape = (arrays[_SCORES] if classes is None else classes).shape
     labels = np.full(shape, b"", np.object_) if classes is None else classes
     values: np.ndarray = np.zeros(shape) if scores is None else scores
-    result = classification_pb2.ClassificationResult()
+    result = protos.ClassificationResult()
     for row in zip(labels.tolist(), values.tolist(), strict=True):
         result.classifications.add(classes=_classes(zip(*row, strict=True)))
     return result
 
 
-def _classes(pairs: Iterable[tuple[bytes, float]]) -> list[classification_pb2.Class]:
-    return [classification_pb2.Class(label=label.decode("utf-8", "replace"), score=score) for label, score in pairs]
+def _classes(pairs: Iterable[tuple[bytes, float]]) -> list[protos.Class]:
+    return [protos.Class(label=label.decode("utf-8", "replace"), score=score) for label, score in pairs]
 
 
 def _check_table(name: str, array: np.ndarray, dtype: np.dtype, batch: int) -> None:
@@ -203,7 +196,7 @@ def _check_table(name: str, array: np.ndarray, dtype: np.dtype, batch: int) -> N
         raise invalid(f"Expected {name} output batch size of {batch}. Got: {len(array)}")
 
 
-def _regressions(array: np.ndarray, batch: int) -> regression_pb2.RegressionResult:
+def _regressions(array: np.ndarray, batch: int) -> protos.RegressionResult:
     if not (array.ndim == 1 or (array.ndim == 2 and array.shape[1] == 1)):
         raise invalid(
             f"Expected output Tensor shape to be either [batch_size] or [batch_size, 1] but got {_brackets(array)}"
@@ -213,7 +206,7 @@ def _regressions(array: np.ndarray, batch: int) -> regression_pb2.RegressionResu
     if array.dtype != np.float32:
         raise invalid(f"Expected output Tensor of DT_FLOAT.  Got: {_dtype_name(array.dtype)}")
     values = array.ravel().tolist()
-    return regression_pb2.RegressionResult(regressions=[regression_pb2.Regression(value=value) for value in values])
+    return protos.RegressionResult(regressions=[protos.Regression(value=value) for value in values])
 
 
 def _brackets(array: np.ndarray) -> str:
@@ -221,4 +214,4 @@ def _brackets(array: np.ndarray) -> str:
 
 
 def _dtype_name(dtype: np.dtype) -> str:
-    return types_pb2.DataType.Name(tf.as_dtype(dtype).as_datatype_enum)
+    return protos.DataType(dtype_number(dtype)).name

@@ -1,4 +1,4 @@
-"""Bodies of TF Serving's REST API: JSON documents to named tensors, and outputs to JSON. Knows no TensorFlow.
+"""Bodies of TF Serving's REST API: JSON documents to named tensors, and outputs to JSON. Does not need TensorFlow.
 
 row       {"instances": [{"text": "a"}, {"text": "b"}]}   ->  {"predictions": [...]}
 columnar  {"inputs": {"text": ["a", "b"]}}                ->  {"outputs": {...}}
@@ -18,7 +18,7 @@ from seqattn_tf.serving.errors import ServingError, invalid
 
 
 def read_signature_name(document: Mapping[str, Any]) -> str:
-    """The signature that a document asks for; empty when it does not say."""
+    """Return the signature name in a document; empty if there is none."""
     name = document.get("signature_name", "")
     if not isinstance(name, str):
         raise invalid(
@@ -28,10 +28,10 @@ def read_signature_name(document: Mapping[str, Any]) -> str:
 
 
 def decode_inputs(document: Mapping[str, Any], dtypes: Mapping[str, str]) -> tuple[bool, dict[str, np.ndarray]]:
-    """The tensors of a predict request.
+    """Return the tensors of a predict request.
 
     Args:
-        document: the parsed body.
+        document: The parsed body.
         dtypes: TF Serving's type name of each input of the signature.
 
     Returns:
@@ -56,7 +56,7 @@ def decode_inputs(document: Mapping[str, Any], dtypes: Mapping[str, str]) -> tup
 
 
 def encode_outputs(outputs: Mapping[str, np.ndarray], row: bool) -> bytes:
-    """The body that answers a predict request; a single output is written without its name."""
+    """Return the body of a predict response; a single output is written without its name."""
     if not outputs:
         raise invalid("Cannot convert empty tensor map to JSON")
     if not row:
@@ -72,7 +72,7 @@ def encode_outputs(outputs: Mapping[str, np.ndarray], row: bool) -> bytes:
 
 
 def encode_classifications(examples: Sequence[Sequence[tuple[str, float]]]) -> bytes:
-    """The body that answers a classify request: for each example its labels and their scores.
+    """Return the body of a classify response: for each example, its labels and their scores.
 
     >>> encode_classifications([[("cat", 0.75), ("dog", 0.25)]])
     b'{"results": [[["cat", 0.75], ["dog", 0.25]]]}'
@@ -86,17 +86,17 @@ def encode_classifications(examples: Sequence[Sequence[tuple[str, float]]]) -> b
 
 
 def encode_regressions(values: Sequence[float]) -> bytes:
-    """The body that answers a regress request: for each example its value."""
+    """Return the body of a regress response: one value for each example."""
     return _body("results", list_text(write_floats(np.array(values, np.float32))))
 
 
 def encode_document(document: Mapping[str, Any]) -> bytes:
-    """A response document as UTF-8; NaN and Infinity are written by these names."""
+    """Encode a response document as UTF-8; the names for non-finite numbers are NaN and Infinity."""
     return json.dumps(document, ensure_ascii=False).encode("utf-8", "replace")
 
 
 class _Column:
-    """The values of one input, gathered row by row; every row must have the first row's shape."""
+    """The values of one input, collected row by row; every row must have the shape of the first row."""
 
     def __init__(self, dtype: str):
         self.dtype = dtype
@@ -146,7 +146,7 @@ def _decode_rows(instances: list, dtypes: Mapping[str, str]) -> dict[str, np.nda
 
 
 def _regular_rows(instances: list, dtypes: Mapping[str, str], named: bool) -> dict[str, np.ndarray] | None:
-    """The tensors of rows that are all alike, read column by column; None where a row needs a look of its own."""
+    """Return the tensors of uniform rows, read column by column, or None if the rows must be read one by one."""
     if named:
         names = dtypes.keys()
         if not all(type(element) is dict and element.keys() == names for element in instances):
@@ -164,7 +164,7 @@ def _regular_rows(instances: list, dtypes: Mapping[str, str], named: bool) -> di
 
 
 def _add_field(columns: Mapping[str, _Column], alias: str, value: Any, place: str) -> None:
-    """Adds one value; in row format every fault of an element is INVALID_ARGUMENT and says which element."""
+    """Add one value; in row format, every error is INVALID_ARGUMENT and its message contains the index of the row."""
     try:
         if alias not in columns:
             raise invalid(f"JSON object: does not have named input: {alias}")

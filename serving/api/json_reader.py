@@ -1,8 +1,8 @@
-"""A JSON document read as TF Serving's parser reads it: byte by byte where it matters, with that parser's words.
+"""A JSON parser that mirrors TF Serving's parser byte by byte, including its error messages.
 
-Python's own parser is faster and is asked first (`json_parser`). This one is for what the two see differently: `Inf`, a
-number too big for a double, halves of surrogate pairs, bytes that are no UTF-8, and everything that is no JSON. Nesting
-costs no stack. Knows no TensorFlow.
+Python's parser is faster and is tried first (`json_parser`). This one is for input on which the two differ: `Inf`,
+numbers too large for a double, unpaired surrogates, invalid UTF-8, and invalid JSON. It is not recursive, so nesting
+depth is unlimited. Does not need TensorFlow.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _HEX = re.compile(rb"[0-9a-fA-F]{4}")
 _LITERALS = {b"t": (b"true", True), b"f": (b"false", False), b"n": (b"null", None)}
 _ESCAPES = {b'"': b'"', b"\\": b"\\", b"/": b"/", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 _INT64_TO_UINT64 = range(-(2**63), 2**64)
-_MOST_EXPONENT = 308  # of a double
+_MOST_EXPONENT = 308  # the largest decimal exponent of a double
 _END = b""
 
 
-class Repeated(dict):
-    """An object that has a key twice: the first one counts, except for features of examples, where it is the last."""
+class _Repeated(dict):
+    """An object with duplicate keys: the first value counts, or the last one in the features of examples."""
 
     def __init__(self, pairs: list[tuple[str, Any]]):
         super().__init__()
@@ -36,24 +36,24 @@ class Repeated(dict):
 
 
 def as_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The members of a JSON object as a dictionary."""
+    """Return the members of a JSON object as a dictionary."""
     made = dict(pairs)
-    return made if len(made) == len(pairs) else Repeated(pairs)
+    return made if len(made) == len(pairs) else _Repeated(pairs)
 
 
 def read_document(body: bytes) -> Any:
-    """The value that a body begins with; what follows it is not looked at.
+    """Return the value at the start of a body; text after it is ignored.
 
-    Strings are text in which bytes that are no UTF-8 stand as Python's `surrogateescape` has them.
+    Bytes of strings that are not valid UTF-8 are represented as in Python's `surrogateescape`.
 
     Raises:
-        ServingError: with the message and the offset of TF Serving.
+        ServingError: If the body is invalid, with the message and offset of TF Serving.
     """
     return _Reader(body).document()
 
 
 class _Reader:
-    """A place in a body. Every method reads on from there; a NUL byte is the end, as it is for a C string."""
+    """A parser at a position in a body. A NUL byte ends the body, as in a C string."""
 
     def __init__(self, body: bytes):
         self._body = body.partition(b"\0")[0]
@@ -63,8 +63,8 @@ class _Reader:
         self._skip()
         if self._peek() in (_END, b"]", b"}", b",", b":"):
             raise self._fault("The document is empty.")
-        open_lists: list[list] = []  # of values, or of members for an object
-        names: list[str | None] = []  # of the member that each of them waits for; None for a list
+        open_lists: list[list] = []  # the values of each open list, or the members of each open object
+        names: list[str | None] = []  # the name of each open object's current member; None for a list
         while True:
             self._skip()
             value, closed = self._begin(open_lists, names)
@@ -75,7 +75,11 @@ class _Reader:
                 value, closed = self._after(open_lists, names)
 
     def _begin(self, open_lists: list[list], names: list[str | None]) -> tuple[Any, bool]:
-        """Reads a scalar, an empty list or object, or opens one that is not empty; whether the value is whole."""
+        """Read a scalar or an empty list or object, or open a list or object.
+
+        Returns:
+            The value, and whether it is complete.
+        """
         first = self._peek()
         if first not in (b"[", b"{"):
             return self._scalar(first), True
@@ -89,7 +93,7 @@ class _Reader:
         return None, False
 
     def _after(self, open_lists: list[list], names: list[str | None]) -> tuple[Any, bool]:
-        """Reads what follows a value in a list or an object: a comma, or its end, and then that is a value."""
+        """Read what follows a value in a list or object: a comma, or the end, which completes the list or object."""
         self._skip()
         is_list = names[-1] is None
         following = self._peek()
@@ -159,7 +163,7 @@ class _Reader:
         return chr(code).encode("utf-8", "surrogatepass")
 
     def _hex(self, start: int) -> int:
-        r"""The number of the \uXXXX that comes here."""
+        r"""Read a \uXXXX escape and return its number."""
         digits = _HEX.match(self._body, self._at + 2)
         if digits is None:
             raise self._fault("Incorrect hex digit after \\u escape in string.", start)
@@ -186,7 +190,7 @@ class _Reader:
         return whole if whole in _INT64_TO_UINT64 else float(whole)
 
     def _no_digits(self) -> float:
-        """NaN and Inf, which may be spelled out as Infinity, each with or without a minus."""
+        """Read NaN, Inf or Infinity; each may have a minus sign."""
         sign = -1 if self._consume(b"-") else 1
         if self._consume(b"NaN"):
             return math.nan
@@ -201,7 +205,7 @@ class _Reader:
         return found
 
     def _take(self, pattern: re.Pattern[bytes]) -> bytes:
-        """Reads what matches here; nothing where nothing does."""
+        """Consume and return the text that matches here; empty if there is no match."""
         found = pattern.match(self._body, self._at)
         if found is None:
             return b""
@@ -209,7 +213,10 @@ class _Reader:
         return found.group()
 
     def _consume(self, word: bytes) -> bool:
-        """Whether the word comes here. It is read as far as it goes, so that a fault is where it ends to be right."""
+        """Consume a word and return whether it is complete.
+
+        If it is not, the matching part is consumed nevertheless, so that the error offset points to the mismatch.
+        """
         for letter in word:
             if self._body[self._at : self._at + 1] != bytes([letter]):
                 return False

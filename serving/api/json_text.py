@@ -1,4 +1,4 @@
-"""Numpy arrays as JSON text, by the rules of TF Serving's REST API. Knows no TensorFlow."""
+"""JSON text of numpy arrays, by the rules of TF Serving's REST API. Does not need TensorFlow."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ import numpy as np
 from seqattn_tf.serving.errors import invalid
 
 BYTES_SUFFIX = "_bytes"
-_WRITE = json.JSONEncoder(ensure_ascii=False).encode  # `json.dumps` would make an encoder for every string
+_WRITE = json.JSONEncoder(ensure_ascii=False).encode  # `json.dumps` would create an encoder for every string
 _NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
-_NOT_WRITTEN = {np.dtype(np.float16): "half", np.dtype(np.uint16): "uint16"}  # by TF Serving, in its words
+# Rejected by TF Serving, with its names for them.
+_NOT_WRITTEN = {np.dtype(np.float16): "half", np.dtype(np.uint16): "uint16"}
 
 
 def write_array(alias: str, array: np.ndarray) -> str:
-    """An output as JSON text, the way `write_rows` writes its parts.
+    """Return an output as JSON text; see `write_rows` for the format.
 
     >>> write_array("y", np.float32([[0.2, 3], [1e9, 16777217]]))
     '[[0.2, 3.0], [1e+09, 16777216.0]]'
@@ -27,8 +28,10 @@ def write_array(alias: str, array: np.ndarray) -> str:
 
 
 def write_rows(alias: str, array: np.ndarray) -> list[str]:
-    """One JSON text for each element of the first axis: `*_bytes` strings in base64, other strings as text, decimals
-    as TF Serving prints them."""
+    """Return one JSON text for each element of the first axis.
+
+    Strings of outputs named `*_bytes` are in base64, other strings are text, and floats have TF Serving's format.
+    """
     texts = _write_values(alias, array)
     for axis in range(array.ndim - 1, 0, -1):
         size = array.shape[axis]
@@ -37,13 +40,12 @@ def write_rows(alias: str, array: np.ndarray) -> list[str]:
 
 
 def list_text(texts: Sequence[str]) -> str:
-    """Texts of JSON values as the text of their list."""
+    """Return the text of a JSON list, given the texts of its values."""
     return "[" + ", ".join(texts) + "]"
 
 
 def write_floats(array: np.ndarray) -> list[str]:
-    """Each number in six digits where they say it exactly, else in full; a whole one with `.0`, so that it stays a
-    decimal."""
+    """Format each number with six digits if that is exact, otherwise with all digits; whole numbers end in `.0`."""
     flat = array.ravel()
     values, full = flat.tolist(), "%.9g" if array.dtype == np.float32 else "%.17g"
     texts = ["%g" % value for value in values]  # noqa: UP031  half the time of format
@@ -53,7 +55,7 @@ def write_floats(array: np.ndarray) -> list[str]:
 
 
 def write_text(value: bytes | str) -> str:
-    """A string as JSON; bytes that are no UTF-8 are replaced."""
+    """Return a string as JSON; bytes that are not valid UTF-8 are replaced."""
     return _WRITE(value if isinstance(value, str) else value.decode("utf-8", "replace"))
 
 

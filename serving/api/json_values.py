@@ -1,4 +1,4 @@
-"""JSON values as numpy arrays, by the rules of TF Serving's REST API. Knows no TensorFlow."""
+"""JSON values as numpy arrays, by the rules of TF Serving's REST API. Does not need TensorFlow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from seqattn_tf.serving.api.json_text import write_floats
 from seqattn_tf.serving.errors import ServingError, invalid
 
-# dtypes that JSON can carry, by TF Serving's names. Strings are object arrays of bytes.
+# The dtypes that JSON can represent, by TF Serving's names. Strings are object arrays of bytes.
 NUMPY_TYPES = {
     "bool": np.bool_,
     "string": np.object_,
@@ -27,26 +27,27 @@ NUMPY_TYPES = {
     "uint32": np.uint32,
     "uint64": np.uint64,
 }
-# What an integer may be. The small types are read as int32 and lose what does not fit, as in TF Serving.
+# The valid range of each integer type. As in TF Serving, small types are read as int32 and then truncated.
 _RANGES = {name: range(-(2**31), 2**31) for name in ("int8", "uint8", "int16", "int32")}
 _RANGES |= {"int64": range(-(2**63), 2**63), "uint32": range(2**32), "uint64": range(2**64)}
 _DECIMALS = ("float", "double")
-_MOST_AXES = 64  # of a numpy array
+_MOST_AXES = 64  # the maximum for a numpy array
 _SHOWN_CHARACTERS = 512
 _SHOW = json.JSONEncoder(indent=4, ensure_ascii=False)
 _BASE64 = re.compile(r"([A-Za-z0-9+/]*)([=.]*)")
-_PADDING = {0: (0,), 2: (0, 2), 3: (0, 1)}  # symbols after the last four -> how many signs may fill them up
+# Characters after the last group of four -> possible numbers of padding characters.
+_PADDING = {0: (0,), 2: (0, 2), 3: (0, 1)}
 _JSON_TYPES = {dict: "Object", list: "Array", str: "String", int: "Number", float: "Number"}
 
 
 def shown(value: Any) -> str:
-    """A JSON value for an error message, cut when long."""
+    """Format a JSON value for an error message, shortened if it is long."""
     if type(value) is float or (type(value) is int and value not in range(-(2**63), 2**64)):
         kind = np.float32 if abs(value) < float(np.finfo(np.float32).max) else np.float64
         return write_floats(np.array([float(value)], kind))[0]
     text = ""
     try:
-        for piece in _SHOW.iterencode(value):  # no more of it than is shown: the value may be a whole body
+        for piece in _SHOW.iterencode(value):  # lazy, because the value may be a whole body and only its start is shown
             text += piece
             if len(text) > _SHOWN_CHARACTERS:
                 return text[:_SHOWN_CHARACTERS] + "..."
@@ -56,7 +57,7 @@ def shown(value: Any) -> str:
 
 
 def json_type(value: Any) -> str:
-    """The name of a JSON value's type: `Null`, `True`, `False`, `Object`, `Array`, `String` or `Number`."""
+    """Return the name of a JSON value's type: `Null`, `True`, `False`, `Object`, `Array`, `String` or `Number`."""
     if value is None:
         return "Null"
     if type(value) is bool:
@@ -65,22 +66,22 @@ def json_type(value: Any) -> str:
 
 
 def is_base64(value: Any) -> bool:
-    """Whether a value is `{"b64": "..."}`: bytes, not an object with fields."""
+    """Return whether a value is `{"b64": "..."}`, which means bytes rather than an object with fields."""
     return type(value) is dict and value.keys() == {"b64"} and isinstance(value["b64"], str)
 
 
 def read_array(value: Any, dtype: str) -> np.ndarray:
-    """A scalar or a nested list as an array.
+    """Convert a scalar or a nested list to an array.
 
     Raises:
-        ServingError: with TF Serving's words for the first fault in the order of the text.
+        ServingError: If the value is invalid, with TF Serving's message for the first fault in the order of the text.
     """
     array = read_regular(value, dtype)
     return to_array(*read_values(value, dtype), dtype) if array is None else array
 
 
 def read_regular(value: Any, dtype: str) -> np.ndarray | None:
-    """The array of a value in which nothing needs a second look; None where something might, and a fault would."""
+    """Convert a value without irregularities to an array; return None if it must be examined in detail."""
     shape: list[int] = []
     level = [value]
     kinds = {type(value)}
@@ -99,9 +100,9 @@ def read_regular(value: Any, dtype: str) -> np.ndarray | None:
 
 
 def read_values(value: Any, dtype: str) -> tuple[tuple[int, ...], list]:
-    """A scalar or nested list as its shape and its converted values in row order; refuses ragged lists."""
+    """Return the shape of a scalar or nested list and its converted values in row-major order; reject ragged lists."""
     shape = _shape(value)
-    if len(shape) >= _MOST_AXES:  # one is left for the rows
+    if len(shape) >= _MOST_AXES:  # leaves one axis for the rows
         raise invalid(f"Expecting lists nested less than {_MOST_AXES} deep but got: {len(shape)}")
     values: list = []
     _collect(value, shape, 0, dtype, values)
@@ -109,8 +110,8 @@ def read_values(value: Any, dtype: str) -> tuple[tuple[int, ...], list]:
 
 
 def to_array(shape: tuple[int, ...], values: list, dtype: str) -> np.ndarray:
-    """Converted values as an array. Numbers too large for a float become infinite."""
-    if dtype not in NUMPY_TYPES:  # an empty list reaches this without a value that could be refused
+    """Convert a list of values to an array. Numbers too large for the float type become infinite."""
+    if dtype not in NUMPY_TYPES:  # an empty list has no value that could have been rejected before
         raise _not_convertible([], dtype)
     if dtype == "string":
         array = np.empty(len(values), np.object_)
@@ -122,14 +123,14 @@ def to_array(shape: tuple[int, ...], values: list, dtype: str) -> np.ndarray:
 
 
 def read_float(value: Any, dtype: str) -> float:
-    """A JSON number as a decimal."""
+    """Return a JSON number as a float."""
     if type(value) not in (int, float):
         raise _wrong_type(value, dtype)
     return float(value)
 
 
 def read_bytes(value: Any) -> bytes:
-    """A JSON string, or an object with base64, as bytes."""
+    """Return a JSON string, or an object with base64, as bytes."""
     if isinstance(value, dict):
         if not is_base64(value):
             raise invalid(f"JSON Value: {shown(value)} not formatted correctly for base64 data")
@@ -160,7 +161,7 @@ def _as_array(level: list, kinds: set[type], dtype: str) -> np.ndarray | None:
 
 
 def _shape(value: Any) -> tuple[int, ...]:
-    """The shape that the first element of each level announces."""
+    """Return the shape that the first element of each level implies."""
     shape = []
     while isinstance(value, list):
         shape.append(len(value))
@@ -190,7 +191,7 @@ def _collect(value: Any, shape: tuple[int, ...], level: int, dtype: str, values:
 
 
 def _convert(value: Any, dtype: str) -> Any:
-    """One JSON value as one element of the dtype; the JSON type must be the right one (1.0 is no integer)."""
+    """Convert one JSON value to an element of the dtype; the JSON type must match (1.0 is not an integer)."""
     if dtype == "string":
         return read_bytes(value)
     if isinstance(value, dict):

@@ -1,6 +1,6 @@
-"""What the server counts and times, in Prometheus' text format under TF Serving's names.
+"""Metrics of the server in Prometheus' text format, with TF Serving's names.
 
-One label differs: `model_path` of the warmup holds `NAME/VERSION`, because a path of the machine is nobody's business.
+One label differs: `model_path` of the warmup is `NAME/VERSION`, so as not to expose file paths of the server.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 CONTENT_TYPE = "text/plain"
-_RUNTIME = "TF1"  # TF Serving's word for a model that is a SavedModel
+_RUNTIME = "TF1"  # TF Serving's label value for SavedModels
 _PREFIX = "/tensorflow/serving/"
 _LATENCIES = tuple(accumulate([10.0] + [1.8] * 32, lambda limit, growth: limit * growth))  # microseconds
 _EXAMPLES = tuple(2.0**power for power in range(15))
-# A name that no model answers to may be anything, so only so many of them get a label of their own.
+# Clients can request models of any name, so only a limited number of unknown names get a label of their own.
 _STRANGERS = 100
 _NAME_CHARACTERS = 256
 
 
 class Metrics:
-    """Counters and histograms of a server. Safe in threads.
+    """The counters and histograms of a server. Thread-safe.
 
     >>> metrics = Metrics()
     >>> metrics.answered("m", "Predict", "GRPC", "OK", 0.002)
@@ -45,18 +45,18 @@ class Metrics:
             self._latency,
             self._runtime,
         )
-        self._answering: set[str] = set()  # names of models that have answered
+        self._answering: set[str] = set()  # names of models that have answered at least once
         self._strangers: set[str] = set()
 
     def answered(self, model: str, api: str, entrypoint: str, status: str, seconds: float) -> None:
-        """Counts a request by its outcome, and times it when it succeeded.
+        """Count a request by its outcome, and record its latency if it succeeded.
 
         Args:
-            model: the name that was asked for.
-            api: `Predict`, or `predict` when over REST: TF Serving writes it as the request did.
+            model: The requested model name.
+            api: `Predict` for gRPC, or `predict` for REST: TF Serving uses the spelling of the request.
             entrypoint: `GRPC` or `REST`.
             status: `OK` or the code of the error.
-            seconds: how long the answer took.
+            seconds: The duration of the request.
         """
         with self._lock:
             name = self._label(model, status)
@@ -65,23 +65,23 @@ class Metrics:
                 self._latency.add((name, api, entrypoint), _microseconds(seconds))
 
     def ran(self, model: str, api: str, seconds: float) -> None:
-        """Times one run of a model's graph."""
+        """Record the duration of one run of a model's graph."""
         with self._lock:
             self._runtime.add((model, api, _RUNTIME), _microseconds(seconds))
 
     def examples(self, model: str, count: int) -> None:
-        """Counts the examples of one request to a model."""
+        """Count the examples of one request to a model."""
         with self._lock:
             self._examples.add((model,), count)
             self._examples_total.add((model,), count)
 
     def warmed(self, name: str, version: int, seconds: float, status: str) -> None:
-        """Times the warmup of a version."""
+        """Record the duration of the warmup of a version."""
         with self._lock:
             self._warmup.add((f"{name}/{version}", status), _microseconds(seconds))
 
     def value(self, name: str) -> int:
-        """The value of a counter's first series, by TF Serving's name with slashes; 0 where there is none."""
+        """Return the value of a counter's first series, by TF Serving's name with slashes; 0 if it has no series."""
         with self._lock:
             for metric in (self._requests, self._examples_total):
                 if _PREFIX + metric.name == name and metric.series:
@@ -89,7 +89,7 @@ class Metrics:
         return 0
 
     def render(self) -> bytes:
-        """The page that Prometheus reads."""
+        """Return all metrics as text for Prometheus."""
         with self._lock:
             return "".join(f"{line}\n" for metric in self._all for line in metric.lines()).encode()
 
@@ -106,7 +106,7 @@ class Metrics:
 
 
 class _Counter:
-    """Numbers that grow, one for each set of label values."""
+    """A counter with one value for each set of label values."""
 
     def __init__(self, name: str, labels: Sequence[str]):
         self.name = name
@@ -124,19 +124,20 @@ class _Counter:
 
 
 class _Histogram:
-    """How often a value fell below each limit, one row of counts for each set of label values."""
+    """A histogram with one row of bucket counts for each set of label values."""
 
     def __init__(self, name: str, labels: Sequence[str], limits: Sequence[float]):
         self._name = name
         self._labels = labels
         self._limits = limits
-        self._series: dict[tuple[str, ...], tuple[list[int], list[int]]] = {}  # counts, and the sum in a list of one
+        # Bucket counts, and a list with only the sum.
+        self._series: dict[tuple[str, ...], tuple[list[int], list[int]]] = {}
 
     def add(self, values: tuple[str, ...], amount: int) -> None:
         row = self._series.get(values)
         if row is None:
             row = self._series[values] = ([0] * (len(self._limits) + 1), [0])
-        # A value that equals a limit counts above it, as in TensorFlow's histograms.
+        # A value equal to a limit belongs to the bucket above it, as in TensorFlow's histograms.
         row[0][bisect_right(self._limits, amount)] += 1
         row[1][0] += amount
 

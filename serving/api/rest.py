@@ -1,4 +1,4 @@
-"""TF Serving's REST API, what is under `/v1/`, as a function from request to reply; sockets are in `front`."""
+"""TF Serving's REST API (all paths below `/v1/`) as a function from request to reply; the sockets are in `front`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import re
 import time
 from typing import Any, NamedTuple
 from urllib.parse import unquote
-
-from tensorflow_serving.apis import input_pb2
 
 from seqattn_tf.serving import DEFAULT_SIGNATURE
 from seqattn_tf.serving.api.examples import input_from_json
@@ -26,9 +24,10 @@ from seqattn_tf.serving.api.json_parser import parse_document
 from seqattn_tf.serving.api.messages import metadata_message, status_message, to_document
 from seqattn_tf.serving.api.metrics import Metrics
 from seqattn_tf.serving.errors import ServingError, from_exception
-from seqattn_tf.serving.models.model_config import MAX_VERSION
 from seqattn_tf.serving.models.repository import ModelRepository
 from seqattn_tf.serving.models.servable import Servable, type_name
+from seqattn_tf.serving.models.version_folders import MAX_VERSION
+from seqattn_tf.serving.protos import Input
 
 LOG = logging.getLogger(__name__)
 _CORS_HEADERS = {
@@ -38,7 +37,7 @@ _CORS_HEADERS = {
 }
 _NAME = r"/(?P<name>[^/:]+)"
 _VERSION = r"(?:/versions/(?P<version>\d+)|/labels/(?P<label>[^/:]+))?"
-# Upper and lower case are the same, but not in the word that says what to do.
+# Paths are case-insensitive, except for the name of the API.
 _API = r":(?P<api>(?-i:predict|classify|regress))"
 _ROUTES = {
     "POST": re.compile(rf"/v1/models{_NAME}{_VERSION}{_API}", re.IGNORECASE | re.ASCII),
@@ -47,23 +46,23 @@ _ROUTES = {
 
 
 class _Asked(NamedTuple):
-    """What a method and a path ask for."""
+    """The parsed method and path of a request."""
 
     name: str = ""
     version: int | None = None
     label: str = ""
-    api: str = ""  # predict, classify or regress; empty for a question about a model, as TF Serving counts them
+    api: str = ""  # predict, classify or regress; empty for a request about a model, as in TF Serving's metrics
     metadata: bool = False
 
 
 class RestApi:
-    """Answers requests from a repository of models.
+    """A handler for REST requests to a repository of models.
 
     Args:
-        repository: where the models are.
-        metrics: where requests are counted.
-        timeout: seconds that a run of a model may take; 0 for no limit.
-        cors: whether pages of other sites may ask.
+        repository: The repository with the models.
+        metrics: The metrics that count requests.
+        timeout: The maximum number of seconds of one run of a model; 0 for no limit.
+        cors: Whether pages of other sites may send requests.
     """
 
     def __init__(
@@ -79,7 +78,7 @@ class RestApi:
         self._headers = _CORS_HEADERS if cors else {}
 
     def handle(self, request: Request) -> Reply:
-        """The answer to a request; never raises."""
+        """Return the reply to a request; never raises."""
         start = time.perf_counter()
         asked, status, code, body = _Asked(), "OK", 200, b""
         try:
@@ -96,7 +95,8 @@ class RestApi:
 
     def _answer(self, asked: _Asked, body: bytes) -> bytes:
         if asked.api:
-            # The body is read before the model is looked up: bad JSON is 400 even where there is no such model.
+            # The body is parsed before the model is looked up: invalid JSON is an error 400 even if the model does not
+            # exist.
             document = parse_document(body)
             signature_name = read_signature_name(document)
             if asked.api == "predict":
@@ -106,7 +106,7 @@ class RestApi:
             raise ServingError("INVALID_ARGUMENT", "Missing model name in request.")
         if asked.metadata:
             return encode_document(to_document(metadata_message(self._servable(asked))))
-        # A label is no part of this question: every version is told, even where there is no such label.
+        # The status ignores labels, even unknown ones: it always includes every version.
         return encode_document(to_document(status_message(self._repository.status(asked.name, asked.version))))
 
     def _predict(self, asked: _Asked, document: dict[str, Any], signature_name: str) -> bytes:
@@ -115,7 +115,7 @@ class RestApi:
         outputs = self._inference(servable).predict(signature_name, inputs)
         return encode_outputs(outputs, row)
 
-    def _infer(self, asked: _Asked, examples: input_pb2.Input, signature_name: str) -> bytes:
+    def _infer(self, asked: _Asked, examples: Input, signature_name: str) -> bytes:
         inference = self._inference(self._servable(asked))
         if asked.api == "regress":
             result = inference.regress(signature_name, examples)
@@ -131,9 +131,12 @@ class RestApi:
 
 
 def _failure(error: Exception) -> tuple[str, int, bytes]:
-    """Code, HTTP status and body of an error. Not the error itself, which holds on to the servable that raised it."""
+    """Return the code, HTTP status and body of an error.
+
+    The error itself is not returned, because its traceback keeps the servable that raised it in memory.
+    """
     if not isinstance(error, ServingError):
-        LOG.exception("a request failed for a reason of the server's own")
+        LOG.exception("a request failed because of an internal error")
     failure = from_exception(error)
     return failure.code, failure.http_status, encode_document({"error": failure.message})
 
@@ -161,7 +164,7 @@ def _version(digits: str) -> int | None:
 
 
 def _check_origin(request: Request) -> None:
-    """A browser asks with OPTIONS whether it may ask, and says from where."""
+    """Check the origin of a CORS preflight request, which browsers send with the method OPTIONS."""
     origin = request.headers.get("Origin", "")
     if not re.search("https?://", origin):
         raise ServingError("FAILED_PRECONDITION", f"Origin: expected http:// or https://. Received: {origin!r:.80}")

@@ -1,9 +1,9 @@
-"""Clients of a model server: one small interface, by REST or by gRPC, for ours and for TF Serving itself.
+"""Clients for this server and for TF Serving, with one small interface over REST or gRPC.
 
 >>> client = connect("http://127.0.0.1:8501", timeout=5.0)  # doctest: +SKIP
 >>> client.answer("pronounce", ["hello"])[0].text  # doctest: +SKIP
 
-`RestClient` needs no TensorFlow; `GrpcClient` loads it when first used.
+`RestClient` needs no other package than NumPy; `GrpcClient` needs gRPC, which is imported on first use.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ __all__ = ["Client", "ClientOptions", "GrpcClient", "RestClient", "connect"]
 
 
 def connect(url: str, **options: Any) -> Client:
-    """A client for `http://`, `https://` (REST), `grpc://` or `grpcs://` (gRPC) and `host:port`.
+    """Return a client for a URL: `http://` or `https://` for REST, `grpc://` or `grpcs://` for gRPC, with `host:port`.
 
     Args:
-        url: where the server is.
+        url: The URL of the server.
         **options: `timeout`, `retries`, `token`, `ca_file`; see `base.ClientOptions`.
     """
     scheme, _, address = url.partition("://")
@@ -34,7 +34,7 @@ def connect(url: str, **options: Any) -> Client:
 
 
 def __getattr__(name: str) -> Any:
-    """`GrpcClient` lives in a module of its own, because it needs TensorFlow and this one does not."""
+    """Import `GrpcClient` on first use, because its module needs gRPC."""
     if name == "GrpcClient":
         from seqattn_tf.serving.client.grpc import GrpcClient
 

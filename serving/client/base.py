@@ -1,4 +1,4 @@
-"""What both clients share: one deadline for a whole call, another try where none was answered, answers as `Answer`."""
+"""The base class of both clients, with one deadline for a whole call and retries while the server is unavailable."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from seqattn_tf.lite.model_inputs import as_rows, columns
 from seqattn_tf.serving import DEFAULT_SIGNATURE
 from seqattn_tf.serving.errors import ServingError
 
-_FIRST_WAIT, _LONGEST_WAIT = 0.05, 2.0  # seconds between two tries, at most, before and after doubling
+_FIRST_WAIT, _LONGEST_WAIT = 0.05, 2.0  # seconds; upper bounds of the first wait between two attempts, and of any wait
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class ModelVersion:
-    """Which version of which model is meant: the newest, or one by number or label."""
+    """A version of a model: the newest one, or one given by its number or label."""
 
     model: str
     version: int | None = None
@@ -32,31 +32,32 @@ class ModelVersion:
 
     def __post_init__(self) -> None:
         if self.label and self.version is not None:
-            raise ValueError(f"version, label: expected one of them. Received: {self.version}, {self.label!r}")
+            raise ValueError(f"version, label: expected at most one of them. Received: {self.version}, {self.label!r}")
 
 
 @dataclass(frozen=True)
 class ClientOptions:
-    """How a client asks: how long it waits in all, how often it tries again, and who it is."""
+    """The options of a client: its time limit, its number of retries and its credentials."""
 
-    timeout: float = 60.0  # seconds, of a call with all its tries
-    retries: int = 3  # when the server is UNAVAILABLE: full, restarting, or not there yet
+    timeout: float = 60.0  # seconds for a call with all its attempts
+    retries: int = 3  # while the server is UNAVAILABLE: overloaded, restarting or not started yet
     token: str = ""  # a bearer token
-    ca_file: Path | None = None  # whose certificates are trusted, beside those that always are
+    ca_file: str | Path | None = None  # certificates that are trusted in addition to the system's
 
     def __post_init__(self) -> None:
         if self.timeout <= 0 or self.retries < 0:
             raise ValueError(
-                f"timeout, retries: expected above 0, at least 0. Received: {self.timeout}, {self.retries}"
+                "timeout, retries: expected a timeout above 0 and at least 0 retries. "
+                f"Received: {self.timeout}, {self.retries}"
             )
 
 
 class Client(abc.ABC):
-    """Asks a model server: ours or TF Serving itself. Safe in threads.
+    """A client of a model server: ours or TF Serving. Thread-safe.
 
     Args:
-        address: `host:port`.
-        options: how it asks.
+        address: The address, `host:port`.
+        options: The options of the client.
     """
 
     def __init__(self, address: str, options: ClientOptions):
@@ -65,25 +66,25 @@ class Client(abc.ABC):
         self._input_names: dict[ModelVersion, list[str]] = {}
 
     def answer(self, model: str, rows: Sequence[Any], version: int | None = None, label: str = "") -> list[Answer]:
-        """What a model of ours says to each row, with the looks that led to it.
+        """Return the answer of a seqattn model to each row, with its attention maps.
 
         Args:
-            model: its name on the server.
-            rows: mappings from the name of an input to a string, bytes or a list of strings (one text with a line for
-                each); or bare values, where the model has one input.
-            version: the newest unless given.
-            label: instead of a version.
+            model: The name of the model on the server.
+            rows: Mappings from the name of an input to a string, bytes or a list of strings (the lines of one text), or
+                just values if the model has one input.
+            version: The version of the model; the newest by default.
+            label: The label of a version, instead of its number.
 
         Raises:
-            ServingError: with the server's code and message.
-            ValueError: the rows do not fit the inputs of the model, or it answers with something else.
+            ServingError: If the request fails, with the server's code and message.
+            ValueError: If the rows do not fit the inputs of the model, or its outputs are not those of a seqattn model.
         """
         asked, rows = ModelVersion(model, version, label), as_rows(rows)
         outputs = self._persist(lambda left: self._answer(asked, rows, left)) if rows else {}
         return [Answer.from_outputs(outputs, row) for row in range(len(rows))]
 
     def inputs(self, model: str) -> list[str]:
-        """The names of what a model takes under its default signature, in the order of the alphabet."""
+        """Return the names of the inputs of a model's default signature, in alphabetical order."""
         return self._persist(lambda left: self._names(ModelVersion(model), left))
 
     def predict(
@@ -94,34 +95,34 @@ class Client(abc.ABC):
         signature_name: str = DEFAULT_SIGNATURE,
         label: str = "",
     ) -> dict[str, np.ndarray]:
-        """Runs a signature on named inputs.
+        """Run a signature on named inputs.
 
         Returns:
-            One array for each output. Strings are `str`, or `bytes` where the output's name ends in `_bytes`.
+            One array for each output. Strings are `str`, or `bytes` if the name of the output ends in `_bytes`.
 
         Raises:
-            ServingError: with the server's code and message, or UNAVAILABLE when there is no server.
+            ServingError: If the request fails, with the server's code and message; UNAVAILABLE if there is no server.
         """
         asked = ModelVersion(model, version, label)
         return self._persist(lambda left: self._predict(asked, inputs, signature_name, left))
 
     def status(self, model: str) -> dict[str, Any]:
-        """The versions of a model and their states, in the form of the REST API."""
+        """Return the versions of a model and their states, in the form of the REST API."""
         return self._persist(lambda left: self._status(ModelVersion(model), left))
 
     def metadata(self, model: str) -> dict[str, Any]:
-        """The signatures of a model, in the form of the REST API."""
+        """Return the signatures of a model, in the form of the REST API."""
         return self._persist(lambda left: self._metadata(ModelVersion(model), left))
 
     def _persist(self, attempt: Callable[[float], Result]) -> Result:
-        """Tries until there is an answer or no try or time is left. Requests are pure: asking again is safe."""
+        """Repeat an attempt until it succeeds, or no attempts or time are left. Requests are pure, so this is safe."""
         end = time.monotonic() + self.options.timeout
         for failures in range(self.options.retries + 1):
             try:
                 return attempt(max(end - time.monotonic(), 0.001))
             except ServingError as error:
                 longest = min(_FIRST_WAIT * 2**failures, _LONGEST_WAIT)
-                wait = random.uniform(0, longest)  # clients that failed together do not come back together
+                wait = random.uniform(0, longest)  # spreads the retries of clients that failed at the same time
                 out_of_time = time.monotonic() + wait >= end
                 if error.code != "UNAVAILABLE" or failures == self.options.retries or out_of_time:
                     raise
@@ -129,22 +130,22 @@ class Client(abc.ABC):
         raise AssertionError("the last try returns or raises")
 
     def _answer(self, asked: ModelVersion, rows: list[Any], timeout: float) -> dict[str, np.ndarray]:
-        """One try of `answer`."""
+        """Make one attempt at `answer`."""
         end = time.monotonic() + timeout
         inputs = self._columns(asked, rows, timeout)
         try:
             return self._predict(asked, inputs, DEFAULT_SIGNATURE, max(end - time.monotonic(), 0.001))
         except ServingError:
-            self._input_names.pop(asked, None)  # a version with other inputs may have come in
+            self._input_names.pop(asked, None)  # a new version may have different inputs
             raise
 
     def _columns(self, asked: ModelVersion, rows: list[Any], timeout: float) -> dict[str, list[str | bytes]]:
-        """The rows by the names of the model's inputs, which the server is asked for once."""
-        with contextlib.suppress(KeyError, ValueError):  # where they do not fit, they may fit a newer version
+        """Return the rows as columns with the names of the model's inputs, which are requested from the server once."""
+        with contextlib.suppress(KeyError, ValueError):  # rows that do not fit may fit a newer version
             return columns(rows, self._input_names[asked])
         names = self._names(asked, timeout)
         if not names:
-            return {}  # the server has the right words for this
+            return {}  # the server will then return a suitable error
         self._input_names[asked] = names
         return columns(rows, names)
 
@@ -154,16 +155,16 @@ class Client(abc.ABC):
 
     @abc.abstractmethod
     def close(self) -> None:
-        """Closes what is kept open."""
+        """Close open connections."""
 
     @abc.abstractmethod
     def _predict(self, asked: ModelVersion, inputs: Mapping[str, Any], signature_name: str, timeout: float) -> dict:
-        """One try of `predict`."""
+        """Make one attempt at `predict`."""
 
     @abc.abstractmethod
     def _status(self, asked: ModelVersion, timeout: float) -> dict[str, Any]:
-        """One try of `status`."""
+        """Make one attempt at `status`."""
 
     @abc.abstractmethod
     def _metadata(self, asked: ModelVersion, timeout: float) -> dict[str, Any]:
-        """One try of `metadata`."""
+        """Make one attempt at `metadata`."""

@@ -1,4 +1,4 @@
-"""The REST client. It needs no TensorFlow."""
+"""The REST client. It does not need TensorFlow."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from seqattn_tf.serving.errors import ServingError, from_http
 
 
 class RestClient(Client):
-    """Asks by REST, over connections that are kept for the next request.
+    """A client that uses REST over persistent connections.
 
     Args:
-        url: `http://host:port` or `https://host:port`.
-        **options: see `base.ClientOptions`.
+        url: The URL, `http://host:port` or `https://host:port`.
+        **options: See `base.ClientOptions`.
     """
 
     def __init__(self, url: str, **options: Any):
@@ -40,7 +40,7 @@ class RestClient(Client):
         self._output_names: dict[tuple[ModelVersion, str], str] = {}
 
     def close(self) -> None:
-        """Closes the connections that are kept; the client can still be used."""
+        """Close idle connections; the client can still be used."""
         while self._idle:
             self._idle.pop().close()
 
@@ -59,7 +59,7 @@ class RestClient(Client):
         return self._request("GET", _path(asked) + "/metadata", timeout)
 
     def _only_output(self, asked: ModelVersion, signature_name: str, timeout: float) -> str:
-        """The name of a single output, which REST leaves out of its answers."""
+        """Return the name of a single output, which REST responses omit."""
         key = (asked, signature_name)
         if key not in self._output_names:
             signatures = self._metadata(asked, timeout)["metadata"]["signature_def"]["signature_def"]
@@ -100,7 +100,7 @@ class RestClient(Client):
             connection.close()
             if not reused or isinstance(error, TimeoutError):
                 raise
-            # A server may close an idle connection at any time; that is no failed try.
+            # A server may close an idle connection at any time; that does not count as a failed attempt.
             return self._exchange(method, path, body, timeout)
         self._idle.append(connection)
         return response.status, text
@@ -111,7 +111,7 @@ class RestClient(Client):
         return http.client.HTTPSConnection(self.address, context=self._tls)
 
 
-def _trusting(ca_file: Path | None) -> ssl.SSLContext:
+def _trusting(ca_file: str | Path | None) -> ssl.SSLContext:
     context = ssl.create_default_context()
     if ca_file is not None:
         context.load_verify_locations(ca_file)
@@ -126,7 +126,7 @@ def _path(asked: ModelVersion) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Lists, arrays and numpy scalars as JSON values; bytes in base64."""
+    """Convert lists, arrays and numpy scalars to JSON values, and bytes to base64."""
     if isinstance(value, (np.ndarray, np.generic)):
         return _plain(value.tolist())
     if isinstance(value, (list, tuple)):
@@ -135,7 +135,7 @@ def _plain(value: Any) -> Any:
 
 
 def _array(value: Any) -> np.ndarray:
-    """Nested lists of an answer as an array; text stays `str` and bytes stay `bytes`, to the last zero."""
+    """Convert nested lists of a response to an array; texts and bytes become objects, so trailing zeros survive."""
     value = leaf = _unpack(value)
     while isinstance(leaf, list) and leaf:
         leaf = leaf[0]

@@ -1,1 +1,1 @@
-"""What stands at the ports: sockets, who may come in, what answers where, and the page."""
+"""The front end of the server: sockets, access control, routing and the web page."""

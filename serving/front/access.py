@@ -1,4 +1,4 @@
-"""Who may ask: TLS by TF Serving's ssl config, and a bearer token where one is wanted."""
+"""Access control: TLS with TF Serving's SSL config, and an optional bearer token."""
 
 from __future__ import annotations
 
@@ -12,34 +12,38 @@ from typing import Any
 
 import grpc
 
+from seqattn_tf.serving.protos import SSLConfig
 from seqattn_tf.serving.text_protos import read
 
-_OPEN_SERVICES = ("/grpc.health.",)  # a probe has no token
+_OPEN_SERVICES = ("/grpc.health.",)  # health checks need no token
 
 
 @dataclass(frozen=True)
 class Certificates:
-    """What TLS needs, each in PEM form, as in TF Serving's `SSLConfig`."""
+    """The key and certificates for TLS in PEM form, as in TF Serving's `SSLConfig`."""
 
     server_key: str
     server_cert: str
-    custom_ca: str = ""  # who may have signed a client's certificate
-    client_verify: bool = False  # whether a client must have one
+    custom_ca: str = ""  # the authority that must have signed client certificates
+    client_verify: bool = False  # whether clients must have a certificate
 
     @classmethod
     def from_file(cls, path: Path) -> Certificates:
-        """Reads TF Serving's `--ssl_config_file`."""
-        config = read(path, "SSLConfig", "ssl_config_file")
+        """Read TF Serving's `--ssl_config_file`."""
+        config = read(path, SSLConfig(), "ssl_config_file")
         if not config.server_key or not config.server_cert:
-            raise ValueError(f"ssl_config_file: expected server_key and server_cert. Received: {path} without one")
+            raise ValueError(
+                f"ssl_config_file: expected server_key and server_cert. Received: {path} without one of them"
+            )
         if config.client_verify and not config.custom_ca:
             raise ValueError(f"ssl_config_file: expected custom_ca with client_verify. Received: {path} without it")
         return cls(config.server_key, config.server_cert, config.custom_ca, config.client_verify)
 
     def context(self) -> ssl.SSLContext:
-        """For sockets of the standard library."""
+        """Return a TLS context for sockets of the standard library."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        with tempfile.TemporaryDirectory() as folder:  # only its owner can look in; the library reads files alone
+        # Readable only by its owner; the ssl module loads keys only from files.
+        with tempfile.TemporaryDirectory() as folder:
             files = Path(folder, "cert.pem"), Path(folder, "key.pem")
             files[0].write_text(self.server_cert)
             files[1].write_text(self.server_key)
@@ -56,13 +60,13 @@ class Certificates:
         return context
 
     def grpc(self) -> grpc.ServerCredentials:
-        """For gRPC."""
+        """Return the credentials for a gRPC server."""
         pair = (self.server_key.encode(), self.server_cert.encode())
         return grpc.ssl_server_credentials([pair], self.custom_ca.encode() or None, self.client_verify)
 
 
 class Token:
-    """Knows whether an `Authorization` header carries the token; without a token everyone may ask.
+    """A bearer token that `Authorization` headers must contain; an empty token allows every request.
 
     >>> Token("secret").allows("Bearer secret"), Token("secret").allows(""), Token("").allows("")
     (True, False, True)
@@ -73,21 +77,25 @@ class Token:
 
     @classmethod
     def from_file(cls, path: Path) -> Token:
-        """The token is what the file holds, without the space around it."""
+        """Read the token from a file; surrounding white space is removed."""
         try:
             token = path.read_text(encoding="ascii").strip()
         except (OSError, UnicodeDecodeError) as error:
-            raise ValueError(f"bearer_token_file: expected a file with a token. Received: {path} ({error})") from error
+            raise ValueError(
+                f"bearer_token_file: expected a readable file with a token. Received: {path} ({error})"
+            ) from error
         if not token or token.split() != [token]:
-            raise ValueError(f"bearer_token_file: expected one word in {path}. Received: {len(token.split())}")
+            raise ValueError(
+                f"bearer_token_file: expected a token without spaces in {path}. Received: {len(token.split())} words"
+            )
         return cls(token)
 
     def allows(self, header: str) -> bool:
-        """Takes the same time for every wrong header."""
+        """Return whether a header contains the token; takes the same time for every wrong header."""
         return not self._header or hmac.compare_digest(header.encode("utf-8", "replace"), self._header)
 
     def interceptors(self) -> list[grpc.ServerInterceptor]:
-        """What a gRPC server needs to ask for the token."""
+        """Return the gRPC interceptors that check the token."""
         return [_Interceptor(self.allows)] if self._header else []
 
 
@@ -106,4 +114,4 @@ class _Interceptor(grpc.ServerInterceptor):
 
 
 def _refuse(_: Any, context: grpc.ServicerContext) -> None:
-    context.abort(grpc.StatusCode.UNAUTHENTICATED, "expected a bearer token that is known here")
+    context.abort(grpc.StatusCode.UNAUTHENTICATED, "expected a valid bearer token")

@@ -1,4 +1,4 @@
-"""HTTP/1.1 on the standard library: keep-alive, gzip and chunked bodies, and a drain that answers what has arrived."""
+"""An HTTP/1.1 server based on the standard library, with keep-alive, gzip, chunked bodies and graceful shutdown."""
 
 from __future__ import annotations
 
@@ -24,23 +24,24 @@ from seqattn_tf.serving.api.exchange import Handle, Reply, Request
 
 LOG = logging.getLogger(__name__)
 _PIECE = 1 << 20  # bytes read at once
-UNPACKED = 1 << 29  # bytes of a body in gzip, where no limit is set: a megabyte could unpack to a gigabyte
-_HEARD_OUT = 2.0  # seconds that a client may go on sending a request that was refused
+# Limit in bytes for the content of a gzip body if no limit is set: a megabyte could contain a gigabyte.
+UNPACKED = 1 << 29
+_HEARD_OUT = 2.0  # seconds for which the rest of a rejected request is read
 
 
 class DrainingHttpServer(ThreadingHTTPServer):
-    """Listens at once, answers in threads after `start`, and can stop without cutting a request short.
+    """A server that listens at once, handles requests after `start`, and stops without cutting requests short.
 
     Args:
-        host: the address to listen on.
-        port: its port; 0 lets the system choose.
-        handle: answers a request; must not raise.
-        tls: speaks HTTPS with these certificates; None speaks HTTP.
-        max_body: the most bytes of a body, unpacked; 0 for any number, or `UNPACKED` of one in gzip.
+        host: The address to listen on.
+        port: The port; 0 lets the system choose one.
+        handle: A function from a request to a reply; must not raise.
+        tls: The TLS context for HTTPS; None for HTTP.
+        max_body: The maximum size of a decompressed body in bytes; 0 for no limit, except `UNPACKED` for gzip.
     """
 
     daemon_threads = True
-    block_on_close = False  # `drain` waits, for a bounded time
+    block_on_close = False  # `drain` waits instead, for a limited time
     request_queue_size = 128
 
     def __init__(self, host: str, port: int, handle: Handle, tls: ssl.SSLContext | None = None, max_body: int = 0):
@@ -55,26 +56,26 @@ class DrainingHttpServer(ThreadingHTTPServer):
         self._thread = threading.Thread(target=self.serve_forever, args=(0.05,), name="rest", daemon=True)
 
     def start(self) -> None:
-        """Answers requests in the background."""
+        """Handle requests in the background."""
         self._thread.start()
 
     def drain(self, grace_seconds: float) -> None:
-        """Accepts nothing more, answers what has arrived, then closes; what is not done in time is cut."""
+        """Stop accepting connections, finish requests that have arrived, and close; abort what takes too long."""
         self.draining = True
         self.shutdown()
-        while select.select([self.socket], [], [], 0)[0]:  # connections that wait to be accepted
+        while select.select([self.socket], [], [], 0)[0]:  # connections waiting to be accepted
             self._handle_request_noblock()  # type: ignore[attr-defined]  # typeshed leaves it out
         self.server_close()
         with self._changed:
             for connection in self._connections - self._busy:
-                _shutdown(connection, socket.SHUT_RD)  # ends an idle one; bytes that have arrived are still read
+                _shutdown(connection, socket.SHUT_RD)  # ends idle connections; bytes that have arrived are still read
             if not self._changed.wait_for(lambda: not self._connections, grace_seconds):
                 for connection in self._connections:
                     _shutdown(connection, socket.SHUT_RDWR)
 
     @contextlib.contextmanager
     def busy(self, connection: socket.socket) -> Iterator[None]:
-        """Marks a connection that is in the middle of a request."""
+        """Mark a connection as busy with a request."""
         with self._changed:
             self._busy.add(connection)
         try:
@@ -84,44 +85,44 @@ class DrainingHttpServer(ThreadingHTTPServer):
                 self._busy.discard(connection)
 
     def server_bind(self) -> None:
-        """Binds without the name lookup of the standard library, which may wait for a resolver."""
+        """Bind without the name lookup of the standard library, which may wait for a DNS resolver."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = self.socket.getsockname()[:2]
 
     def get_request(self) -> tuple[socket.socket, tuple]:
-        """Accepts a connection; the handshake is left to its own thread, where a slow client holds up nobody."""
+        """Accept a connection; its own thread handles the TLS handshake, so that slow clients do not block others."""
         connection, address = super().get_request()
         if self._tls is not None:
             connection = self._tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
         return connection, address
 
     def process_request(self, request: Any, client_address: tuple) -> None:
-        """Counts a connection from the moment it is accepted."""
+        """Register a connection as soon as it is accepted."""
         with self._changed:
             self._connections.add(request)
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        """Forgets a connection when its thread ends."""
+        """Unregister a connection when its thread ends."""
         super().shutdown_request(request)
         with self._changed:
             self._connections.discard(request)
             self._changed.notify_all()
 
     def handle_error(self, request: Any, client_address: tuple) -> None:
-        """Logs instead of printing a trace: nearly always a client that went away."""
+        """Log an error instead of printing a traceback: nearly always, a client has disconnected."""
         LOG.debug("a connection ended early", exc_info=True)
 
 
 class _TooLarge(ValueError):
-    """A body beyond the limit."""
+    """The error for a body that exceeds the limit."""
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    wbufsize = -1  # headers and body leave in one piece
-    timeout = 300  # seconds that an idle connection is kept
+    wbufsize = -1  # buffered, so that headers and body are sent together
+    timeout = 300  # seconds after which an idle connection is closed
     server_version = "seqattn"
     sys_version = ""
     server: DrainingHttpServer
@@ -140,12 +141,12 @@ class _Handler(BaseHTTPRequestHandler):
                 return
             self._send(self.server.answer(Request(self.command, self.path, body, self.headers)))
 
-    # Every method reaches the API, whose answer to a wrong one is its own.
+    # All methods are passed to the API, which returns its own error for unsupported ones.
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = _answer
 
     def _send(self, reply: Reply) -> None:
         self.send_response(reply.status)
-        if reply.status != 304:  # which stands for a body that the client has
+        if reply.status != 304:  # a 304 has no body
             self.send_header("Content-Type", reply.content_type)
             self.send_header("Content-Length", str(len(reply.body)))
         for name, value in reply.headers.items():
@@ -160,10 +161,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _read_body(self) -> bytes:
         if any(isinstance(defect, MissingHeaderBodySeparatorDefect) for defect in self.headers.defects):
-            raise ValueError("a header without a colon")  # what follows it was not read as headers
+            raise ValueError("a header without a colon")  # the lines after it were not parsed as headers
         lengths = set(self.headers.get_all("Content-Length", []))
         chunked = self.headers.get_all("Transfer-Encoding", [])
-        if len(lengths) + len(chunked) > 1:  # where a proxy and we could see two different requests
+        if len(lengths) + len(chunked) > 1:  # a proxy could interpret such a request differently
             raise ValueError("more than one length")
         if chunked:
             if chunked[0].lower() != "chunked":
@@ -191,13 +192,13 @@ class _Handler(BaseHTTPRequestHandler):
             yield self._read_exactly(size)
             if self.rfile.readline(3).strip():
                 raise ValueError("a chunk longer than its size")
-        while self.rfile.readline(65536).strip():  # trailers
+        while self.rfile.readline(65536).strip():  # skip trailers
             pass
 
     def _read_exactly(self, size: int) -> bytes:
         self._check_size(size)
         body = bytearray()
-        while len(body) < size:  # piece by piece: a length that is only claimed takes no memory
+        while len(body) < size:  # incremental, so that a false length does not allocate memory
             piece = self.rfile.read(min(size - len(body), _PIECE))
             if not piece:
                 raise EOFError(f"{len(body)} bytes of {size}")
@@ -205,14 +206,15 @@ class _Handler(BaseHTTPRequestHandler):
         return bytes(body)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """A request that cannot be read; the body is JSON as everywhere. Where the next one begins is not known."""
+        """Send a JSON error and close the connection, because the start of the next request is unknown."""
         self.close_connection = True
-        self.request_version = self.protocol_version  # else an unreadable request line gets no status line
+        # Otherwise there would be no status line after an unreadable request line.
+        self.request_version = self.protocol_version
         self._send(_error(code, message or self.responses[code][0]))
         self._hear_out()
 
     def _hear_out(self) -> None:
-        """Reads on for a while: closing on what is still coming would take the answer from the client."""
+        """Read the rest of a request for a while: closing a connection with unread data could discard the reply."""
         _shutdown(self.connection, socket.SHUT_WR)
         end = time.monotonic() + _HEARD_OUT
         while (left := end - time.monotonic()) > 0:
@@ -221,17 +223,17 @@ class _Handler(BaseHTTPRequestHandler):
                 break
 
     def handle_expect_100(self) -> bool:
-        """Tells a client that waits for it to send its body."""
+        """Send `100 Continue` to a client that waits for it before it sends the body."""
         going_on = super().handle_expect_100()
-        self.wfile.flush()  # the standard library writes to a buffer here
+        self.wfile.flush()  # the standard library only writes to a buffer here
         return going_on
 
     def log_message(self, format: str, *args: object) -> None:
-        """No access log."""
+        """Disable the access log."""
 
 
 def _length(digits: str, base: int) -> int:
-    if not set(digits) <= set(string.hexdigits):  # Python would also read signs, prefixes and underscores
+    if not set(digits) <= set(string.hexdigits):  # Python would also accept signs, prefixes and underscores
         raise ValueError(f"a length of {digits[:20]!r}")
     return int(digits, base)
 
@@ -241,5 +243,5 @@ def _error(status: int, message: str) -> Reply:
 
 
 def _shutdown(connection: socket.socket, how: int) -> None:
-    with contextlib.suppress(OSError):  # the other side may have closed it already
-        socket.socket.shutdown(connection, how)  # of a TLS socket too: it must still answer what it has read
+    with contextlib.suppress(OSError):  # the other side may have closed the connection already
+        socket.socket.shutdown(connection, how)  # not SSLSocket.shutdown, which would end TLS before the reply is sent

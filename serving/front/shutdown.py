@@ -1,4 +1,4 @@
-"""Turns gRPC calls away before the server stops: gRPC would cancel what it has not handed out, accepted or not."""
+"""An interceptor that rejects gRPC calls before a shutdown, because gRPC would cancel those not yet dispatched."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ import grpc
 
 
 class ShutdownInterceptor(grpc.ServerInterceptor):
-    """Lets calls in until it is closed; then they are UNAVAILABLE, which tells a client to ask elsewhere."""
+    """An interceptor that rejects all calls once it is closed.
+
+    The code is UNAVAILABLE, so that clients try elsewhere.
+    """
 
     def __init__(self) -> None:
         self._closed = False
 
     def close(self) -> None:
-        """Lets nobody in any more; who is in stays."""
+        """Reject new calls; current ones continue."""
         self._closed = True
 
     def intercept_service(self, continuation: Callable[..., Any], details: grpc.HandlerCallDetails) -> Any:
-        """What answers a call."""
         return _TURNED_AWAY if self._closed else continuation(details)
 
 

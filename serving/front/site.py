@@ -1,10 +1,10 @@
-"""What answers at the REST port: TF Serving's API, and beside it what a person, a probe or a monitor asks for.
+"""Routing for the REST port: TF Serving's API, the page, health checks and metrics.
 
 /v1/...        the API
-/healthz       200 as long as the process answers
-/readyz        200 while every model serves, 503 before and while draining
-(monitoring)   Prometheus's page, at the path of the monitoring config
-/, /page/...   the page to look at
+/healthz       200 while the process responds
+/readyz        200 while every model is served; 503 before that and during shutdown
+(monitoring)   metrics for Prometheus, at the path of the monitoring config
+/, /page/...   the web page
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _TEXT = "text/plain; charset=utf-8"
 
 
 class Site:
-    """Sends a request where it belongs.
+    """A router for requests.
 
     Args:
-        api: answers everything under `/v1/`.
-        private: path -> what answers a GET of it, to whoever may use the API.
-        public: the same, to anyone.
-        page: answers what none of these takes; None where it does not either.
-        token: who may use the API.
+        api: The handler for all paths under `/v1/`.
+        private: Handlers for GET requests by path, for clients with access to the API.
+        public: Handlers for GET requests by path, for all clients.
+        page: The handler for all other paths; returns None if there is no such path.
+        token: The token that grants access to the API.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Site:
         self._token = token
 
     def handle(self, request: Request) -> Reply:
-        """The answer to a request; never raises."""
+        """Return the reply to a request; never raises."""
         path = request.path
         if path.lower().startswith("/v1/"):
             return self._guarded(self._api, request)
@@ -57,18 +57,18 @@ class Site:
         return Reply(404, encode_document({"error": f"Not Found: expected a path under /v1/. Received: {path}"}))
 
     def _guarded(self, handle: Handle, request: Request) -> Reply:
-        # A browser asks what it may send before it sends the token.
+        # Browsers send a CORS preflight request without the token.
         if request.method == "OPTIONS" or self._token.allows(request.headers.get("Authorization", "")):
             return handle(request)
         return Reply(
             401,
-            encode_document({"error": "expected a bearer token that is known here"}),
+            encode_document({"error": "expected a valid bearer token"}),
             headers={"WWW-Authenticate": "Bearer"},
         )
 
 
 def probe(healthy: Callable[[], bool]) -> Handle:
-    """A page that is 200 or 503."""
+    """Return a handler for health checks, which replies with 200 or 503."""
 
     def answer(_: Request) -> Reply:
         return Reply(200, b"ok\n", _TEXT) if healthy() else Reply(503, b"not ready\n", _TEXT)

@@ -1,1 +1,1 @@
-"""What is served: which models and versions there are, how they are loaded, run, brought together and stopped."""
+"""The served models: configuration, loading, versions, execution and batching."""

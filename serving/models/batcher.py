@@ -1,7 +1,7 @@
-"""Requests that arrive together run together: one pool of threads, and a queue in it for every signature.
+"""A batcher that runs concurrent requests together, with one pool of threads and one queue for each signature.
 
-A batch is open until it is full, or until it has waited its time and a thread is free; then it runs. Whoever asked
-waits for the rows that are his, no longer than his deadline.
+A batch is open until it is full, or until its waiting time is over and a thread is free; then it runs. Each caller
+waits for its own rows until its deadline.
 """
 
 from __future__ import annotations
@@ -17,42 +17,46 @@ import numpy as np
 
 from seqattn_tf.serving.errors import ServingError, from_exception, invalid
 from seqattn_tf.serving.models.batching import BatchingParameters
-from seqattn_tf.serving.models.engine import Arrays, late
-from seqattn_tf.serving.models.padding import joined
+from seqattn_tf.serving.models.engine import Arrays, deadline_exceeded
+from seqattn_tf.serving.models.padding import concat_and_pad
 
-# How a run ends whose fault is that of no request in it; any other fault may be that of one, and is looked for.
+# Error codes that are not caused by a single request in a batch. After any other error, each request runs alone.
 _NOBODYS_FAULT = frozenset({"CANCELLED", "DEADLINE_EXCEEDED", "INTERNAL", "UNAVAILABLE"})
 Outputs = dict[str, np.ndarray]
-Run = Callable[[Arrays, "float | None"], Outputs]  # inputs and the seconds that it may take
+Run = Callable[[Arrays, "float | None"], Outputs]  # inputs, and the time limit in seconds
 
 
 class Batcher:
-    """Threads that run batches: full ones first, then those that have waited long enough.
+    """A pool of threads that run batches: first full ones, then those whose waiting time is over.
 
     Args:
-        parameters: sizes and times.
+        parameters: The sizes and time limits.
     """
 
     def __init__(self, parameters: BatchingParameters):
         self.parameters = parameters
         self._changed = threading.Condition()
         self._full: collections.deque[_Batch] = collections.deque()
-        self._open: collections.deque[_Batch] = collections.deque()  # all wait equally long: the first is due first
+        # All wait equally long, so the first one is due first.
+        self._open: collections.deque[_Batch] = collections.deque()
         self._threads: list[threading.Thread] = []
         self._closed = False
 
     def queue(self, run: Run) -> Queue:
-        """A queue of its own for what runs a signature; every input has its rows first, and so has every output."""
+        """Return a separate queue for a function that runs one signature.
+
+        All inputs and outputs of the function must have rows as their first axis.
+        """
         return Queue(self, run)
 
     def close(self) -> None:
-        """Ends the threads once no batch is left."""
+        """End the threads once no batch is left."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
 
-    def enter(self, queue: Queue, parts: Sequence[_Part]) -> None:
-        """Puts the parts of a request into the batches of a queue: all of them, or none where it is full."""
+    def enqueue(self, queue: Queue, parts: Sequence[_Part]) -> None:
+        """Add the parts of a request to the batches of a queue: either all of them, or none if the queue is full."""
         largest, limit = self.parameters.largest_run, self.parameters.max_enqueued_batches
         with self._changed:
             if self._closed:
@@ -74,7 +78,7 @@ class Batcher:
                     self._fill(batch)
 
     def free_rows(self, queue: Queue) -> int:
-        """How many rows the open batch of a queue would still take."""
+        """Return the number of rows that the open batch of a queue still accepts."""
         with self._changed:
             return self.parameters.largest_run - queue.batches[-1].rows if queue.batches else 0
 
@@ -92,7 +96,7 @@ class Batcher:
         self._changed.notify()
 
     def _fill(self, batch: _Batch) -> None:
-        """A batch that takes no more need not wait."""
+        """Mark a batch that accepts no more rows as full, so that it does not wait."""
         if batch in self._open:
             self._open.remove(batch)
             self._full.append(batch)
@@ -101,7 +105,7 @@ class Batcher:
     def _work(self) -> None:
         while (batch := self._next()) is not None:
             batch.run(self.parameters)
-            del batch  # which holds a version of a model
+            del batch  # the batch keeps a version of a model in memory
 
     def _next(self) -> _Batch | None:
         with self._changed:
@@ -121,46 +125,46 @@ class Batcher:
 
 
 class Queue:
-    """Runs one signature, the rows of a request together with those of others."""
+    """A callable that runs one signature, on batches that may contain rows of several requests."""
 
     def __init__(self, batcher: Batcher, run: Run):
         self.run = run
-        self.batches: list[_Batch] = []  # that have not begun; only the last may be open
+        self.batches: list[_Batch] = []  # batches that have not started; only the last one may be open
         self._batcher = batcher
 
     def __call__(self, inputs: Arrays, timeout: float | None) -> Outputs:
-        """The outputs for the rows of a request.
+        """Return the outputs for the rows of a request.
 
         Raises:
-            ServingError: INVALID_ARGUMENT for more rows than a batch may have, UNAVAILABLE when the queue is full,
-                DEADLINE_EXCEEDED, or what the run says.
+            ServingError: INVALID_ARGUMENT for more rows than a batch may have, UNAVAILABLE if the queue is full,
+                DEADLINE_EXCEEDED, or the error of the run.
         """
         parameters, rows = self._batcher.parameters, len(next(iter(inputs.values())))
         if rows > parameters.max_batch_size:
             raise invalid(f"Task size {rows} is larger than maximum input batch size {parameters.max_batch_size}")
         end = None if timeout is None else time.monotonic() + timeout
         parts = self._split(inputs, rows, end) if rows > parameters.largest_run else [_Part(inputs, rows, end)]
-        self._batcher.enter(self, parts)
+        self._batcher.enqueue(self, parts)
         try:
             found = [self._rest(part) for part in parts]
         except ServingError:
             for part in parts:
-                part.left = True  # nobody waits for the others
+                part.left = True  # the remaining parts need not run
             raise
         if len(found) == 1:
             return found[0]
         if any(array.shape[1:] != found[0][alias].shape[1:] for outputs in found for alias, array in outputs.items()):
-            # As wide as the widest row of a run: only a run of all rows has one width.
+            # Outputs are as wide as the widest row of their run, so a common width requires a run of all rows.
             return self.run(inputs, None if end is None else end - time.monotonic())
         return {alias: np.concatenate([outputs[alias] for outputs in found]) for alias in found[0]}
 
     def _rest(self, part: _Part) -> Outputs:
-        """The outputs of a part, which runs alone where one of those that it ran with was at fault."""
+        """Return the outputs of a part; if another part of its batch may have caused an error, run it alone."""
         outputs = part.wait()
         return _run_together(self.run, [part], self._batcher.parameters) if outputs is None else outputs
 
     def _split(self, inputs: Arrays, rows: int, end: float | None) -> list[_Part]:
-        """A request that is larger than what runs at once: the open batch is filled, and then others."""
+        """Split a request that is too large for one run: the first part fills the open batch, the others follow."""
         largest = self._batcher.parameters.largest_run
         bounds = [0, *range(self._batcher.free_rows(self) or largest, rows, largest), rows]
         return [
@@ -170,37 +174,37 @@ class Queue:
 
 
 class _Part:
-    """Rows of a request that run at once, and the place where their outputs are waited for."""
+    """Rows of a request that run at once, with a means to wait for their outputs."""
 
     def __init__(self, inputs: Arrays, rows: int, end: float | None):
         self.inputs, self.rows, self.end = inputs, rows, end
-        self.left = False  # nobody waits any more
-        self._told = threading.Lock()  # held until there is an outcome; lighter than an Event
+        self.left = False  # whether the caller has stopped waiting
+        self._told = threading.Lock()  # held until there is an outcome; cheaper than an Event
         self._told.acquire()
         self._outcome: Outputs | ServingError | None = None
 
     def wait(self) -> Outputs | None:
-        """The outputs; None where the batch failed by a fault that may be another request's."""
+        """Return the outputs, or None if the batch failed with an error that another request may have caused."""
         left = -1 if self.end is None else min(max(self.end - time.monotonic(), 0), threading.TIMEOUT_MAX)
         if not self._told.acquire(timeout=left):
             self.left = True
-            raise late()
+            raise deadline_exceeded()
         if isinstance(self._outcome, ServingError):
             raise self._outcome
         return self._outcome
 
-    def tell(self, outcome: Outputs | ServingError | None) -> None:
-        """Ends the wait; to be called once."""
+    def set_result(self, outcome: Outputs | ServingError | None) -> None:
+        """Set the outcome, which ends the wait; must be called exactly once."""
         self._outcome = outcome
         self._told.release()
 
     def kind(self, padded: bool) -> tuple:
-        """What parts must have in common to run together."""
+        """Return a key that parts must share in order to run together."""
         return tuple((alias, a.dtype, a.ndim if padded else a.shape[1:]) for alias, a in self.inputs.items())
 
 
 class _Batch:
-    """Parts of requests to one signature."""
+    """Parts of requests to one signature that are due at the same time."""
 
     def __init__(self, queue: Queue, due: float):
         self.queue, self.due = queue, due
@@ -212,7 +216,7 @@ class _Batch:
         self.rows += part.rows
 
     def run(self, parameters: BatchingParameters) -> None:
-        """Runs what can run together, and tells everyone who waits."""
+        """Run compatible parts together and set the outcomes of all parts."""
         alike: dict[tuple, list[_Part]] = {}
         for part in self._parts:
             if not part.left:
@@ -223,19 +227,19 @@ class _Batch:
             except Exception as error:
                 failure = from_exception(error)
                 alone = len(parts) > 1 and failure.code not in _NOBODYS_FAULT
-                for part in parts:  # each has an error of its own: a thread that raises it writes into it
-                    part.tell(None if alone else ServingError(failure.code, failure.message))
+                for part in parts:  # a separate error for each part, because a thread that raises an error modifies it
+                    part.set_result(None if alone else ServingError(failure.code, failure.message))
                 continue
             stops = accumulate(part.rows for part in parts)
             for part, stop in zip(parts, stops, strict=True):
-                part.tell({alias: array[stop - part.rows : stop] for alias, array in outputs.items()})
+                part.set_result({alias: array[stop - part.rows : stop] for alias, array in outputs.items()})
 
 
 def _run_together(run: Run, parts: Sequence[_Part], parameters: BatchingParameters) -> Outputs:
-    """The outputs for the rows of parts of one kind, one after the other."""
+    """Run parts of one kind as a batch, and return the outputs of their rows in the same order."""
     rows = sum(part.rows for part in parts)
     size = parameters.run_size(rows)
-    inputs = {alias: joined([part.inputs[alias] for part in parts], size - rows) for alias in parts[0].inputs}
+    inputs = {alias: concat_and_pad([part.inputs[alias] for part in parts], size - rows) for alias in parts[0].inputs}
     ends = [part.end for part in parts if part.end is not None]
     outputs = run(inputs, max(ends) - time.monotonic() if len(ends) == len(parts) else None)
     for array in outputs.values():

@@ -1,41 +1,86 @@
-"""What runs a version of a model. A session does for a SavedModel; LiteRT does for a file of its own."""
+"""The interface of engines, which run a version of a model: a session for a SavedModel, or LiteRT for its own files."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+import contextlib
+import queue
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
-from tensorflow.core.protobuf import meta_graph_pb2
 
 from seqattn_tf.serving.errors import ServingError
+from seqattn_tf.serving.protos import SignatureDef
 
-Arrays = Mapping[str, np.ndarray]  # by the names that a signature gives; strings are object arrays of bytes
+Member = TypeVar("Member")
+Arrays = Mapping[str, np.ndarray]  # by the names in a signature; strings are object arrays of bytes
 
 
 class Engine(Protocol):
-    """A loaded model. Safe in threads; it lives as long as somebody holds it."""
+    """A loaded model. Thread-safe; it is unloaded when the last reference to it is gone."""
 
     @property
-    def signature_defs(self) -> Mapping[str, meta_graph_pb2.SignatureDef]:
-        """By name, what it takes and gives."""
+    def name(self) -> str:
+        """The name of the engine in metadata and statuses; empty for TensorFlow, whose replies are TF Serving's."""
+
+    @property
+    def signature_defs(self) -> Mapping[str, SignatureDef]:
+        """The signatures by name, with their inputs and outputs."""
 
     def run(
         self, signature_name: str, inputs: Arrays, outputs: Sequence[str], timeout: float | None
     ) -> dict[str, np.ndarray]:
-        """The named outputs of a signature, for an array for each of its inputs.
+        """Run a signature and return the named outputs.
 
         Args:
-            signature_name: a name of `signature_defs`.
-            inputs: one of each name; the engine looks at their dtypes and shapes.
-            outputs: names of outputs of the signature, none twice.
-            timeout: seconds after which the answer is of no use; None for any time.
+            signature_name: A name in `signature_defs`.
+            inputs: One array for each input; the engine checks their dtypes and shapes.
+            outputs: Distinct names of outputs of the signature.
+            timeout: The time limit in seconds; None for no limit.
 
         Raises:
-            ServingError: DEADLINE_EXCEEDED, or what the engine says.
+            ServingError: DEADLINE_EXCEEDED, or an error of the engine.
         """
 
 
-def late() -> ServingError:
-    """The end of a run that took too long, in TensorFlow's words."""
+class Pool(Generic[Member]):
+    """Copies of something that serves one request at a time. All but the first are made on demand.
+
+    Args:
+        first: The first copy.
+        make: A function that makes another one.
+        size: The maximum number of copies.
+    """
+
+    def __init__(self, first: Member, make: Callable[[], Member], size: int) -> None:
+        self._make = make
+        self._free: queue.LifoQueue[Member | None] = queue.LifoQueue()
+        for member in [None] * (size - 1) + [first]:
+            self._free.put(member)
+
+    @contextlib.contextmanager
+    def lend(self, timeout: float | None) -> Iterator[Member]:
+        """Lend a copy for the time of a `with` block.
+
+        Raises:
+            ServingError: DEADLINE_EXCEEDED if none becomes free in time.
+        """
+        try:
+            member = self._free.get(timeout=None if timeout is None else max(timeout, 0))
+        except queue.Empty:
+            raise deadline_exceeded() from None
+        try:
+            member = self._make() if member is None else member
+            yield member
+        finally:
+            self._free.put(member)
+
+
+def deadline_exceeded() -> ServingError:
+    """Return the error for a run that took too long, with TensorFlow's message."""
     return ServingError("DEADLINE_EXCEEDED", "Timed out waiting for notification")
+
+
+def out_of_memory() -> ServingError:
+    """Return the error for a request that LiteRT has no memory for."""
+    return ServingError("RESOURCE_EXHAUSTED", "expected a request that fits into memory. Received: a larger one")

@@ -1,29 +1,28 @@
-"""Which models to serve, and which of their versions: a folder of models, one model, or TF Serving's config file."""
+"""The models to serve and their versions, from a folder of models, a single model or TF Serving's config file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tensorflow_serving.config import model_server_config_pb2
-
+from seqattn_tf.serving import protos
 from seqattn_tf.serving.errors import ServingError, invalid
+from seqattn_tf.serving.models.version_folders import MAX_VERSION
 from seqattn_tf.serving.text_protos import read
 
 _PLATFORM = "tensorflow"
-MAX_VERSION = 2**63 - 1
 
 
 @dataclass(frozen=True)
 class VersionPolicy:
-    """Which of the versions that are there shall serve: the latest ones, or only those listed."""
+    """The versions to serve: either the latest ones or a fixed set."""
 
-    latest: int = 1  # how many; 0 for all
-    specific: frozenset[int] = frozenset()  # if any are listed, these and no others
+    latest: int = 1  # the number of versions; 0 for all
+    specific: frozenset[int] = frozenset()  # if not empty, only these versions
 
     def candidates(self, there: Iterable[int]) -> list[int]:
-        """The versions that may serve, the most wanted first.
+        """Return the versions that may be served, in descending order of preference.
 
         >>> VersionPolicy(specific=frozenset({1, 7})).candidates([1, 2, 3])
         [1]
@@ -32,16 +31,16 @@ class VersionPolicy:
 
     @property
     def limit(self) -> int:
-        """How many of the candidates that load are kept."""
+        """The maximum number of candidates to serve."""
         return MAX_VERSION if self.specific or not self.latest else self.latest
 
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """One model: where its versions are, which of them serve, and what they are also called."""
+    """A model: the location of its versions, the policy that selects versions, and their labels."""
 
     name: str
-    base_path: Path  # holds VERSION/saved_model.pb
+    base_path: Path  # contains VERSION/saved_model.pb
     policy: VersionPolicy = VersionPolicy()
     labels: Mapping[str, int] = field(default_factory=dict)
 
@@ -49,29 +48,30 @@ class ModelConfig:
 Models = Mapping[str, ModelConfig]
 
 
-def folder_of_models(root: Path) -> Callable[[], Models]:
-    """Every folder below `root` is a model, whenever one looks."""
+def folder_of_models(root: Path, only: Collection[str] = ()) -> Callable[[], Models]:
+    """Return a function that lists the models: the current subfolders of `root`, or those with the names in `only`."""
 
     def look() -> Models:
-        return {child.name: ModelConfig(child.name, child) for child in sorted(root.iterdir()) if child.is_dir()}
+        folders = [child for child in sorted(root.iterdir()) if child.is_dir() and (not only or child.name in only)]
+        return {folder.name: ModelConfig(folder.name, folder) for folder in folders}
 
     return look
 
 
-def read_config_file(path: Path) -> model_server_config_pb2.ModelServerConfig:
-    """TF Serving's `--model_config_file`, a ModelServerConfig in text form.
+def read_config_file(path: Path) -> protos.ModelServerConfig:
+    """Read TF Serving's `--model_config_file`, a ModelServerConfig in text form.
 
     Raises:
-        ValueError: the file is not there or not such a text.
+        ValueError: If the file is missing or invalid.
     """
-    return read(path, model_server_config_pb2.ModelServerConfig(), "model_config_file")
+    return read(path, protos.ModelServerConfig(), "model_config_file")
 
 
-def list_models(config: model_server_config_pb2.ModelServerConfig) -> Models:
-    """The models of a config.
+def list_models(config: protos.ModelServerConfig) -> Models:
+    """Return the models of a config.
 
     Raises:
-        ServingError: with TF Serving's code and words for a config that cannot be served.
+        ServingError: If the config cannot be served, with TF Serving's code and message.
     """
     if config.WhichOneof("config") == "custom_model_config":
         raise ServingError(
@@ -83,7 +83,7 @@ def list_models(config: model_server_config_pb2.ModelServerConfig) -> Models:
     for entry in config.model_config_list.config:
         if entry.name in models:
             raise invalid(f"Illegal to list model {entry.name} multiple times in config list")
-        platform = entry.model_platform or (_PLATFORM if entry.model_type == model_server_config_pb2.TENSORFLOW else "")
+        platform = entry.model_platform or (_PLATFORM if entry.model_type == protos.ModelType.TENSORFLOW else "")
         if not platform:
             raise invalid(
                 "Illegal setting neither ModelServerConfig::model_type (deprecated) "
@@ -92,7 +92,7 @@ def list_models(config: model_server_config_pb2.ModelServerConfig) -> Models:
         if platform != _PLATFORM:
             raise invalid(f"Model {entry.name} requests unsupported platform {platform}")
         if not entry.name:
-            raise invalid("name: expected the name of a model. Received: an empty one")
+            raise invalid("name: expected the name of a model. Received: an empty string")
         path = Path(entry.base_path.removeprefix("file://"))
         if not path.is_absolute():
             raise invalid(
@@ -102,7 +102,7 @@ def list_models(config: model_server_config_pb2.ModelServerConfig) -> Models:
     return models
 
 
-def _policy(entry: model_server_config_pb2.ModelConfig) -> VersionPolicy:
+def _policy(entry: protos.ModelConfig) -> VersionPolicy:
     policy = entry.model_version_policy
     kind = policy.WhichOneof("policy_choice")
     if kind == "all":

@@ -1,7 +1,7 @@
-"""Rows of requests in one batch: put together, padded where their lengths differ, and filled up to an allowed size.
+"""The rows of several requests as one batch, padded to a common length and to an allowed batch size.
 
-As in TF Serving, a row is padded up to the longest of its batch with the first element of the tensor it came in, and
-outputs are not cut again (`pad_variable_length_inputs`); missing rows are copies of the first row of the last request.
+As in TF Serving, shorter rows are padded with the first element of their own tensor, and outputs are not trimmed
+(`pad_variable_length_inputs`); missing rows are copies of the first row of the last request.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 
-def joined(parts: Sequence[np.ndarray], fill: int = 0) -> np.ndarray:
-    """The rows of all parts, with so many more.
+def concat_and_pad(parts: Sequence[np.ndarray], fill: int = 0) -> np.ndarray:
+    """Concatenate the rows of all parts and add `fill` more rows.
 
-    >>> joined([np.array([[1, 2]]), np.array([[3], [4]])], fill=1).tolist()
+    >>> concat_and_pad([np.array([[1, 2]]), np.array([[3], [4]])], fill=1).tolist()
     [[1, 2], [3, 3], [4, 3], [3, 3]]
     """
     sizes = np.max([part.shape[1:] for part in parts], axis=0)

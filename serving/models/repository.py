@@ -1,8 +1,6 @@
-"""The versions of the models: finds them, loads those that shall serve, and swaps new ones in while old ones serve.
+"""The repository of models: it finds versions, loads them, and replaces old ones without interrupting the service.
 
-    BASE_PATH/VERSION/saved_model.pb      VERSION is a non-negative int64, "00000123" included
-
-A folder of any other name is not a version, so an export written aside and renamed is seen only when whole.
+An export that is written to a folder that is not a number and then renamed is only found when it is complete.
 """
 
 from __future__ import annotations
@@ -16,28 +14,25 @@ from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tensorflow_serving.config import model_server_config_pb2
-
-from seqattn_tf.export import meta_graph
 from seqattn_tf.serving.errors import ServingError, from_exception
-from seqattn_tf.serving.models.lite import LITE_FILE
-from seqattn_tf.serving.models.model_config import MAX_VERSION, ModelConfig, Models, list_models
+from seqattn_tf.serving.models.model_config import ModelConfig, Models, list_models
 from seqattn_tf.serving.models.servable import Servable
-from seqattn_tf.serving.models.session import SessionEngine
+from seqattn_tf.serving.models.version_folders import Versions, saved_models
+from seqattn_tf.serving.protos import ModelServerConfig
 
 LOG = logging.getLogger(__name__)
 Load = Callable[[str, int, Path], Servable]
-_MODEL_FILES = (*meta_graph.FILES, LITE_FILE)  # a version holds at least one of them
 
 
 @dataclass(frozen=True)
 class VersionStatus:
-    """Where one version stands: START, LOADING, AVAILABLE, UNLOADING or END, and the error that ended it."""
+    """The state of a version: START, LOADING, AVAILABLE, UNLOADING or END, and the error that ended it."""
 
     version: int
     state: str
     error_code: str = "OK"
     error_message: str = ""
+    engine: str = ""  # the name of the engine that runs it; empty for TensorFlow
 
 
 @dataclass
@@ -45,60 +40,74 @@ class _Model:
     serving: dict[int, Servable] = field(default_factory=dict)
     labels: dict[str, int] = field(default_factory=dict)
     statuses: dict[int, VersionStatus] = field(default_factory=dict)
-    refused: dict[int, tuple] = field(default_factory=dict)  # version -> fingerprint of the files that failed
-
-
-def _load_saved_model(name: str, version: int, path: Path) -> Servable:
-    """A SavedModel that runs each request alone."""
-    return Servable(name, version, SessionEngine(path), folder=path)
+    refused: dict[int, tuple] = field(default_factory=dict)  # version -> fingerprint of the files that failed to load
+    attempted: bool = False  # whether its versions have been loaded or refused once
 
 
 class ModelRepository:
-    """Serves, of every model, the versions that its policy wants and that load.
+    """The loaded versions of every model, selected by its policy.
 
     Args:
-        models: tells the models, asked before each look; `model_config.folder_of_models(root)`, for example.
-        poll_seconds: how often the folders are looked at again; 0 looks once.
-        load: brings one version into memory, ready to answer.
-        labels_need_a_version: whether a label may only name a version that is available.
+        models: A function that returns the models; called at each poll. Example:
+            `model_config.folder_of_models(root)`.
+        load: A function that loads one version.
+        poll_seconds: The interval between polls of the folders; 0 for a single poll.
+        labels_need_a_version: Whether a label may only refer to a version that is available.
+        versions: A function that finds the versions of a model.
+        attempted: A function that is called with the name of each model after the first attempt to load it.
     """
 
     def __init__(
         self,
         models: Callable[[], Models],
+        load: Load,
         poll_seconds: float = 1.0,
-        load: Load = _load_saved_model,
         labels_need_a_version: bool = True,
+        versions: Versions = saved_models,
+        attempted: Callable[[str], None] = lambda name: None,
     ):
         self._wanted = models
+        self._versions = versions
+        self._attempted = attempted
         self._poll_seconds = poll_seconds
         self._load_version = load
         self._labels_need_a_version = labels_need_a_version
-        self._asked: frozenset[str] = frozenset()  # names of the models, as of the last look
+        self._asked: frozenset[str] = frozenset()  # names of the models at the last poll
         self._models: dict[str, _Model] = {}
-        self._lock = threading.RLock()  # re-entered when dropping a servable runs its finaliser
-        self._looking = threading.RLock()  # one look at a time
-        self._garbage = False  # a version has ended and left something behind
+        self._lock = threading.RLock()  # re-entered if dropping a servable runs its finalizer
+        self._looking = threading.RLock()  # serializes polls
+        self._garbage = False  # whether a version has ended and may have left reference cycles
+        self._polled = True  # whether the first poll is over when the thread starts
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._poll_forever, name="model-poll", daemon=True)
 
-    def start(self) -> None:
-        """Loads what is there now, then goes on looking in the background."""
-        self.poll()
-        if self._poll_seconds > 0:
+    def start(self, wait: bool = True) -> None:
+        """Load the current versions, then poll in the background.
+
+        Args:
+            wait: Whether to return only after the first poll. Otherwise the models are known, and load in the
+                background.
+        """
+        if wait:
+            self.poll()
+        else:
+            with self._looking:
+                self._find()
+        if self._poll_seconds > 0 or not wait:
+            self._polled = wait
             self._thread.start()
 
     def stop(self) -> None:
-        """Stops looking for versions; what is loaded stays usable by whoever holds it."""
+        """Stop polling; loaded versions remain usable."""
         self._stopped.set()
         if self._thread.ident is not None:
             self._thread.join()
 
     def get(self, name: str, version: int | None = None, label: str = "") -> Servable:
-        """A loaded version of a model: the one named by number or label, else the newest.
+        """Return a loaded version of a model, by number or label, or else the newest.
 
         Raises:
-            ServingError: NOT_FOUND where there is none, INVALID_ARGUMENT for an unknown label.
+            ServingError: NOT_FOUND if there is none, INVALID_ARGUMENT for an unknown label.
         """
         with self._lock:
             model = self._models.get(name) or _Model()
@@ -113,7 +122,11 @@ class ModelRepository:
         raise ServingError("NOT_FOUND", f"Servable not found for request: {wanted}")
 
     def status(self, name: str, version: int | None = None) -> list[VersionStatus]:
-        """The versions seen of a model, newest first, or the one named; NOT_FOUND where there is none."""
+        """Return the status of one version or, newest first, of all known versions of a model.
+
+        Raises:
+            ServingError: NOT_FOUND if there is no such version.
+        """
         with self._lock:
             statuses = dict(self._models[name].statuses) if name in self._models else {}
         if version is None:
@@ -125,52 +138,62 @@ class ModelRepository:
         return [statuses[version]]
 
     def names(self) -> list[str]:
-        """The models seen so far, whether or not a version of them serves."""
+        """Return the names of all known models, including those without a served version."""
         with self._lock:
             return sorted(self._models)
 
     def missing(self) -> list[str]:
-        """The models that should serve and of which no version does."""
+        """Return the names of the models that should be served but have no served version."""
         with self._lock:
             return sorted(name for name in self._asked if name not in self._models or not self._models[name].serving)
 
     def poll(self) -> None:
-        """Compares the folders with what is loaded, once, and loads or unloads the difference."""
+        """Compare the folders with the loaded versions once, and load or unload the difference."""
         with self._looking:
-            wanted = self._wanted()
-            with self._lock:
-                self._asked = frozenset(wanted)
-            found = {name: _versions(config.base_path) for name, config in wanted.items()}
-            for name, versions in found.items():  # all models have a status before the first of them is loaded
-                newest = wanted[name].policy.candidates(versions or {})[:1]
-                with self._lock:
-                    for version in newest:
-                        statuses = self._models.setdefault(name, _Model()).statuses
-                        statuses.setdefault(version, VersionStatus(version, "START"))
+            wanted, found = self._find()
             for name in self.names():
                 if name not in wanted:
                     self._retain(self._models[name], set())
-                elif (there := found[name]) is not None:  # what cannot be read changes nothing
+                elif (there := found[name]) is not None:  # an unreadable folder changes nothing
                     self._update(wanted[name], there)
                     self._label(wanted[name])
+                    if not self._models[name].attempted:
+                        self._models[name].attempted = True
+                        self._attempted(name)
             if self._garbage:
                 self._garbage = False
-                gc.collect()  # a loaded graph is full of cycles; weights that wait for the collector pile up
+                # Loaded graphs are full of reference cycles, so their weights would pile up until the next collection.
+                gc.collect()
                 _give_memory_back()
 
-    def reload(self, config: model_server_config_pb2.ModelServerConfig) -> None:
-        """Serves the models of a config from now on; those that are there already serve on without a break.
+    def _find(self) -> tuple[Models, dict[str, dict[int, Path] | None]]:
+        """Return the wanted models and the folders of their versions, and give each model a status."""
+        wanted = self._wanted()
+        with self._lock:
+            self._asked = frozenset(wanted)
+        found = {name: self._versions(config.base_path) for name, config in wanted.items()}
+        for name, versions in found.items():  # all models have a status before the first one is loaded
+            newest = wanted[name].policy.candidates(versions or {})[:1]
+            with self._lock:
+                for version in newest:
+                    statuses = self._models.setdefault(name, _Model()).statuses
+                    statuses.setdefault(version, VersionStatus(version, "START"))
+        return wanted, found
+
+    def reload(self, config: ModelServerConfig) -> None:
+        """Replace the list of models; models in both lists are served without interruption.
 
         Raises:
-            ServingError: the config cannot be served or a label names a version that is not there (nothing changes);
-                a model has no version that loads, or not the one that a label names (the others serve).
+            ServingError: If the config cannot be served or a label refers to a missing version, in which case nothing
+                changes. Also if a model has no version that can be loaded, or not the one of a label; the other models
+                are then served.
         """
-        if config.WhichOneof("config") is None:  # TF Serving takes no action either
+        if config.WhichOneof("config") is None:  # TF Serving ignores such a config too
             return
         models = list_models(config)
         with self._looking:
-            for model in models.values():  # what can be seen to be wrong is refused before anything changes
-                self._check_labels(model, model.policy.candidates(_versions(model.base_path) or {}))
+            for model in models.values():  # detect errors that are visible beforehand before anything changes
+                self._check_labels(model, model.policy.candidates(self._versions(model.base_path) or {}))
             self._wanted = lambda: models
             self.poll()
             if missing := self.missing():
@@ -179,7 +202,7 @@ class ModelRepository:
                 self._check_labels(model)
 
     def _update(self, config: ModelConfig, versions: dict[int, Path]) -> None:
-        """Loads what shall serve, then lets go of the rest; an old version stays if nothing takes its place."""
+        """Load the selected versions, then unload the others; an old version stays if no new one can be loaded."""
         model = self._models[config.name]
         keep: list[int] = []
         candidates = config.policy.candidates(versions)
@@ -192,7 +215,7 @@ class ModelRepository:
             self._retain(model, set(keep))
 
     def _bring(self, config: ModelConfig, version: int, path: Path) -> bool:
-        """Loads a version unless the same files were refused before; whether it serves now."""
+        """Load a version unless loading the same files has failed before; return whether it is served now."""
         model = self._models[config.name]
         fingerprint = _fingerprint(path)
         if model.refused.get(version) == fingerprint:
@@ -202,18 +225,18 @@ class ModelRepository:
             servable = self._load_version(config.name, version, path)
         except Exception as error:
             failure = from_exception(error, hide=f"{config.base_path.parent}/")
-            LOG.warning("model %s version %d was refused: %s", config.name, version, failure.message)
+            LOG.warning("model %s version %d was rejected: %s", config.name, version, failure.message)
             self._set(model, VersionStatus(version, "END", failure.code, failure.message))
             model.refused[version] = fingerprint
             return False
         model.refused.pop(version, None)
         with self._lock:
             model.serving[version] = servable
-            self._set(model, VersionStatus(version, "AVAILABLE"))
+            self._set(model, VersionStatus(version, "AVAILABLE", engine=servable.engine))
         return True
 
     def _retain(self, model: _Model, keep: set[int]) -> None:
-        """Lets go of all other versions: UNLOADING while requests hold one, END when the last lets go."""
+        """Unload all other versions; their state is UNLOADING while requests use them, then END."""
         with self._lock:
             for version in set(model.serving) - keep:
                 old = model.serving.pop(version)
@@ -228,7 +251,7 @@ class ModelRepository:
                 self._set(model, VersionStatus(version, "END"))
 
     def _label(self, config: ModelConfig) -> None:
-        """Gives the labels, once the versions that they name serve."""
+        """Assign the labels if their versions are served."""
         try:
             self._check_labels(config)
         except ServingError as error:
@@ -238,7 +261,13 @@ class ModelRepository:
                 self._models[config.name].labels = dict(config.labels)
 
     def _check_labels(self, config: ModelConfig, there: Container[int] = ()) -> None:
-        """Refuses a label for a version that neither serves nor is `there`, or a given one that moves to such."""
+        """Check that the versions of all labels are served or in `there`.
+
+        If labels do not need a version, only existing labels that move to another version are checked.
+
+        Raises:
+            ServingError: If there is no such version.
+        """
         with self._lock:
             model = self._models.get(config.name) or _Model()
             serving, given = set(model.serving), dict(model.labels)
@@ -256,44 +285,27 @@ class ModelRepository:
             model.statuses[status.version] = status
 
     def _poll_forever(self) -> None:
-        while not self._stopped.wait(self._poll_seconds):
-            try:
-                self.poll()
-            except Exception:  # the folder may be unreadable for a moment; what is loaded serves on
-                LOG.exception("the model folder could not be read")
+        if not self._polled:
+            self._poll_safely()
+        while self._poll_seconds > 0 and not self._stopped.wait(self._poll_seconds):
+            self._poll_safely()
+
+    def _poll_safely(self) -> None:
+        try:
+            self.poll()
+        except Exception:  # the folder may be temporarily unreadable; loaded versions remain in service
+            LOG.exception("the model folder could not be read")
 
 
 def _give_memory_back() -> None:
-    """Lets the C library return what was freed: it keeps it in the arenas of the many threads that asked for it."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it
+    """Return freed memory to the system; the C library would keep it in the arenas of the threads that allocated it."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # only in glibc
     if trim is not None:
         trim(0)
 
 
-def _versions(base_path: Path) -> dict[int, Path] | None:
-    """Version number -> folder, for the children that are versions and hold a model; None without a base path."""
-    try:
-        folders = sorted(child for child in base_path.iterdir() if child.is_dir())
-    except OSError as error:
-        LOG.warning("a model's folder could not be read: %s", error)
-        return None
-    versions: dict[int, Path] = {}
-    for folder in folders:
-        numeric = folder.name.isascii() and folder.name.isdigit() and int(folder.name) <= MAX_VERSION
-        if numeric and _holds_model(folder):
-            versions.setdefault(int(folder.name), folder)
-    return versions
-
-
-def _holds_model(version: Path) -> bool:
-    try:
-        return any((version / file).is_file() for file in _MODEL_FILES)
-    except PermissionError:
-        return True  # so that the attempt to load it tells what is wrong
-
-
 def _fingerprint(version: Path) -> tuple:
-    """Changes when a file of the version does, so that a copy that was incomplete is tried again."""
+    """Return a value that changes with the files of a version, so that loading an incomplete copy is tried again."""
     try:
         files = sorted(path for path in version.rglob("*") if path.is_file())
         return tuple((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files)

@@ -1,4 +1,4 @@
-"""One loaded version of a model: its signatures, ready to be asked."""
+"""A loaded version of a model, with its signatures."""
 
 from __future__ import annotations
 
@@ -7,32 +7,25 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
-import tensorflow as tf
-from tensorflow.core.framework import types_pb2
-from tensorflow.core.protobuf import meta_graph_pb2
 
-from seqattn_tf.serving import DEFAULT_SIGNATURE
+from seqattn_tf.serving import DEFAULT_SIGNATURE, METHODS
 from seqattn_tf.serving.errors import ServingError, invalid
 from seqattn_tf.serving.models.batcher import Batcher
 from seqattn_tf.serving.models.engine import Engine
-
-_METHODS = (
-    tf.saved_model.PREDICT_METHOD_NAME,
-    tf.saved_model.CLASSIFY_METHOD_NAME,
-    tf.saved_model.REGRESS_METHOD_NAME,
-)
+from seqattn_tf.serving.protos import DataType, SignatureDef
+from seqattn_tf.serving.protos.tensors import read_tensor
 
 
 class Servable:
-    """A version of a model in memory. It lives as long as a request holds it.
+    """A version of a model in memory. It is unloaded when the last request that uses it ends.
 
     Args:
-        name: the model's name in the repository.
-        version: its version number.
-        engine: what runs it.
-        batcher: brings requests together; None runs each alone.
-        check_method_names: whether a signature is only asked for what its `method_name` says.
-        folder: of the version, where there is one.
+        name: The name of the model in the repository.
+        version: The version number.
+        engine: The engine that runs the model.
+        batcher: The batcher that combines requests; None to run each request alone.
+        check_method_names: Whether the `method_name` of a signature must match the API of a request.
+        folder: The folder with its manifest, if there is one.
     """
 
     def __init__(
@@ -48,6 +41,7 @@ class Servable:
         self.version = version
         self.folder = folder
         self.check_method_names = check_method_names
+        self.engine = engine.name
         self.signature_defs = engine.signature_defs
         self._engine = engine
         self._queues = {}
@@ -62,17 +56,17 @@ class Servable:
         output_filter: Sequence[str] = (),
         timeout: float | None = None,
     ) -> dict[str, np.ndarray]:
-        """Runs one signature on a batch.
+        """Run one signature on a batch.
 
         Args:
-            signature_name: a signature of the model; empty for `serving_default`.
-            inputs: one array for each input of the signature; one that has a default may be left out. Dtypes and
-                shapes are left to the engine, as TF Serving does.
-            output_filter: the outputs wanted; empty for all.
-            timeout: seconds after which the answer is of no use; None for any time.
+            signature_name: A signature of the model; empty for `serving_default`.
+            inputs: One array for each input of the signature; inputs with a default may be omitted. The engine checks
+                dtypes and shapes, as in TF Serving.
+            output_filter: The names of the requested outputs; empty for all.
+            timeout: The time limit in seconds; None for no limit.
 
         Raises:
-            ServingError: with TF Serving's code and message.
+            ServingError: If the request fails, with TF Serving's code and message.
         """
         self.check(signature_name, inputs.keys())
         name = signature_name or DEFAULT_SIGNATURE
@@ -82,24 +76,24 @@ class Servable:
         wanted = list(output_filter) or sorted(signature.outputs)
         if self._queues and len(wanted) == len(signature.outputs) and _rows(arrays):
             outputs = self._queues[name](arrays, timeout)
-        else:  # a batch runs all outputs, and may be refused for one that was not asked for
+        else:  # a batch computes all outputs, so it could fail because of one that was not requested
             outputs = self._engine.run(name, arrays, wanted, timeout)
         return {alias: outputs[alias] for alias in wanted}
 
     def check(self, signature_name: str, sent: Set[str]) -> None:
-        """Refuses a request by the names of its inputs, before they are read.
+        """Check the names of the inputs of a request before their values are read.
 
         Raises:
-            ServingError: there is no such signature, or it has not these inputs.
+            ServingError: If there is no such signature, or if its inputs are different.
         """
         name = signature_name or DEFAULT_SIGNATURE
         if name not in self.signature_defs:
             raise ServingError("FAILED_PRECONDITION", f'Serving signature key "{name}" not found.')
         signature = self.signature_defs[name]
-        if self.check_method_names and signature.method_name not in _METHODS:
+        if self.check_method_names and signature.method_name not in METHODS:
             raise ServingError(
                 "INTERNAL",
-                f"Expected prediction signature method_name to be one of {{{', '.join(_METHODS)}}}. "
+                f"Expected prediction signature method_name to be one of {{{', '.join(METHODS)}}}. "
                 f"Was: {signature.method_name}",
             )
         if sent != signature.inputs.keys():
@@ -108,8 +102,8 @@ class Servable:
 
 @lru_cache
 def type_name(dtype: int) -> str:
-    """TF Serving's spelling of a `DataType`: `DT_FLOAT` is `float`, `DT_STRING` is `string`."""
-    return types_pb2.DataType.Name(dtype).removeprefix("DT_").lower()
+    """Return TF Serving's name of a `DataType`: `DT_FLOAT` is `float`, `DT_STRING` is `string`."""
+    return DataType(dtype).name.removeprefix("DT_").lower()
 
 
 def _run_whole(
@@ -119,7 +113,7 @@ def _run_whole(
 
 
 def _rows(arrays: Mapping[str, np.ndarray]) -> int:
-    """How many rows there are to bring together; refuses what has none that could be, as TF Serving does."""
+    """Return the number of rows of a batch; like TF Serving, reject inputs that cannot be batched."""
     if not arrays:
         raise invalid("Batching Run() must have at least one input tensor")
     if not all(array.ndim for array in arrays.values()):
@@ -130,7 +124,7 @@ def _rows(arrays: Mapping[str, np.ndarray]) -> int:
     return rows.pop()
 
 
-def _check_names(signature: meta_graph_pb2.SignatureDef, sent: Set[str]) -> None:
+def _check_names(signature: SignatureDef, sent: Set[str]) -> None:
     known, defaults = signature.inputs.keys(), signature.defaults.keys()
     if len(sent) > len(known) or (len(sent) < len(known) and not defaults):
         raise invalid(
@@ -151,13 +145,13 @@ def _check_names(signature: meta_graph_pb2.SignatureDef, sent: Set[str]) -> None
         )
 
 
-def _completed(signature: meta_graph_pb2.SignatureDef, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """An array for each input of a signature, its default where none was sent."""
+def _completed(signature: SignatureDef, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return an array for each input of a signature; missing inputs get their defaults."""
     missing = signature.inputs.keys() - inputs.keys()
-    return {**inputs, **{alias: tf.make_ndarray(signature.defaults[alias]) for alias in missing}}
+    return {**inputs, **{alias: read_tensor(alias, signature.defaults[alias]) for alias in missing}}
 
 
-def _check_filter(signature: meta_graph_pb2.SignatureDef, output_filter: Sequence[str]) -> None:
+def _check_filter(signature: SignatureDef, output_filter: Sequence[str]) -> None:
     for position, alias in enumerate(output_filter):
         if alias not in signature.outputs:
             raise invalid(

@@ -1,8 +1,9 @@
-"""A SavedModel in a session: the loader's restore, the graph and the runtime that TensorFlow Serving has.
+"""A SavedModel in a session, with the same restore procedure, graph and runtime as in TensorFlow Serving.
 
-`tf.saved_model.load` builds a model anew in Python. It answers where TensorFlow Serving fails, refuses shapes that
-TensorFlow Serving takes, and costs a multiple for each call; a session has none of that, and runs TensorFlow 1's
-models too. One thing it cannot do: stop a run whose client has left. Such a run ends by itself or at its deadline.
+`tf.saved_model.load` rebuilds a model in Python. It accepts requests that TensorFlow Serving rejects, rejects shapes
+that TensorFlow Serving accepts, and costs several times as much per call. A session avoids this, and it also runs
+models of TensorFlow 1. Its limitation: it cannot stop a run when the client disconnects; the run finishes or
+reaches its deadline.
 """
 
 from __future__ import annotations
@@ -17,33 +18,39 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  registers the text ops that exported graphs contain
-from tensorflow.core.protobuf import config_pb2, meta_graph_pb2
-from tensorflow.python.client import pywrap_tf_session  # a run with named tensors costs a sixth of `Session.run`
+from tensorflow.core.protobuf import config_pb2
+from tensorflow.python.client import pywrap_tf_session  # this costs a sixth of `Session.run`
 from tensorflow.python.saved_model import loader_impl
 
-from seqattn_tf.export.meta_graph import is_saved_model, ops_of
+from seqattn_tf.export.meta_graph import ops_of
+from seqattn_tf.export.versions import is_saved_model
+from seqattn_tf.serving.config import ServerConfig
 from seqattn_tf.serving.errors import ServingError, from_exception, invalid
-from seqattn_tf.serving.models.engine import Arrays, late
+from seqattn_tf.serving.models.engine import Arrays, deadline_exceeded
+from seqattn_tf.serving.protos import SignatureDef
+from seqattn_tf.serving.text_protos import read
 
-QUICK_SECONDS = 0.002  # a run in TensorFlow's threads that took less is worth a trial in the caller's
-CHEAP_SECONDS = 0.0005  # of one core; what takes less goes on there
-FIRST_SECONDS = 1.0  # that others wait for the first run to prepare the graph
-# A run with one of these may take any time, however small its inputs.
+QUICK_SECONDS = 0.002  # after a faster run in TensorFlow's threads, the calling thread is tried
+CHEAP_SECONDS = 0.0005  # CPU time; only faster runs stay in the calling thread
+FIRST_SECONDS = 1.0  # how long others wait for the first run, which prepares the graph
+# A run with one of these ops may take any time, even for small inputs.
 _LOOPS = frozenset({"While", "StatelessWhile", "For", "LoopCond", "MapDefun"})
 
 
 class SessionEngine:
-    """A SavedModel, restored and ready to run.
+    """A SavedModel that is restored and ready to run.
 
     Args:
-        path: the folder of `saved_model.pb`.
-        config: of the session: threads, memory.
-        tags: of the graph in it.
+        path: The folder of `saved_model.pb`.
+        config: The configuration of the session, such as threads and memory.
+        tags: The tags of the graph to load.
 
     Raises:
-        ServingError: it holds no SavedModel, a broken one, or none for serving.
-        tf.errors.OpError: what TensorFlow says of one that it cannot restore.
+        ServingError: If there is no SavedModel, it is broken, or it has no graph with these tags.
+        tf.errors.OpError: If TensorFlow cannot restore it.
     """
+
+    name = ""  # replies are those of TF Serving, which names no engine
 
     def __init__(
         self,
@@ -52,14 +59,17 @@ class SessionEngine:
         tags: Sequence[str] = (tf.saved_model.SERVING,),
     ):
         loader = _loader(path, tags)
-        # Without a config the session would move to a CPU what is pinned to another device; TF Serving's does not.
+        # Without a config, the session would move ops that are pinned to another device to a CPU, unlike in TF Serving.
         session = tf.compat.v1.Session(graph=tf.Graph(), config=config or config_pb2.ConfigProto())
         weakref.finalize(self, session.close).atexit = False
         try:
             loaded = loader.load(session, tags)
-        except ValueError:  # the C++ loader takes it for a model without weights, and fails when they are read
-            raise ServingError("DATA_LOSS", "expected whole weights in variables/. Received: none") from None
-        self.signature_defs = dict(loaded.signature_def)
+        except ValueError:  # the C++ loader would assume a model without weights and fail when they are read
+            raise ServingError("DATA_LOSS", "expected complete weights in variables/. Received: none") from None
+        self.signature_defs = {
+            key: SignatureDef.FromString(signature.SerializeToString())
+            for key, signature in loaded.signature_def.items()
+        }
         self._session = session
         self._may_run_here = not ops_of(loaded.graph_def) & _LOOPS
         self._runs: dict[tuple[str, tuple[str, ...]], _Run] = {}
@@ -68,39 +78,49 @@ class SessionEngine:
     def run(
         self, signature_name: str, inputs: Arrays, outputs: Sequence[str], timeout: float | None
     ) -> dict[str, np.ndarray]:
-        """See `Engine.run`."""
         key = (signature_name, tuple(sorted(outputs)))
         run = self._runs.get(key) or self._make(*key)
         return run(inputs, timeout)
 
     def _make(self, signature_name: str, outputs: tuple[str, ...]) -> _Run:
         signature = self.signature_defs[signature_name]
-        with self._lock:  # so that all who come together wait for the same first run
+        with self._lock:  # concurrent callers must wait for the same first run
             key = (signature_name, outputs)
             if key not in self._runs:
                 self._runs[key] = _Run(self._session, signature, outputs, self._may_run_here)
             return self._runs[key]
 
 
-class _Run:
-    """Runs one signature for the same outputs every time.
+def session_config(config: ServerConfig) -> config_pb2.ConfigProto:
+    """Return the configuration of the sessions of a server: the file if there is one, otherwise the flags."""
+    if config.tensorflow_session_config_file is not None:
+        return read(config.tensorflow_session_config_file, config_pb2.ConfigProto(), "tensorflow_session_config_file")
+    wanted = config_pb2.ConfigProto(
+        intra_op_parallelism_threads=config.tensorflow_intra_op_parallelism,
+        inter_op_parallelism_threads=config.tensorflow_inter_op_parallelism,
+    )
+    wanted.gpu_options.per_process_gpu_memory_fraction = config.per_process_gpu_memory_fraction
+    return wanted
 
-    TensorFlow's threads honour a deadline, and the thread that calls does not: it runs only what was seen to be quick,
-    that is, requests no larger than one that was, to a model without loops. Others wait a while for the first run to
-    end: it prepares the graph, for half a second perhaps, and should do it once, not once for everyone who comes at the
-    same time.
+
+class _Run:
+    """A function that runs one signature with fixed outputs.
+
+    TensorFlow's threads observe a deadline, but the calling thread cannot. It therefore runs only requests that should
+    be fast: those to a model without loops that are no larger than a previous fast one. The first run prepares the
+    graph, which may take half a second. Concurrent requests wait for it for some time, so that this is done only once.
 
     Args:
-        session: holds the graph.
-        signature: names the tensors.
-        outputs: which of its outputs.
-        may_run_here: whether the calling thread may ever do it.
+        session: The session of the graph.
+        signature: The signature, with the names of the tensors.
+        outputs: The outputs to compute.
+        may_run_here: Whether the calling thread may run requests at all.
     """
 
     def __init__(
         self,
         session: tf.compat.v1.Session,
-        signature: meta_graph_pb2.SignatureDef,
+        signature: SignatureDef,
         outputs: Sequence[str],
         may_run_here: bool,
     ):
@@ -118,11 +138,11 @@ class _Run:
         self._fetches = [_tensor(session.graph, name, "FetchOutputs") for name in self._fetch_names]
         self._dtypes = [np.dtype(tf.as_dtype(info.dtype).as_numpy_dtype) for info in signature.inputs.values()]
         self._unprepared = True
-        self._preparing = threading.Lock()  # held by the first run
-        # The same in the thread that calls it, made when it is worth it.
+        self._preparing = threading.Lock()  # held during the first run
+        # The same computation in the calling thread; created on first use.
         self._callable: Callable[..., list[np.ndarray]] | None = None
-        self._quick = -1  # the size of the largest request that was seen to be quick
-        self._costly = math.inf if may_run_here else -math.inf  # and of the smallest that was too much
+        self._quick = -1  # size of the largest request known to be fast
+        self._costly = math.inf if may_run_here else -math.inf  # size of the smallest request known to be slow
 
     def __call__(self, inputs: Arrays, timeout: float | None) -> dict[str, np.ndarray]:
         end = None if timeout is None else time.monotonic() + timeout
@@ -140,10 +160,10 @@ class _Run:
         return {alias: _array(found[place]) for alias, place in zip(self._outputs, self._places, strict=True)}
 
     def _begins(self, end: float | None) -> bool:
-        """Whether this is the first run; if it is not, after the first one has ended or has had its time."""
+        """Return whether this is the first run; if not, wait until that has finished, but only for a limited time."""
         wait = FIRST_SECONDS if end is None else min(FIRST_SECONDS, end - time.monotonic())
         if not self._preparing.acquire(timeout=max(wait, 0)):
-            return False  # it takes long for another reason
+            return False  # the first run is slow for another reason
         if not self._unprepared:
             self._preparing.release()
         return self._unprepared
@@ -156,7 +176,7 @@ class _Run:
         return found
 
     def _here(self, end: float | None, values: list[np.ndarray], size: int) -> list[np.ndarray]:
-        """Runs in this thread, and sees whether that was too much."""
+        """Run in the calling thread, and record whether that was too slow."""
         try:
             if self._callable is None:
                 options = config_pb2.CallableOptions(feed=self._feed_names, fetch=self._fetch_names)
@@ -170,16 +190,16 @@ class _Run:
             self._costly = min(self._costly, size)
             self._quick = min(self._quick, size - 1)
         if end is not None and time.monotonic() > end:
-            raise late()
+            raise deadline_exceeded()
         return found
 
     def _within(self, end: float | None, values: list[np.ndarray]) -> list[np.ndarray]:
-        """Runs in TensorFlow's threads, which stop at the deadline."""
+        """Run in TensorFlow's threads, which stop at the deadline."""
         options = None
         if end is not None:
             milliseconds = int((end - time.monotonic()) * 1000)
             if milliseconds < 1:
-                raise late()
+                raise deadline_exceeded()
             told = config_pb2.RunOptions(timeout_in_ms=min(milliseconds, 2**62))
             options = pywrap_tf_session.TF_NewBufferFromString(told.SerializeToString())
         try:
@@ -195,7 +215,7 @@ class _Run:
 
 
 def _loader(path: Path, tags: Sequence[str]) -> loader_impl.SavedModelLoader:
-    """What reads the model; its faults in the words of TensorFlow's C++ loader."""
+    """Return the loader of a model; errors have the messages of TensorFlow's C++ loader."""
     if not is_saved_model(path):
         raise ServingError("NOT_FOUND", "Could not find SavedModel .pb or .pbtxt at supplied export directory path")
     try:
@@ -212,7 +232,7 @@ def _loader(path: Path, tags: Sequence[str]) -> loader_impl.SavedModelLoader:
 
 
 def _tensor(graph: tf.Graph, name: str, side: str) -> object:
-    """A tensor of the graph, as TensorFlow's C API names it."""
+    """Return a tensor of the graph in the form that TensorFlow's C API requires."""
     try:
         return graph.get_tensor_by_name(name if ":" in name else f"{name}:0")._as_tf_output()
     except (KeyError, ValueError):
@@ -220,7 +240,7 @@ def _tensor(graph: tf.Graph, name: str, side: str) -> object:
 
 
 def _array(value: np.ndarray | np.generic | bytes) -> np.ndarray:
-    """What TensorFlow gives for a scalar is no array."""
+    """Convert an output to an array, because TensorFlow does not return scalars as arrays."""
     return np.array(value, np.object_) if isinstance(value, bytes) else np.asarray(value)
 
 

@@ -1,4 +1,4 @@
-"""The cases of TensorFlow Addons' `seq2seq/tests/attention_wrapper_test.py`, against plain loops over the steps."""
+"""The cases of TensorFlow Addons' `seq2seq/tests/attention_wrapper_test.py`, compared with loops over the steps."""
 
 import keras
 import numpy as np
@@ -44,7 +44,7 @@ def sigmoid(values):
 
 
 def aligned(name, attention, query, values, last):
-    """The weights of one query of one row, whose values are all kept; `last` are those of the query before."""
+    """Return the weights of one query of one row without masked values; `last` are the weights of the query before."""
     weights = attention.score.get_weights()
     if name.startswith("bahdanau"):
         of_query, of_values, scale, *more = weights
@@ -63,13 +63,14 @@ def aligned(name, attention, query, values, last):
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_weights_by_the_formula(name):
-    """From any weights before, of places that are kept and not."""
+    """For arbitrary previous weights, and for masked and unmasked positions."""
     layer = mechanism(name)
     memory = layer.prepare(tf.constant(VALUES), tf.constant(MASK))
     last = np.random.default_rng(4).uniform(size=[BATCH, SOURCE]).astype("float32") * MASK
     state = layer.initial_state(memory)
     if "monotonic" in name:
-        np.testing.assert_array_equal(state.align[0], np.eye(SOURCE)[[0] * BATCH])  # it begins at the first place
+        # The first position is selected initially.
+        np.testing.assert_array_equal(state.align[0], np.eye(SOURCE)[[0] * BATCH])
         state = state._replace(align=(tf.constant(last),))
     context, weights, after = layer.attend(tf.constant(QUERY), memory, state)
     assert weights.shape == (BATCH, SOURCE)
@@ -99,7 +100,7 @@ def test_prepared_once_or_given_at_once(name):
     twin.set_weights(layer.get_weights())
     context, weights = layer(tf.constant(QUERY), tf.constant(VALUES), mask=tf.constant(MASK))
     memory = twin.prepare(tf.constant(VALUES), tf.constant(MASK))
-    for _ in range(2):  # asking leaves the memory as it was
+    for _ in range(2):  # attending does not change the memory
         found = twin.attend(tf.constant(QUERY), memory)
         np.testing.assert_allclose(found[0], context, atol=1e-6)
         np.testing.assert_allclose(found[1], weights, atol=1e-6)
@@ -140,8 +141,8 @@ def test_no_weight_beyond_the_length():
     np.testing.assert_allclose(weights, np.tri(4) / lengths[:, None], rtol=1e-6)
 
 
-class Looking(keras.Model):
-    """A model that prepares its memory in every call, and twice."""
+class BaseAttention(keras.Model):
+    """A model that prepares its memory twice in every call."""
 
     def __init__(self, name):
         super().__init__()
@@ -159,9 +160,9 @@ class Looking(keras.Model):
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_every_batch_has_its_own_memory(name):
-    """Two batches in training and one after it: the weights are those of what is asked now."""
+    """Train on two batches, then predict a third one: the weights must belong to the current inputs."""
     keras.utils.set_random_seed(0)
-    model = Looking(name)
+    model = BaseAttention(name)
     words = np.where(MASK, 1 + np.arange(BATCH * SOURCE).reshape(BATCH, SOURCE) % 8, 0)
     model.build(words.shape, QUERY.shape)
     optimizer = keras.optimizers.SGD(0.5)
@@ -202,7 +203,7 @@ def weight(variable):
 
 
 def plain_loop(name, decoder, row, states=None):
-    """Logits and weights of one row, step by step: the cell sees the symbol and what the step before made of a look."""
+    """Return the logits and weights of one row, step by step, with input feeding."""
     values = VALUES[row, : LENGTHS[row]]
     if states is None:
         firsts = zip(decoder.first_kernels, decoder.first_biases, strict=True)
@@ -247,7 +248,7 @@ def test_in_mixed_precision(name):
 
 @pytest.mark.parametrize("name", ["luong", "luong monotonic"])
 def test_a_learned_scale_is_part_of_the_kernel(name):
-    """The score times a number of its own, as there with `scale=True`."""
+    """`scale=True` in TensorFlow Addons multiplies the score by a trained scalar."""
     decoder = decoder_of(name)
     [kernel] = decoder.attention.score.get_weights()
     decoder.attention.score.set_weights([SCALE * kernel])
@@ -280,7 +281,7 @@ def test_an_attentional_vector_of_any_width(readout):
 
 
 def test_from_a_state_of_ones_own():
-    """`_replace` gives the cell another state; the steps go on from there, one call at a time."""
+    """Replace the state of the cell with `_replace`, then continue step by step."""
     decoder = decoder_of("bahdanau")
     memory, state = decoder.begin(tf.constant(VALUES), tf.constant(MASK), tf.constant(SUMMARY))
     own = [random(BATCH, UNITS, seed=20), random(BATCH, UNITS, seed=21)]
@@ -327,7 +328,7 @@ def test_a_step_leaves_the_state_as_it_is_made(cell):
 
 
 def test_a_decoder_holds_no_memory():
-    """Made before there is one, it takes another at every call, and none from the call before."""
+    """A decoder that is built before any memory takes a new memory in every call."""
     decoder = decoder_of("luong")
     first = run(decoder)
     other = decoder(tf.constant(TOKENS[:1]), tf.constant(VALUES[1:2, :2]), summary=tf.constant(SUMMARY[:1]))

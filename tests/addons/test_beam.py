@@ -1,4 +1,4 @@
-"""The cases of TensorFlow Addons' `beam_search_decoder_test.py` and `beam_search_ops_test.py`, in plain loops."""
+"""The cases of TensorFlow Addons' `beam_search_decoder_test.py` and `beam_search_ops_test.py`, as plain loops."""
 
 import numpy as np
 import pytest
@@ -11,9 +11,9 @@ TIMES = 6
 
 
 def histories(automaton, row, width, limit):
-    """A search whose beams carry all they have said and seen, so that nobody needs to know a parent.
+    """Run a beam search in which each beam contains its whole history, so that no parent indices are needed.
 
-    Returns the answers, best first, as `(score, tokens, looks)`, and whether a beam ever left its place.
+    Returns the answers, best first, as `(score, tokens, looks)`, and whether a beam ever changed its position.
     """
     table, looks = automaton.log_probabilities(row), automaton.looks[row]
     running, answers, crossed = [(0.0, (), ())], [(0.0, (), ())] if limit == 0 else [], False
@@ -38,7 +38,7 @@ def histories(automaton, row, width, limit):
 
 
 def assert_answers(found, row, expected):
-    """Tokens, scores and attention of the best answers; nothing after the end of an answer."""
+    """Compare tokens, scores and attention of the best answers; after the end of an answer there must be nothing."""
     for place, (score, tokens, seen) in enumerate(expected[: found.scores.shape[1]]):
         length = len(tokens)
         assert int(found.lengths[row, place]) == length
@@ -50,7 +50,7 @@ def assert_answers(found, row, expected):
 
 
 def test_answers_follow_their_parents():
-    """Beams that change places: what an answer says and saw is that of its own ancestors."""
+    """Beams that change their positions: the tokens and attention of an answer are those of its own ancestors."""
     automaton = Automaton(rows=5, seed=8, end=-1.0, length=TIMES)
     found = automaton.decode(beam, width=4, answers=4, max_length=TIMES)
     crossed = 0
@@ -62,7 +62,7 @@ def test_answers_follow_their_parents():
 
 
 def test_rows_of_any_length():
-    limits = [0, 1, 2, 4, 6, 6, 9]  # the last one is above the limit of all
+    limits = [0, 1, 2, 4, 6, 6, 9]  # the last one exceeds the global limit
     automaton = Automaton(rows=7, seed=9, length=TIMES)
     found = automaton.decode(beam, width=5, answers=5, max_length=TIMES, row_lengths=limits)
     assert not (found.tokens.numpy() == END).any()
@@ -73,7 +73,7 @@ def test_rows_of_any_length():
 
 
 def test_what_has_ended_costs_nothing_more():
-    """Whatever would come after an end, an answer keeps the score it had, and others go on beside it."""
+    """An answer keeps its score after its end, while other answers continue."""
     automaton = Automaton(rows=3, seed=10, end=1.5, length=TIMES)
     found = automaton.decode(beam, width=3, answers=3, max_length=TIMES)
     ended = found.lengths.numpy() < TIMES
@@ -91,7 +91,7 @@ def test_what_has_ended_costs_nothing_more():
 
 
 def by_hand(first, second, **arguments):
-    """Two steps of one row: probabilities of the first symbol, and of the second after each first."""
+    """Run two steps of one row, given the probabilities of the first symbol and of the second after each first one."""
     first, second = np.log(np.asarray(first, "float32") + 1e-30), np.log(np.asarray(second, "float32") + 1e-30)
 
     def step(tokens, state, memory):
@@ -103,7 +103,7 @@ def by_hand(first, second, **arguments):
 
 
 def test_a_step_of_three_beams():
-    """The beams 1, 2 and 3 are alike; of their 15 continuations the three best come from 2, 1 and 1."""
+    """Beams 1, 2 and 3 are equally probable; the best three of their 15 continuations come from 2, 1 and 1."""
     second = [[0.2] * 5, [0.1, 0.0, 0.25, 0.6, 0.05], [0.1, 0.0, 0.1, 0.7, 0.1], [0.2] * 5, [0.2] * 5]
     found = by_hand([0, 1 / 3, 1 / 3, 1 / 3, 0], second, width=3, answers=3, length_penalty=0.6)
     assert found.tokens.numpy().tolist() == [[[2, 3], [1, 3], [1, 2]]]
@@ -114,7 +114,7 @@ def test_a_step_of_three_beams():
 
 @pytest.mark.parametrize("penalty", [0.0, 0.6])
 def test_a_step_beside_one_that_has_ended(penalty):
-    """The first symbol may be the end: that answer stays as it is, and the others are one step longer."""
+    """The first symbol may be the end: that answer does not change, while the others get one step longer."""
     second = [[0.2] * 5, [0.0, 0.0, 0.0, 0.9, 0.1], [0.0, 0.3, 0.3, 0.2, 0.2], [0.2] * 5, [0.2] * 5]
     found = by_hand([0.35, 0.45, 0.2, 0, 0], second, width=3, answers=3, length_penalty=penalty)
     scores = {(1, 3): np.log(0.45 * 0.9), (): np.log(0.35), (2, 1): np.log(0.2 * 0.3), (2, 2): np.log(0.2 * 0.3)}

@@ -1,4 +1,4 @@
-"""The cases of TensorFlow Addons' `text/tests/crf_test.py`, on `LinearChain` and against every sequence."""
+"""The cases of TensorFlow Addons' `text/tests/crf_test.py`, for `LinearChain`, compared with every sequence."""
 
 import itertools
 from typing import NamedTuple
@@ -14,13 +14,13 @@ TAGS = 3
 DTYPES = ["float16", "float32"]
 # Whole numbers: exact in half precision.
 TRANSITIONS = np.array([[2, -1, 0], [-2, 1, 3], [1, 4, -3]])
-LONG = np.array([[1, 3, -2], [0, 2, 2], [4, -1, 1], [-3, 0, 2], [9, 9, 9]])  # of which four positions count
+LONG = np.array([[1, 3, -2], [0, 2, 2], [4, -1, 1], [-3, 0, 2], [9, 9, 9]])  # only four of these positions count
 CASES = {"four of five": (LONG, 4), "one of five": (LONG, 1), "one of one": (LONG[2:3], 1)}
 BITMAP = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1], [0, 0, 1], [1, 0, 0]], bool)
 
 
 class Every(NamedTuple):
-    """Every sequence of one row."""
+    """All sequences of one row."""
 
     tags: np.ndarray  # [sequences, length]
     unary: np.ndarray
@@ -42,7 +42,7 @@ def chain_of(inputs, length, dtype, transitions=TRANSITIONS):
 
 
 def padded(tags, inputs, dtype="int32"):
-    """Tags of one sequence as `[1, time]`, with ones, not zeros, beyond its length."""
+    """Return the tags of one sequence as `[1, time]`, padded with ones rather than zeros."""
     return tf.constant(np.pad(tags, (0, len(inputs) - len(tags)), constant_values=1)[None], dtype)
 
 
@@ -105,7 +105,7 @@ def test_probabilities_sum_to_one(dtype):
     likelihoods = chain.log_prob(np.pad(tags, [(0, 0), (0, 1)])).numpy()
     assert (likelihoods < 0).all()
     np.testing.assert_allclose(np.exp(likelihoods).sum(), 1, atol=1e-5)
-    with pytest.raises(TypeError):  # transitions are never made up
+    with pytest.raises(TypeError):  # transitions are required
         LinearChain(tf.cast(LONG[None], dtype))
 
 
@@ -120,7 +120,7 @@ def test_rows_without_a_position(times, dtype):
 
 @pytest.mark.parametrize("integers", ["int32", "int64"])
 def test_any_integers_are_tags_and_lengths(integers):
-    """All scores alike: every sequence is as probable as the others."""
+    """All scores are equal, so all sequences are equally probable."""
     chain = LinearChain(tf.ones([2, 4, TAGS]), tf.ones([TAGS, TAGS]), tf.constant([4, 3], integers))
     found = chain.log_prob(tf.ones([2, 4], integers))
     np.testing.assert_allclose(found, [-4 * np.log(TAGS), -3 * np.log(TAGS)], rtol=1e-6)
@@ -128,7 +128,7 @@ def test_any_integers_are_tags_and_lengths(integers):
 
 @pytest.fixture(scope="module")
 def decode():
-    """The best tags, in one graph for any number of rows and positions."""
+    """A graph that returns the best tags for any number of rows and positions."""
     specs = [tf.TensorSpec([None, None, TAGS]), tf.TensorSpec([TAGS, TAGS]), tf.TensorSpec([None], tf.int32)]
     return tf.function(lambda *scores: LinearChain(*scores).argmax, input_signature=specs, autograph=False)
 
@@ -156,7 +156,7 @@ def test_nothing_is_said_or_read_beyond_the_length(decode, lengths):
 
 
 class Decode(keras.layers.Layer):
-    """A layer of a user's own, around a chain."""
+    """A user-defined layer that contains a chain."""
 
     def call(self, scores, lengths):
         return LinearChain(scores, tf.constant(TRANSITIONS, scores.dtype), lengths).argmax

@@ -1,4 +1,4 @@
-"""The cases of TensorFlow Addons' `layers/tests/crf_test.py`, against every sequence of tags."""
+"""The cases of TensorFlow Addons' `layers/tests/crf_test.py`, compared with every sequence of tags."""
 
 import itertools
 
@@ -11,8 +11,8 @@ from support.slow import slow
 from seqattn_tf import CRF, CRFModel
 
 TAGS, TIMES = 4, 3
-RNG = np.random.default_rng(22)  # transitions and both boundaries decide: without one of them other tags are best
-# Quarters of small numbers: exact in half precision.
+RNG = np.random.default_rng(22)  # with this seed, the best tags depend on the transitions and on both boundaries
+# Quarters of small integers are exact in half precision.
 SCORES = RNG.integers(-8, 9, [3, TIMES, TAGS]).astype("float32") / 4
 TRANSITIONS = RNG.integers(-8, 9, [TAGS, TAGS]).astype("float32") / 4
 START, END = RNG.integers(-8, 9, [2, TAGS]).astype("float32") / 4
@@ -21,7 +21,7 @@ MASK = np.array([[1, 1, 1], [1, 1, 0], [1, 0, 0]], bool)
 
 
 def layer():
-    """A CRF of known weights, whose scores are what it is given."""
+    """A CRF with known weights whose scores are its inputs."""
     crf = CRF(TAGS, use_kernel=False)
     crf.build((None, TIMES, TAGS))
     crf.set_weights([TRANSITIONS, START, END])
@@ -34,7 +34,7 @@ def model_of(crf, mask=None):
 
 
 def scored(row, tags):
-    """The score of one sequence, by the formula."""
+    """Return the score of one sequence, by the formula."""
     inside = sum(TRANSITIONS[pair] for pair in itertools.pairwise(tags))
     return START[tags[0]] + END[tags[-1]] + inside + sum(SCORES[row, time, tag] for time, tag in enumerate(tags))
 
@@ -67,7 +67,7 @@ def test_transitions_all_alike_change_nothing(policy):
 
 @pytest.mark.parametrize("eagerly", [True, slow(False)])
 def test_the_loss_in_numbers(policy, eagerly):
-    """Graphs of the same are traced in the tests of `CRFModel` as well."""
+    """Tracing graphs of such a layer is covered by the tests of `CRFModel`."""
     model = model_of(layer())
     model.compile("sgd", run_eagerly=eagerly, jit_compile=False)
     found = model.train_on_batch(SCORES, LABELS, return_dict=True)["loss"]
@@ -75,13 +75,13 @@ def test_the_loss_in_numbers(policy, eagerly):
 
 
 def test_right_padding_in_training(policy):
-    """The loss counts what the mask keeps, and one step of training sees nothing else."""
+    """The loss counts only unmasked steps, and a training step must not depend on the others."""
     trained = []
     for beyond in (0.0, 5.0):
         model = model_of(layer(), mask=tf.constant(MASK))
         model.compile(keras.optimizers.SGD(0.5), run_eagerly=True)
         scores = np.where(MASK[..., None], SCORES, beyond)
-        labels = np.where(MASK, LABELS, int(beyond))  # 5 is no tag
+        labels = np.where(MASK, LABELS, int(beyond))  # 5 is not a valid tag
         loss = model.train_on_batch(scores, labels, return_dict=True)["loss"]
         expected = sum(log_likelihood(row, length) for row, length in enumerate(MASK.sum(1)))
         np.testing.assert_allclose(loss, -expected / MASK.sum(), rtol=1e-5)

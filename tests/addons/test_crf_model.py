@@ -13,7 +13,7 @@ FEATURES = np.random.default_rng(2).normal(size=[2, 4, TAGS]).astype("float32")
 
 @pytest.fixture(scope="module")
 def twins(tmp_path_factory):
-    """A model and the one that was loaded from its file."""
+    """A model, and the same model loaded from its file."""
     keras.utils.set_random_seed(1)
     base = keras.Sequential([keras.Input((None, TAGS)), keras.layers.Dense(5, "tanh")])
     model = CRFModel(base.inputs[0], CRF(TAGS)(base.outputs[0]))

@@ -45,7 +45,7 @@ def limited(decoder, **arguments):
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_step_and_rows_that_have_no_more(cell):
-    """One step of every row: logits of the vocabulary, states as before, the best symbol; a row of none says none."""
+    """One step of every row: the shapes of logits and states, the best symbol, and no symbols for a row of length 0."""
     decoder = decoder_of(cell)
     memory, state = begin(decoder)
     logits, _, after = decoder.step(tf.fill([BATCH], BEGIN), state, memory)
@@ -62,7 +62,7 @@ def test_a_step_and_rows_that_have_no_more(cell):
 
 @pytest.mark.parametrize("limit", ["none", "a number", "a tensor"])
 def test_no_more_steps_than_are_asked_for(decoder, limit):
-    """In one graph for any number of rows; a tensor limits every row by itself."""
+    """One graph for any number of rows; a tensor sets a limit for each row."""
     longest = 1 if limit == "a number" else TARGET
 
     @tf.function(input_signature=SIGNATURE, autograph=False)
@@ -83,7 +83,7 @@ def test_no_more_steps_than_are_asked_for(decoder, limit):
 
 @pytest.mark.parametrize("said", ["mask", "lengths", "nothing"])
 def test_targets_of_their_own_lengths(decoder, said):
-    """A batch of padded targets trains as its rows do, each alone and cut: the loss weighs what is there."""
+    """Training on a batch of padded targets must equal training on each row alone without padding."""
     lengths = np.full(BATCH, TARGET) if said == "nothing" else LENGTHS
     weights = {
         "mask": np.arange(TARGET) < LENGTHS[:, None],
@@ -104,7 +104,7 @@ def test_targets_of_their_own_lengths(decoder, said):
 
 
 def test_over_time_it_is_keras_own_layer(decoder):
-    """With nothing to look at, the decoder is Keras's LSTM over the embedded symbols, and a head."""
+    """With all positions masked, the decoder is Keras's LSTM over embedded symbols, followed by a dense layer."""
     logits, _ = decoder(
         tf.constant(TOKENS), tf.constant(VALUES), summary=tf.constant(SUMMARY), mask=tf.zeros([BATCH, SOURCE], tf.bool)
     )
@@ -115,7 +115,7 @@ def test_over_time_it_is_keras_own_layer(decoder):
     firsts = zip(decoder.first_kernels, decoder.first_biases, strict=True)
     first = [tf.tanh(SUMMARY @ kernel.numpy() + bias.numpy()) for kernel, bias in firsts]
     kernel = decoder.readout_kernel.numpy()
-    head = np.concatenate([kernel[:UNITS], kernel[UNITS + WIDTH :]])  # without what would be read
+    head = np.concatenate([kernel[:UNITS], kernel[UNITS + WIDTH :]])  # without the rows for the context
     for mask in (None, tf.sequence_mask(LENGTHS, TARGET)):
         hidden = peer(embedded, initial_state=first, mask=mask)
         read = np.tanh(np.concatenate([hidden, embedded], -1) @ head + decoder.readout_bias.numpy())
@@ -130,7 +130,7 @@ def sampling():
 
 
 def test_every_row_sees_the_given_symbol_or_the_said_one(sampling):
-    """The first step is the same; at the second every row for itself goes one way or the other."""
+    """The first step is the same; in the second step, each row gets either the given or the predicted symbol."""
     given = tf.constant(np.stack([TOKENS[:, 0], np.zeros(BATCH, "int32")], 1)), tf.constant(VALUES)
     forced = sampling(*given, summary=tf.constant(SUMMARY), training=False)[0].numpy()
     memory, state = begin(sampling)
@@ -164,7 +164,7 @@ def test_scheduled_sampling_in_its_precision(dtype):
 
 
 def test_a_step_of_ones_own():
-    """A cell of Keras's that sees one-hot symbols and whose state is the logits: drawn answers have their scores."""
+    """A Keras cell with one-hot inputs whose state is the logits: the scores of sampled answers must be correct."""
     cell = keras.layers.LSTMCell(VOCABULARY)
     cell.build((None, VOCABULARY))
     for number, weight in enumerate(cell.trainable_variables):
@@ -180,7 +180,7 @@ def test_a_step_of_ones_own():
     lengths = found.lengths.numpy()
     assert set(lengths) == {0, 1, 2, 3}
     assert not (found.tokens.numpy() == 6).any()
-    shown = np.pad(found.tokens, [(0, 0), (1, 0)])[:, :3]  # as the steps saw it
+    shown = np.pad(found.tokens, [(0, 0), (1, 0)])[:, :3]  # the inputs of the steps
     layer = keras.layers.RNN(cell, return_sequences=True)
     table = tf.nn.log_softmax(3 * layer(tf.one_hot(shown, VOCABULARY))).numpy()
     for row, length in enumerate(lengths):

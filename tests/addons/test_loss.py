@@ -1,4 +1,4 @@
-"""The cases of TensorFlow Addons' `seq2seq/tests/loss_test.py`, by Keras's cross-entropy."""
+"""The cases of TensorFlow Addons' `seq2seq/tests/loss_test.py`, with Keras's cross-entropy."""
 
 import keras
 import numpy as np
@@ -19,7 +19,7 @@ WEIGHTS = {
 
 
 def entropies(logits=LOGITS, targets=TARGETS):
-    """The cross-entropy of every symbol, by the formula: `[batch, time]`."""
+    """Return the cross-entropy of every symbol, by the formula: `[batch, time]`."""
     wide = logits.astype("float64")
     chosen = np.take_along_axis(wide, targets[..., None], axis=2)[..., 0]
     return np.log(np.exp(wide).sum(2)) - chosen
@@ -46,7 +46,7 @@ def runs(request):
 
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_averages(weights, runs):
-    """Across both, across the batch, across time, across none: the sum over the sum of the weights."""
+    """Averages over both axes, the batch, the time and no axis: the sum divided by the sum of the weights."""
     weights = WEIGHTS[weights]
     weighted = entropies() * weights
     found = runs(loss("mean_with_sample_weight"))(TARGETS, LOGITS, weights)
@@ -59,7 +59,7 @@ def test_averages(weights, runs):
 
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_sums(weights, runs):
-    """Over both, over the batch, over time: the sum over the number of weights that are not zero."""
+    """Averages over both axes, the batch and the time: the sum divided by the number of nonzero weights."""
     weights = WEIGHTS[weights]
     for axis in (None, 0, 1):
 
@@ -79,7 +79,7 @@ def test_of_ones_and_zeros_sum_and_average_are_one():
 
 
 def test_a_mask_that_travels_with_the_logits_is_a_weight():
-    """A mask of Keras's own, and an id that stands for padding: two other ways to say it."""
+    """Two other ways to specify the weights: a Keras mask, and an id for padding."""
     mask = WEIGHTS["mask"] > 0
     logits = tf.constant(LOGITS)
     logits._keras_mask = tf.constant(mask)
@@ -89,7 +89,7 @@ def test_a_mask_that_travels_with_the_logits_is_a_weight():
 
 
 def test_in_a_model_that_is_fitted():
-    """A model that says the same of every row, targets one-hot and weights for each step."""
+    """The model has the same outputs for every row; the targets are one-hot, with weights for each step."""
     inputs = keras.Input((TIMES,))
     said = keras.layers.Reshape((TIMES, SYMBOLS))(keras.layers.Dense(TIMES * SYMBOLS)(inputs))
     model = keras.Model(inputs, said)

@@ -1,4 +1,4 @@
-"""The cases of TensorFlow Addons' `rnn/tests` whose cells are here, in numbers that are known or by a plain step."""
+"""The cases of TensorFlow Addons' `rnn/tests` for the cells of this package, with known numbers or by a plain step."""
 
 import keras
 import numpy as np
@@ -18,7 +18,7 @@ def normal(values, epsilon):
 
 
 def layer_norm_lstm_step(weights, x, h, c, epsilon=1e-3):
-    """One step by the nine weights that TensorFlow Addons' cell has; its memory is carried on normalised."""
+    """Compute one step with the nine weights of TensorFlow Addons' cell; the cell state is stored normalized."""
     kernel, recurrent, bias, gamma_x, beta_x, gamma_h, beta_h, gamma_c, beta_c = weights
     drives = gamma_x * normal(x @ kernel, epsilon) + beta_x
     drives = drives + gamma_h * normal(h @ recurrent, epsilon) + beta_h + bias
@@ -29,7 +29,7 @@ def layer_norm_lstm_step(weights, x, h, c, epsilon=1e-3):
 
 @pytest.mark.parametrize("features", [2, 3])
 def test_layer_norm_lstm_of_equal_weights(features):
-    """Every drive is the bias then, and two units of memory are told apart by what was remembered alone: -1 and 1."""
+    """All gates of the two units are equal; layer normalization maps their different cell states to -1 and 1."""
     half = keras.initializers.Constant(0.5)
     alike = {"kernel_initializer": half, "recurrent_initializer": half, "bias_initializer": half}
     cells = [LayerNormLSTMCell(2, epsilon=1e-9, carry_normalised=True, **alike) for _ in range(2)]
@@ -45,7 +45,7 @@ def test_layer_norm_lstm_of_equal_weights(features):
 
 
 def test_nine_weights_of_layer_norm_lstm_are_six():
-    """The shifts of the first two normalisations are one with the bias: nothing is lost in moving."""
+    """The shifts of the first two normalizations are merged with the bias without loss."""
     rng = np.random.default_rng(0)
     units, features = 3, 5
     shapes = [(features, 4 * units), (units, 4 * units), *[(4 * units,)] * 5, *[(units,)] * 2]
@@ -80,7 +80,7 @@ def test_layer_norm_lstm_says_what_it_is_made_of():
 
 
 def test_peephole_lstm_of_ones():
-    """A row with one input of one, and a row of zeros; the gates look through peepholes of one."""
+    """One row with a single input of one, and a row of zeros; all peephole weights are one."""
     cell = PeepholeLSTMCell(5, kernel_initializer="ones", peephole_initializer="ones")
     output, (h, c) = cell(tf.constant([[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]), cell.get_initial_state(2))
     memory = sigmoid(1.0) * np.tanh(1.0)

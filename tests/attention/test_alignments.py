@@ -1,4 +1,4 @@
-"""Every alignment, by being listed, runs the whole harness."""
+"""Every alignment runs the whole harness because it is listed here."""
 
 import itertools
 
@@ -39,7 +39,7 @@ class TestSigmoid(TestSoftmax):
 
 
 def threshold(value, scores):
-    """The `tau` where `sum value(scores - tau)` is one, by bisection."""
+    """Find the `tau` for which `sum value(scores - tau)` is one, by bisection."""
     low, high = scores.min() - 2, scores.max()
     for _ in range(200):
         middle = (low + high) / 2
@@ -54,7 +54,7 @@ class TestSparsemax(TestSoftmax):
         return np.array([threshold(lambda x: np.maximum(x, 0), row) for row in logits])
 
     def test_many_places_ties_and_second_derivatives(self):
-        logits = np.round(np.random.default_rng(0).normal(size=[5, 1, 50]), 1)  # many are alike
+        logits = np.round(np.random.default_rng(0).normal(size=[5, 1, 50]), 1)  # with many ties
         logits[0] = 0.0
         mask = np.ones([5, 1, 50], bool)
         found, _ = self.kind(dtype="float64")(tf.constant(logits), tf.constant(mask))
@@ -131,12 +131,12 @@ class TestMonotonic(TestSoftmax):
 
 
 def read_on(drives, mask):
-    """A plain reader of `[queries, source]`: on from the last place to the first that says stop."""
+    """Read `[queries, source]` with a plain loop: move from the last position to the first one that stops."""
     found, place = np.zeros_like(drives), int(mask.argmax())
     for query, row in enumerate(drives):
         while place < len(mask) and not (mask[place] and row[place] > 0):
             place += 1
-        if place == len(mask):  # off the end, for good
+        if place == len(mask):  # past the end, permanently
             break
         found[query, place] = 1
     return found
@@ -149,7 +149,7 @@ class TestHardReader:
     mask = np.random.default_rng(1).random([8, 9]) < 0.7
 
     def layer(self, dtype="float64"):
-        """A query of number `q` asks for feature `q` of a place, which is the logit."""
+        """Query number `q` selects feature `q` of a position as its logit."""
         layer = attention.Attention("general", attention.MonotonicAlignment(bias=0.25, hard=True), dtype=dtype)
         layer.build((None, None, 6), (None, None, 6))
         layer.score.set_weights([np.eye(6)])
@@ -173,7 +173,7 @@ class TestHardReader:
         np.testing.assert_allclose(context, expected @ np.nan_to_num(values), atol=1e-12)
         reads = expected.sum(2)
         assert reads.any(1).any()
-        assert (reads[:, -1] < reads[:, 0]).any()  # some run off the end, and stay off
+        assert (reads[:, -1] < reads[:, 0]).any()  # some rows move past the end and stay there
         assert (np.diff(reads, axis=1) <= 0).all()
 
     def test_step_by_step(self):
@@ -190,7 +190,7 @@ class TestHardReader:
         logits = tf.constant([[[0.0, 1e-6, 1.0]]])
         weights, state = align(logits, mask[:, None], align.initial_state(mask, tf.float32))
         assert weights.numpy().tolist() == [[[0.0, 1.0, 0.0]]]
-        again, _ = align(logits, mask[:, None], state)  # the place where it stopped is the first to be asked
+        again, _ = align(logits, mask[:, None], state)  # the position of the last stop is considered first
         assert again.numpy().tolist() == [[[0.0, 1.0, 0.0]]]
 
     def test_in_training_as_the_expected_one(self):
@@ -212,7 +212,7 @@ class TestHard(TestSoftmax):
     kind = attention.HardAlignment
     meaning = "sample"
     remembers = True
-    arguments = {"estimator": "reinforce", "temperature": 0.5, "expected": 0.25, "seed": 3}
+    arguments = {"estimator": "reinforce", "temperature": 0.5, "soft_probability": 0.25, "seed": 3}
 
     @classmethod
     def make(cls, **options):
@@ -225,7 +225,7 @@ class TestHard(TestSoftmax):
     MASK = np.array([True, True, False])
 
     def drawn(self, rows=4000, **options):
-        """Many samples of one distribution: weights, state, and the gradient of the weights in the logits."""
+        """Draw many samples of one distribution; return weights, state, and gradients with respect to the logits."""
         align = self.kind(seed=5, **options)
         mask = tf.constant(np.broadcast_to(self.MASK, [rows, 3]))
         logits = tf.constant(np.broadcast_to(self.LOGITS, [rows, 1, 3]), tf.float32)
@@ -346,7 +346,7 @@ class TestProjectiveHeads(TestSoftmax):
 
     def test_queries_are_the_places(self):
         align = self.kind()
-        with pytest.raises(ValueError, match=r"query: expected one for each of the 3 places\. Received: 2"):
+        with pytest.raises(ValueError, match=r"query: expected one query for each of the 3 positions\. Received: 2"):
             align(tf.zeros([1, 2, 3]), tf.ones([1, 1, 3], tf.bool))
         with pytest.raises(ValueError, match=r"tree: expected one of \['projective', 'spanning'\]\. Received: 'oak'"):
             self.kind(tree="oak")
@@ -386,7 +386,7 @@ def test_a_forbidden_place_has_no_weight(name):
 @pytest.mark.parametrize("name", sorted(Alignment.registry))
 @pytest.mark.parametrize("training", [False, True])
 def test_an_infinite_logit_has_all_the_weight_and_nothing_is_nan(name, training):
-    """Overflows of half precision come as `inf`: only here is the largest logit of a row not finite."""
+    """Overflow in half precision results in `inf`; only here is the largest logit of a row not finite."""
     align = Alignment.get(name, **({"noise": 0.0} if name == "monotonic" else {}))
     align.build()
     rows, mask = 3 if name == "heads" else 1, tf.ones([2, 3], tf.bool)
@@ -417,7 +417,7 @@ def test_what_stands_where_nothing_is_kept_has_no_gradient(name):
         weights, state = align.call(logits, mask[:, None], align.initial_state(mask, tf.float32), training=True)
         loss = tf.reduce_sum(weights**2) + tf.add_n([tf.reduce_sum(s) for s in tf.nest.flatten(state)] or [0.0])
     gradients = tape.gradient(loss, [logits, *(v.value for v in align.trainable_variables)])
-    gradients[0] = gradients[0][0]  # of a row in which something is possible
+    gradients[0] = gradients[0][0]  # of a row with at least one possible tree
     assert np.isfinite(weights).all()
     assert (weights.numpy()[1] == 0).all()
     assert all(np.isfinite(gradient).all() for gradient in gradients)
@@ -426,9 +426,10 @@ def test_what_stands_where_nothing_is_kept_has_no_gradient(name):
 
 @pytest.mark.parametrize("tree", ["projective", "spanning"])
 def test_the_best_heads_are_numbered_among_all_places(tree):
-    """Not among those that are kept: a mask may have holes."""
+    """The numbers include masked positions, because a mask may have holes."""
     logits = np.zeros([1, 4, 4], "float32")
-    logits[0, 1, 3] = logits[0, 0, 1] = 5.0  # of the places 1, 2 and 4: the second looks at the last, the first at it
+    # Positions 1, 2 and 4: the second attends to the last, the first to position 1.
+    logits[0, 1, 3] = logits[0, 0, 1] = 5.0
     align = attention.HeadsAlignment(tree)
     align.build()
     heads = align.argmax(tf.constant(logits), tf.constant([[True, True, False, True]]))

@@ -1,4 +1,4 @@
-"""Score, alignment and reading together: what belongs to no single part."""
+"""Scores, alignments and readings together: tests that belong to no single part."""
 
 import keras
 import numpy as np

@@ -23,7 +23,7 @@ def build(tying, temporal, **options):
 
 
 def by_hand(layer, query, facts):
-    """One row without gaps, a hop at a time."""
+    """Compute one row without gaps, hop by hop."""
     u, looks, ages = query, [], np.arange(len(facts))[::-1]
 
     def embedded(which):
@@ -71,7 +71,7 @@ def test_numbers_of_the_formula_and_gradient(tying, temporal):
 
 
 def test_what_is_remembered_goes_from_hop_to_hop():
-    """A monotonic reader goes on in the next hop from where it stopped."""
+    """In the next hop, a monotonic reader continues from its last position."""
     layer = MemoryHops(2, align="monotonic")
     _, weights = layer(tf.zeros([1, UNITS]), tf.zeros([1, FACTS, FEATURES]))
     ahead = tf.cumsum(weights, axis=2).numpy()
@@ -85,7 +85,7 @@ def test_saving_arguments_and_errors(tmp_path):
         MemoryHops(0)
     with pytest.raises(ValueError, match=r"tying: expected one of .*Received: 'loose'"):
         MemoryHops(tying="loose")
-    with pytest.raises(ValueError, match=r"temporal: expected a number of facts, or 0\. Received: -1"):
+    with pytest.raises(ValueError, match=r"temporal: expected a number of facts, 0 or more\. Received: -1"):
         MemoryHops(temporal=-1)
     with pytest.raises(ValueError, match=r"query, facts: expected .*Received shapes: \(2, 3\), \(2, 4\)"):
         build("adjacent", 0)(tf.zeros([2, 3]), tf.zeros([2, 4]))
@@ -126,27 +126,28 @@ def test_noise_makes_facts_older_in_training_alone(kind):
 
     assert (ages(training=False) == [4, 3, 2, 1, 0]).all()
     extra = ages(training=True) - [4, 3, 2, 1, 0]
-    assert (np.diff(extra, axis=1) <= 0).all()  # what makes a fact older makes those before it older
+    # Adding to the age of a fact also adds to the age of all facts before it.
+    assert (np.diff(extra, axis=1) <= 0).all()
     np.testing.assert_allclose(extra.mean(axis=0), 0.25 * np.arange(5, 0, -1), atol=0.06)
     assert layer(query, facts, mask, training=True)[1].shape == (4000, 1, 6)
-    with pytest.raises(ValueError, match=r"noise: expected a share of facts, less than 1\. Received: 1"):
+    with pytest.raises(ValueError, match=r"noise: expected a fraction in \[0, 1\)\. Received: 1"):
         kind(1, noise=1)
 
 
 @pytest.mark.parametrize("pairs", [False, True])
 def test_a_chain_gives_masked_facts_nothing_whatever_the_others_score(pairs):
-    """Scores below -10 000 were once worse than those of facts that are not there."""
+    """Scores below -10 000 must not be mistaken for masked facts."""
     layer = MemoryChain(HOPS, pairs=pairs)
     layer.build((None, UNITS), (None, None, UNITS))
     for kernel in layer.kernels:
         kernel.assign(-np.eye(UNITS))
-    query, facts = tf.fill([3, UNITS], 200.0), tf.fill([3, FACTS, UNITS], 200.0)  # each scores -120 000
+    query, facts = tf.fill([3, UNITS], 200.0), tf.fill([3, FACTS, UNITS], 200.0)  # each has the score -120 000
     with tf.GradientTape() as tape:
         tape.watch(facts)
         answer, weights = layer(query, facts, mask=MASK)
         loss = tf.reduce_sum(answer)
     gradients = tape.gradient(loss, [facts, *(kernel.value for kernel in layer.kernels)])
-    assert all(np.isfinite(gradient).all() for gradient in gradients)  # of the row without a fact, too
+    assert all(np.isfinite(gradient).all() for gradient in gradients)  # including the row without facts
     np.testing.assert_allclose(tf.reduce_sum(weights, 2), [[1, 1], [1, 1], [0, 0]], atol=1e-6)
     assert (weights.numpy()[~np.broadcast_to(MASK[:, None], weights.shape)] == 0).all()
     assert MASK[1][layer.argmax(query, facts, mask=MASK)[1].numpy()].all()

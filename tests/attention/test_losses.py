@@ -33,8 +33,8 @@ def test_doubly_stochastic_place_by_place():
 def test_alignment_loss_step_by_step():
     given = np.zeros([2, 3, 4])
     given[0, 0, 1] = 1
-    given[0, 2, [0, 3]] = 1  # two true places, half each; nothing is known of step 1
-    given[1, 2, 2] = 1  # not a step that counts
+    given[0, 2, [0, 3]] = 1  # two true positions with half the weight each; step 1 has no target
+    given[1, 2, 2] = 1  # this step is masked
     found = alignment_loss(tf.constant(WEIGHTS), tf.constant(given), tf.constant(STEPS))
     expected = -np.log(WEIGHTS[0, 0, 1]) - (np.log(WEIGHTS[0, 2, 0]) + np.log(WEIGHTS[0, 2, 3])) / 2
     np.testing.assert_allclose(found, [expected / 2, 0])
@@ -50,7 +50,7 @@ REWARDS = np.array([1.0, -0.5])
 
 
 def test_the_gradient_is_that_of_the_expected_reward():
-    """A bandit with two arms: over many pulls, the estimate lies within four standard errors of the exact gradient."""
+    """With two arms and many samples, the estimate lies within four standard errors of the exact gradient."""
     pulls, start = 20000, np.array([0.3, -0.4])
     align = HardAlignment(estimator="reinforce", seed=7)
     loss = Reinforce(entropy=0.2)
@@ -95,7 +95,7 @@ def test_the_baseline_follows_the_reward_in_training_alone():
 
 
 def test_hard_attention_learns_where_the_reward_is():
-    """In a model with `fit`: the drawn place decides the reward, only the log-probability tells."""
+    """In `fit`, the sampled position determines the reward, and only its log-probability has a gradient."""
 
     class Bandit(keras.Model):
         def __init__(self, **kwargs):

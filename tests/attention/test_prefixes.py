@@ -1,4 +1,4 @@
-"""The recursions against loops, the binary chain against the general one."""
+"""Prefix recursions compared with loops, and the binary chain compared with the general one."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from seqattn_tf.structured.packing import Packing
 
 
 def join(before, after):
-    """Maps `y -> factor y + number`, which do not commute."""
+    """Compose maps `y -> factor y + number`, which do not commute."""
     return (before[0] * after[0]) % 10007, (before[1] * after[0] + after[1]) % 10007
 
 
@@ -57,7 +57,7 @@ def test_recurrence_and_its_derivatives():
 
 
 def packed_chain(scores, pairwise, mask):
-    """The same by `LinearChain`, over the kept places moved to the front."""
+    """Compute the same with `LinearChain`, after moving the unmasked positions to the front."""
     packing = Packing(tf.constant(mask))
     unary = packing.pack(tf.stack([tf.zeros_like(scores), scores], -1))
     return packing.unpack(LinearChain(unary, pairwise, packing.lengths, "scan").marginals[..., 1])

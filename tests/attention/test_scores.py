@@ -1,4 +1,4 @@
-"""Every score, by being listed, runs the whole harness."""
+"""Every score runs the whole harness because it is listed here."""
 
 import keras
 import numpy as np
@@ -73,7 +73,7 @@ class TestLocation(TestAdditive):
         return np.stack([padded[j : j + 3] @ filters[:, 0] for j in range(SOURCE)]) @ features
 
     def test_an_even_width_has_no_middle(self):
-        with pytest.raises(ValueError, match=r"width: expected a positive odd number of places\. Received: 4"):
+        with pytest.raises(ValueError, match=r"width: expected a positive odd number of positions\. Received: 4"):
             attention.LocationScore(width=4)
 
 
@@ -119,7 +119,7 @@ class TestDot(TestAverage):
 
     def test_other_widths_are_refused(self):
         layer = attention.Attention(self.kind.name_in_registry)
-        with pytest.raises(ValueError, match=r"values: expected the width of the query, 4, .*Received: 6"):
+        with pytest.raises(ValueError, match=r"values: expected 4 features, as in the query, .*Received: 6"):
             layer(tf.zeros([1, UNITS]), tf.zeros([1, SOURCE, WIDTH]))
 
 
@@ -158,7 +158,7 @@ def test_every_score_is_listed():
 def test_numbers_of_keras(scaled):
     query, values = random(BATCH, 3, UNITS), random(BATCH, SOURCE, UNITS, seed=1)
     ours = attention.Attention("scaled_dot" if scaled else "dot")
-    mask = MASK[:3]  # Keras gives uniform weights to a row of none
+    mask = MASK[:3]  # Keras returns uniform weights for a fully masked row
     found = ours(tf.constant(query[:3]), tf.constant(values[:3]), mask=tf.constant(mask))
     theirs = keras.layers.Attention(seed=0)
     scale = UNITS**-0.5 if scaled else 1.0

@@ -9,12 +9,12 @@ from support import readers
 from seqattn_tf import models
 from seqattn_tf.batch import Options, map_file
 
-sys.path.insert(0, str(Path(__file__).parent))  # pytest does not make a test's neighbours importable
+sys.path.insert(0, str(Path(__file__).parent))  # pytest does not make neighbors of a test importable
 
 
 @pytest.fixture(scope="session")
 def toy(tmp_path_factory):
-    """The folder of a small classifier of texts of at most 12 words."""
+    """The folder of a small classifier for texts of at most 12 words."""
     keras.utils.set_random_seed(3)
     folder = tmp_path_factory.mktemp("toy")
     readers.flat().save(folder)
@@ -28,7 +28,7 @@ def load_once():
 
 @pytest.fixture
 def answers_in_place(monkeypatch, load_once):
-    """Maps a file in this process, with models that are traced once for all tests."""
+    """Map a file in this process, with models that are traced only once for all tests."""
     monkeypatch.setattr(models, "load", load_once)
 
     def answer(model, source, output, **options):
@@ -39,5 +39,5 @@ def answers_in_place(monkeypatch, load_once):
 
 @pytest.fixture
 def said(load_once, toy):
-    """What the toy says to texts that it is asked one by one."""
+    """Return the answers of the toy classifier to texts, computed one by one."""
     return lambda texts: [load_once(toy).answer([text])[0] for text in texts]

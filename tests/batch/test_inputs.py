@@ -1,4 +1,4 @@
-"""Rows of files: each is found again from where it begins, and what is none says why."""
+"""Rows of files: each can be read again from its start, and invalid ones have a reason."""
 
 import csv
 import gzip
@@ -68,7 +68,7 @@ def test_packed_files_are_unpacked_once_and_keep_their_names(folder, ending, pac
     path.unlink()
     assert unpack(path, folder / "room", 3) == source
     path.write_bytes(pack(FILES["a.tsv"] * 100)[:-20])
-    with pytest.raises(ValueError, match=rf"a.tsv{ending}: expected a whole {ending} file"):
+    with pytest.raises(ValueError, match=rf"a.tsv{ending}: expected a complete {ending} file"):
         unpack(path, folder / "other")
     assert not list((folder / "other").iterdir())
 
@@ -79,8 +79,8 @@ FAULTS = {
         b'{"text": "a"}\n{"text": \n[1]\n"b"\n{"text": "\xff"}\n' + b"[" * 100_000 + b'\n{"text": "c"}',
         {
             2: "expected JSON. Rec",
-            3: "expected an object. Received: [1]",
-            4: "an object",
+            3: "expected a JSON object. Received: [1]",
+            4: "a JSON object",
             5: "UTF-8",
             6: "expected JSON",
         },
@@ -92,11 +92,11 @@ FAULTS = {
     "bad.csv": (
         b'n,text\n1,"open\n2,fine\n3,"a"b\n4,a,b\n5,\xff\n6,"two\nlines"\n7,"to the end\n8,fine\n',
         {
-            2: "whole quotes",
-            4: "whole quotes",
+            2: "balanced quotes",
+            4: "balanced quotes",
             5: "expected 2 columns, as in the first line. Received: 3",
             6: "UTF-8",
-            9: "whole",
+            9: "balanced",
         },
     ),
 }
@@ -138,13 +138,17 @@ def test_semicolons_and_long_cells(tmp_path):
         (
             "a.csv",
             b"word,n\n",
-            r"a.csv: expected columns named \['text'\] \(--column INPUT=COLUMN\). Received: \['word', 'n'\]",
+            r"a.csv: expected columns named \['text'\]\. Received: \['word', 'n'\]; if a column has another name, use",
         ),
-        ("a.tsv", b"text\ttext\n", "a.tsv: expected columns of different names. Received: 'text' twice"),
-        ("a.csv", b'"text\n', "a.csv, line 1: expected cells with whole quotes"),
+        ("a.tsv", b"text\ttext\n", "a.tsv: expected unique column names. Received: 'text' twice"),
+        ("a.csv", b'"text\n', "a.csv, line 1: expected balanced quotes"),
         ("a.tsv", b"\xff\n", "a.tsv, line 1: expected UTF-8"),
         ("a.parquet", b"PAR1", "a.parquet: expected a Parquet file. Received: "),
-        ("a.doc", b"", r"input: expected .jsonl, .csv, .tsv, .txt, .parquet, or .gz or .xz after it. Received: a.doc"),
+        (
+            "a.doc",
+            b"",
+            r"input: expected a name ending in .jsonl, .csv, .tsv, .txt, .parquet, optionally followed by .gz or .xz",
+        ),
     ],
 )
 def test_files_that_cannot_be_read_at_all(tmp_path, name, data, message):
@@ -158,7 +162,8 @@ def test_other_encodings_and_texts_for_several_inputs_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"a.txt: expected UTF-8. Received: UTF-16; save it as UTF-8"):
         list(opened(tmp_path / "a.txt").marks())
     with pytest.raises(
-        ValueError, match=r"input: expected a table with the columns story, question. Received: a.txt, a text"
+        ValueError,
+        match=r"input: expected a table with the columns story, question. Received: a.txt, a plain text file",
     ):
         opened(tmp_path / "a.txt", "story", "question")
 
@@ -204,7 +209,7 @@ UMLAUTS = "n,text\n" + "".join(f"{n},{'Müller' if n % 3 == 0 else 'Maier'} geht
     ("encoding", "named"), [("cp1252", "what appears to be cp1252"), ("utf-16", "UTF-16"), ("utf-16-le", "UTF-16-LE")]
 )
 def test_a_file_in_another_encoding_is_refused_and_its_encoding_named(tmp_path, name, encoding, named):
-    """Every row with an umlaut of a file in Windows-1252 was set aside, with exit status 0."""
+    """Rows with umlauts in a Windows-1252 file must not be rejected one by one with exit status 0."""
     (tmp_path / name).write_bytes(UMLAUTS.replace(",", "\t" if name == "a.tsv" else ",").encode(encoding))
     with pytest.raises(ValueError, match=rf"{name}.*: expected UTF-8. Received: {named}; .*--encoding {encoding}"):
         make(Job(tmp_path, (Source(tmp_path / name, tmp_path / name),), {"text": "text"}), 10)
@@ -231,7 +236,7 @@ def test_bytes_that_are_not_in_the_encoding_that_was_set_are_refused(tmp_path):
 
 
 def test_a_reader_that_is_left_alone_changes_no_limit_of_others(folder):
-    """A generator that was suspended or abandoned left `csv.field_size_limit` raised for the whole process."""
+    """A suspended or abandoned generator must not change `csv.field_size_limit` for the whole process."""
     limit = csv.field_size_limit()
     marks = opened(folder / "a.csv").marks()
     next(marks)

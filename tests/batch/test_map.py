@@ -1,4 +1,4 @@
-"""What a mapped file holds: every row answered as alone, in order, with its own columns; bad ones set aside."""
+"""Mapped files contain all rows in order with their columns, answered as if alone; invalid rows are set aside."""
 
 import base64
 import csv
@@ -6,6 +6,7 @@ import errno
 import gzip
 import json
 import math
+import shutil
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +16,13 @@ from mapping_toys import TEXTS
 from support import strangers
 from support.pictures import FINE
 
+from seqattn_tf import presets
 from seqattn_tf.batch import Options, local, map_file, shards
 from seqattn_tf.lite.answer import Answer
 
 
 def write(path, texts):
-    """A file of texts, each with a number."""
+    """Write a file of numbered texts."""
     rows = [{"n": n, "text": text} for n, text in enumerate(texts)]
     if path.suffix == ".txt":
         path.write_text("".join(f"{text}\n" for text in texts))
@@ -40,7 +42,7 @@ def write(path, texts):
 
 
 def read(path):
-    """The rows of an output."""
+    """Read the rows of an output file."""
     if path.suffix == ".jsonl":
         return [json.loads(line) for line in path.read_text().splitlines()]
     if path.suffix == ".parquet":
@@ -68,7 +70,7 @@ def test_every_kind_of_input_is_answered_in_order_as_row_by_row(answers_in_place
     for found, answer in zip(others, answers, strict=True):
         assert [text for text, _ in found] == [text for text, _ in answer.alternatives]
         np.testing.assert_allclose([s for _, s in found], [s for _, s in answer.alternatives], atol=2e-6)
-    assert "looks" not in rows[0]
+    assert "attention" not in rows[0]
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([source.name, "out.jsonl", "out.jsonl.map.json"])
 
 
@@ -127,7 +129,7 @@ def test_bad_rows_are_set_aside_with_their_reasons(answers_in_place, toy, tmp_pa
         b'{"text": ',
         b'{"word": "no text"}',
         b'{"text": null}',
-        b'{"text": "' + b"word " * 200_000 + b'", "id": 2}',  # a megabyte
+        b'{"text": "' + b"word " * 200_000 + b'", "id": 2}',  # one megabyte
         b'{"text": "\xff"}',
         b'{"text": {"b64": "?"}}',
         b'{"text": {"b64": "Z29vZCBkb2c="}}',
@@ -152,8 +154,8 @@ def test_bad_rows_are_set_aside_with_their_reasons(answers_in_place, toy, tmp_pa
         4: "text: expected a value in 'text'. Received: none",
         5: "text: expected at most 12 symbols. Received: 200000",
         6: "expected UTF-8. Received: invalid start byte",
-        7: "text: expected a text, or bytes as {\"b64\": \"...\"}. Received: {'b64': '?'}",
-        10: "rows: expected a string, bytes or a list of strings as text. Received: [1]",
+        7: "text: expected a string, or bytes as {\"b64\": \"...\"}. Received: {'b64': '?'}",
+        10: "rows: expected a string, bytes or a list of strings for text. Received: [1]",
     }
     assert {line: row["reason"] for line, row in rejected.items()} == reasons
     assert rejected[2]["row"] == '{"text": '
@@ -179,7 +181,7 @@ def test_what_only_the_graph_refuses_costs_no_other_row(answers_in_place, load_o
 
 @pytest.mark.parametrize("kind", [".tsv", ".txt"])
 def test_only_line_ends_become_spaces(answers_in_place, load_once, toy, tmp_path, monkeypatch, kind):
-    """U+2028, U+0085 and others at which Python splits lines became spaces in TSV and text."""
+    """U+2028, U+0085 and others, at which Python splits lines, must not become spaces in TSV and text."""
     model, odd = load_once(toy), "a\u2028b\x85c\x0bd"
     monkeypatch.setattr(model, "answer", lambda rows: [Answer(f"{odd}\r\ne\n", 0.0) for _ in rows])
     (tmp_path / "in.jsonl").write_text(json.dumps({"text": "x"}) + "\n")
@@ -199,9 +201,9 @@ def test_attention(answers_in_place, toy, said, tmp_path, kind):
     source = write(tmp_path / "in.txt", TEXTS[:9])
     answers_in_place(toy, source, tmp_path / f"out{kind}", attention=True)
     for row, answer in zip(read(tmp_path / f"out{kind}"), said(TEXTS[:9]), strict=True):
-        look = answer.looks["text"]
-        found = row["looks"]["text"] if kind == ".jsonl" else {**row["looks"][0], "input": None}
-        assert (tuple(found["rows"]), tuple(found["places"])) == (look.rows, look.places)
+        look = answer.attention["text"]
+        found = row["attention"]["text"] if kind == ".jsonl" else {**row["attention"][0], "input": None}
+        assert (tuple(found["queries"]), tuple(found["keys"])) == (look.queries, look.keys)
         weights = np.reshape(found["weights"], found.get("shape", look.weights.shape))
         np.testing.assert_allclose(weights, look.weights, atol=6e-5)
         if kind == ".jsonl":
@@ -211,7 +213,7 @@ def test_attention(answers_in_place, toy, said, tmp_path, kind):
 @pytest.mark.parametrize("name", ["out.csv", "out.tsv", "out.txt"])
 def test_tables_and_texts_hold_no_attention(answers_in_place, toy, tmp_path, name):
     with pytest.raises(
-        ValueError, match=rf"attention: expected .jsonl, .parquet or a folder as output. Received: {name}"
+        ValueError, match=rf"attention: expected an output ending in .jsonl, .parquet, or a folder. Received: {name}"
     ):
         answers_in_place(toy, write(tmp_path / "in.txt", TEXTS), tmp_path / name, attention=True)
 
@@ -294,7 +296,7 @@ def test_values_of_json_get_a_type_that_holds_them_all(answers_in_place, toy, tm
 
 
 def test_a_table_in_another_encoding_is_refused_or_read(answers_in_place, toy, tmp_path):
-    """`seqattn map` set aside every row with an umlaut of a table in Windows-1252, and exited with 0."""
+    """`seqattn map` must not reject every row with an umlaut in a Windows-1252 table and exit with 0."""
     (tmp_path / "in.csv").write_bytes(("text\n" + "Müller\nMaier\n" * 20).encode("cp1252"))
     with pytest.raises(ValueError, match=r"in.csv: expected UTF-8. Received: what appears to be cp1252; .*--encoding"):
         answers_in_place(toy, tmp_path / "in.csv", tmp_path / "out.jsonl")
@@ -343,9 +345,7 @@ def test_pictures_are_files_beside_the_table_or_base64(answers_in_place, tmp_pat
     assert [row["image"] for row in rows] == values[:3]
     assert rows[0]["answer"] == rows[1]["answer"] == rows[2]["answer"] != ""
     missing, broken = read(report.rejected_output)
-    assert (
-        missing["reason"] == "image: expected a file that can be read. Received: 'none.jpg', No such file or directory"
-    )
+    assert missing["reason"] == "image: expected a readable file. Received: 'none.jpg', No such file or directory"
     assert broken["reason"].startswith("image: expected ")
 
 
@@ -356,7 +356,7 @@ def test_whoever_does_it_the_bytes_are_the_same(answers_in_place, toy, tmp_path)
     assert first.output.read_bytes() == second.output.read_bytes()
 
 
-# What is there before
+# Existing output
 
 
 def test_another_command_is_refused_and_what_differs_is_named(answers_in_place, toy, tmp_path):
@@ -364,29 +364,49 @@ def test_another_command_is_refused_and_what_differs_is_named(answers_in_place, 
     answers_in_place(toy, source, tmp_path / "out.jsonl")
     before = (tmp_path / "out.jsonl").read_bytes()
     for options, different in (
-        ({"batch_size": 5}, r"another batch_size \(5, before 256\)"),
-        ({"columns": {"text": "word"}}, "another columns"),
-        ({"encoding": "latin-1"}, r"another encoding \(iso8859-1, before utf-8\)"),
+        ({"batch_size": 5}, r"different batch_size \(5, previously 256\)"),
+        ({"columns": {"text": "word"}}, "different columns"),
+        ({"encoding": "latin-1"}, r"different encoding \(iso8859-1, previously utf-8\)"),
         (
             {"shard_rows": 8, "attention": True},
-            r"another attention \(True, before False\), another shard_rows \(8, before 7\)",
+            r"different attention \(True, previously False\), different shard_rows \(8, previously 7\)",
         ),
     ):
-        with pytest.raises(ValueError, match=f"the command that began .*out.jsonl. Received: one with {different}$"):
+        with pytest.raises(
+            ValueError, match=f"the same command that created .*out.jsonl. Received: a command with {different}$"
+        ):
             answers_in_place(toy, source, tmp_path / "out.jsonl", **options)
     write(source, TEXTS[1:])
-    with pytest.raises(ValueError, match=r"Received: one with another input$"):
+    with pytest.raises(ValueError, match=r"Received: a command with different input$"):
         answers_in_place(toy, source, tmp_path / "out.jsonl")
-    with pytest.raises(ValueError, match=r"Received: one with another input, another model$"):
+    differences = r"different input, different model, different engine \(litert, previously keras\)"
+    with pytest.raises(ValueError, match=f"Received: a command with {differences}$"):
         answers_in_place("pronounce", source, tmp_path / "out.jsonl")
     assert (tmp_path / "out.jsonl").read_bytes() == before
     assert answers_in_place(toy, source, tmp_path / "free.jsonl", threads=2, batch_size=5).rows == 49
 
 
+def test_another_engine_or_another_litert_file_is_another_command(answers_in_place, tmp_path, monkeypatch):
+    """Answers of two engines, or of two versions of a LiteRT file, in one output."""
+    preset = tmp_path / "presets" / "pronounce"
+    shutil.copytree(presets.FOLDER / "pronounce", preset)
+    monkeypatch.setattr(presets, "FOLDER", preset.parent)
+    source, output = write(tmp_path / "in.txt", ["hello"]), tmp_path / "out.txt"
+    assert answers_in_place("pronounce", source, output).rows == 1
+    with pytest.raises(
+        ValueError, match=r"a command with different model, different engine \(keras, previously litert\)$"
+    ):
+        answers_in_place("pronounce", source, output, engine="keras")
+    with (preset / "lite" / "target.json").open("a") as file:
+        file.write("\n")
+    with pytest.raises(ValueError, match=r"Received: a command with different model$"):
+        answers_in_place("pronounce", source, output)
+
+
 def test_a_finished_command_returns_at_once(answers_in_place, toy, tmp_path, monkeypatch):
     source = write(tmp_path / "in.jsonl", [*TEXTS, "x " * 20])
     report = answers_in_place(toy, source, tmp_path / "out.jsonl")
-    (tmp_path / "out.jsonl.parts").mkdir()  # what a kill while clearing up leaves
+    (tmp_path / "out.jsonl.parts").mkdir()  # left by a process that was killed during cleanup
     with monkeypatch.context() as patch:
         patch.setattr("seqattn_tf.batch.run._work", None)
         assert answers_in_place(toy, source, tmp_path / "out.jsonl") == report == (51, 1, *report[2:])
@@ -403,7 +423,9 @@ def test_what_somebody_else_wrote_stays(answers_in_place, toy, tmp_path, name):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("mine")
     output = tmp_path / ("folder" if "/" in name else "out.jsonl")
-    with pytest.raises(ValueError, match=r"output: expected a path that is free. Received: .*, which exists"):
+    with pytest.raises(
+        ValueError, match=r"output: expected a path that does not exist yet. Received: .*; choose another"
+    ):
         answers_in_place(toy, source, output)
     assert (tmp_path / name).read_text() == "mine"
     assert not (tmp_path / "out.jsonl.parts").exists()
@@ -418,19 +440,21 @@ BAD_INPUT = "other\nno column of the model\n"
 def test_files_named_like_its_own_are_neither_deleted_nor_overwritten(
     answers_in_place, toy, tmp_path, name, output, text
 ):
-    """An output folder with a user's `plan.json`, `unpacked-*` or `.lock` was taken for its own and emptied."""
+    """A user's `plan.json`, `unpacked-*` or `.lock` in the output folder must not be deleted or overwritten."""
     source = tmp_path / text
     source.write_text(BAD_INPUT) if text == "in.csv" else write(source, TEXTS)
     folder = tmp_path / ("folder" if output == "folder" else "out.jsonl.parts")
     folder.mkdir()
     (folder / name).write_text('{"mine": true}')
-    with pytest.raises(ValueError, match=r"output: expected a path that is free. Received: .*, which exists"):
+    with pytest.raises(
+        ValueError, match=r"output: expected a path that does not exist yet. Received: .*; choose another"
+    ):
         answers_in_place(toy, source, tmp_path / output)
     assert {path.name: path.read_text() for path in folder.iterdir()} == {name: '{"mine": true}'}
 
 
 def test_what_a_user_adds_to_a_finished_folder_stays(answers_in_place, toy, tmp_path):
-    """The same command again, which returns at once, deleted a `plan.json` that was put there in the meantime."""
+    """Repeating a finished command must not delete a `plan.json` that was added to its output in the meantime."""
     source = write(tmp_path / "in.jsonl", TEXTS)
     report = answers_in_place(toy, source, tmp_path / "parts")
     for name in ("plan.json", "unpacked-notes.txt", ".lock"):
@@ -457,7 +481,7 @@ def test_a_plan_of_somebody_else_is_refused_when_a_command_resumes(answers_in_pl
         with pytest.raises(KeyboardInterrupt):
             answers_in_place(toy, source, tmp_path / "parts")
     (tmp_path / "parts/plan.json").write_text('{"mine": true}')
-    with pytest.raises(ValueError, match=r"plan.json: expected a plan that seqattn map wrote"):
+    with pytest.raises(ValueError, match=r"plan.json: expected a plan written by seqattn map"):
         answers_in_place(toy, source, tmp_path / "parts")
     assert (tmp_path / "parts/plan.json").read_text() == '{"mine": true}'
 
@@ -469,7 +493,7 @@ def test_the_output_is_not_among_the_input(answers_in_place, toy, tmp_path):
         (tmp_path, tmp_path / "out.jsonl"),
         (f"{tmp_path}/*.jsonl", tmp_path / "out"),
     ):
-        with pytest.raises(ValueError, match="output: expected a path that is not among the input"):
+        with pytest.raises(ValueError, match="output: expected a path that is not part of the input"):
             answers_in_place(toy, given, output)
     assert answers_in_place(toy, source, tmp_path / "out.jsonl").rows == 50
 
@@ -478,7 +502,7 @@ def test_only_one_at_a_time(answers_in_place, toy, tmp_path):
     source = write(tmp_path / "in.jsonl", TEXTS)
     with (
         shards.Store(tmp_path / "out.jsonl").locked(),
-        pytest.raises(ValueError, match=r"no one at work on .*out.jsonl"),
+        pytest.raises(ValueError, match=r"expected no other process to write to .*out.jsonl"),
     ):
         answers_in_place(toy, source, tmp_path / "out.jsonl")
     assert answers_in_place(toy, source, tmp_path / "out.jsonl").rows == 50
@@ -486,7 +510,15 @@ def test_only_one_at_a_time(answers_in_place, toy, tmp_path):
 
 @pytest.mark.parametrize(
     "options",
-    [{"batch_size": 0}, {"shard_rows": 0}, {"threads": 0}, {"processes": -1}, {"engine": "x"}, {"encoding": "klingon"}],
+    [
+        {"batch_size": 0},
+        {"shard_rows": 0},
+        {"threads": 0},
+        {"processes": -1},
+        {"engine": "x"},
+        {"scheduler": "x"},
+        {"encoding": "klingon"},
+    ],
 )
 def test_options_that_are_none(options):
     with pytest.raises(ValueError, match=f"{next(iter(options))}: expected "):
@@ -501,13 +533,13 @@ def test_missing_files_and_models(toy, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
 
 
-# Ends
+# Interruptions
 
 
 @pytest.mark.parametrize("output", ["out.csv", "out.parquet", "parts"])
 @pytest.mark.parametrize("given", ["in.csv", "in.jsonl"])
 def test_it_goes_on_wherever_it_ended(answers_in_place, toy, tmp_path, monkeypatch, output, given):
-    """Every write and every rename may be the last: what the next command finds, it completes to the same bytes."""
+    """Whichever write or rename is the last, the next command completes the output to the same bytes."""
     source = write(tmp_path / given, [*TEXTS[:20], "x " * 20, *TEXTS[20:25]])
     report = answers_in_place(toy, source, tmp_path / f"whole-{output}")
     replace, count = shards.os.replace, 0
@@ -556,7 +588,9 @@ def test_a_full_disk_leaves_no_half_of_a_part(answers_in_place, toy, tmp_path, m
 
     with monkeypatch.context() as patch:
         patch.setattr(shards, "_write", full)
-        with pytest.raises(OSError, match="No space left on device; the same command goes on after 14 of 50 rows"):
+        with pytest.raises(
+            OSError, match="No space left on device; run the same command again to resume after 14 of 50 rows"
+        ):
             answers_in_place(toy, source, tmp_path / "out.jsonl")
     parts = tmp_path / "out.jsonl.parts"
     assert sorted(path.name for path in parts.iterdir()) == [
@@ -580,7 +614,7 @@ def test_an_output_that_lacks_a_part_is_never_done(answers_in_place, toy, tmp_pa
             patch.setattr(
                 local, "answered", lambda job, shards, n: (a for a in answered(job, shards, n) if a.number != 3)
             )
-            with pytest.raises(FileNotFoundError, match=r"expected 8 parts. Received: no part-00003.jsonl"):
+            with pytest.raises(FileNotFoundError, match=r"expected 8 parts. Received: part-00003.jsonl is missing"):
                 answers_in_place(toy, source, tmp_path / output)
         assert answers_in_place(toy, source, tmp_path / output).rows == 50
 
@@ -604,7 +638,7 @@ def test_an_interrupt_says_that_the_same_command_goes_on(answers_in_place, toy, 
         patch.setattr(
             shards, "_write", lambda path, data: interrupt() if "-00003" in path.name else write_part(path, data)
         )
-        with pytest.raises(KeyboardInterrupt, match="the same command goes on after 21 of 50 rows"):
+        with pytest.raises(KeyboardInterrupt, match="run the same command again to resume after 21 of 50 rows"):
             answers_in_place(toy, source, tmp_path / "out.jsonl")
     assert answers_in_place(toy, source, tmp_path / "out.jsonl").rows == 50
 

@@ -1,4 +1,4 @@
-"""A Ray cluster of two nodes in this machine, one of which is lost on the way."""
+"""A Ray cluster of two nodes on this machine, one of which fails during the job."""
 
 import json
 import sys
@@ -16,8 +16,9 @@ ROWS = 3000
 def test_without_ray_it_is_said_what_to_install(toy, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     (tmp_path / "in.txt").write_text("good\n")
-    with pytest.raises(ValueError, match=r"engine: expected Ray Data. Received: none; pip install 'seqattn-tf\[ray\]'"):
-        map_file(toy, tmp_path / "in.txt", tmp_path / "out.jsonl", Options(engine="ray"), quiet=True)
+    message = r"expected the package ray\. Received: it is not installed; run pip install 'seqattn-tf\[ray\]'"
+    with pytest.raises(ValueError, match=f"scheduler: {message}"):
+        map_file(toy, tmp_path / "in.txt", tmp_path / "out.jsonl", Options(scheduler="ray"), quiet=True)
 
 
 @pytest.fixture
@@ -32,8 +33,8 @@ def cluster():
 
 
 def at_work(node):
-    """The models on a node."""
-    from ray._private import state  # what the public one says comes from a dashboard, which is not there
+    """Return the models on a node."""
+    from ray._private import state  # the public API needs a dashboard, which is missing here
 
     return [actor for actor in state.actors().values() if actor["Address"]["NodeID"] == node.node_id]
 
@@ -56,7 +57,7 @@ def test_a_node_is_lost_and_no_row(cluster, toy, tmp_path, answers_in_place, mon
 
     loser = threading.Thread(target=lose, daemon=True)
     loser.start()
-    options = Options(engine="ray", address=cluster.address, shard_rows=20, batch_size=1)
+    options = Options(scheduler="ray", address=cluster.address, shard_rows=20, batch_size=1)
     done = map_file(toy, tmp_path / "in.jsonl", tmp_path / "out.jsonl", options, quiet=True)
     loser.join(20)
     assert lost

@@ -1,4 +1,4 @@
-"""Real processes: killed and told to go on, one of them killed, interrupted; the command line."""
+"""Tests with real processes: killed, resumed and interrupted commands, a killed worker, and the command line."""
 
 import json
 import multiprocessing
@@ -57,7 +57,7 @@ def until(condition, process, seconds=120):
 
 
 def of_group(group):
-    """The processes of a group that live."""
+    """Return the running processes of a process group."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -73,7 +73,7 @@ def of_group(group):
 def test_killed_it_goes_on_to_the_same_bytes(toy, source, tmp_path, answers_in_place, capfd, kills, processes):
     whole = answers_in_place(toy, source, tmp_path / "whole.jsonl", shard_rows=50, batch_size=8)
     output, done = tmp_path / "out.jsonl", 0
-    for kill in kills:  # all of them; then the one that began the others, which end with it
+    for kill in kills:  # first all processes, then only the parent, whose children exit with it
         with start_map(toy, source, output, max(processes, 1)) as process:
             until(lambda so_far=done: parts(output) > so_far + 3, process)
             time.sleep(random.random() / 5)
@@ -86,10 +86,7 @@ def test_killed_it_goes_on_to_the_same_bytes(toy, source, tmp_path, answers_in_p
     assert cli.main(["map", str(toy), str(source), str(output), *OPTIONS, "--processes", str(processes)]) == 0
     said = capfd.readouterr()
     answered, rejected = ROWS - whole.rejected, f"{output}.rejected.jsonl"
-    assert (
-        said.out
-        == f"{answered:,} rows are answered in {output}\n15 were set aside, with their reasons, in {rejected}\n"
-    )
+    assert said.out == f"{answered:,} rows written to {output}\n15 rejected rows written to {rejected}, with reasons\n"
     assert f" {done * 50}/{ROWS} [" in said.err  # the bar begins where the last one ended
     assert output.read_bytes() == whole.output.read_bytes()
     assert Path(rejected).read_bytes() == whole.rejected_output.read_bytes()
@@ -101,7 +98,7 @@ def test_killed_it_goes_on_to_the_same_bytes(toy, source, tmp_path, answers_in_p
 
 
 def test_a_process_ends_with_the_one_that_began_it():
-    """The end of the pipe that it holds is closed by its death, whatever killed it."""
+    """A child exits when its end of the pipe is closed, which happens however the parent dies."""
     code = (
         "import multiprocessing.connection as m; from seqattn_tf.batch import local; local._end_with(m.Connection(0))"
     )
@@ -130,20 +127,24 @@ def test_one_process_killed_ends_the_command_which_goes_on(toy, source, tmp_path
     killer.join()
     assert (tmp_path / f"{killed[0]}.txt").read_text() == "3 3 3"
     assert len(killed) == 1
-    said = "a process was killed, perhaps for want of memory (fewer --processes?); the same command goes on after"
-    assert str(caught.value) == f"{said} {50 * parts(output):,} of {ROWS:,} rows"
+    killed = "a worker process was killed, perhaps because it ran out of memory; try fewer --processes"
+    assert (
+        str(caught.value)
+        == f"{killed}; run the same command again to resume after {50 * parts(output):,} of {ROWS:,} rows"
+    )
     assert not multiprocessing.active_children()
 
 
 @pytest.mark.slow
-def test_an_interrupt_leaves_a_clean_line(toy, source, tmp_path):
+@pytest.mark.parametrize("part_done", [True, False], ids=["after the first part", "while processes start"])
+def test_an_interrupt_leaves_a_clean_line(toy, source, tmp_path, part_done):
     output = tmp_path / "out.jsonl"
     with start_map(toy, source, output) as process:
-        until(lambda: parts(output) > 0, process)
+        until(lambda: parts(output) > 0 if part_done else len(of_group(process.pid)) > 3, process)
         os.killpg(process.pid, signal.SIGINT)
         said = process.communicate(timeout=60)[1]
     assert process.returncode == 130
-    assert said.splitlines()[-1].startswith("seqattn map: stopped: the same command goes on after ")
+    assert said.splitlines()[-1].startswith("seqattn map: stopped: run the same command again to resume after ")
     assert "Traceback" not in said
     assert not of_group(process.pid)
 
@@ -153,7 +154,7 @@ def test_a_broken_model_says_so(toy, source, tmp_path, processes):
     (tmp_path / "broken/assets").mkdir(parents=True)
     for name in ("config.json", "assets/inputs.json", "assets/target.json"):
         (tmp_path / "broken" / name).write_bytes((toy / name).read_bytes())
-    with pytest.raises(ValueError, match="expected a whole network"):
+    with pytest.raises(ValueError, match="expected a complete network"):
         map_file(tmp_path / "broken", source, tmp_path / "out.jsonl", Options(processes=processes), quiet=True)
 
 
@@ -162,14 +163,17 @@ def test_the_command_line_in_this_process(toy, tmp_path, capsys, answers_in_plac
     asked = ["map", str(toy), str(tmp_path / "in.csv"), str(tmp_path / "out.csv"), "--processes", "0"]
     for more, message in (
         (["--column", "text"], "column: expected INPUT=COLUMN. Received: 'text'"),
-        ([], "in.csv: expected columns named ['text'] (--column INPUT=COLUMN). Received: ['word']"),
-        (["--column", "text=word", "--attention"], "attention: expected .jsonl, .parquet or a folder as output"),
+        ([], "in.csv: expected columns named ['text']. Received: ['word']; if a column has another name, use --column"),
+        (
+            ["--column", "text=word", "--attention"],
+            "attention: expected an output ending in .jsonl, .parquet, or a folder",
+        ),
         (["--shard-rows", "0"], "shard_rows: expected at least 1. Received: 0"),
     ):
         assert cli.main([*asked, *more]) == 2
         assert message in capsys.readouterr().err
     assert cli.main([*asked, "--column", "text=word"]) == 0
-    assert capsys.readouterr().out == f"1 rows are answered in {tmp_path}/out.csv\n"
+    assert capsys.readouterr().out == f"1 rows written to {tmp_path}/out.csv\n"
 
 
 def test_the_status_tells_that_all_rows_are_bad(toy, tmp_path, capsys, answers_in_place):

@@ -1,4 +1,4 @@
-"""Every cell, by being listed, runs the whole harness against the formula of its paper."""
+"""Every listed cell runs the whole harness and is compared with the formula of its paper."""
 
 import numpy as np
 import pytest
@@ -201,7 +201,7 @@ class TestOutput(CellTests):
 
 
 def test_a_taught_output_is_that_of_the_loop_where_it_was_right():
-    """Fed with its own outputs, teaching gives them again; with others, each step forgets all but the one before."""
+    """Teaching with the layer's own outputs reproduces them; a changed output affects only the next step."""
     layer = Recurrent(cells.OutputCell(UNITS, hidden=7, dtype="float64"), return_sequences=True, dtype="float64")
     inputs = harness.INPUTS
     said = layer(inputs)
@@ -235,5 +235,7 @@ def test_bad_arguments_are_refused():
         with pytest.raises(ValueError, match=r"epsilon: expected a positive number\. Received: 0"):
             kind(4, epsilon=0)
     assert cells.LayerNormGRUCell(4, reset_after=True).reset_after
-    with pytest.raises(ValueError, match=r"reset_after: expected True, for the normalised product\. Received: False"):
+    with pytest.raises(
+        ValueError, match=r"reset_after: expected True, because the product is normalized\. Received: False"
+    ):
         cells.LayerNormGRUCell(4, reset_after=False)

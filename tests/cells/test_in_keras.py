@@ -1,4 +1,4 @@
-"""Every cell in Keras's own networks: stateful, in both directions, with its states and behind a mask."""
+"""Every cell in Keras's networks: stateful, bidirectional, with returned states and with masks."""
 
 import keras
 import numpy as np
@@ -21,7 +21,7 @@ MAKERS = {
     "dropout around a memory": lambda: cells.DropoutCell(MAKERS["memory"](), rate=0.3),
 }
 
-KINDS = ("lstm", "layer_norm_gru", "memory", "dropout around a memory", "zoneout", "deep")  # of states
+KINDS = ("lstm", "layer_norm_gru", "memory", "dropout around a memory", "zoneout", "deep")  # kinds of states
 
 
 @pytest.fixture(params=[name if name in KINDS else slow(name) for name in MAKERS])
@@ -38,7 +38,7 @@ def test_stateful_goes_on_where_it_stopped(cell, tmp_path):
     model = keras.Model(inputs, keras.layers.RNN(cell, stateful=True, return_sequences=True)(inputs))
     whole = keras.layers.RNN(cell, return_sequences=True)(INPUTS)
     np.testing.assert_allclose(in_two_calls(model), whole, atol=1e-6)
-    assert np.abs(in_two_calls(model) - whole).max() > 1e-4  # it went on, from the end
+    assert np.abs(in_two_calls(model) - whole).max() > 1e-4  # the second call continues from the last state
     model.save(tmp_path / "m.keras")
     again = keras.models.load_model(tmp_path / "m.keras")
     np.testing.assert_allclose(in_two_calls(again), whole, atol=1e-6)
@@ -67,7 +67,7 @@ def test_both_directions_states_and_masks(cell):
     outputs, states, both = model(words)
     assert [state.shape[-1] for state in states] == cell.state_size
     assert both.shape == (2, 2 * cell.output_size)
-    for row, length in enumerate((3, 1)):  # as if the padding were not there
+    for row, length in enumerate((3, 1)):  # equal to the result without padding
         alone = model(words[row : row + 1, :length])
         np.testing.assert_allclose(outputs[row, :length], alone[0][0], atol=1e-6)
         np.testing.assert_allclose(both[row], alone[2][0], atol=1e-6)

@@ -1,4 +1,4 @@
-"""The Neural Turing Machine's cell against a NumPy loop, a step of a row at a time."""
+"""The cell of the Neural Turing Machine compared with a NumPy loop over rows and steps."""
 
 import keras
 import numpy as np
@@ -34,7 +34,7 @@ def lstm(cell, projected, h, c):
 
 
 def address(said, last, memory):
-    """Where a head goes, slot by slot."""
+    """Compute the new weights of a head, slot by slot."""
     key, (strength, gate), shift, (sharp,) = said[:WIDTH], said[WIDTH : WIDTH + 2], said[-4:-1], said[-1:]
     cosines = [key @ row / (np.linalg.norm(key) * np.linalg.norm(row)) for row in memory]
     content = softmax(np.log1p(np.exp(strength)) * np.array(cosines))
@@ -46,7 +46,7 @@ def address(said, last, memory):
 
 
 def by_hand(cell, inputs):
-    """Outputs of one row, the memory after the last step, and where the heads stand."""
+    """Return the outputs of one row, and the memory and head weights after the last step."""
     kernel, _, bias = (w.numpy() for w in cell.controller.trainable_variables)
     read_kernel, head_kernel, head_bias, first = (
         w.numpy() for w in (cell.read_kernel, cell.head_kernel, cell.head_bias, cell.first_memory)
@@ -113,7 +113,7 @@ def test_gradient_in_float64_whatever_stands_in_the_padding(network):
 
 
 def test_any_numbers_are_a_state(network):
-    """A decoder makes the first states by maps of its own."""
+    """A decoder computes the initial states with its own maps."""
     states = [random(2, size, seed=i, dtype="float64") for i, size in enumerate(network.cell.state_size)]
     gates = network.cell.gates(tf.constant(INPUTS[:2, 0]), list(map(tf.constant, states)))
     assert set(gates) == {"read", "write", "read_content", "write_content"}
@@ -141,7 +141,7 @@ def test_arguments_survive_saving_and_names_are_found(network):
         MemoryCell(4, slots=0)
     with pytest.raises(ValueError, match=r"width: expected a positive integer\. Received: 1\.5"):
         MemoryCell(4, width=1.5)
-    with pytest.raises(ValueError, match=r"units: expected a number for the cell 'lstm' given by name"):
+    with pytest.raises(ValueError, match=r"units: expected an integer for the cell 'lstm'"):
         MemoryCell()
 
 
@@ -179,7 +179,7 @@ def test_a_head_so_sharp_that_the_other_slots_get_nothing_keeps_numbers_and_slop
     cell = MemoryCell(UNITS, SLOTS, WIDTH)
     layer = Recurrent(cell)
     layer.build((None, None, FEATURES))
-    strength_gate_shift_sharp = [0.0, -200.0, -200.0, -200.0, 200.0, 60.0]  # on by one slot a step, and nowhere else
+    strength_gate_shift_sharp = [0.0, -200.0, -200.0, -200.0, 200.0, 60.0]  # moves by exactly one slot per step
     head = [0.5] * WIDTH + strength_gate_shift_sharp
     cell.head_bias.assign([*head, *head, *[0.0] * (2 * WIDTH)])
     cell.head_kernel.assign(tf.zeros_like(cell.head_kernel))

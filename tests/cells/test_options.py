@@ -1,4 +1,4 @@
-"""Keras's arguments of a cell: biases or none, regularizers, constraints; and those that live elsewhere here."""
+"""Keras's arguments of cells: bias, regularizers and constraints, and arguments with another location here."""
 
 import keras
 import numpy as np
@@ -27,7 +27,8 @@ OPTIONS = {
     "bias_constraint": keras.constraints.NonNeg(),
 }
 
-MORE_WEIGHTS = {"multiplicative_rnn": 2, "multiplicative_lstm": 2, "output": 2}  # with the options of kernel and bias
+# Weights to which the kernel and bias options apply too.
+MORE_WEIGHTS = {"multiplicative_rnn": 2, "multiplicative_lstm": 2, "output": 2}
 
 
 @pytest.mark.parametrize("use_bias", [True, False])
@@ -58,7 +59,7 @@ def test_weights_losses_numbers_and_a_training_step_of_keras(name, use_bias):
 
 @pytest.mark.parametrize("name", [name if name == "lstm" else slow(name) for name in KERNEL_CELLS])
 def test_without_biases_as_with_zeros(name):
-    """Also in the loop that is compiled for training, and as the second cell of a deep transition, without inputs."""
+    """Includes the loop compiled for training and the second cell of a deep transition, which has no inputs."""
     with_zeros, without = (
         Recurrent(cells.Cell.get(name, units=UNITS, use_bias=b), return_sequences=True) for b in (True, False)
     )
@@ -139,7 +140,7 @@ def test_arguments_of_keras_that_live_elsewhere(name):
         ("dropout", 0.1, r"a `keras\.layers\.Dropout` before the network"),
         ("recurrent_dropout", 0.2, r"`DropoutCell\(cell, rate=\.\.\.\)` around the cell"),
         ("seed", 3, "the `seed` of `DropoutCell`"),
-        ("implementation", 2, "none: inputs are always projected by one product"),
+        ("implementation", 2, "no such argument, because inputs are always projected in a single product"),
     ):
         with pytest.raises(ValueError, match=rf"^{argument}: expected {place}.*\. Received: {argument}={value}$"):
             cells.Cell.get(name, units=4, **{argument: value})

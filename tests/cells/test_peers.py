@@ -1,4 +1,4 @@
-"""The numbers of Keras's layers and of PyTorch's, from the same weights."""
+"""Comparison with layers of Keras and PyTorch that have the same weights."""
 
 import keras
 import numpy as np
@@ -24,7 +24,7 @@ def test_numbers_of_keras_with_and_without_mask(name):
     ours, theirs = Recurrent(make(), **ALL), layer(UNITS, **ALL, **options)
     for one in (ours, theirs):
         one.build((None, None, FEATURES))
-    np.testing.assert_array_equal(ours.get_weights()[2], theirs.get_weights()[2])  # biases start alike
+    np.testing.assert_array_equal(ours.get_weights()[2], theirs.get_weights()[2])  # the initial biases are equal
     assert [v.name for v in ours.trainable_variables] == [v.name for v in theirs.trainable_variables]
     ours.set_weights(randomize(theirs).get_weights()[: len(ours.weights)])
     inputs = tf.constant(INPUTS[:3], tf.float32)
@@ -44,7 +44,7 @@ def test_numbers_of_pytorch(name):
     ours.build((None, None, FEATURES))
     kernel, recurrent, bias = randomize(ours).get_weights()
     bias = bias if name == "gru" else np.stack([bias, np.zeros_like(bias)])
-    order = {"lstm": [0, 1, 2, 3], "gru": [1, 0, 2]}[name]  # where its blocks stand in ours
+    order = {"lstm": [0, 1, 2, 3], "gru": [1, 0, 2]}[name]  # the positions of its blocks in our kernel
 
     def theirs(values):
         blocks = np.split(values, len(order), axis=-1)
@@ -69,7 +69,7 @@ def test_numbers_of_pytorch(name):
 
 
 def test_in_keras_own_network():
-    """A cell of ours is a cell of Keras's."""
+    """Our cells are Keras cells."""
     theirs = keras.layers.RNN(cells.LSTMCell(UNITS), return_sequences=True)
     inputs = tf.constant(random(BATCH, TIME, FEATURES))
     expected = theirs(inputs)

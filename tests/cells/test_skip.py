@@ -1,4 +1,4 @@
-"""Connections that skip time: the numbers of the formula, masks, saving, and a gradient that comes farther back."""
+"""Connections that skip time steps: the formula, masks, saving, and gradients over long distances."""
 
 import keras
 import numpy as np
@@ -53,7 +53,7 @@ def test_it_is_saved_twinned_dropped_and_compiled():
 
 
 def test_a_gradient_comes_farther_back_than_without():
-    """A unit that halves at every step: with a way that skips ten of them, what was long ago still counts."""
+    """A unit halves its state in every step; a connection over ten steps preserves the gradient of distant inputs."""
     keras.utils.set_random_seed(0)
     scaled = keras.initializers.Orthogonal(0.5)
     plain = RNNCell(8, "linear", recurrent_initializer=scaled)

@@ -1,4 +1,4 @@
-"""Cells around a cell: the harness of all cells, and what they do in training."""
+"""Wrapper cells: the harness of all cells, and their behavior in training."""
 
 import keras
 import numpy as np
@@ -171,7 +171,7 @@ def test_the_mask_of_dropout_is_one_for_a_sequence_and_scaled():
     ids=["rnn", "gru", "gru_before", "lstm"],
 )
 def test_dropout_is_the_recurrent_dropout_of_keras(cell, peer):
-    """With the masks that Keras drew: one for each block of the kernel, and what is carried over stays whole."""
+    """With Keras's masks, one for each block of the kernel; the state that is carried over is not dropped."""
     ours, theirs = DropoutCell(cell(UNITS), 0.5), peer(UNITS, recurrent_dropout=0.5)
     for one in (ours, theirs):
         one.build((None, FEATURES))
@@ -232,11 +232,11 @@ def test_bad_arguments_are_refused():
     for rate in (1, -0.1, "half"):
         with pytest.raises(ValueError, match=r"rate: expected a number in \[0, 1\)"):
             DropoutCell("gru", rate=rate, units=UNITS)
-    with pytest.raises(ValueError, match="rate: expected one, or one for each of 2 states"):
+    with pytest.raises(ValueError, match="rate: expected a single rate, or one for each of 2 states"):
         ZoneoutCell("lstm", rate=(0.1, 0.2, 0.3), units=UNITS)
-    with pytest.raises(ValueError, match="units: expected a number for the cell 'gru'"):
+    with pytest.raises(ValueError, match="units: expected an integer for the cell 'gru'"):
         DropoutCell("gru", rate=0.1)
-    with pytest.raises(ValueError, match=r"expected states of the same sizes in all. Received: \[\[4\], \[5\]\]"):
+    with pytest.raises(ValueError, match=r"expected cells with equal state sizes. Received: \[\[4\], \[5\]\]"):
         DeepTransitionCell([GRUCell(4), GRUCell(5)])
     for bad in ([], ["gru"]):
         with pytest.raises(ValueError, match="cells: expected at least one Cell"):

@@ -1,4 +1,4 @@
-"""`check` reports parts that are broken on purpose, each for the right reason, and passes what is right."""
+"""`check` reports each deliberately broken part for the right reason and accepts correct parts."""
 
 import dataclasses
 
@@ -12,30 +12,30 @@ from seqattn_tf.attention import Alignment, Attention
 from seqattn_tf.cells import GRUCell
 from seqattn_tf.checks import CheckError, check, checks_for, run_checks
 from seqattn_tf.checks.base import Problem, expect_close
-from seqattn_tf.decoder import AttentionDecoder
-from seqattn_tf.encoder import BidirectionalEncoder, Encoder
+from seqattn_tf.decoders import AttentionDecoder
+from seqattn_tf.encoders import BidirectionalEncoder, Encoder
 from seqattn_tf.inputs.text import GraphText
 from seqattn_tf.lite.fields import Text
 from seqattn_tf.lite.targets import Label, Symbols
 from seqattn_tf.lite.text import SymbolRules
 
-LONG = ("exports", "xla", "saving", "mixed_precision")  # shown by the members of the families, or by hand
+LONG = ("exports", "xla", "saving", "mixed_precision")  # tested with the members of the families, or separately
 
 
 def problems(part, **options):
-    """The problems of a part, by the name of the check."""
+    """Return the problems of a part by the name of the check."""
     return {result.name: result.problem for result in run_checks(part, **options) if result.problem}
 
 
 def unlisted(kind):
-    """A part that other tests do not find by its name."""
+    """Remove a part from its registry, so that other tests do not find it."""
     del kind.registry[kind.name_in_registry]
     return kind
 
 
 @unlisted
 class ForgetfulCell(GRUCell):
-    """Does not store an argument, and steps otherwise when it is called as a layer."""
+    """Does not save an argument, and computes different steps when it is called as a layer."""
 
     name_in_registry = "forgetful_for_a_test"
 
@@ -51,13 +51,13 @@ class ForgetfulCell(GRUCell):
 def test_a_broken_cell():
     found = problems(ForgetfulCell(4), only=("configuration", "step", "mask"))
     assert found.keys() == {"configuration", "step"}
-    assert found["configuration"] == "get_config: expected every constructor argument. Received: none called gain"
-    assert found["step"].startswith("output of call, against its first state: expected")
+    assert found["configuration"] == "get_config: expected every constructor argument. Received: no gain"
+    assert found["step"].startswith("output of call, compared with its first state: expected")
 
 
 @unlisted
 class IdleCell(GRUCell):
-    """Has a weight that it does not use."""
+    """Has an unused weight."""
 
     name_in_registry = "idle_for_a_test"
 
@@ -70,12 +70,12 @@ def test_a_cell_with_a_weight_that_is_not_used():
     [[name, problem]] = problems(IdleCell(4), only=("gradients", "step")).items()
     assert name == "gradients"
     assert problem.startswith("gradient of ")
-    assert problem.endswith("idle: expected one that is not zero. Received: zeros, as of what is not used")
+    assert problem.endswith("idle: expected nonzero values. Received: zeros, as if it were unused")
 
 
 @unlisted
 class SparingCell(IdleCell):
-    """Uses one number of the three."""
+    """Uses only one of the three numbers of a weight."""
 
     name_in_registry = "sparing_for_a_test"
 
@@ -89,7 +89,7 @@ def test_a_weight_is_used_if_one_number_of_it_is():
 
 @unlisted
 class LeakyAlignment(Alignment):
-    """A softmax that does not look at the mask."""
+    """A softmax that ignores the mask."""
 
     name_in_registry = "leaky_for_a_test"
     meaning = "distribution"
@@ -102,13 +102,13 @@ def test_a_broken_alignment():
     found = problems(LeakyAlignment(), skip=LONG)
     assert {"mask", "empty_rows", "weights"} <= found.keys()
     assert not found.keys() & {"configuration", "large_scores"}
-    assert found["weights"] == "weights at masked positions: expected 0. Received: others"
+    assert found["weights"] == "weights at masked positions: expected zeros. Received: nonzero values"
     assert found["empty_rows"].startswith("weights of a fully masked row: expected zeros. Received:")
 
 
 @unlisted
 class LoudText(Text):
-    """Reads capitals as they are; its half in the graph reads them as small letters."""
+    """Distinguishes upper and lower case in Python, but not in the graph."""
 
     name_in_registry = "loud_for_a_test"
 
@@ -127,12 +127,12 @@ def test_a_broken_field(monkeypatch):
     assert {"both_halves", "bad_values"} <= found.keys()
     assert not found.keys() & {"configuration", "limit"}
     assert found["both_halves"].startswith("ids of 'aB' in the graph: expected 6. Received: 4 at (1,)")
-    assert found["bad_values"] == "'aaaaaa': expected a refusal. Received: none"
+    assert found["bad_values"] == "'aaaaaa': expected an error. Received: none"
 
 
 @unlisted
 class SpillingText(Text):
-    """Its half in the graph writes into the first place of the padding."""
+    """In the graph, writes into the first position of the padding."""
 
     name_in_registry = "spilling_for_a_test"
 
@@ -151,7 +151,7 @@ def test_a_field_that_writes_into_its_padding(monkeypatch):
     monkeypatch.setitem(Text.registry, SpillingText.name_in_registry, SpillingText)
     field = SpillingText(SymbolRules(tuple("ab")), 6)
     found = problems(field, values=["a", "aba"], only=["both_halves"])
-    assert found == {"both_halves": "ids of 'a': expected zeros as padding. Received: others"}
+    assert found == {"both_halves": "ids of 'a': expected zeros as padding. Received: nonzero values"}
 
 
 def test_a_broken_recipe():
@@ -164,7 +164,7 @@ def test_a_broken_recipe():
 
 @unlisted
 class ShiftedEncoder(BidirectionalEncoder):
-    """Promises another width than it gives, and keeps padding."""
+    """Has another width than promised, and does not clear padding."""
 
     name_in_registry = "shifted_for_a_test"
 
@@ -186,7 +186,7 @@ def test_a_broken_encoder():
 
 @unlisted
 class KeepingEncoder(BidirectionalEncoder):
-    """Keeps the padding of its last row."""
+    """Does not clear the padding of its last row."""
 
     name_in_registry = "keeping_for_a_test"
 
@@ -204,7 +204,7 @@ def test_an_encoder_that_keeps_some_padding():
 
 @unlisted
 class SteppingDecoder(AttentionDecoder):
-    """Says something else step by step than all at once."""
+    """Returns different results step by step and all at once."""
 
     name_in_registry = "stepping_for_a_test"
 
@@ -227,7 +227,7 @@ def with_a_wrong_gradient(values):
 
 @unlisted
 class MeddlingDecoder(AttentionDecoder):
-    """Its gradient reaches what the mask hides."""
+    """Has gradients with respect to masked values."""
 
     name_in_registry = "meddling_for_a_test"
 
@@ -238,7 +238,7 @@ class MeddlingDecoder(AttentionDecoder):
 def test_a_gradient_at_the_padding():
     part = MeddlingDecoder(GRUCell(4), Attention(units=4), vocabulary=8, embedding=4)
     found = problems(part, only=("mask", "gradients"))
-    assert found == {"gradients": "gradient at the padding: expected zeros. Received: other numbers"}
+    assert found == {"gradients": "gradient at the padding: expected zeros. Received: nonzero values"}
 
 
 @unlisted
@@ -290,12 +290,12 @@ def test_what_cannot_be_checked_is_refused():
         checks_for("gru")
     with pytest.raises(ValueError, match=r"expected names among .*Received: 'gradient'; did you mean 'gradients'\?"):
         run_checks(GRUCell(4), only=("gradient",))
-    with pytest.raises(ValueError, match=r"field: expected one to read, as 'image'\. Received: none"):
+    with pytest.raises(ValueError, match=r"field: expected a field of type 'image' to read\. Received: none"):
         checks_for(Encoder.get("grid", backbone="cnn", height=16, width=16))
     assert np.all([name in checks_for(GRUCell(4)).names() for name in ("gradients", "exports")])
 
 
 def test_what_is_no_number_is_reported():
-    """NaN equals nothing, so that a comparison of two by their difference passed."""
+    """NaN is unequal to everything, so a comparison by difference could miss it."""
     with pytest.raises(Problem, match=r"weights: expected finite numbers\. Received: NaN or infinity"):
         expect_close([1.0, float("nan")], [1.0, float("nan")], 1e-6, "weights")

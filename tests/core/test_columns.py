@@ -1,4 +1,4 @@
-"""Columns: rows of a batch, padded to the longest of them."""
+"""Columns: rows of a batch, padded to the longest one."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_a_batch_of_nothing_has_no_places():
 
 
 def test_arrays_have_no_end():
-    with pytest.raises(ValueError, match=r"end: expected none after arrays\. Received: 2"):
+    with pytest.raises(ValueError, match=r"end: expected None for values with several axes\. Received: 2"):
         RaggedColumn("a", np.zeros([6, 2]), STARTS, end=2)
 
 
@@ -80,7 +80,7 @@ def test_rows_are_padded_on_to_a_multiple(multiple):
 
 
 def test_one_column_follows_another():
-    """Every row of the second began one symbol too late, where the padding behind the first was counted."""
+    """The padding after the first column must not shift the rows of the second one."""
     first = RaggedColumn("ids", np.array([5, 6, 7]), np.array([0, 1, 3]), end=2)
     joined = first.followed_by(RaggedColumn("ids", np.array([8, 9]), np.array([0, 0, 2]), end=2))
     assert joined.lengths.tolist() == [1, 2, 0, 2]

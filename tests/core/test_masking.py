@@ -73,7 +73,7 @@ def test_length_mask():
 
 
 def test_nan_in_padding_does_not_reach_the_mean():
-    """NaN times zero is NaN: what is not kept must be replaced, not multiplied."""
+    """NaN times zero is NaN, so masked values must be replaced rather than multiplied by zero."""
     values = tf.constant([[[1.0], [3.0], [np.nan]], [[np.inf], [np.nan], [np.nan]]])
     mask = tf.constant([[True, True, False], [False, False, False]])
     assert masked_mean(values, mask).numpy().tolist() == [[2.0], [0.0]]

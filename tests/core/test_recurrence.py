@@ -1,4 +1,4 @@
-"""The compiled loop against automatic differentiation of the plain one."""
+"""The compiled loop compared with automatic differentiation of the plain loop."""
 
 import keras
 import numpy as np
@@ -23,7 +23,7 @@ def variables():
 
 
 def step_over(variables):
-    """A step with all that a step may have: products with a variable and with constants, an integer, plain parts."""
+    """Return a step with everything a step may have: products with a variable and with constants, and an integer."""
     kernel, bias, _ = variables
 
     def step(element, carry, constants):
@@ -126,7 +126,7 @@ def test_a_matrix_that_changes_from_step_to_step_is_refused():
             _, last = recur(step, tf.ones([3, 2, 2, 2]), state, compiled=True)
         return tape.gradient(last, state)
 
-    with pytest.raises(ValueError, match="product: expected a matrix that is the same at every step"):
+    with pytest.raises(ValueError, match="product: expected a matrix that is constant over time"):
         slope(tf.ones([2, 2, 2]))
 
 

@@ -4,9 +4,9 @@ import pytest
 from seqattn_tf.attention import Alignment
 from seqattn_tf.cells import Cell
 from seqattn_tf.core.registry import Registered, arguments_of, check_count, twin_of
-from seqattn_tf.encoder import Encoder
+from seqattn_tf.encoders import Encoder
 from seqattn_tf.lite.text import SymbolRules
-from seqattn_tf.models.presets import find
+from seqattn_tf.presets import find
 from seqattn_tf.training import recipes
 from seqattn_tf.training.metrics import Metric
 from seqattn_tf.training.tasks import Settings
@@ -24,7 +24,7 @@ class Red(Colour):
 
 
 class Pale(Red):
-    """Has no name of its own."""
+    """Has no name in the registry."""
 
 
 def test_members_are_found_by_their_names():
@@ -56,7 +56,7 @@ def test_settings_give_the_optional_arguments_that_they_have():
         size, units, rate = 3, 8, 0.1
 
     def network(size, units=4, *, depth=1, rate=0.0):
-        """Takes its size from elsewhere."""
+        """Does not have all of its arguments in the settings."""
 
     assert arguments_of(network, Settings) == {"units": 8, "rate": 0.1}
 
@@ -72,11 +72,11 @@ def test_settings_give_the_optional_arguments_that_they_have():
         (lambda: Metric.get("blue"), "bleu"),
         (lambda: Settings().with_assignments(["unit=3"]), "units"),
         (lambda: Settings(precision="mixed_float_16"), "mixed_float16"),
-        (lambda: SymbolRules((), split="character"), "characters"),
+        (lambda: SymbolRules((), tokenizer="character"), "characters"),
     ],
 )
 def test_a_correction_is_suggested_for_an_unknown_name(ask, meant):
-    """A name with a slip was refused with a list of up to forty others alone."""
+    """A misspelled name must not be answered with a list of all names alone."""
     with pytest.raises(ValueError, match=rf"Received: .*; did you mean '{meant}'\?$"):
         ask()
 
@@ -93,7 +93,7 @@ def test_a_twin_is_found_by_the_nearest_name_that_has_one(monkeypatch):
     assert twin_of(Red(), Shade) is twin_of(Pale(), Shade) is PlainRed
     monkeypatch.setattr(Colour, "registry", dict(Colour.registry))
     alone = type("Alone", (Colour,), {"name_in_registry": "alone"})()
-    expected = r"Alone: expected a Shade with name_in_registry = 'alone'\. Received: those of \['red'\]"
+    expected = r"Alone: expected a Shade with name_in_registry = 'alone'\. Received: a registry with \['red'\]"
     asked = []
     monkeypatch.setattr("seqattn_tf.plugins.load_installed", lambda: asked.append("installed"))
     with pytest.raises(ValueError, match=expected):

@@ -1,4 +1,4 @@
-"""Beam search against loops over every sequence, and against plain loops that never stop early."""
+"""Beam search compared with loops over every sequence, and with plain loops that never stop early."""
 
 import itertools
 
@@ -54,7 +54,7 @@ def test_a_beam_wide_enough_finds_the_best_of_all_sequences(rules):
         own |= {"allowed": ALLOWED[row]} if "allowed" in rules else {}
         expected = exhaustive(automaton, row, limit=rules.get("row_lengths", [LENGTH] * 2)[row], **own)
         assert_same(found, row, expected[:9])
-        for place in range(len(expected), 9):  # there are no more
+        for place in range(len(expected), 9):  # there are no more answers
             assert found.scores[row, place] == found.ranks[row, place] == -np.inf
             assert found.lengths[row, place] == 0
 
@@ -91,7 +91,7 @@ def test_padding_need_not_be_covered():
 def test_stopping_early_changes_nothing(penalty):
     automaton = Automaton(rows=12, seed=1, end=1.0)
     for width in (1, 2, 4):
-        compiled = False if (penalty, width) == (0.8, 4) else None  # one of them in a graph, which takes longer
+        compiled = False if (penalty, width) == (0.8, 4) else None  # run one of them in a graph, which takes longer
         found = automaton.decode(beam, compiled, width=width, answers=width, length_penalty=penalty)
         for row in range(12):
             expected = search(automaton, row, width, penalty)[:width]
@@ -101,13 +101,14 @@ def test_stopping_early_changes_nothing(penalty):
 
 
 def test_stops_as_soon_as_nothing_can_change():
-    automaton = Automaton(seed=2, end=9.0, length=50)  # ends at once, almost surely
+    automaton = Automaton(seed=2, end=9.0, length=50)  # almost certainly ends at once
     automaton.decode(beam, width=3, max_length=50)
     assert automaton.calls == 1
     automaton.decode(beam, width=3, answers=3, max_length=50)
     assert 1 < automaton.calls < 8
     automaton.calls = 0
-    automaton.decode(beam, width=3, max_length=50, length_penalty=5.0)  # so long that an answer of 50 might still win
+    # The penalty is so large that an answer of length 50 could still win.
+    automaton.decode(beam, width=3, max_length=50, length_penalty=5.0)
     assert automaton.calls > 3
 
 
@@ -129,21 +130,22 @@ def test_of_equals_the_first_symbol_wins_as_in_greedy():
 
 
 def test_the_best_never_gets_worse_as_the_beam_grows():
-    """Guaranteed for answers of two symbols: the wider beam continues all that the narrower one continues.
+    """Guaranteed for answers of two symbols: the wider beam continues everything that the narrower one continues.
 
-    With more symbols it is not, until the beam is wide enough for all there is.
+    With more symbols, it is not guaranteed until the beam is wide enough for all sequences.
     """
     automaton = Automaton(rows=6, seed=1)
     rules = {"max_length": 2, "never": (END,)}
     best = [automaton.decode(beam, width=width, **rules).scores.numpy() for width in (1, 2, 3, 4, 99)]
-    assert all((wide >= narrow - 1e-6).all() for narrow, wide in itertools.pairwise(best))  # sums round by their order
+    # Sums are rounded differently in another order.
+    assert all((wide >= narrow - 1e-6).all() for narrow, wide in itertools.pairwise(best))
     assert (best[-1] > best[0] + 0.1).any()
     expected = [exhaustive(automaton, row, limit=2, never=(END,))[0].score for row in range(6)]
     np.testing.assert_allclose(best[-1][:, 0], expected, rtol=1e-4)
 
 
 def test_xla_equals_plain():
-    """With all that a search may be told; plain graphs are in most of the tests here."""
+    """With all arguments of a search; most tests in this module use plain graphs."""
     automaton = Automaton(seed=4)
     rules = {"length_penalty": 0.7, "coverage_penalty": 0.2, "no_repeat": 2, "prefix": PREFIX}
     plain = automaton.decode(beam, width=3, answers=2, **rules)
@@ -152,7 +154,7 @@ def test_xla_equals_plain():
 
 
 def decode_logits(logits, way=beam, **arguments):
-    """One row, all steps alike; every row of the state sees the same logits."""
+    """Decode one row with equal logits at every step and for every row of the state."""
 
     def step(tokens, state, memory):
         rows = tf.shape(tokens)[0]
@@ -183,7 +185,7 @@ def test_where_nothing_is_possible_the_score_says_so(logits):
 
 def test_a_dead_end_on_the_way_leaves_the_others():
     automaton = Automaton(seed=5)
-    automaton.logits[0, 1] = -np.inf  # nothing follows the first symbol of the first row
+    automaton.logits[0, 1] = -np.inf  # nothing can follow the first symbol of the first row
     found = automaton.decode(beam, width=3)
     assert (int(found.lengths[0, 0]), int(found.lengths[1, 0])) == (0, len(exhaustive(automaton, 1)[0].tokens))
     one = automaton.decode(greedy, never=(END,))
@@ -231,7 +233,7 @@ def test_unknown_sizes_no_rows_and_no_source():
     ("arguments", "message"),
     [
         ({"width": 0}, "width: expected a number of at least 1. Received: 0"),
-        ({"width": 2, "answers": 3}, "answers: expected a number from 1 to 2, the width. Received: 3"),
+        ({"width": 2, "answers": 3}, "answers: expected a number from 1 to the beam width 2. Received: 3"),
         ({"width": 2, "length_penalty": -1.0}, "length_penalty: expected a number of at least 0. Received: -1.0"),
         ({"width": 2, "coverage_penalty": -0.1}, "coverage_penalty: expected a number of at least 0. Received: -0.1"),
     ],

@@ -10,7 +10,7 @@ from seqattn_tf.decoding.best import GROUP, best
 def test_as_top_k(size, count):
     rng = np.random.default_rng(size)
     rows = rng.normal(size=(7, size)).astype("float32")
-    rows[1] = np.round(rows[1])  # many equals
+    rows[1] = np.round(rows[1])  # with many ties
     rows[2] = 0
     rows[3] = -np.inf
     rows[4, 2:] = -np.inf

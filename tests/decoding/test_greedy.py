@@ -1,4 +1,4 @@
-"""Greedy decoding on automata whose answers are known: no model is needed."""
+"""Greedy decoding on automata with known answers, without a model."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ class Memory(NamedTuple):
 
 
 def automaton(table):
-    """A step function that reads its next symbol from `table: [SIZE, SIZE]` of log-probabilities; counts its calls."""
+    """Return a step function with next-symbol log-probabilities from `table: [SIZE, SIZE]`; it counts its calls."""
 
     def step(tokens, state, memory):
         weights = tf.one_hot(state % tf.maximum(tf.shape(memory.mask)[1], 1), tf.shape(memory.mask)[1])
@@ -97,7 +97,8 @@ def test_no_rows_and_no_source():
 
 
 def test_never_chooses_what_is_banned():
-    table = tf.constant(np.eye(SIZE, k=1, dtype="f") * 50)  # 1 -> 2, the end; without it the first of equals
+    # 1 -> 2, the end; without it, the first of several equal symbols.
+    table = tf.constant(np.eye(SIZE, k=1, dtype="f") * 50)
     memory, state = Memory(tf.ones([1, 1], tf.bool)), tf.zeros([1], tf.int32)
     found = greedy(automaton(table), state, memory, begin=BEGIN, end=END, max_length=3, never=(0, 1, END))
     assert found.tokens.numpy().tolist() == [[3, 4, 5]]

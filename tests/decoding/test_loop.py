@@ -1,4 +1,4 @@
-"""The loop that greedy decoding and sampling share, with a choice of its own."""
+"""The common loop of greedy decoding and sampling, with a custom choice of symbols."""
 
 import numpy as np
 import tensorflow as tf
@@ -15,7 +15,7 @@ def run(automaton, choose, **rules):
 
 
 def say(symbols):
-    """Chooses these symbols, one a step, in every row."""
+    """Choose the given symbols in every row, one per step."""
 
     def choose(logits, time):
         chosen = tf.fill([tf.shape(logits)[0]], tf.gather(symbols, time))

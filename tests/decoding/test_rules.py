@@ -1,4 +1,4 @@
-"""What the rules leave, by greedy decoding on automata."""
+"""Rules that restrict the symbols, tested by greedy decoding on automata."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ TABLE = {
 
 
 def by_hand(automaton, row, rules, limit=LENGTH):
-    """The best symbol that the rules leave, again and again; and the log-probability of all."""
+    """Return the tokens of greedy decoding among the allowed symbols, and their log-probability."""
     table, tokens, score = automaton.log_probabilities(row), (), 0.0
     for time in range(limit):
         before = tokens[-1] if tokens else 1
@@ -53,11 +53,12 @@ def test_rows_have_prefixes_of_their_own_and_what_is_forced_is_above_the_rules()
     free = automaton.decode(greedy, never=(3, END), no_repeat=2)
     np.testing.assert_array_equal(found.tokens[2], free.tokens[2])
     [one] = automaton.log_probabilities(0)[:3][np.arange(3), [1, 3, 3], 3].sum(keepdims=True)
-    assert found.scores[0] < one  # the prefix is scored, and what follows
+    assert found.scores[0] < one  # the score includes the prefix and the rest
 
 
 def test_where_the_rules_leave_nothing_the_score_says_so():
-    found = Automaton().decode(greedy, no_repeat=1, never=(0, 1, END))  # 3 and 4 once each, and then?
+    # 3 and 4 may occur once each, so nothing is left.
+    found = Automaton().decode(greedy, no_repeat=1, never=(0, 1, END))
     assert found.lengths.numpy().tolist() == [0, 0]
     assert (found.scores.numpy() == -np.inf).all()
 
@@ -102,11 +103,11 @@ def test_rules_under_xla():
     [
         ({"max_length": 0}, "max_length: expected a number of at least 1. Received: 0"),
         ({"min_length": -1}, "min_length: expected a number of at least 0. Received: -1"),
-        ({"min_length": 5}, "min_length: expected at most 4, max_length. Received: 5"),
+        ({"min_length": 5}, "min_length: expected at most max_length = 4. Received: 5"),
         ({"no_repeat": -2}, "no_repeat: expected a number of at least 0. Received: -2"),
-        ({"prefix": [[3] * 5] * 2}, "prefix: expected at most 4 symbols, max_length. Received: 5"),
+        ({"prefix": [[3] * 5] * 2}, "prefix: expected at most max_length = 4 tokens. Received: 5"),
         ({"prefix": [3, 4]}, "prefix: expected a tensor of rank 2. Received: shape (2,)"),
-        ({"allowed": [1, 1, 0, 1, 1]}, "allowed: expected booleans, True = may be said. Received: int32"),
+        ({"allowed": [1, 1, 0, 1, 1]}, "allowed: expected booleans, True = allowed. Received: int32"),
         ({"row_lengths": 3}, "row_lengths: expected a tensor of rank 1. Received: shape ()"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Sampling: what is drawn, and how often."""
+"""Sampling: the sampled symbols and their frequencies."""
 
 import collections
 
@@ -15,7 +15,7 @@ ROWS = 4000
 
 @pytest.fixture(scope="module")
 def many():
-    """Many rows that are all alike, with answers of at most two symbols."""
+    """Many equal rows, with answers of at most two symbols."""
     automaton = Automaton(rows=ROWS, seed=1, length=2)
     automaton.logits[:] = automaton.logits[:1]
     return automaton
@@ -27,7 +27,7 @@ def counts(found):
 
 
 def assert_drawn_from(probabilities, drawn):
-    """Pearson's statistic is within five standard deviations of what it should be."""
+    """Check that Pearson's statistic is within five standard deviations of its expected value."""
     assert abs(sum(probabilities.values()) - 1) < 1e-4
     assert set(drawn) <= set(probabilities)
     likely = {tokens: ROWS * p for tokens, p in probabilities.items() if ROWS * p > 5}
@@ -78,7 +78,7 @@ def test_what_is_left_to_choose_from_and_how_often_it_is_chosen(many, arguments)
 
 @pytest.mark.parametrize(("top_p", "left"), [(0.25, {0}), (0.5, {0, 1}), (0.51, {0, 1, 2}), (0.75, {0, 1, 2})])
 def test_as_few_symbols_as_reach_top_p(top_p, left):
-    """Of four that are equally probable, whose shares add up without rounding."""
+    """With four equal probabilities, whose sums have no rounding errors."""
     drawn = set()
     for lucky in range(4):
         luck = tf.one_hot([lucky], 4, on_value=0.999, off_value=0.5)
@@ -106,8 +106,8 @@ def test_one_seed_is_one_answer_everywhere(arguments):
 
     seed = tf.constant([7, 8])
     plain = run(seed)
-    for compiled in (False, True) if arguments else (False,):  # XLA with all of them
-        found = tf.function(run, jit_compile=compiled, autograph=False)(seed)  # the seed is not known while tracing
+    for compiled in (False, True) if arguments else (False,):  # XLA is tested once with all arguments
+        found = tf.function(run, jit_compile=compiled, autograph=False)(seed)  # the seed is unknown during tracing
         np.testing.assert_array_equal(found.tokens, plain.tokens)
         np.testing.assert_allclose(found.scores, plain.scores, rtol=1e-5)
     assert (run([7, 9]).tokens.numpy() != plain.tokens.numpy()).any()
@@ -147,7 +147,7 @@ def test_errors(arguments, message):
 
 
 def test_top_p_is_of_the_probabilities_at_the_temperature():
-    """At a high temperature more symbols are needed to reach the same share."""
+    """At a high temperature, more symbols are needed to reach the same probability."""
     logits = tf.constant([[4.0, 2.0, 0.0, -2.0]])
     drawn = set()
     for lucky in range(4):

@@ -1,4 +1,4 @@
-"""The ways of decoding on real decoders: what they say is what the decoder itself gives it, and it can be exported."""
+"""Decoding with real decoders: the results agree with the decoder itself, and the graphs can be exported."""
 
 import collections
 
@@ -12,7 +12,7 @@ from support.layers import random
 
 from seqattn_tf.attention import Attention
 from seqattn_tf.cells import GRUCell, LSTMCell
-from seqattn_tf.decoder import AttentionDecoder, LuongDecoder, PointerDecoder
+from seqattn_tf.decoders import AttentionDecoder, LuongDecoder, PointerDecoder
 from seqattn_tf.decoding import beam, greedy, in_parts, sample
 
 VOCABULARY, LENGTH = 7, 5
@@ -68,16 +68,16 @@ def test_scores_and_attention_are_those_of_teacher_forcing(decoder):
             np.testing.assert_allclose(found.scores[row, place], table[row, range(len(said)), said].sum(), rtol=1e-4)
             np.testing.assert_allclose(found.attention[row, place, :length], weights[row, :length], atol=1e-5)
             assert (found.attention[row, place, length:].numpy() == 0).all()
-    assert (found.attention[2].numpy() == 0).all()  # nothing to look at
+    assert (found.attention[2].numpy() == 0).all()  # this row is fully masked
     assert np.isfinite(found.scores).all()
     assert (np.diff(found.ranks) <= 0).all()
 
 
 def test_the_stepper_says_the_same(decoder, monkeypatch):
-    """With symbols looked up in a table or not, with beams that share a memory or not."""
+    """With and without a table of symbols, and with and without a memory shared by the beams."""
     searched, best = run(decoder, beam, width=3, answers=2), run(decoder, greedy)
     for small in (0, VOCABULARY):
-        monkeypatch.setattr("seqattn_tf.decoder.symbols.SMALL", small)
+        monkeypatch.setattr("seqattn_tf.decoders.symbols.SMALL", small)
         assert (decoder.stepper().for_beams(3) is None) == decoder.attention.stateful
         assert_same(run(decoder, greedy, decoder.stepper()), best)
         assert_same(run(decoder, beam, decoder.stepper(), width=3, answers=2), searched)
@@ -104,9 +104,9 @@ def test_a_pointer_searches_too():
     decoder = PointerDecoder(GRUCell(4), Attention(units=5))
     decoder = built(decoder)
     found = run(decoder, beam, begin=-1, end=0, width=4, answers=2, no_repeat=1)
-    assert (found.tokens[1].numpy() != 1).all()  # a place that is not kept
+    assert (found.tokens[1].numpy() != 1).all()  # a masked position
     assert (found.tokens[1].numpy() != 3).all()
-    assert (found.scores[2].numpy() == -np.inf).all()  # no place is
+    assert (found.scores[2].numpy() == -np.inf).all()  # all positions are masked
     assert found.tokens.shape == (BATCH, 2, LENGTH)
 
 
@@ -127,7 +127,7 @@ def test_half_precision_scores_in_single():
 
 @pytest.fixture(scope="module")
 def everything():
-    """All ways in one graph of unknown sizes, over one decoder."""
+    """All decoding methods in one graph of unknown sizes, with one decoder."""
     decoder = built(MAKERS["bahdanau"]())
 
     def both(values, mask, summary):
@@ -193,7 +193,7 @@ def test_a_search_runs_on_litert_in_built_in_ops(everything, tmp_path):
 
 
 def test_in_parts_the_answers_are_the_same():
-    """Of three rows, which two parts cannot share; each row has a table of what follows what."""
+    """The three rows cannot be divided evenly into two parts; each row has its own table of transitions."""
     table, mask = tf.constant(random(BATCH, VOCABULARY, VOCABULARY)), tf.constant(MASK)
 
     def best(table, mask):

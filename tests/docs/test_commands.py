@@ -1,4 +1,4 @@
-"""Every `seqattn` command that README or a page shows is one, and so are the settings that it gives."""
+"""All `seqattn` commands in README and docs/ must be valid, including their settings."""
 
 import pytest
 from support import pages
@@ -29,5 +29,5 @@ def test_every_kind_of_command_is_shown():
         "map",
         "ensemble",
         "distill",
-        "compact",
+        "quantize",
     } <= shown

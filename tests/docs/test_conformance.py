@@ -1,4 +1,4 @@
-"""docs/conformance.md names tests that are there, in tables that add up."""
+"""The conformance pages name existing tests, in tables that add up."""
 
 import ast
 import re
@@ -8,22 +8,23 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parents[1]
-PAGE = (HERE.parent / "docs" / "conformance.md").read_text()
+DOCS = HERE.parent / "docs"
+PAGE = "\n".join((DOCS / name).read_text() for name in ("conformance.md", "conformance_addons.md"))
 FOLDERS = {"TensorFlow Serving": HERE / "serving", "TensorFlow Addons": HERE}  # where the files of a part are
-PARTS = {part.splitlines()[0]: part for part in re.split(r"(?m)^## ", PAGE)[1:]}
+PARTS = {part.splitlines()[0]: part for part in re.split(r"(?m)^##? ", PAGE)[1:] if part.splitlines()[0] in FOLDERS}
 NAMED = re.compile(r"`([\w/.]+\.py)::(\w+)(?:\[(.*?)\])?`")
 TESTS = sorted({(part, *named) for part, text in PARTS.items() for named in NAMED.findall(text)})
 
 
 def rows(text: str) -> list[tuple[str, str]]:
-    """The cases of some tables, and what is told of each."""
+    """Return the cases in the tables of a text, and the description of each."""
     found = re.findall(r"^\| (\w+) \| (.+) \|$", text, re.MULTILINE)
     return [row for row in found if row[0] != "case"]
 
 
 @cache
 def read(path: Path) -> tuple[set[str], set[str]]:
-    """The functions and the strings of a file; an f-string counts with its plain parts."""
+    """Return the functions and the strings of a file; only the constant parts of an f-string count."""
     nodes = list(ast.walk(ast.parse(path.read_text())))
     functions = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
     return functions, {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
@@ -53,7 +54,9 @@ def test_every_case_is_restated_or_says_why_not(part):
 def test_the_numbers_at_the_head_are_those_of_the_tables(part):
     head, text = PARTS[part].split("\n### ")[0], PARTS[part]
     not_restated = sum(told.startswith("no: ") for _, told in rows(text))
-    cases, restated, rest = map(int, re.search(r"(\d+) cases,\s(\d+) restated,\s(\d+) not", head).groups())
+    cases, restated, rest = map(
+        int, re.search(r"(\d+) cases,\s(\d+) are restated here\sand (\d+) are not", head).groups()
+    )
     assert (cases, restated, rest) == (len(rows(text)), len(rows(text)) - not_restated, not_restated)
 
 

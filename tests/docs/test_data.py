@@ -1,4 +1,4 @@
-"""The page on data of one's own: its example reaches what it promises."""
+"""The page on custom data: its example must reach the accuracy on the page."""
 
 import csv
 import json
@@ -13,7 +13,7 @@ from seqattn_tf.serving.server import Server, ServerConfig
 from seqattn_tf.training import recipes
 from seqattn_tf.training.metrics import Metric
 
-LEAST = 0.97  # of the answers to held-out commands are right to the last action
+LEAST = 0.97  # minimum share of correct answers to held-out commands
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The demonstration from end to end, on a corner of the dictionary."""
+"""The demonstration from end to end, on a small part of the dictionary."""
 
 import dataclasses
 import re
@@ -12,9 +12,9 @@ from seqattn_tf.training import recipes
 
 @pytest.fixture
 def quick(monkeypatch):
-    """The recipe with a small preset that trains in seconds, on fewer words."""
+    """The recipe with a small preset that trains in seconds on fewer words."""
     recipe = recipes.get("pronounce")
-    whole = recipe.load(None, recipe.small)  # once
+    whole = recipe.load(None, recipe.small)  # loaded only once
     small = dataclasses.replace(recipe.small, units=16, embedding=8, epochs=1, max_examples=2000, warmup_steps=5)
 
     def load(folder, settings):
@@ -32,14 +32,12 @@ def test_trains_exports_serves_asks_draws_and_reuses_what_is_there(quick, tmp_pa
     page = (tmp_path / "index.html").read_text()
     pictures = sorted(path.name for path in tmp_path.glob("*.png"))
     assert len(pictures) == 6 + 3
-    assert (
-        len(re.findall(r"scene \d +an? \w+ \w+ (above|below|left of|right of) an? \w+ \w+ +which is right", said)) == 3
-    )
+    assert len(re.findall(r"scene \d +an? \w+ \w+ (above|below|left of|right of) an? \w+ \w+ +correct", said)) == 3
     assert all(picture in page for picture in pictures)
     model = (tmp_path / "run/model.keras").stat().st_mtime_ns
 
     demo.demo(tmp_path)
-    assert "models/pronounce/1 is there" in capsys.readouterr().out
+    assert "models/pronounce/1 exists already" in capsys.readouterr().out
     assert (tmp_path / "run/model.keras").stat().st_mtime_ns == model
     assert sorted(path.name for path in (tmp_path / "models/pronounce").iterdir()) == ["1"]
 

@@ -1,4 +1,4 @@
-"""The migration page: its code runs, and gives the numbers of what it replaces."""
+"""The migration pages: their code runs, and gives the numbers of what it replaces."""
 
 import itertools
 import re
@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "from_addons.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 TAGS = 3
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    """What the blocks of the migration page define, and what every line of code on the right of its tables gives."""
+    """The names defined by the migration page, and the values of the code in the right columns of its tables."""
     names, cells = {}, {}
-    text = PAGE.read_text(encoding="utf-8")
+    text = "\n".join((DOCS / name).read_text(encoding="utf-8") for name in ("from_addons.md", "from_addons_seq2seq.md"))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("page"))
         for part in re.split(r"(?m)^(?=## )", text):
@@ -23,7 +23,7 @@ def page(tmp_path_factory):
                 exec(block, names)
             for left, right in re.findall(r"^\| (.+?) \| (.+) \|$", part, re.M):
                 for code in re.findall(r"`(.*?)`", right):
-                    if re.search(r"[.(\[]", code):  # not a mere name
+                    if re.search(r"[.(\[]", code):  # skip plain names
                         cells.setdefault(left, []).append(eval(code, names))
     return names, cells
 
@@ -67,7 +67,7 @@ def test_attention_of_the_old_mechanisms(page):
     query, memory, mask = (names[n] for n in ("query", "memory", "memory_mask"))
     context, weights = attention(query, memory, mask=mask)
     [kernel] = attention.get_weights()
-    for b, length in enumerate((5, 3)):  # LuongAttention: the memory projected to the width of the query
+    for b, length in enumerate((5, 3)):  # LuongAttention: the memory is projected to the width of the query
         scores = (memory[b, :length].numpy() @ kernel) @ query[b].numpy()
         expected = np.exp(scores) / np.exp(scores).sum()
         np.testing.assert_allclose(weights[b, :length], expected, atol=1e-5)
@@ -77,7 +77,7 @@ def test_attention_of_the_old_mechanisms(page):
 
 
 def test_the_wrapper_queries_after_the_step_whatever_the_mechanism(page):
-    """TensorFlow Addons' `AttentionWrapper`: the query is the output of the cell's step, for Bahdanau's scores too."""
+    """TensorFlow Addons' `AttentionWrapper` queries with the output of the cell, even for Bahdanau's score."""
     names, cells = page
     after, before = cells["`AttentionWrapper(cell, mechanism)`"]
     assert (type(after), type(before)) == (names["LuongDecoder"], names["AttentionDecoder"])
@@ -91,7 +91,7 @@ def test_the_wrapper_queries_after_the_step_whatever_the_mechanism(page):
 
 
 def test_a_mask_is_lost_where_keras_joins_it_with_an_unmasked_input(page):
-    """What the page says of `Concatenate`, and that `mask=` on the CRF mends it."""
+    """As on the page: `Concatenate` loses the mask, and `mask=` of the CRF solves that."""
     names, _ = page
     keras, crf = names["keras"], names["CRF"]
     words = keras.Input((None,), dtype="int32")

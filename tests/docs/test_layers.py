@@ -1,4 +1,4 @@
-"""The page of the layers: its code runs, and draws the pictures it shows."""
+"""The pages of the layers: their code runs, and draws the pictures they show."""
 
 import re
 from pathlib import Path
@@ -7,11 +7,11 @@ import pytest
 
 from seqattn_tf.attention import Alignment, Score
 from seqattn_tf.cells import Cell
-from seqattn_tf.decoder.symbols import SymbolDecoder
-from seqattn_tf.encoder import Encoder
+from seqattn_tf.decoders.symbols import SymbolDecoder
+from seqattn_tf.encoders import Encoder
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGE = (DOCS / "layers.md").read_text(encoding="utf-8")
+PAGE = "\n".join((DOCS / name).read_text(encoding="utf-8") for name in ("layers.md", "attention.md"))
 
 
 def test_the_page_runs_and_draws(tmp_path, monkeypatch):

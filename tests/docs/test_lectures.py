@@ -1,4 +1,4 @@
-"""The page of pictures for lectures: its code runs, draws what it shows, and says what it finds."""
+"""The page on pictures for lectures: its code runs, draws the pictures, and reproduces the numbers on the page."""
 
 import re
 
@@ -36,7 +36,7 @@ def test_the_cliff_and_the_powers(tmp_path, monkeypatch):
     assert f"the length {step:.0f}" in PAGE
     assert f"the error is {leaps[-1, 2]:.2f}" in PAGE
     assert stays[-1, 2] < 0.1 * leaps[-1, 2]
-    np.testing.assert_array_equal(stays[:13], leaps[:13])  # the same up to the wall
+    np.testing.assert_array_equal(stays[:13], leaps[:13])  # equal up to the cliff
     largest, _, smallest, defective = (found.norms for found in names["powers"].values())
     assert (round(largest[50], 1), round(smallest[50], 5)) == (117.4, 0.00515)
     assert defective.max() > 3

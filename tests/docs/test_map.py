@@ -1,4 +1,4 @@
-"""docs/map.md: its Python runs."""
+"""docs/map.md: its Python code runs."""
 
 from support.pages import python_of
 

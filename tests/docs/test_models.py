@@ -1,4 +1,4 @@
-"""The page on systems of one's own: its code runs, learns, and says the same in every form."""
+"""The page on custom systems: its code runs, trains, and gives the same results in every exported form."""
 
 import re
 from contextlib import closing
@@ -19,7 +19,7 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "models.md").read_text(en
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    """The names that the blocks define, and the folder that they ran in; what they named is forgotten afterwards."""
+    """The names defined by the code and the folder in which it ran; registered names are removed afterwards."""
     folder, names = tmp_path_factory.mktemp("page"), {}
     families = (Field, Model, Target)
     held = [dict(family.registry) for family in families]
@@ -39,11 +39,11 @@ def test_the_page_is_short():
 
 def test_the_system_learns_and_looks(page):
     names, folder = page
-    assert names["report"].figures["accuracy"] > 0.8
-    look = names["answer"].looks["story"]
+    assert names["report"].metrics["accuracy"] > 0.8
+    look = names["answer"].attention["story"]
     assert names["answer"].text == "blue"
-    assert look.rows == ("which", "colour", "is", "the", "cup")
-    assert look.places == ("a", "red", "ball", "and", "a", "blue", "cup")
+    assert look.queries == ("which", "colour", "is", "the", "cup")
+    assert look.keys == ("a", "red", "ball", "and", "a", "blue", "cup")
     np.testing.assert_allclose(look.weights.sum(1), 1, atol=1e-5)
     assert (folder / "colours.png").is_file()
     [nothing] = names["model"].answer([{**names["row"], "story": ""}])
@@ -60,14 +60,14 @@ def test_every_form_says_the_same(page):
         [mixed] = client.answer("mixer", ["1.5 2 -3"])
     for other in (again, served, names["on_a_device"]):
         assert (other.text, other.tokens) == (expected.text, expected.tokens)
-        np.testing.assert_allclose(other.looks["story"].weights, expected.looks["story"].weights, atol=1e-3)
-    assert {mixed.text, *names["said"]} == {mixed.text}
+        np.testing.assert_allclose(other.attention["story"].weights, expected.attention["story"].weights, atol=1e-3)
+    assert {mixed.text, *names["texts"]} == {mixed.text}
 
 
 def test_the_field_and_its_twin(page):
     names, folder = page
     field = names["Readings"]()
-    values = field.made_up(5)
+    values = field.sample_inputs(5)
     found = graph_field(field, "x").encode(np.array(values, object))["values"]
     np.testing.assert_array_equal(found, [field.arrays(value)["values"] for value in values])
     names["mixer"].save(folder / "mixer")

@@ -1,4 +1,4 @@
-"""The page on plug-ins: a recipe with its own alignment in a file outside the package, from training to a server."""
+"""The page on plug-ins: a recipe with a custom alignment in an external file, from training to serving."""
 
 import contextlib
 import csv
@@ -31,7 +31,7 @@ FEW = 300  # rows of the table
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory):
-    """The commands of the page by name, and the folder with its file and a table to train on."""
+    """The commands of the page by name, and the folder with its file and a table for training."""
     folder = tmp_path_factory.mktemp("page")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -52,7 +52,8 @@ def trained(shown):
     commands, folder = shown
     with contextlib.redirect_stdout(io.StringIO()) as said:
         assert cli.main([*commands["train"], "--set", "max_length_ratio=5"]) == 0
-    assert said.getvalue().endswith("; " + " ".join(["seqattn", *commands["evaluate"]]) + "\n")  # it tells how to go on
+    # It names the next command.
+    assert said.getvalue().endswith("; evaluate it: " + " ".join(["seqattn", *commands["evaluate"]]) + "\n")
     return folder / "runs/sharp"
 
 
@@ -98,7 +99,7 @@ def test_without_the_plug_in_it_says_what_to_import(trained):
     assert done.returncode == 2
     assert done.stderr.startswith("seqattn query: ")
     assert "Received: Could not locate class 'SharpAlignment'; " in done.stderr
-    assert done.stderr.endswith("it was made with sharp: import that first, or say --plugin sharp.py\n")
+    assert done.stderr.endswith("it needs sharp: import that first, or use --plugin sharp.py\n")
 
 
 def test_server_and_device_answer_as_the_run_does(shown, trained, capsys):
@@ -115,8 +116,8 @@ def test_server_and_device_answer_as_the_run_does(shown, trained, capsys):
 
 def test_the_alignment_alone_is_a_setting_of_another_recipe(shown, trained, capsys):
     columns = [
-        "text=command",
-        "target=actions",
+        "text_column=command",
+        "target_column=actions",
         "align=sharp",
         "units=8",
         "embedding=8",

@@ -1,4 +1,4 @@
-"""docs/scale.md: its commands exist, its Python runs, and prints what the page says."""
+"""docs/scale.md: its commands are valid, and its Python code runs and prints what is on the page."""
 
 import json
 import re
@@ -28,7 +28,7 @@ def test_computed_times_are_those_of_the_page(capsys):
 
 
 def test_actors_start_one_command_each(monkeypatch):
-    """Ray itself is not asked: what it is given is run here."""
+    """Ray is replaced by functions that run the commands here."""
     scope, started = {}, []
     exec(python_of("scale.md")[0], scope)
     monkeypatch.setattr(

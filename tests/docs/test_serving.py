@@ -1,4 +1,4 @@
-"""docs/serving.md: its Python asks a running server."""
+"""docs/serving.md: its Python code queries a running server."""
 
 from serving_toys import answering, config, export_fixed
 from support.pages import python_of
@@ -21,4 +21,4 @@ def test_the_python_of_the_page_runs(exported, tmp_path, monkeypatch):
         exec(block.replace("127.0.0.1:8500", server.grpc_address), names)
         names["client"].close()
     assert names["answer"].text == "AH T EH N SH AH N"
-    assert names["answer"].looks["text"].weights.shape == (7, 9)
+    assert names["answer"].attention["text"].weights.shape == (7, 9)

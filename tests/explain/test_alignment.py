@@ -10,7 +10,7 @@ from seqattn_tf.explain import draw_alignment, save_figure
 
 
 def written(figure):
-    """Everything in the figure that a reader can read, as matplotlib's texts."""
+    """Return all visible texts of the figure."""
     inside = [[*axes.texts, *axes.get_xticklabels(), *axes.get_yticklabels()] for axes in figure.axes]
     return [*figure.texts, *itertools.chain(*inside)]
 
@@ -25,7 +25,7 @@ def names(figure):
 
 
 def drawn(figure):
-    """Pixels: [height, width, 4]."""
+    """Return the pixels: [height, width, 4]."""
     figure.canvas.draw()
     return np.asarray(figure.canvas.buffer_rgba()).copy()
 
@@ -140,7 +140,7 @@ ODD = {
 @pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
 def test_odd_symbols_are_shown_not_interpreted(kind):
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # matplotlib warns of glyphs that it lacks
+        warnings.simplefilter("error")  # matplotlib warns about missing glyphs
         figure = draw_alignment(np.eye(len(ODD)), list(ODD), list(ODD), title="cost $5\n_{$")
         figure.savefig(io.BytesIO(), format=kind)
     assert names(figure) == (list(ODD.values()), list(ODD.values()))

@@ -1,4 +1,4 @@
-"""Maps side by side: one scale, one set of names, room for all."""
+"""Several maps side by side: one scale, common labels, and enough space for all."""
 
 import itertools
 

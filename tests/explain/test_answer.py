@@ -1,15 +1,15 @@
-"""The picture of an answer: a map, or one for each symbol over a grid, over the picture where there is one."""
+"""The picture of an answer: one map, or one map per symbol over a grid or over the picture."""
 
 import numpy as np
 import pytest
 
 from seqattn_tf.explain import draw_answer, draw_grid, save_figure
 from seqattn_tf.explain.answer import has_facts, has_tree, is_phrases, is_tagging, without_story
-from seqattn_tf.lite.answer import Answer, Look
+from seqattn_tf.lite.answer import Answer, AttentionMap
 
-MAP = Look(np.eye(2), ("HH", "AY"), ("h", "i"))
-GRID = Look(np.arange(12.0).reshape(2, 2, 3) / 20, ("a", "dog"))
-ANSWER = Answer("a dog", -0.5, tokens=("a", "dog"), looks={"text": MAP, "image": GRID})
+MAP = AttentionMap(np.eye(2), ("HH", "AY"), ("h", "i"))
+GRID = AttentionMap(np.arange(12.0).reshape(2, 2, 3) / 20, ("a", "dog"))
+ANSWER = Answer("a dog", -0.5, tokens=("a", "dog"), attention={"text": MAP, "image": GRID})
 
 
 def labels(figure):
@@ -23,21 +23,21 @@ def test_the_look_that_is_asked_for_is_drawn(tmp_path):
     assert {"a", "dog", "a dog"} <= labels(figure)
     assert len(figure.axes) == 2
     save_figure(figure, tmp_path / "a.png")
-    with pytest.raises(ValueError, match=r"look: expected one of \['image', 'text'\]\. Received: 'sound'"):
+    with pytest.raises(ValueError, match=r"name: expected one of \['image', 'text'\]\. Received: 'sound'"):
         draw_answer("hi", ANSWER, "sound")
     assert "nothing to show" in labels(draw_answer("hi", Answer("", -np.inf)))
 
 
 def test_a_grid_lies_over_its_picture():
     picture = np.full([20, 40, 3], 128, np.uint8)
-    figure = draw_grid(GRID.weights, GRID.rows, picture=picture)
+    figure = draw_grid(GRID.weights, GRID.queries, picture=picture)
     for axes, weights in zip(figure.axes, GRID.weights, strict=True):
         under, over = axes.get_images()
         assert under.get_extent() == over.get_extent()
         assert under.get_array().shape == (20, 40, 3)
         np.testing.assert_allclose(over.get_array(), weights)
     light = over.cmap(over.norm(weights))[..., 3]
-    assert light.argmin() == weights.argmax()  # where it looked most, most of the picture is seen
+    assert light.argmin() == weights.argmax()  # the picture is most visible where the weight is largest
 
 
 @pytest.mark.parametrize(("rows", "across", "down"), [(1, 1, 1), (6, 6, 1), (7, 6, 2), (14, 6, 3)])
@@ -59,18 +59,20 @@ def test_bad_weights_are_refused(weights):
 
 def test_nothing_is_said_to_be_nothing():
     assert "nothing to show" in labels(draw_grid(np.zeros([0, 2, 2]), []))
-    draw_grid(np.zeros([1, 2, 2]), ["a"])  # no weight at all divides nothing by zero
+    draw_grid(np.zeros([1, 2, 2]), ["a"])  # zero weights must not cause a division by zero
 
 
-# Answers of one form each: the picture follows from the tokens and the look.
+# Answers of one form each: the kind of picture follows from the tokens and the attention map.
 
 SENTENCE = ("the", "dog", "barks")
-TAGGED = Look(np.eye(4, 3) * 0.8 + 0.05, ("DET", "NOUN", "VERB", "X"), SENTENCE)
-HEADS = Look(np.eye(3, k=1) * 0.9, SENTENCE, SENTENCE)
-REVIEW = Look(np.array([[0.2, 0.8, 0, 1]]), ("positive",), ("so", "good", "\n", "bye"))
-LINES = Look(np.array([[0.9, 0.1]]), ("positive",), ("so good", "bye"))
-NOT_BAD = Look(np.array([[0.2, 0.6, 0.9], [0.8, 0.4, 0.1]]), ("negative", "positive"), ("not bad", "not", "bad"))
-WOW = Look(np.array([[0.2], [0.8]]), ("negative", "positive"), ("Wow",))
+TAGGED = AttentionMap(np.eye(4, 3) * 0.8 + 0.05, ("DET", "NOUN", "VERB", "X"), SENTENCE)
+HEADS = AttentionMap(np.eye(3, k=1) * 0.9, SENTENCE, SENTENCE)
+REVIEW = AttentionMap(np.array([[0.2, 0.8, 0, 1]]), ("positive",), ("so", "good", "\n", "bye"))
+LINES = AttentionMap(np.array([[0.9, 0.1]]), ("positive",), ("so good", "bye"))
+NOT_BAD = AttentionMap(
+    np.array([[0.2, 0.6, 0.9], [0.8, 0.4, 0.1]]), ("negative", "positive"), ("not bad", "not", "bad")
+)
+WOW = AttentionMap(np.array([[0.2], [0.8]]), ("negative", "positive"), ("Wow",))
 SURE_OF_TAGS = np.array([[0.9, 0.3, 0.1], [0.1, 0.7, 0.2], [0.0, 0.0, 0.7]])  # the columns add up to 1
 
 
@@ -79,7 +81,7 @@ def inside(figure):
 
 
 def answer(tokens, parts=None, **looks):
-    return Answer(" ".join(tokens), -0.5, tokens=tuple(tokens), looks=looks, parts=parts or {})
+    return Answer(" ".join(tokens), -0.5, tokens=tuple(tokens), attention=looks, extra=parts or {})
 
 
 def test_tags_are_drawn_under_their_words():
@@ -91,17 +93,18 @@ def test_tags_are_drawn_under_their_words():
 
 def test_tags_may_be_all_there_are_in_order():
     tags = ("DET", "NOUN", "VERB")
-    assert is_tagging(tags, Look(SURE_OF_TAGS, tags, SENTENCE))
-    assert not is_tagging(tags, Look(SURE_OF_TAGS.T, tags, SENTENCE))  # an alignment: its rows add up to 1
-    assert not is_tagging(tags, Look(np.eye(3), tags, SENTENCE))  # may be either
-    assert not is_tagging(tags, Look(np.zeros([3, 3]), tags, SENTENCE))
-    assert "VERB 0.70" in inside(draw_answer("", answer(tags, text=Look(SURE_OF_TAGS, tags, SENTENCE))))
+    assert is_tagging(tags, AttentionMap(SURE_OF_TAGS, tags, SENTENCE))
+    assert not is_tagging(tags, AttentionMap(SURE_OF_TAGS.T, tags, SENTENCE))  # an alignment: its rows add up to 1
+    assert not is_tagging(tags, AttentionMap(np.eye(3), tags, SENTENCE))  # ambiguous
+    assert not is_tagging(tags, AttentionMap(np.zeros([3, 3]), tags, SENTENCE))
+    assert "VERB 0.70" in inside(draw_answer("", answer(tags, text=AttentionMap(SURE_OF_TAGS, tags, SENTENCE))))
 
 
 def test_labels_of_phrases_are_drawn_as_a_tree():
     shown = inside(draw_answer("not bad", answer(["positive"], text_nodes=NOT_BAD)))
     assert {"not", "bad", "positive 0.80", "negative", "\u2212", "+"} <= {*shown}
-    assert not draw_answer("not bad", answer(["positive"], text_nodes=NOT_BAD)).texts  # the tree says it all
+    # The tree contains the whole answer.
+    assert not draw_answer("not bad", answer(["positive"], text_nodes=NOT_BAD)).texts
     assert is_phrases(["positive"], NOT_BAD)
 
 
@@ -117,11 +120,12 @@ def test_one_word_is_a_tree_only_where_its_look_is_one_over_nodes():
     [
         ([], NOT_BAD),
         (["positive", "negative"], NOT_BAD),
-        (["neutral"], NOT_BAD),  # no label of the model
-        (["positive"], Look(NOT_BAD.weights[1:], ("positive",), NOT_BAD.places)),  # a label that looked
-        (["positive"], Look(NOT_BAD.weights, NOT_BAD.rows, ("not bad", "bad", "not"))),
-        (["positive"], Look(NOT_BAD.weights, NOT_BAD.rows, ("not", "so", "bad"))),  # words
-        (["positive"], Look(NOT_BAD.weights[:, :0], NOT_BAD.rows, ())),
+        (["neutral"], NOT_BAD),  # not a label of the model
+        (["positive"], AttentionMap(NOT_BAD.weights[1:], ("positive",), NOT_BAD.keys)),  # a label with attention
+        (["positive"], AttentionMap(NOT_BAD.weights, NOT_BAD.queries, ("not bad", "bad", "not"))),
+        # Words rather than phrases.
+        (["positive"], AttentionMap(NOT_BAD.weights, NOT_BAD.queries, ("not", "so", "bad"))),
+        (["positive"], AttentionMap(NOT_BAD.weights[:, :0], NOT_BAD.queries, ())),
     ],
 )
 def test_what_is_no_tree_of_phrases(tokens, look):
@@ -145,17 +149,17 @@ def test_what_speaks_for_a_label_is_highlighted():
 
 
 def test_lines_that_do_not_belong_to_the_words_are_left_aside():
-    other = Look(np.array([[1.0]]), ("positive",), ("so good",))
+    other = AttentionMap(np.array([[1.0]]), ("positive",), ("so good",))
     shown = inside(draw_answer("", answer(["positive"], text=REVIEW, text_lines=other)))
     assert "good" in shown
     assert "1.00" not in shown
 
 
-# Answers with parts: the tree of a text, the facts of a story.
+# Answers with several parts: the tree of a text, the facts of a story.
 
-PREMISE = Look(np.eye(2, 3), ("a", "dog"), SENTENCE)
+PREMISE = AttentionMap(np.eye(2, 3), ("a", "dog"), SENTENCE)
 STORY = ("Mary left.", "John slept.", "Mary ate.")
-TOLD = Look(np.array([[0.1, 0.9, 0.0], [0.0, 0.2, 0.8]]), ("look 1", "look 2"), STORY)
+TOLD = AttentionMap(np.array([[0.1, 0.9, 0.0], [0.0, 0.2, 0.8]]), ("hop 1", "hop 2"), STORY)
 
 
 def entailed(heads, look=HEADS, name="premise_heads"):
@@ -180,7 +184,7 @@ def test_a_text_looked_at_from_another_is_a_map_under_both():
 
 
 def test_one_word_is_a_tree_of_its_own():
-    one = Look(np.zeros([1, 1]), ("dog",), ("dog",))
+    one = AttentionMap(np.zeros([1, 1]), ("dog",), ("dog",))
     assert {"dog", "root"} <= {*inside(draw_answer("", entailed([0], one), "premise_heads"))}
 
 
@@ -194,32 +198,32 @@ def test_a_tree_of_the_text_comes_before_what_the_tokens_might_mean():
 @pytest.mark.parametrize(
     ("heads", "look"),
     [
-        (None, HEADS),  # softmax: no tree
+        (None, HEADS),  # softmax: not a tree
         ([2, 3], HEADS),
         ([2, 3, 0, 0], HEADS),
         ([2, 3, 4], HEADS),  # there is no fourth word
-        ([1, 3, 0], HEADS),  # no word is its own head
+        ([1, 3, 0], HEADS),  # a word cannot be its own head
         ([-1, 3, 0], HEADS),
-        ([2, 3, 1], HEADS),  # no root
-        ([0, 0, 0], HEADS),  # nothing was read
+        ([2, 3, 1], HEADS),  # there is no root
+        ([0, 0, 0], HEADS),  # all heads are 0, so nothing was read
         ([2.0, 3.0, 0.0], HEADS),
         ([[2, 3, 0]], HEADS),
         (["2", "3", "0"], HEADS),
-        ([2, 3, 0], Look(np.eye(2, 3), ("a", "dog"), SENTENCE)),  # words of another text
+        ([2, 3, 0], AttentionMap(np.eye(2, 3), ("a", "dog"), SENTENCE)),  # words of another text
     ],
 )
 def test_what_is_no_tree_is_a_map(heads, look):
     found = entailed(heads, look)
     assert not has_tree(found, "premise_heads")
-    assert {*look.rows, *look.places} <= labels(draw_answer("q", found, "premise_heads"))
+    assert {*look.queries, *look.keys} <= labels(draw_answer("q", found, "premise_heads"))
 
 
 def test_facts_are_drawn_under_their_question():
     told = answer(["home"], {"facts": np.array([2, 3], np.int32)}, story_lines=TOLD)
     figure = draw_answer(" / ".join(STORY) + " | Where is John?", told)
     assert [text.get_text() for text in figure.texts] == ["Where is John?"]
-    assert {*STORY, "look 1", "look 2", "0.90", "0.80", "\u2192 home"} <= {*inside(figure)}
-    unread = answer([], {"facts": np.array([0, 0])}, story_lines=Look(TOLD.weights * 0, TOLD.rows, STORY))
+    assert {*STORY, "hop 1", "hop 2", "0.90", "0.80", "\u2192 home"} <= {*inside(figure)}
+    unread = answer([], {"facts": np.array([0, 0])}, story_lines=AttentionMap(TOLD.weights * 0, TOLD.queries, STORY))
     assert {*STORY} <= {*inside(draw_answer("Mary left. / John slept. / Mary ate. | ", unread))}
 
 
@@ -227,17 +231,17 @@ def test_facts_are_drawn_under_their_question():
     ("name", "facts"),
     [
         ("story_lines", None),
-        ("story_lines", [2]),  # a look too few
+        ("story_lines", [2]),  # one map is missing
         ("story_lines", [2, 4]),  # there is no fourth fact
         ("story_lines", [2, -1]),
         ("story_lines", [2.0, 3.0]),
-        ("story", [2, 3]),  # words
+        ("story", [2, 3]),  # words rather than facts
     ],
 )
 def test_what_are_no_facts_is_a_map(name, facts):
     told = answer(["home"], {} if facts is None else {"facts": np.array(facts)}, **{name: TOLD})
     assert not has_facts(told, name)
-    assert {"look 1", "look 2", *STORY} <= labels(draw_answer("q", told))
+    assert {"hop 1", "hop 2", *STORY} <= labels(draw_answer("q", told))
 
 
 @pytest.mark.parametrize(
@@ -246,7 +250,7 @@ def test_what_are_no_facts_is_a_map(name, facts):
         ("Mary left. / John slept. / Mary ate. | Who slept?", "Who slept?"),
         ("Who slept? | Mary left. / John slept. / Mary ate.", "Who slept?"),
         (" Mary left. /  / John slept. / Mary ate. /  | Who slept?", "Who slept?"),  # lines without words
-        ("Mary left. John slept. Mary ate. | Who slept?", "Who slept?"),  # sentences of one line
+        ("Mary left. John slept. Mary ate. | Who slept?", "Who slept?"),  # one line with several sentences
         ("Mary left. / John slept. / Mary ate. | and/or?", "and/or?"),
         ("another story | Who slept?", "another story | Who slept?"),
         ("", ""),
@@ -263,17 +267,18 @@ def test_what_facts_hold_is_no_pattern():
 @pytest.mark.parametrize(
     ("tokens", "look"),
     [
-        (["DET", "NOUN"], TAGGED),  # a tag too few
-        (["DET", "NOUN", "ADV"], TAGGED),  # a tag that the model does not have
-        (["HH", "AY", "."], Look(np.eye(3), ("HH", "AY", "."), ("h", "i", "."))),  # symbols looked at symbols
+        (["DET", "NOUN"], TAGGED),  # one tag is missing
+        (["DET", "NOUN", "ADV"], TAGGED),  # not a tag of the model
+        # Attention from symbols to symbols.
+        (["HH", "AY", "."], AttentionMap(np.eye(3), ("HH", "AY", "."), ("h", "i", "."))),
         (["2", "4", "0"], HEADS),  # there is no fourth word
-        (["2", "2", "0"], HEADS),  # no word is its own head
+        (["2", "2", "0"], HEADS),  # a word cannot be its own head
         (["2", "x", "0"], HEADS),
-        (["3", "1", "2"], Look(np.eye(3), ("3", "1", "2"), ("3", "1", "2"))),  # numbers copied
-        (["positive"], Look(np.eye(2), ("hop 1", "hop 2"), ("so", "good"))),
-        (["positive"], Look(NOT_BAD.weights, NOT_BAD.rows, ("not bad", "bad", "not"))),  # no tree
+        (["3", "1", "2"], AttentionMap(np.eye(3), ("3", "1", "2"), ("3", "1", "2"))),  # numbers that were copied
+        (["positive"], AttentionMap(np.eye(2), ("hop 1", "hop 2"), ("so", "good"))),
+        (["positive"], AttentionMap(NOT_BAD.weights, NOT_BAD.queries, ("not bad", "bad", "not"))),  # not a tree
     ],
 )
 def test_all_else_is_a_map(tokens, look):
     figure = draw_answer("q", answer(tokens, text=look))
-    assert {*look.rows, *look.places} <= labels(figure)
+    assert {*look.queries, *look.keys} <= labels(figure)

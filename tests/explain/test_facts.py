@@ -1,4 +1,4 @@
-"""Facts of a story with their weights: of a long one those that count, and a path through the chosen ones."""
+"""Facts of a story with their weights: the relevant facts of a long story, and a path through the chosen ones."""
 
 import io
 import itertools
@@ -27,7 +27,7 @@ def texts(figure):
 
 
 def place(figure, written, size=None):
-    """Where a text stands; of equal ones the only one of a size."""
+    """Return the position of a text; if it occurs several times, only the one of the given size."""
     found = [text for text in figure.axes[0].texts if text.get_text() == written]
     [one] = [text for text in found if size is None or text.get_fontsize() == size]
     return one.get_position()
@@ -38,7 +38,7 @@ def patches(figure, kind):
 
 
 def cells(figure):
-    """The cells by rows of facts, from the top."""
+    """Return the cells by rows of facts, from the top."""
     found = sorted(patches(figure, "Rectangle"), key=lambda cell: (-cell.get_y(), cell.get_x()))
     return [[*row] for _, row in itertools.groupby(found, key=lambda cell: cell.get_y())]
 
@@ -48,7 +48,7 @@ def marks(figure):
 
 
 def spread(count, **weights):
-    """Weights of one look over so many facts: those that are given by number, as `_7`."""
+    """Return one row of attention weights over facts; the nonzero ones are given by number, such as `_7`."""
     found = np.zeros([1, count])
     for number, weight in weights.items():
         found[0, int(number[1:]) - 1] = weight
@@ -61,7 +61,7 @@ def test_facts_stand_in_their_order_between_question_and_answer():
     heights = [place(figure, fact)[1] for fact in FACTS]
     assert heights == sorted(heights, reverse=True)
     assert place(figure, "\u2192 wolf")[1] < min(heights)
-    assert place(figure, "look 1")[1] == place(figure, "look 2")[1] > max(heights)
+    assert place(figure, "hop 1")[1] == place(figure, "hop 2")[1] > max(heights)
     assert [place(figure, str(number), 8.5) for number in (3, 4)]  # each fact has its number
     assert len({place(figure, fact)[0] for fact in FACTS}) == 1
 
@@ -73,9 +73,10 @@ def test_weights_stand_beside_their_facts_under_their_looks():
         for look, (cell, weight) in enumerate(zip(row, weights, strict=True), 1):
             assert cell.get_facecolor() == pytest.approx(BLUES(weight / 1.0))
             assert cell.get_y() < place(figure, fact)[1] < cell.get_y() + cell.get_height()
-            assert cell.get_x() < place(figure, f"look {look}")[0] < cell.get_x() + cell.get_width()
+            assert cell.get_x() < place(figure, f"hop {look}")[0] < cell.get_x() + cell.get_width()
     shown = [text for text in texts(figure) if text.startswith(("0.", "1."))]
-    assert sorted(shown) == ["0.01", "0.03", "0.08", "0.12", "0.80", "0.96"]  # what would be 0.00 is not printed
+    # Weights that would be rounded to 0.00 are not printed.
+    assert sorted(shown) == ["0.01", "0.03", "0.08", "0.12", "0.80", "0.96"]
     assert place(figure, "0.12")[1] == place(figure, FACTS[0])[1]
 
 
@@ -89,7 +90,7 @@ def test_a_path_leads_through_the_chosen_facts():
     (first, low), (second, high) = marks(figure)
     assert low == place(figure, FACTS[2])[1]
     assert high == place(figure, FACTS[0])[1]
-    assert first < second < place(figure, FACTS[0])[0]  # each look in its own column, before the sentences
+    assert first < second < place(figure, FACTS[0])[0]  # each row of weights has a column, left of the sentences
     [path] = patches(figure, "PathPatch")
     assert [tuple(end) for end in path.get_path().vertices[[0, -1]]] == [(first, low), (second, high)]
     edged = [[cell.get_linewidth() > 0 for cell in row] for row in cells(figure)]
@@ -110,7 +111,7 @@ def test_a_fact_may_be_chosen_twice_or_not_at_all():
     figure = drawn(chosen=[0, 4])
     assert len(marks(figure)) == 1
     assert not patches(figure, "PathPatch")
-    assert texts(figure).count("2") == 2  # the fact, and the mark of the second look
+    assert texts(figure).count("2") == 2  # the fact, and the mark of the second hop
 
 
 def test_of_a_long_story_those_that_count_are_shown():
@@ -124,7 +125,7 @@ def test_of_a_long_story_those_that_count_are_shown():
     for gap, before, after in (("\u2026 32 facts", 7, 40), ("\u2026 46 facts", 42, 89)):
         assert place(figure, LONG[before - 1])[1] > place(figure, gap)[1] > place(figure, LONG[after - 1])[1]
     assert place(figure, "\u2026 9 facts")[1] < place(figure, LONG[90])[1]
-    assert {"7", "91"} <= {*texts(figure)}  # they keep their numbers
+    assert {"7", "91"} <= {*texts(figure)}  # facts keep their numbers
     assert figure.get_size_inches()[1] < 4
 
 
@@ -142,14 +143,14 @@ def test_what_is_left_out_and_what_is_shown_add_up():
 @pytest.mark.parametrize(
     ("weights", "chosen", "shown"),
     [
-        (spread(FEW), [1], [*range(FEW)]),  # a few are all shown
+        (spread(FEW), [1], [*range(FEW)]),  # all of a few facts are shown
         (spread(40), [1], [0, 1]),
         (spread(40), [40], [38, 39]),
         (spread(40), [2], [0, 1, 2]),
         (spread(40, _1=0.5, _3=0.5), [1], [0, 1, 2]),
-        (spread(40, _5=0.5), [2], [0, 1, 2, 3, 4]),  # no single one is left out, neither here
+        (spread(40, _5=0.5), [2], [0, 1, 2, 3, 4]),  # a single fact is never omitted, neither here
         (spread(40, _38=0.5), [38], [36, 37, 38, 39]),  # nor at the end
-        (spread(40), [0], [*range(FEW)]),  # where nothing counts, the first
+        (spread(40), [0], [*range(FEW)]),  # without any weight, the first facts are shown
     ],
 )
 def test_which_facts_are_shown(weights, chosen, shown):
@@ -195,17 +196,17 @@ def test_inputs_are_not_changed():
 def test_nothing_to_show():
     assert texts(draw_facts([], np.zeros([2, 0]), [0, 0], "Where?")) == ["Where?", "nothing to show"]
     figure = draw_facts(["a"], [[0.0]], [0])  # neither weight nor answer
-    assert texts(figure) == ["look 1", "1", "a"]
+    assert texts(figure) == ["hop 1", "1", "a"]
 
 
 @pytest.mark.parametrize("weights", [[1.0, 0.0], [[1.0]], [[1.0, -1.0]], [[1.0, np.nan]], [[1.0, np.inf]]])
 def test_wrong_weights_are_refused(weights):
-    expected = r"weights: expected \[look, fact\] with 2 facts, finite, none negative\. Received: shape \("
+    expected = r"weights: expected \[hop, fact\] with 2 facts, finite and nonnegative\. Received: shape \("
     with pytest.raises(ValueError, match=expected):
         draw_facts(["a", "b"], weights, [1])
 
 
 @pytest.mark.parametrize("chosen", [[], [1, 2], [3], [-1], [1.0], ["1"]])
 def test_wrong_numbers_are_refused(chosen):
-    with pytest.raises(ValueError, match=r"chosen: expected 1 numbers from 0 to 2, one for each look\. Received: \["):
+    with pytest.raises(ValueError, match=r"chosen: expected 1 numbers from 0 to 2, one for each hop\. Received: \["):
         draw_facts(["a", "b"], [[0.5, 0.5]], chosen)

@@ -1,4 +1,4 @@
-"""Formulas as pictures: in every font, by many threads at once, and what cannot be read."""
+"""Formulas as pictures: in every font, in many threads at once, and formulas that cannot be parsed."""
 
 import concurrent.futures
 
@@ -7,7 +7,7 @@ import pytest
 
 from seqattn_tf.explain import draw_answer
 from seqattn_tf.explain.formula import FONTS, looks_alike, render
-from seqattn_tf.lite.answer import Answer, Look
+from seqattn_tf.lite.answer import Answer, AttentionMap
 from seqattn_tf.training.data.corpora.formulas import SYMBOLS, draw
 
 SINGLE = [symbol for symbol in SYMBOLS if symbol not in (r"\frac", r"\sqrt", "^", "_", "{", "}")]
@@ -33,7 +33,7 @@ def test_a_formula_stands_above_the_maps_beside_what_was_asked():
     tokens, weights = tuple([r"\sqrt", r"{", r"x", r"}"]), np.full([4, 2, 6], 1 / 12)
     picture = np.full([20, 60, 3], 200)
     figure = draw_answer(
-        "", Answer("", -0.1, tokens=tokens, looks={"image": Look(weights, tokens, ())}), "image", picture
+        "", Answer("", -0.1, tokens=tokens, attention={"image": AttentionMap(weights, tokens, ())}), "image", picture
     )
     asked, said, *maps = figure.axes
     np.testing.assert_array_equal(asked.images[0].get_array(), picture / 255)
@@ -42,7 +42,7 @@ def test_a_formula_stands_above_the_maps_beside_what_was_asked():
     )
     assert len(maps) == 4
     for words in (("a", "dog"), (r"\sqrt", "{"), (r"\o/",)):
-        plain = Answer("", -0.1, tokens=words, looks={"image": Look(weights[: len(words)], words, ())})
+        plain = Answer("", -0.1, tokens=words, attention={"image": AttentionMap(weights[: len(words)], words, ())})
         assert len(draw_answer("", plain, "image", picture).axes) == len(words)
 
 
@@ -50,12 +50,12 @@ def test_a_formula_stands_above_the_maps_beside_what_was_asked():
 def test_what_cannot_be_read_is_like_nothing(broken):
     assert not looks_alike(broken, "x")
     if broken:
-        with pytest.raises(ValueError, match="formula: expected LaTeX that can be read"):
+        with pytest.raises(ValueError, match="formula: expected LaTeX that matplotlib can render"):
             render(broken)
 
 
 def test_threads_render_what_one_alone_does():
-    """Mathtext's parser has one state for all: unguarded, threads break each other's formulas."""
+    """Mathtext's parser has global state: without a lock, threads would corrupt each other's formulas."""
     formulas = [draw(number).latex for number in range(40)]
     alone = [render(formula) for formula in formulas]
     with concurrent.futures.ThreadPoolExecutor(8) as pool:

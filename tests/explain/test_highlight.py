@@ -1,4 +1,4 @@
-"""Highlighted texts: words toned by weight, lines with bars, and what is left out of a long text."""
+"""Highlighted texts: words colored by weight, lines with bars, and omitted parts of a long text."""
 
 import io
 import itertools
@@ -21,7 +21,7 @@ def texts(figure):
 
 
 def grounds(figure):
-    """The tones of the words, in order."""
+    """Return the colors of the words, in order."""
     tiles = [patch for patch in figure.axes[0].patches if patch.get_height() > 0.2]
     return [patch.get_facecolor()[:3] if patch.get_alpha() else (1.0, 1.0, 1.0) for patch in tiles]
 
@@ -67,7 +67,7 @@ def test_of_a_long_text_the_heaviest_lines_are_shown_in_order():
     figure = draw_highlight(words, np.ones(len(words)), line_weights=lines / lines.sum())
     shown = [text for text in texts(figure) if text.startswith("line")]
     assert shown == ["line3", *(f"line{number}" for number in range(100 - MOST + 1, 100))]
-    assert f"{MOST} of 100 lines: those of the largest weight" in texts(figure)
+    assert f"{MOST} of 100 lines: those with the largest weights" in texts(figure)
     assert texts(figure).count("⋯") == 2
     assert figure.get_size_inches()[1] < 20
 
@@ -121,7 +121,7 @@ def test_nothing_to_show():
 
 @pytest.mark.parametrize("weights", [[1.0], [1.0, -1.0], [1.0, np.nan], [1.0, np.inf], [[1.0, 1.0]]])
 def test_wrong_weights_are_refused(weights):
-    with pytest.raises(ValueError, match=r"^weights: expected 2 finite numbers, none negative\. Received: array"):
+    with pytest.raises(ValueError, match=r"^weights: expected 2 finite, nonnegative numbers\. Received: array"):
         draw_highlight(["a", "b"], weights)
-    with pytest.raises(ValueError, match=r"line_weights: expected 2 finite numbers, none negative\. Received: array"):
+    with pytest.raises(ValueError, match=r"line_weights: expected 2 finite, nonnegative numbers\. Received: array"):
         draw_highlight(["a", "\n", "b"], [1, 0, 1], line_weights=weights)

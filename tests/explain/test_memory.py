@@ -1,4 +1,4 @@
-"""Pictures of a memory: slots that were used, steps in order, faults."""
+"""Pictures of a memory: the used slots, the order of steps, and errors."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def test_two_panels_of_the_slots_that_were_used(tmp_path):
         [mesh] = axes.collections
         np.testing.assert_allclose(np.ravel(mesh.get_array()), np.ravel(weights[:, [0, 1, 3]]))
     assert [label.get_text() for label in wrote.get_yticklabels()] == ["a", "b", "\u2192 a", "\u2192 b"]
-    assert {text.get_text() for text in figure.texts} >= {"where it wrote", "where it read", "a b"}
+    assert {text.get_text() for text in figure.texts} >= {"write weights", "read weights", "a b"}
     save_figure(figure, tmp_path / "memory.png")
 
 

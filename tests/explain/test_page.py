@@ -9,7 +9,7 @@ VOID = {"meta", "img"}
 
 
 class Reader(HTMLParser):
-    """Tags, attributes and text of a page; fails on tags that close out of order."""
+    """The tags, attributes and text of a page; fails if tags are closed in the wrong order."""
 
     def __init__(self, html):
         super().__init__()

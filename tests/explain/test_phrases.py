@@ -1,4 +1,4 @@
-"""Phrases with labels: the tree that they stand below, where its nodes are, and their colours."""
+"""Labeled phrases: their tree, the positions of its nodes, and their colors."""
 
 import io
 import itertools
@@ -17,14 +17,14 @@ SAID = [3, 2, 2, 2, 3, 2, 4, 1, 0]
 
 
 def sure(said, labels=5, share=0.8):
-    """Each node has most of one label, the rest is even."""
+    """Return label probabilities with most of the mass of each node on one label."""
     table = np.full([labels, len(said)], (1 - share) / (labels - 1))
     table[said, range(len(said))] = share
     return table
 
 
 def below(tree):
-    """What stands below each node of a tree of nested pairs."""
+    """Return the phrases below all nodes of a tree of nested pairs."""
     if isinstance(tree, str):
         return [tree]
     left, right = map(below, tree)
@@ -32,7 +32,7 @@ def below(tree):
 
 
 def chain(words, right=True):
-    """A tree that goes down to one side."""
+    """Return the phrases of a tree that branches to one side only."""
     tree = "w0"
     for number in range(1, words):
         tree = (f"w{number}", tree) if right else (tree, f"w{number}")
@@ -45,7 +45,7 @@ def texts(figure):
 
 
 def discs(figure, labels=5):
-    """Those of the nodes, in order; the legend's come after them."""
+    """Return the circles of the nodes, in order; those of the legend follow after them."""
     found = [patch for patch in figure.axes[0].patches if type(patch).__name__ == "Circle"]
     return found[:-labels]
 
@@ -86,11 +86,11 @@ def test_the_tree_is_that_of_the_phrases(phrases):
     [
         [],
         [""],
-        ["a b"],  # no nodes of its words
+        ["a b"],  # no nodes for its words
         ["a b", "a", "c"],
         ["a b", "b", "a"],
-        ["a b", "a b", "b"],  # a child that has all words
-        ["a  b", "a", " b"],  # a word of no letters
+        ["a b", "a b", "b"],  # a child with all words of its parent
+        ["a  b", "a", " b"],  # a word without letters
         ["a b", "a", "b", "b"],
         ["a b c", "a", "b c", "b"],
         ["a b c", "a b", "c", "a", "b"],  # a parent after its right child
@@ -102,7 +102,7 @@ def test_what_is_no_tree_is_known(phrases):
 
 
 def test_a_word_may_have_other_spaces_inside():
-    """The treebank has `2 1/2` with a space that does not break."""
+    """The treebank contains `2 1/2` with a non-breaking space."""
     assert len(nodes_of(["2\u00a01/2 hours", "2\u00a01/2", "hours"])) == 3
 
 
@@ -154,7 +154,7 @@ def test_colours_go_from_one_end_to_the_other():
     red, _, blue, _ = zip(colours[0], colours[4], strict=True)
     assert red[0] > red[1]
     assert blue[0] < blue[1]
-    assert max(colours[2][:3]) - min(colours[2][:3]) < 0.05  # neither
+    assert max(colours[2][:3]) - min(colours[2][:3]) < 0.05  # gray, neither red nor blue
     legend = [patch for patch in figure.axes[0].patches if type(patch).__name__ == "Circle"][-5:]
     assert [patch.get_facecolor() for patch in legend] == [pytest.approx(SCALE(part / 4)) for part in range(5)]
 
@@ -162,7 +162,7 @@ def test_colours_go_from_one_end_to_the_other():
 def test_a_colour_is_the_mean_of_all_labels():
     shares = np.array([[0.5, 0.1, 0, 0], [0, 0.2, 1, 0], [0.5, 0.7, 0, 0]])
     np.testing.assert_allclose(places_of(shares), [0.5, 0.8, 0.5, 0.5])
-    np.testing.assert_allclose(places_of(np.array([[0.25, 0.2], [0.75, 0.6]])), 0.75)  # of what there is
+    np.testing.assert_allclose(places_of(np.array([[0.25, 0.2], [0.75, 0.6]])), 0.75)  # relative to the total
 
 
 def test_both_ends_are_as_dark_and_every_sign_can_be_read():
@@ -221,7 +221,7 @@ def test_words_of_long_sentences_lean_and_stay_large(right):
 
 def test_signs_that_would_be_too_small_are_left_out():
     figure = draw_phrases(chain(400), LABELS, sure([2] * 799))
-    assert texts(figure).count("0") == 1  # that of the legend
+    assert texts(figure).count("0") == 1  # only the one in the legend
     assert figure.get_size_inches()[0] < 65
 
 
@@ -240,9 +240,7 @@ def test_nothing_to_show():
 
 
 def test_what_does_not_fit_is_refused():
-    with pytest.raises(
-        ValueError, match=r"phrases: expected what stands below each node.*Received: \['a b', 'b', 'a'\]"
-    ):
+    with pytest.raises(ValueError, match=r"phrases: expected the children of each node.*Received: \['a b', 'b', 'a'\]"):
         draw_phrases(["a b", "b", "a"], LABELS, sure([0, 0, 0]))
     with pytest.raises(ValueError, match=r"labels: expected at least two\. Received: \['x'\]"):
         draw_phrases(["a"], ["x"], np.ones([1, 1]))

@@ -1,16 +1,16 @@
-"""Segments: runs of neighbours, and their picture."""
+"""Segments: runs of adjacent positions, and their picture."""
 
 import numpy as np
 import pytest
 
 from seqattn_tf.explain import draw_segments, save_figure
 from seqattn_tf.explain.segments import segments
-from seqattn_tf.lite.answer import Look
+from seqattn_tf.lite.answer import AttentionMap
 
 
 def look(words, places):
     weights = np.random.default_rng(0).uniform(size=(words, places))
-    return Look(weights, tuple(f"word{i}" for i in range(words)), tuple("\u5f7c" * places))
+    return AttentionMap(weights, tuple(f"word{i}" for i in range(words)), tuple("\u5f7c" * places))
 
 
 def test_runs_of_neighbours():
@@ -27,11 +27,11 @@ def test_a_bar_for_every_run(tmp_path):
     assert len(figure.axes) == 4
     for axes, one in zip(figure.axes, looks, strict=True):
         assert len(axes.patches) == sum(len(segments(row)) for row in one.weights)
-        assert len(axes.texts) == len(one.places) + len(one.rows)
+        assert len(axes.texts) == len(one.keys) + len(one.queries)
     save_figure(figure, tmp_path / "segments.png")
     assert (tmp_path / "segments.png").stat().st_size > 1000
 
 
 def test_no_looks_are_refused():
-    with pytest.raises(ValueError, match="looks: expected at least one"):
+    with pytest.raises(ValueError, match="looks: expected at least one map"):
         draw_segments([])

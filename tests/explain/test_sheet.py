@@ -1,4 +1,4 @@
-"""Labels and titles: on one line where they fit, cut where they must be, never inside a symbol."""
+"""Labels and titles: on one line if they fit, shortened otherwise, but never within a symbol."""
 
 import pytest
 from matplotlib import font_manager
@@ -46,7 +46,7 @@ def test_a_text_runs_in_lines():
 
 @pytest.fixture
 def fonts(monkeypatch):
-    """Sets which fonts are installed, and which characters they have; the real ones come back at the end."""
+    """A function that sets the installed fonts and their characters; the real fonts are restored at the end."""
 
     def install(**installed):
         monkeypatch.setattr(sheet, "_installed", lambda: {name.replace("_", " "): name for name in installed})
@@ -60,7 +60,7 @@ def fonts(monkeypatch):
 
 
 def test_a_font_of_any_name_that_has_the_characters_is_used(fonts, caplog):
-    """Only fonts of a few names were looked for: with others installed, katakana were boxes."""
+    """Any font with the required characters is used, whatever its name, so that katakana are not drawn as boxes."""
     fonts(DejaVu_Sans="abc", Some_Kana_Mono="スペイン", Some_Kana="スペイン", STIXNonUnicode="ก", Last_Resort="ก")
     assert make_legible("aス") == "aス"
     assert sheet.text_style(9)["family"] == ["DejaVu Sans", "Some Kana"]
@@ -70,10 +70,10 @@ def test_a_font_of_any_name_that_has_the_characters_is_used(fonts, caplog):
 
 
 def test_it_is_said_once_which_font_to_install(fonts, caplog):
-    """Code points in place of letters were drawn without a word."""
+    """There must be a warning if code points are drawn instead of letters."""
     fonts(DejaVu_Sans="abc", STIXNonUnicode="ก\ue000", Last_Resort_High="ก")
     assert make_legible("a\x07\ue000") == "a<0007><E000>"
-    assert not caplog.records  # no font has letters for these
+    assert not caplog.records  # no font has glyphs for these characters
     assert make_legible("スก") == "<30B9><0E01>"
     [record] = caplog.records
     assert "No installed font has 'ス' (U+30B9)" in record.getMessage()
@@ -81,7 +81,7 @@ def test_it_is_said_once_which_font_to_install(fonts, caplog):
 
 
 def test_fonts_that_were_installed_after_matplotlib_listed_them_are_found(monkeypatch, tmp_path):
-    """Its list is a file that it keeps: a font that was just installed is not in it."""
+    """matplotlib caches its list of fonts in a file, which does not contain fonts that were just installed."""
     known = font_manager.findfont("DejaVu Sans Mono")
     (tmp_path / "broken.ttf").write_bytes(b"no font")
     left = [entry for entry in font_manager.fontManager.ttflist if entry.name != "DejaVu Sans Mono"]

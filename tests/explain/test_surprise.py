@@ -14,7 +14,7 @@ def test_the_more_surprising_the_darker():
     assert first == REDS(0.0)
     assert third == REDS(1.0)
     assert sum(first) > sum(second) > sum(third)
-    assert len(figure.axes[0].lines) == 1  # under what was given
+    assert len(figure.axes[0].lines) == 1  # below the given part
 
 
 def test_long_texts_wrap_and_line_breaks_break(tmp_path):
@@ -30,7 +30,7 @@ def test_long_texts_wrap_and_line_breaks_break(tmp_path):
 
 @pytest.mark.parametrize("bits", [[1.0], [1.0, -1.0], [1.0, np.nan]])
 def test_wrong_numbers_are_refused(bits):
-    with pytest.raises(ValueError, match="bits: expected 2 numbers, none negative"):
+    with pytest.raises(ValueError, match="bits: expected 2 nonnegative numbers"):
         draw_surprise(["a", "b"], bits)
     with pytest.raises(ValueError, match="values: expected 3 finite numbers"):
         draw_running(["a", "b", "c"], [*bits, np.inf])

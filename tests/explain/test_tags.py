@@ -1,4 +1,4 @@
-"""Tagged texts: words over tags, segments over labels, colours, and what is less sure."""
+"""Tagged texts: words with tags, segments with labels, colors, and uncertain tags."""
 
 import io
 import itertools
@@ -61,7 +61,7 @@ def test_a_tag_stands_below_its_word():
         above, below = find(figure, word).get_position(), find(figure, tag).get_position()
         assert above[0] == pytest.approx(below[0])
         assert above[1] > below[1]
-    assert len(boxes(figure)) == 3  # punctuation has none
+    assert len(boxes(figure)) == 3  # punctuation has no box
 
 
 def test_segments_are_one_box_with_one_label():
@@ -93,7 +93,7 @@ def test_segments_of_tags(tags, found):
 
 def test_a_segment_is_as_sure_as_its_least_sure_tag():
     figure = draw_tags(["the", "dog", "barks"], ["B-NP", "I-NP", "B-VP"], [0.99, 0.4, 0.95])
-    assert {"NP 0.40", "VP", "paler: less sure, with its probability"} <= {*texts(figure)}
+    assert {"NP 0.40", "VP", "paler: less certain (with probability)"} <= {*texts(figure)}
     pale, strong = boxes(figure)
     assert pale.get_alpha() < strong.get_alpha()
 

@@ -1,10 +1,10 @@
-"""When each symbol was heard or seen, under what was."""
+"""The times at which symbols were heard or seen, below the sound or the frames."""
 
 import numpy as np
 import pytest
 
 from seqattn_tf.explain import draw_answer, draw_timeline
-from seqattn_tf.lite.answer import Answer, Look
+from seqattn_tf.lite.answer import Answer, AttentionMap
 
 PLACES = tuple(f"0.{4 * i:02d} s" for i in range(20))
 PICTURE = np.random.default_rng(0).integers(0, 256, (40, 80, 3))
@@ -25,15 +25,15 @@ def test_a_row_for_each_symbol_under_the_sound():
     assert len(rows.get_xticklabels()) <= 8
     assert rows.get_xticks()[0] == 0
     frames = draw_timeline(looks(), ["a", "b", "c"], [str(i) for i in range(1, 21)], PICTURE)
-    assert frames.axes[1].get_xticks()[0] == 0.5  # a frame's number stands below it
+    assert frames.axes[1].get_xticks()[0] == 0.5  # a frame's number is below the frame
     assert sound.get_position().width == pytest.approx(rows.get_position().width)
     assert sound.get_position().y0 > rows.get_position().y1
 
 
 def test_an_answer_to_a_sound_is_drawn_so_and_nothing_heard_is_said():
-    answer = Answer("1", -0.1, tokens=("1",), looks={"sound": Look(looks(1), ("1",), PLACES)})
+    answer = Answer("1", -0.1, tokens=("1",), attention={"sound": AttentionMap(looks(1), ("1",), PLACES)})
     assert len(draw_answer("", answer, "sound", PICTURE).axes) == 3
-    nothing = Answer("", -np.inf, looks={"sound": Look(np.zeros([0, 0]), (), ())})
+    nothing = Answer("", -np.inf, attention={"sound": AttentionMap(np.zeros([0, 0]), (), ())})
     [text] = draw_answer("", nothing, "sound", PICTURE[:, :0]).texts
     assert text.get_text() == "nothing to show"
     with pytest.raises(ValueError, match="Expected weights"):

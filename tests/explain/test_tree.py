@@ -1,4 +1,4 @@
-"""Dependency trees: arcs over words, and the arcs that were probable below them."""
+"""Dependency trees: arcs above the words, and other probable arcs below them."""
 
 import io
 import itertools
@@ -30,7 +30,7 @@ def arcs(figure):
 
 
 def far(words):
-    """Heads of a chain in which each word depends on the next, and all arcs of a fan onto the last."""
+    """Return the heads of a chain in which each word depends on the next one."""
     return [*range(2, words + 1), 0]
 
 
@@ -46,7 +46,7 @@ def test_relations_stand_between_their_words():
 
 
 def test_an_arc_is_above_all_that_it_meets():
-    heads = [3, 4, 0, 3, 1]  # crossing ones too
+    heads = [3, 4, 0, 3, 1]  # includes crossing arcs
     levels = levels_of([Arc(head - 1, word, "") for word, head in enumerate(heads)])
     for one, other in itertools.combinations(levels, 2):
         (left, right), (start, end) = one.span, other.span
@@ -70,7 +70,7 @@ def test_probable_arcs_are_below_and_darker():
     tones = [sum(arc.get_edgecolor()[:3]) for arc in below]
     assert tones == sorted(tones, reverse=True)
     assert len(below) == 7
-    assert "below: arcs from probability 0.05 on" in texts(figure)
+    assert "below: arcs with a probability of at least 0.05" in texts(figure)
 
 
 def test_what_has_no_relation_or_no_head():
@@ -125,7 +125,7 @@ def test_what_is_no_tree_is_refused():
     for heads in ([0], [0, 3], [0, -2], [0, 2]):
         with pytest.raises(ValueError, match=r"heads: expected 2 numbers from -1 to 2.*Received: \["):
             draw_tree(["a", "b"], heads)
-    with pytest.raises(ValueError, match=r"relations: expected 2, one for each word, or none\. Received: 1"):
+    with pytest.raises(ValueError, match=r"relations: expected 2, one for each word, or None\. Received: 1"):
         draw_tree(["a", "b"], [0, 1], ["x"])
     for marginals in (np.zeros(2), np.zeros((2, 3)), np.full((2, 2), np.nan), np.full((2, 2), 1.2), -np.eye(2)):
         with pytest.raises(ValueError, match=r"marginals: expected \[word, head\] = \(2, 2\), from 0 to 1\. Received"):

@@ -1,4 +1,4 @@
-"""Units: which ones are chosen, and their pictures."""
+"""Hidden units: their selection and their pictures."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def tiles(figure):
 
 def test_the_units_that_go_with_a_signal_are_found_by_numpy_too():
     states = STATES.copy()
-    states[:, 3] = np.where(SIGNAL, -0.8, 0.3) + 0.1 * STATES[:, 3]  # against it
+    states[:, 3] = np.where(SIGNAL, -0.8, 0.3) + 0.1 * STATES[:, 3]  # negatively correlated with the signal
     states[:, 4] = 0.25  # does not vary
     found = units_like(states, SIGNAL, count=6)
     for unit in (0, 1, 2, 3, 5):
@@ -119,12 +119,12 @@ def test_states_that_do_not_fit_are_refused(states, received):
 def test_bad_choices_are_refused():
     with pytest.raises(ValueError, match=r"units: expected numbers from 0 to 5\. Received: 6"):
         draw_units("a" * 40, STATES, [0, 6])
-    with pytest.raises(ValueError, match=r"count: expected a number from 1 to 6, the units\. Received: 7"):
+    with pytest.raises(ValueError, match=r"count: expected a number from 1 to the 6 units\. Received: 7"):
         units_like(STATES, SIGNAL, 7)
-    with pytest.raises(ValueError, match=r"count: expected a number from 1 to 6, the units\. Received: 0"):
+    with pytest.raises(ValueError, match=r"count: expected a number from 1 to the 6 units\. Received: 0"):
         units_varying(STATES, 0)
     with pytest.raises(ValueError, match=r"states: expected finite numbers \[steps, units\]\. Received: shape \(3,\)"):
         units_varying([1.0, 2.0, 3.0], 1)
     for signal in (np.ones(40), np.arange(39.0), np.full(40, np.nan)):
-        with pytest.raises(ValueError, match="signal: expected 40 finite numbers that vary"):
+        with pytest.raises(ValueError, match="signal: expected 40 finite numbers that are not all equal"):
             units_like(STATES, signal, 1)

@@ -1,4 +1,4 @@
-"""Exports in TensorFlow's C++ loader and session, the ones that TensorFlow Serving links, without Keras."""
+"""Exports in TensorFlow's C++ loader and session, which TensorFlow Serving also uses, without Keras."""
 
 import re
 import subprocess
@@ -12,23 +12,23 @@ from support import systems
 from support.slow import slow
 
 from seqattn_tf.export import cpp_loader, meta_graph
-from seqattn_tf.export.check import check
-from seqattn_tf.export.cpp_loader import Ask, CppError, CppSession
+from seqattn_tf.export.compatibility import check
+from seqattn_tf.export.cpp_loader import CppError, CppSession, RunRequest
 from seqattn_tf.export.forms import SavedModel
 from seqattn_tf.export.forms.saved_model import ask_signatures
 from seqattn_tf.export.package import export_model
 from seqattn_tf.export.signatures import concrete
 from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.lite.text.pieces import INSIDE, SPACE
-from seqattn_tf.models import EncoderDecoder, LanguageNetwork, ReaderNetwork
+from seqattn_tf.models import EncoderDecoder, LanguageNetwork
 
-LETTERS, SOUNDS = SymbolRules(tuple("abc")), SymbolRules(("A", "B"), split="spaces")
-PIECES = SymbolRules((f"{SPACE}a", f"{INSIDE}b", f"{INSIDE}a", SPACE), split="subwords", unknown=True)
-WORDS = SymbolRules(("cat", "sat"), split="words", unknown=True)
+LETTERS, SOUNDS = SymbolRules(tuple("abc")), SymbolRules(("A", "B"), tokenizer="spaces")
+PIECES = SymbolRules((f"{SPACE}a", f"{INSIDE}b", f"{INSIDE}a", SPACE), tokenizer="subwords", unknown=True)
+WORDS = SymbolRules(("cat", "sat"), tokenizer="words", unknown=True)
 
 
 def clear(network):
-    """Weights so large that choices are clear."""
+    """Set large weights, so that choices are unambiguous."""
     network.build()
     for weight in network.weights:
         weight.assign(3 * weight.numpy())
@@ -38,25 +38,25 @@ def clear(network):
 def seq2seq(source, target, **settings):
     found = {name: settings.pop(name) for name in ("beam_width", "alternatives") if name in settings}
     network = EncoderDecoder.of_symbols(source.size, target.size, units=6, embedding=4, dropout=0.2, **settings)
-    return systems.seq2seq(clear(network), source, target, max_target=5, **found)
+    return systems.seq2seq(clear(network), source, target, max_target_length=5, **found)
 
 
 KINDS = {
     "pairs, greedy": lambda: seq2seq(LETTERS, SOUNDS),
     "pairs, beam over a chain": lambda: seq2seq(PIECES, WORDS, align="crf", beam_width=3, alternatives=2, depth=2),
-    "language": lambda: systems.language_model(clear(LanguageNetwork(WORDS.size, units=6)), WORDS, max_target=5),
-    "labels": lambda: systems.reader(clear(ReaderNetwork(LETTERS.size, outputs=2, units=4)), LETTERS, ("no", "yes")),
-    "numbers": lambda: systems.reader(clear(ReaderNetwork(LETTERS.size, outputs=1, units=4)), LETTERS),
+    "language": lambda: systems.language_model(clear(LanguageNetwork(WORDS.size, units=6)), WORDS, max_target_length=5),
+    "labels": lambda: systems.text_classifier(clear(systems.text_network(LETTERS.size, 2)), LETTERS, ("no", "yes")),
+    "numbers": lambda: systems.text_classifier(clear(systems.text_network(LETTERS.size)), LETTERS),
 }
 TEXTS = {LETTERS: ["abc", "", "c?a", "aa"], PIECES: ["ab", "", "aba a", "zz"], WORDS: ["cat sat", "", "sat dog", "cat"]}
 
 
-LONG = ("pairs, beam over a chain", "pairs, greedy", "numbers")  # the shipped model is the fast one of pairs
+LONG = ("pairs, beam over a chain", "pairs, greedy", "numbers")  # the shipped model covers pairs in the fast tests
 
 
 @pytest.fixture
 def clean_process(monkeypatch):
-    """The loader runs in a process into which nothing was imported, as for a user."""
+    """Run the loader in a process without any imports, as for a user."""
     monkeypatch.setattr(cpp_loader, "subprocess", subprocess)
 
 
@@ -67,10 +67,10 @@ def model(request):
 
 
 def asked_in_python(model, texts):
-    """What the Keras model says to each signature, by its methods alone."""
+    """Return the outputs of the Keras model for each signature, computed with its methods alone."""
     strings = tf.constant(texts)
-    tokens = model.in_graph["text"].tokenizer.tokens(strings)
-    ids = model.in_graph["text"].tokenizer.lookup(tokens)
+    tokens = model.graph_inputs["text"].tokenizer.tokens(strings)
+    ids = model.graph_inputs["text"].tokenizer.lookup(tokens)
     lengths = tf.reduce_sum(tf.cast(tf.strings.length(tokens) > 0, tf.int32), axis=1)
     served = model.serve(text=strings)
     answers = served["text"].numpy().tolist()
@@ -141,7 +141,7 @@ print(found[0].tolist(), {"tensorflow", "keras"} & set(sys.modules))
 
 @pytest.mark.slow
 def test_saved_model_cli_prints_an_answer(exported):
-    """TensorFlow's own tool; the ops of TensorFlow Text have to be imported, it has no flag for that."""
+    """TensorFlow's own tool; it has no flag for importing the ops of TensorFlow Text."""
     code = "import tensorflow_text; from tensorflow.python.tools.saved_model_cli import main; main()"
     asked = ["--signature_def", "serving_default", "--input_exprs", 'text=[b"attention"]']
     command = [
@@ -161,7 +161,7 @@ def test_saved_model_cli_prints_an_answer(exported):
 
 @pytest.fixture(scope="module")
 def old_export(tmp_path_factory):
-    """What export wrote before: the model saved as it is, with Keras's objects around its weights."""
+    """An export in the old format: the model saved as it is, with Keras's objects around its weights."""
     model = KINDS["labels"]()
     folder = tmp_path_factory.mktemp("old") / "m"
     tf.saved_model.save(model, str(folder / "1"), signatures=concrete(model))
@@ -169,11 +169,12 @@ def old_export(tmp_path_factory):
 
 
 def test_a_folder_written_by_the_old_code_is_refused_with_the_way_out(old_export):
-    assert tf.saved_model.load(str(old_export / "1")).signatures["serving_default"](text=tf.constant(["a"]))  # hides it
+    # Loading it in Python succeeds, which hides the problem.
+    assert tf.saved_model.load(str(old_export / "1")).signatures["serving_default"](text=tf.constant(["a"]))
     [findings] = check(old_export).values()
     said = [str(finding) for finding in findings]
     assert [finding.signature for finding in findings] == ["log_likelihood", "serving_default", "tensors", ""]
-    assert all(re.match(r"signature \w+: Could not find variable reader_network\S+$", line) for line in said[:3])
+    assert all(re.match(r"signature \w+: Could not find variable classifier_network\S+$", line) for line in said[:3])
     assert "copies" in said[3]
     assert "Export it again: seqattn export RUN models/NAME" in said[3]
     assert all(finding.fault for finding in findings)
@@ -185,7 +186,7 @@ def test_an_export_that_this_loader_cannot_run_is_not_published(tmp_path, monkey
         return {}
 
     monkeypatch.setattr(SavedModel, "write", as_before)
-    with pytest.raises(ValueError, match=r"expected an answer of signature .*Could not find variable"):
+    with pytest.raises(ValueError, match=r"expected an answer from signature .*Could not find variable"):
         export_model(KINDS["labels"](), tmp_path / "models/m", {})
     assert not list((tmp_path / "models/m").iterdir())
 
@@ -198,7 +199,7 @@ def test_an_op_that_tensorflow_serving_lacks_is_refused_by_name(tmp_path, monkey
 
 
 def echo(folder):
-    """One signature that gives back every dtype."""
+    """Save a model with one signature that returns its inputs of every dtype."""
     specs = {}
     for dtype in cpp_loader.DTYPES:
         name = tf.as_dtype(dtype).name
@@ -231,17 +232,17 @@ def test_what_is_wrong_is_said(tmp_path, exported, clean_process):
     with pytest.raises(CppError, match="is not in the graph"):
         CppSession(exported / "models/pronounce/1").run([("nobody", np.zeros(1))], [])
     with pytest.raises(
-        ValueError, match=r"expected a model that TensorFlow's C\+\+ loader loads\. Received: .*not find"
+        ValueError, match=r"expected a model that TensorFlow's C\+\+ loader can load\. Received: .*not find"
     ):
         cpp_loader.ask(tmp_path, [])
-    with pytest.raises(ValueError, match=r"survives it\. Received: SIGSEGV"):
-        cpp_loader.ask(exported / "models/pronounce/1", [Ask([], _Crash())])
+    with pytest.raises(ValueError, match=r"can run\. Received: SIGSEGV"):
+        cpp_loader.ask(exported / "models/pronounce/1", [RunRequest([], _Crash())])
     with pytest.raises(ValueError, match=r"within 0\.01 s\. Received: none"):
         cpp_loader.ask(exported / "models/pronounce/1", [], timeout=0.01)
 
 
 class _Crash:
-    """Reads from nowhere, in the process that unpickles it."""
+    """Reads from an invalid address in the process that unpickles it."""
 
     def __reduce__(self):
         import ctypes

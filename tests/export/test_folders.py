@@ -1,4 +1,4 @@
-"""A version directory appears whole or not at all."""
+"""A version directory appears completely or not at all."""
 
 import dataclasses
 import json
@@ -25,7 +25,6 @@ from seqattn_tf.lite import manifest
 from seqattn_tf.lite.fields import Text
 from seqattn_tf.lite.runtime import LiteModel
 from seqattn_tf.lite.text import SymbolRules
-from seqattn_tf.models import ReaderNetwork
 
 LETTERS = SymbolRules(tuple("abc"))
 TESTS = Path(__file__).resolve().parents[1]
@@ -33,8 +32,8 @@ TESTS = Path(__file__).resolve().parents[1]
 
 @pytest.fixture(scope="module")
 def tiny():
-    """Of all models the one that is exported in the shortest time."""
-    return systems.reader(ReaderNetwork(LETTERS.size, outputs=2, units=4, embedding=4), LETTERS, ("yes", "no"))
+    """The model that is exported in the shortest time."""
+    return systems.text_classifier(systems.text_network(LETTERS.size, outputs=2), LETTERS, ("yes", "no"))
 
 
 @pytest.mark.slow
@@ -42,7 +41,7 @@ def test_a_version_holds_both_forms_and_requests_to_warm_up_with(tiny, tmp_path)
     first = export_model(tiny, tmp_path / "models/m", {})
     assert first.version == tmp_path / "models/m/1"
     assert {"assets.extra", "saved_model.pb", "variables"} <= {path.name for path in first.version.iterdir()}
-    with pytest.raises(ValueError, match=r"expected one that .* does not hold\. Received: 1"):
+    with pytest.raises(ValueError, match=r"expected a number that .* does not contain yet\. Received: 1"):
         export_model(tiny, tmp_path / "models/m", {}, version=1)
     assert versions(tmp_path / "models/m") == [1]
     records = list(tf.data.TFRecordDataset(str(first.version / "assets.extra" / FILE)).as_numpy_iterator())
@@ -53,12 +52,12 @@ def test_a_version_holds_both_forms_and_requests_to_warm_up_with(tiny, tmp_path)
 
 
 class Said(Form):
-    """A form for tests of folders alone: it says what its model said when it was written."""
+    """A form for tests of folders only; its answers are those of the model that wrote it."""
 
     title = "what was said"
 
     def __init__(self, changed=0):
-        self.changed = changed  # so many answers are others
+        self.changed = changed  # the number of wrong answers
 
     def write(self, model, folder, described):
         (folder / "said.json").write_text(json.dumps(described["name"]))
@@ -80,34 +79,33 @@ def test_versions_count_up_and_none_is_overwritten(tiny, tmp_path):
     about = manifest.read(done.version / "assets.extra")
     assert (about["version"], about["said"], about["verified"]) == (2, True, {"rows": 105, "what was said": 105})
     assert (done.version / "assets.extra" / FILE).stat().st_size > 100
-    with pytest.raises(ValueError, match=r"expected one that .* does not hold\. Received: 1"):
+    with pytest.raises(ValueError, match=r"expected a number that .* does not contain yet\. Received: 1"):
         export_model(tiny, tmp_path / "m", {}, version=1, forms=[Said()])
     assert versions(tmp_path / "m") == [1, 2]
     shutil.rmtree(tmp_path / "m/1")
-    assert export_model(tiny, tmp_path / "m", {}, forms=[Said()]).version.name == "3"  # after the last, not the count
+    # Follows the last version, not the number of versions.
+    assert export_model(tiny, tmp_path / "m", {}, forms=[Said()]).version.name == "3"
 
 
 @pytest.mark.parametrize("forms", [[Said(1)], [Said(), Said(1)]])
 def test_an_export_that_fails_its_verification_is_not_published(tiny, tmp_path, forms):
-    """Nor where the last of several forms fails, nor is anything left of it."""
+    """This also applies if only the last of several forms fails, and no files are left."""
     export_model(tiny, tmp_path / "m", {"recipe": "good"}, forms=[Said()])
-    with pytest.raises(
-        ValueError, match=r"what was said: expected the Keras model's 105 answers.*10\d of them; another"
-    ):
+    with pytest.raises(ValueError, match=r"what was said: expected .* on 105 rows.*agreement on 10\d; a different"):
         export_model(tiny, tmp_path / "m", {"recipe": "bad"}, forms=forms)
     assert [path.name for path in (tmp_path / "m").iterdir()] == ["1"]
     assert manifest.read(tmp_path / "m/1/assets.extra")["record"] == {"recipe": "good"}
 
 
 def test_of_two_exports_of_one_version_the_second_is_told(tiny, tmp_path):
-    """Both begin before either ends."""
+    """Both exports start before either one ends."""
 
     class Late(Said):
         def compare(self, model, folder, rows):
             export_model(tiny, tmp_path / "m", {"recipe": "faster"}, forms=[Said()])
             return super().compare(model, folder, rows)
 
-    with pytest.raises(ValueError, match=r"does not hold\. Received: 1"):
+    with pytest.raises(ValueError, match=r"does not contain yet\. Received: 1"):
         export_model(tiny, tmp_path / "m", {"recipe": "slower"}, forms=[Late()])
     assert [path.name for path in (tmp_path / "m").iterdir()] == ["1"]
     assert manifest.read(tmp_path / "m/1/assets.extra")["record"] == {"recipe": "faster"}
@@ -119,11 +117,10 @@ from seqattn_tf.export import package
 from seqattn_tf.export.warmup import FILE
 from seqattn_tf.export.forms import SavedModel
 from seqattn_tf.lite.text import SymbolRules
-from seqattn_tf.models import ReaderNetwork
-from support.systems import reader
+from support.systems import text_classifier, text_network
 a = SymbolRules(("a",))
 SavedModel.compare = lambda *_: time.sleep(600)
-package.export_model(reader(ReaderNetwork(a.size, outputs=1, units=4), a), pathlib.Path(sys.argv[1]), {})
+package.export_model(text_classifier(text_network(a.size, outputs=1, units=4), a), pathlib.Path(sys.argv[1]), {})
 """
 
 
@@ -143,13 +140,13 @@ def test_killed_export_leaves_no_version(tmp_path):
         process.kill()
         process.wait()
     assert list(target.glob("*/saved_model.pb"))  # half an export is there ...
-    assert versions(target) == []  # ... and is no version
+    assert versions(target) == []  # ... but it is not a version
     assert all(path.name.startswith(".") for path in target.iterdir())
 
 
 def test_every_version_has_its_lite_folder_and_damage_is_refused(tiny, tmp_path):
     first = export_model(tiny, tmp_path / "models/m", {"recipe": "first"}).lite
-    shutil.copytree(first, tmp_path / "device")  # it needs nothing beside it
+    shutil.copytree(first, tmp_path / "device")  # the export needs no other files
     lite = tmp_path / "device"
     model = LiteModel(lite)
     assert model.manifest["record"] == {"recipe": "first"}
@@ -158,9 +155,9 @@ def test_every_version_has_its_lite_folder_and_damage_is_refused(tiny, tmp_path)
     assert [answer.text for answer in model.answer(["abc", "c"])] == [a.text for a in tiny.answer(["abc", "c"])]
     whole = (lite / "model.tflite").read_bytes()
     (lite / "model.tflite").write_bytes(whole[: len(whole) // 3])
-    with pytest.raises(ValueError, match="expected a whole LiteRT file"):
+    with pytest.raises(ValueError, match="expected a complete LiteRT file"):
         LiteModel(lite)
-    with pytest.raises(ValueError, match=r"expected an export with a manifest\.json"):
+    with pytest.raises(ValueError, match=r"expected an exported model with manifest\.json"):
         LiteModel(tmp_path)
 
 
@@ -203,7 +200,7 @@ def test_a_change_in_any_part_of_the_package_makes_the_presets_be_exported_anew(
 
 def test_an_interpreter_is_asked_one_question_at_a_time():
     edge = LiteModel.__new__(LiteModel)
-    edge.inputs, edge.lock = {"text": Text(LETTERS)}, threading.Lock()
+    edge.inputs, edge.lock, edge._sizes = {"text": Text(LETTERS)}, threading.Lock(), {"text_ids": [-1]}
 
     def run(**fed):
         raise RuntimeError(f"locked: {edge.lock.locked()}")

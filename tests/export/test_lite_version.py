@@ -1,4 +1,4 @@
-"""What a LiteRT file needs: read as TensorFlow's own reader does, and little enough for small boards."""
+"""The required runtime of a LiteRT file: equal to that of TensorFlow's reader, and old enough for small boards."""
 
 import struct
 import subprocess
@@ -16,11 +16,11 @@ from seqattn_tf.export.lite_version import least_runtime
 from seqattn_tf.lite.runtime import FILE
 
 BOARDS = (2, 14)  # the last release of tflite-runtime
-SLOW = ("a chain", "greedy", "turns", "a memory")  # what takes longest, and what has no op that a beam has not
+SLOW = ("a chain", "greedy", "turns", "a memory")  # slow families, whose ops are also covered by a beam search
 
 
 def plain(function, *shape):
-    """A function of one tensor as a LiteRT file."""
+    """Convert a function of one tensor to a LiteRT file."""
     traced = tf.function(function, autograph=False).get_concrete_function(tf.TensorSpec(shape))
     return tf.lite.TFLiteConverter.from_concrete_functions([traced], tf.Module()).convert()
 
@@ -37,7 +37,7 @@ def by_tensorflow(file):
 
 
 def changed(file, change):
-    """The file with its metadata changed, as TensorFlow writes it."""
+    """Return the file with changed metadata, as TensorFlow writes it."""
     model = flatbuffer_utils.convert_bytearray_to_object(bytearray(file))
     change(model)
     return bytes(flatbuffer_utils.convert_object_to_bytearray(model))
@@ -65,14 +65,16 @@ def test_a_broken_file_is_refused(file):
     whole = least_runtime(file)
     for size in range(len(file)):
         try:
-            assert least_runtime(file[:size]) == whole  # what was cut off stands behind it
+            assert least_runtime(file[:size]) == whole  # the part that was cut off follows the version
         except ValueError as error:
             assert str(error).startswith("model: expected a ")  # noqa: PT017
-    with pytest.raises(ValueError, match=r"model: expected a LiteRT file\. Received: 0 bytes of something else"):
+    with pytest.raises(ValueError, match=r"model: expected a LiteRT file\. Received: 0 bytes of another format"):
         least_runtime(b"")
-    with pytest.raises(ValueError, match=r"model: expected a LiteRT file\. Received: 10 bytes of something else"):
+    with pytest.raises(ValueError, match=r"model: expected a LiteRT file\. Received: 10 bytes of another format"):
         least_runtime(b"PK\3\4 a zip")
-    with pytest.raises(ValueError, match=r"model: expected a whole LiteRT file\. Received: 40 bytes of one"):
+    with pytest.raises(
+        ValueError, match=r"model: expected a complete LiteRT file\. Received: an incomplete file of 40 bytes"
+    ):
         least_runtime(file[:40])
 
 
@@ -87,11 +89,11 @@ def test_flipped_bytes_give_a_version_or_a_refusal(file):
             assert str(error).startswith("model: expected a ")  # noqa: PT017
 
 
-FIELDS = struct.pack("<9H2x", 18, 12, 0, 0, 0, 0, 4, 0, 8)  # of the model: its buffers and its metadata
+FIELDS = struct.pack("<9H2x", 18, 12, 0, 0, 0, 0, 4, 0, 8)  # the fields of the model: its buffers and its metadata
 
 
 def by_hand(version, back=20):
-    """The least file that says its version, at the very end; `back` leads from the model to its fields."""
+    """Return the smallest file with a version, at its very end; `back` is the offset from the model to its fields."""
     model = struct.pack("<I4s", 28, b"TFL3") + FIELDS + struct.pack("<i2I", back, 60, 4)
     entry = struct.pack("<2I4Hi2I", 1, 12, 8, 12, 4, 8, 8, 8, 0) + struct.pack("<I20s", 19, b"min_runtime_version")
     buffer = struct.pack("<2I3H2xiI", 1, 12, 6, 8, 4, 8, 4)
@@ -108,7 +110,7 @@ def test_a_version_that_breaks_off_is_no_version():
 
 def test_what_stands_before_the_beginning_is_not_looked_for_at_the_end():
     broken = by_hand(b"1.14.0", back=28 + len(FIELDS)) + FIELDS
-    with pytest.raises(ValueError, match="model: expected a whole LiteRT file"):
+    with pytest.raises(ValueError, match="model: expected a complete LiteRT file"):
         least_runtime(broken)
 
 

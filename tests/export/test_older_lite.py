@@ -1,4 +1,4 @@
-"""LiteRT exports in the last release of tflite-runtime, what small boards have, installed anew beside our wheel."""
+"""LiteRT exports in the last release of tflite-runtime, as on small boards, installed together with our wheel."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ import json, sys
 from seqattn_tf.lite.runtime import LiteModel
 answers = LiteModel(sys.argv[1]).answer(json.loads(sys.argv[2]))
 loaded = {"tflite_runtime", "ai_edge_litert", "tensorflow", "keras"} & set(sys.modules)
-weights = [[look.weights.tolist() for look in answer.looks.values()] for answer in answers]
+weights = [[look.weights.tolist() for look in answer.attention.values()] for answer in answers]
 print(json.dumps([sorted(loaded), [[a.text, a.score, w] for a, w in zip(answers, weights)]]))
 """
 
@@ -48,7 +48,7 @@ def board(tmp_path_factory):
 
 
 def check_answers(board, folder, texts):
-    """In a process of its own: an op that a release cannot run ends it."""
+    """Check answers in a separate process, because an unsupported op terminates it."""
     command = [board, "-I", "-c", ANSWER, folder, json.dumps(texts)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.returncode} {done.stderr}"
@@ -58,7 +58,7 @@ def check_answers(board, folder, texts):
     assert [text for text, _, _ in found] == [answer.text for answer in here]
     for (_, score, looks), answer in zip(found, here, strict=True):
         assert score == pytest.approx(answer.score, abs=1e-3)
-        for weights, look in zip(looks, answer.looks.values(), strict=True):
+        for weights, look in zip(looks, answer.attention.values(), strict=True):
             np.testing.assert_allclose(np.reshape(weights, look.weights.shape), look.weights, atol=1e-4)
 
 

@@ -1,4 +1,4 @@
-"""The same folder in the releases of TensorFlow that TensorFlow Serving's own releases link, each installed anew."""
+"""The same export in the releases of TensorFlow on which TensorFlow Serving is based, each newly installed."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""`compile(jit_compile=True)` is honoured, without a warning; by itself, Keras compiles nothing on a CPU."""
+"""`compile(jit_compile=True)` is respected without a warning; by default, Keras compiles nothing on a CPU."""
 
 import warnings
 
@@ -26,7 +26,7 @@ IDS = np.random.default_rng(0).integers(1, 9, [8, 6]) * (np.arange(6) < 4 + np.a
 
 
 def pooled(layer):
-    """A layer that makes one vector of a sequence."""
+    """Return a function that builds a model with a layer that maps a sequence to one vector."""
 
     def model():
         ids = keras.Input([6], dtype="int32")
@@ -37,7 +37,7 @@ def pooled(layer):
 
 
 def asked(layer):
-    """A layer that looks at a sequence with a query."""
+    """Return a function that builds a model with a layer that attends to a sequence with a query."""
 
     def model():
         ids = keras.Input([6], dtype="int32")
@@ -96,4 +96,4 @@ def test_every_layer_lets_its_model_be_compiled(name):
     assert all(layer.supports_jit for layer in model._flatten_layers())
     model.compile("adam")
     if all(device.device_type == "CPU" for device in tf.config.list_physical_devices()):
-        assert not model.jit_compile  # Keras's own choice
+        assert not model.jit_compile  # Keras's default

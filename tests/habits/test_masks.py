@@ -1,4 +1,4 @@
-"""Masks go in and out of every layer as those of Keras's own: padding gets nothing, and nobody has to say so."""
+"""Masks go in and out of every layer as in Keras's layers: padding is ignored without further arguments."""
 
 import keras
 import numpy as np
@@ -32,7 +32,7 @@ CHILDREN = np.array([[[1, 2], [-1, -1], [-1, -1], [-1, -1], [-1, -1]]] * 3)
 
 
 def masked(mask_zero=True):
-    """What makes features of words, with a mask that travels."""
+    """Return an embedding layer that creates a mask."""
     layer = keras.layers.Embedding(9, UNITS, mask_zero=mask_zero)
     layer.build()
     layer.set_weights([random(9, UNITS)])
@@ -45,16 +45,16 @@ def decoder(kind, score="dot"):
 
 
 def alone(layer, x, **mask):
-    """The values are the layer's first argument."""
+    """Call a layer with the values as its first argument."""
     return layer(x, **mask)
 
 
 def asked(*before, **more):
-    """The values come after others."""
+    """Return a function that calls a layer with other arguments before the values."""
     return lambda layer, x, **mask: layer(*map(tf.constant, before), x, **more, **mask)
 
 
-# layer, how it is called with values, and which masks go on: "in" the one that came, None none
+# layer, a function that calls it with values, and its output masks: "in" for the input mask, None for no mask
 LAYERS = {
     "Recurrent": (lambda: Recurrent("lstm", units=3), alone, None),
     "Recurrent, sequences": (lambda: Recurrent("lstm", units=3, return_sequences=True), alone, "in"),
@@ -76,13 +76,13 @@ LAYERS = {
 }
 
 
-# as others in a graph
+# tested in a graph like all others
 OTHERS = ("Recurrent", "Recurrent, sequences", "Bidirectional", "Stack", "Attention, several", "LuongDecoder")
 
 
 @pytest.fixture(params=LAYERS, scope="module")
 def case(request):
-    """A layer that has weights, how it is called, and which masks go on."""
+    """A layer with weights, a function that calls it, and its output masks."""
     make, call, out = LAYERS[request.param]
     layer = make()
     call(layer, masked()(WORDS), mask=None)
@@ -186,7 +186,7 @@ def test_a_given_mask_of_steps_reaches_the_loss():
 
 
 def test_beside_given_states():
-    """Keras's own LSTM loses the mask there."""
+    """Keras's LSTM loses the mask in this case."""
     first = [tf.constant(random(3, 3, seed=9))] * 2
     layer = Recurrent("lstm", units=3, return_sequences=True)
     found = layer(features(), initial_state=first)
@@ -229,7 +229,7 @@ def test_nodes_of_trees():
 
 @pytest.mark.parametrize("score", ["dot", "coverage"])
 def test_masks_of_queries(score):
-    """A query that is not kept reads nothing, is not remembered, and its mask goes on."""
+    """A masked query has zero outputs and does not change the state, and its mask is propagated."""
     layer = Attention(score, units=3)
     values, queries = tf.constant(random(3, 4, UNITS)), features()
     context, weights = layer(queries, values)
@@ -247,7 +247,7 @@ def test_masks_of_queries(score):
 @pytest.mark.parametrize("kind", [AttentionDecoder, LuongDecoder, PointerDecoder])
 @pytest.mark.parametrize("score", ["dot", "coverage"])
 def test_masks_of_steps(kind, score):
-    """As of a recurrent layer: such a step leaves the state as it is, says nothing and looks nowhere."""
+    """As in a recurrent layer, a masked step does not change the state; its outputs and weights are zero."""
     layer = decoder(kind, score)()
     values = tf.constant(random(3, 4, UNITS))
     holes = np.array([[1, 0, 1, 1], [1, 1, 0, 0], [0, 0, 0, 0]], bool)
@@ -275,7 +275,7 @@ def test_masks_of_steps_without_input_feeding_and_in_scheduled_sampling():
 
 
 def test_zero_is_padding_of_a_decoder_that_says_so():
-    """Keras's loss leaves out what is not kept."""
+    """Keras's loss ignores masked positions."""
     layer = AttentionDecoder(GRUCell(UNITS), Attention("dot"), vocabulary=5, mask_zero=True)
     logits, weights = layer(tf.constant(TOKENS), features(), SUMMARY)
     assert all((mask.numpy() == (TOKENS != 0)).all() for mask in travelling([logits, weights]))
@@ -283,14 +283,14 @@ def test_zero_is_padding_of_a_decoder_that_says_so():
     model = keras.Model([tokens, words, summary], layer(tokens, masked()(words), summary)[0])
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="mean_with_sample_weight")
     model.compile("sgd", loss, run_eagerly=True)
-    said = np.array([[3, 4, 2], [2, 2, 4], [2, 4, 4]])  # whatever stands at the end
+    said = np.array([[3, 4, 2], [2, 2, 4], [2, 4, 4]])  # any symbols at the end
     found = model.evaluate([TOKENS, WORDS, SUMMARY], said, verbose=0)
     each = tf.nn.sparse_softmax_cross_entropy_with_logits(said, model([TOKENS, WORDS, SUMMARY]))
     np.testing.assert_allclose(found, each.numpy()[TOKENS != 0].mean(), rtol=1e-5)
 
 
 def test_the_reproductions():
-    """What went wrong in silence, with Keras's layers in the same model as judges."""
+    """Cases in which masks could be lost silently, compared with Keras's layers in the same model."""
     padded = np.concatenate([WORDS[:2], np.zeros([2, 20], int)], axis=1)
     keras.utils.set_random_seed(1)
     words = keras.Input((None,), dtype="int32")
@@ -336,7 +336,7 @@ def test_in_sequential_and_subclassed_models():
 
 
 def test_masks_travel_to_functions_too():
-    """`prepare` and `begin`, called in a model of one's own."""
+    """This includes `prepare` and `begin` when they are called in a custom model."""
     attention = Attention("dot")
     attention(tf.constant(ASKED), features())
     assert (attention.prepare(features()).mask.numpy() == KEEP).all()

@@ -1,4 +1,4 @@
-"""A tagger and a classifier of our layers, masks from `Embedding` alone: padded places more change nothing."""
+"""A tagger and a classifier with masks from `Embedding` alone: additional padding changes nothing."""
 
 import keras
 import numpy as np
@@ -45,7 +45,7 @@ def made(request):
     keras.utils.set_random_seed(3)
     model, labels = request.param()
     for number, weight in enumerate(model.trainable_variables):
-        weight.assign(random(*weight.shape, seed=number))  # so large that every gradient is
+        weight.assign(random(*weight.shape, seed=number))  # large enough for significant gradients
     return model, labels
 
 
@@ -103,7 +103,7 @@ def test_after_export(made, tmp_path):
 
 @pytest.mark.slow
 def test_training_goes_the_same_way(made):
-    """Three epochs of `fit`, in a graph, from the same weights."""
+    """Three epochs of `fit` in a graph, from the same weights."""
     model, labels = made
     model.run_eagerly = False
     start, ends = model.get_weights(), []

@@ -1,4 +1,4 @@
-"""Parts of another precision than the whole: the whole's counts, as in Keras's `RNN` around a cell."""
+"""Parts with another precision than the whole: the whole determines it, as in Keras's `RNN` around a cell."""
 
 import numpy as np
 import pytest

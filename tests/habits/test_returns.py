@@ -1,4 +1,4 @@
-"""Returns, shapes and the tools of Keras: `Sequential`, `summary`, `clone_model`, `plot_model`, `export`."""
+"""Outputs, shapes and the tools of Keras: `Sequential`, `summary`, `clone_model`, `plot_model`, `export`."""
 
 import itertools
 
@@ -94,7 +94,7 @@ def test_the_last_of_a_stack_is_the_last_of_its_sequence(options, mask):
     outputs = both(INPUTS, mask=mask)
     both.return_sequences = False
     last = both(INPUTS, mask=mask)
-    for start in range(0, outputs.shape[-1], 8):  # of each layer, ahead at the end, back at the beginning
+    for start in range(0, outputs.shape[-1], 8):  # for each layer: the last step forward, and the first step backward
         ends = [outputs[row, length - 1, start : start + 4] for row, length in enumerate(lengths)]
         alike(last[:, start : start + 8], np.concatenate([ends, outputs[:, 0, start + 4 : start + 8]], axis=1))
 
@@ -184,7 +184,7 @@ def test_shapes_of_decoders_and_given_trees():
 
 
 def models():
-    """A model of each kind: one after the other, and with states that go from one to another."""
+    """Return one model of each kind: a sequential one, and one that passes states between layers."""
     sequential = keras.Sequential(
         [
             keras.Input((None,), dtype="int32"),
@@ -251,7 +251,7 @@ def test_exported(model, tmp_path):
 
 
 def test_times_two_is_no_sparse_tensor():
-    """`embedding * sqrt(d)`: Keras marks such a product as one that might be sparse."""
+    """`embedding * sqrt(d)`: Keras marks such products as possibly sparse."""
     i = keras.Input((5, 4))
     doubled = i * 2.0
     results = [
@@ -288,7 +288,7 @@ def test_names_that_are_no_arguments_are_refused_by_name():
 
 def test_parts_with_a_regularizer_of_their_own_are_refused():
     part = Recurrent("gru", units=3, activity_regularizer="l2")
-    with pytest.raises(ValueError, match="layers: expected no activity_regularizer of a part"):
+    with pytest.raises(ValueError, match="layers: expected networks without activity_regularizer"):
         Stack([part])
     whole = Stack("gru", units=3, depth=1, activity_regularizer=keras.regularizers.L2(0.5))
     found = whole(INPUTS)

@@ -17,8 +17,8 @@ def test_lines_are_symbols_with_marks_between_them_and_places_of_their_own():
     assert isinstance(graph, GraphLines)
     read = graph.read(tf.constant(["a b\n\n  a \r\n", "b", " \n "]))
     assert read.tensors["ids"].numpy().tolist() == [[4, 5, 3, 4], [5, 0, 0, 0], [0, 0, 0, 0]]
-    assert read.places[""].numpy().tolist()[0] == [b"a", b"b", b"\n", b"a"]
-    assert read.places["lines"].numpy().tolist() == [[b"a b", b"a"], [b"b", b""], [b"", b""]]
+    assert read.positions[""].numpy().tolist()[0] == [b"a", b"b", b"\n", b"a"]
+    assert read.positions["lines"].numpy().tolist() == [[b"a b", b"a"], [b"b", b""], [b"", b""]]
 
 
 def test_marks_count_as_symbols_and_more_than_the_limit_are_refused():
@@ -69,12 +69,12 @@ def test_both_halves_find_the_same_lines(sentences):
 
 
 def test_a_field_of_sentences_reads_and_points_at_them():
-    field = Lines(SymbolRules(("\n", "a", "bb", "."), "tokens"), limit=8, sentences=True)
+    field = Lines(SymbolRules(("\n", "a", "bb", "."), "tokens"), limit=8, split_sentences=True)
     text = "a bb. bb.\na"
     read = graph_field(field, "story").read(tf.constant([text]))
     assert read.tensors["ids"].numpy().tolist() == [field.arrays(text)["ids"].tolist()] == [[4, 5, 6, 3, 5, 6, 3, 4]]
-    assert read.places["lines"].numpy().tolist() == [[b"a bb.", b"bb.", b"a"]]
-    assert field.places(text, "lines") == ("a bb.", "bb.", "a")
+    assert read.positions["lines"].numpy().tolist() == [[b"a bb.", b"bb.", b"a"]]
+    assert field.positions(text, "lines") == ("a bb.", "bb.", "a")
     again = Lines.from_config(field.get_config())
-    assert again.sentences
-    assert again.places(text, "lines") == ("a bb.", "bb.", "a")
+    assert again.split_sentences
+    assert again.positions(text, "lines") == ("a bb.", "bb.", "a")

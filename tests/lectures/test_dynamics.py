@@ -58,7 +58,8 @@ def test_pictures():
     assert [line.get_label() for line in axes.get_lines()][:2] == ["RNN", "zero"]
     assert axes.get_yscale() == "log"
     np.testing.assert_allclose(axes.get_lines()[0].get_ydata(), flows["RNN"].norms)
-    np.testing.assert_allclose(axes.get_lines()[1].get_ydata(), [1e-12, 1e-12, 1])  # also what is no number
+    # Also for values that are not finite.
+    np.testing.assert_allclose(axes.get_lines()[1].get_ydata(), [1e-12, 1e-12, 1])
     assert flows["RNN"].draw("RNN").axes
 
 
@@ -69,16 +70,16 @@ def test_iterated_map_settles_in_its_cycle():
     lines = {line.get_label(): line.get_xydata() for line in axes.get_lines()}
     assert (lines["the next x = x"][:, 0] == lines["the next x = x"][:, 1]).all()
     np.testing.assert_allclose(lines["the map"][:, 1], 3.5 * lines["the map"][:, 0] * (1 - lines["the map"][:, 0]))
-    way = lines["the way there"]
+    way = lines["trajectory"]
     np.testing.assert_allclose(way[:4], [[0.3, 0.3], [0.3, 0.735], [0.735, 0.735], [0.735, 0.6817125]])
-    assert len({round(x, 5) for x in lines["where it settles"][:, 0]}) == 4
+    assert len({round(x, 5) for x in lines["fixed point"][:, 0]}) == 4
 
 
 def test_orbits_begin_at_their_starts_and_settle_in_dots():
     turn = np.array([[0.0, 1.0], [-1.0, 0.0]])
     found = iterate(lambda x: x @ turn, np.eye(2), steps=8)
     [axes] = found.draw().axes
-    dots = next(line for line in axes.get_lines() if line.get_label() == "where all settle").get_xydata()
+    dots = next(line for line in axes.get_lines() if line.get_label() == "settled states").get_xydata()
     assert len(dots) == 9 * 2
     assert sum(line.get_fillstyle() == "none" for line in axes.get_lines()) == 2
 
@@ -113,7 +114,7 @@ def test_powers_go_by_the_largest_eigenvalue_in_the_end():
         assert np.abs(found.eigenvalues).max() == pytest.approx(radius)
         assert (found.norms[400] / found.norms[200]) ** (1 / 200) == pytest.approx(radius, abs=0.01)
     defective = matrix_powers(JORDAN, [0.0, 0.0, 0.0, 1.0], steps=400).norms
-    assert defective.max() > 100  # grows first
+    assert defective.max() > 100  # grows at first
     assert defective[-1] < 1e-9
     assert matrix_powers(JORDAN).draw("defective").axes
 
@@ -124,13 +125,13 @@ def test_bad_arguments_are_refused():
             matrix_powers(matrix)
     with pytest.raises(ValueError, match=r"start: expected \[2\]\. Received: shape \(3,\)"):
         matrix_powers(np.eye(2), np.ones(3))
-    with pytest.raises(ValueError, match=r"data: expected \[batch, time, features\]"):
+    with pytest.raises(ValueError, match=r"data: expected a nonempty \[batch, time, features\]"):
         gradient_flow(RNNCell(2), np.zeros([3, 0, 2]))
     with pytest.raises(ValueError, match=r"starts: expected \[starts, units\]"):
         iterate(np.sin, 0.3)
     with pytest.raises(ValueError, match=r"inputs: expected \[features\]"):
         attractors(RNNCell(2), np.zeros([1, 2]))
-    with pytest.raises(ValueError, match="flows: expected at least one"):
+    with pytest.raises(ValueError, match="flows: expected at least one flow"):
         draw_flows({})
     with pytest.raises(ValueError, match="states: expected finite numbers"):
         draw_attractors(np.full([3, 2, 2], np.nan))

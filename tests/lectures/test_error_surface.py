@@ -1,4 +1,4 @@
-"""The error surface of one unit: values by hand, gradients by differences, and what clipping does."""
+"""The error surface of a single unit: exact values, numerical gradients, and the effect of clipping."""
 
 import itertools
 
@@ -12,7 +12,7 @@ POINTS = np.array([[5.0, -2.6], [5.8, -2.7], [6.4, -2.5], [-1.0, 0.3]])
 
 
 def errors_of(unit, points):
-    """The errors, in plain NumPy."""
+    """Compute the errors in plain NumPy."""
     state = np.full(len(points), unit.start)
     for _ in range(unit.steps):
         state = SQUASH[unit.activation](points[:, 0] * state + points[:, 1])
@@ -50,7 +50,8 @@ def test_a_step_goes_down_the_gradient():
 
 def test_clipping_keeps_the_direction_and_bounds_the_length():
     unit = RecurrentUnit()
-    points = np.array([[5.0, -2.50001], [5.0, -2.3], [5.0, -2.7]])  # at the cliff, where w / 2 = -b; before it; beyond
+    # At the cliff, where w / 2 = -b; before it; beyond it.
+    points = np.array([[5.0, -2.50001], [5.0, -2.3], [5.0, -2.7]])
     slopes = unit.slopes(points)[1]
     norms = np.linalg.norm(slopes, axis=-1)
     assert norms[0] > 100 > 0.5 > norms[1:].max()
@@ -66,7 +67,7 @@ def test_bad_arguments_are_refused():
         RecurrentUnit(steps=0)
     with pytest.raises(ValueError, match=r"points: expected \[n, 2\], of \(w, b\)\. Received: shape \(3,\)"):
         unit.slopes([1.0, 2.0, 3.0])
-    with pytest.raises(ValueError, match=r"at: expected two numbers, \(w, b\)\. Received: \[1\.0\]"):
+    with pytest.raises(ValueError, match=r"at: expected a point \(w, b\)\. Received: \[1\.0\]"):
         unit.descend([1.0], rate=0.1, steps=1)
     with pytest.raises(ValueError, match=r"clip: expected a number above 0, or None\. Received: 0"):
         unit.descend([1.0, 2.0], rate=0.1, steps=1, clip=0)

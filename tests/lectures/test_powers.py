@@ -1,4 +1,4 @@
-"""The picture of powers: eigenvalues in the plane, norms beside them."""
+"""The picture of matrix powers: eigenvalues in the plane, with norms beside them."""
 
 import numpy as np
 import pytest

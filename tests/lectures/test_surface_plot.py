@@ -1,4 +1,4 @@
-"""The picture of an error surface: heights, the same from above, ways that stay and ways that leave."""
+"""The picture of an error surface: in 3D and from above, with paths that stay inside and paths that leave it."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_every_edge_is_met(jump):
     assert ((BOX[0] - 1e-9 <= last) & (last <= BOX[1] + 1e-9)).all()
     assert np.isclose(last, BOX).any()
     way, whole = last - [1.0, 0.5], np.array(jump) - [1.0, 0.5]
-    np.testing.assert_allclose(way[0] * whole[1], way[1] * whole[0], atol=1e-9)  # on the line
+    np.testing.assert_allclose(way[0] * whole[1], way[1] * whole[0], atol=1e-9)  # on the same line
 
 
 def test_heights_are_those_of_the_grid_and_linear_between():
@@ -54,12 +54,12 @@ def test_both_pictures_show_both_ways(tmp_path):
     np.testing.assert_allclose(shown["clipped"].get_xydata(), STAYS)
     np.testing.assert_allclose(shown["not clipped"].get_xydata()[-1], [-1.0, 1.0])
     assert (above.get_xlim(), above.get_ylim()) == ((-2, 2), (0, 1))
-    assert shown["not clipped"].get_markevery() == [0, 1]  # the edge is no point
+    assert shown["not clipped"].get_markevery() == [0, 1]  # the end at the border has no marker
     for line, way in zip(heights.get_lines(), (STAYS, [*LEAVES[:2], [-1.0, 1.0]]), strict=True):
         w, b, error = np.array(line.get_data_3d())
         np.testing.assert_allclose(np.stack([w, b], -1)[[0, -1]], np.array(way)[[0, -1]])
         above_surface = error - height(np.stack([w, b], -1), WEIGHTS, BIASES, ERRORS)
-        assert ((above_surface > 0) & (above_surface < 0.2)).all()  # on the surface, not in it
+        assert ((above_surface > 0) & (above_surface < 0.2)).all()  # slightly above the surface
     assert (above.get_xlabel(), above.get_ylabel()) == ("recurrent weight w", "bias b")
     assert (heights.get_xlabel(), heights.get_ylabel(), heights.get_zlabel()) == ("w", "b", "error")
     assert [text.get_text() for text in above.get_legend().get_texts()] == ["clipped", "not clipped"]
@@ -99,7 +99,7 @@ def test_a_surface_alone():
 
 def test_bad_arguments_are_refused():
     for name, given in (("weights", (WEIGHTS[::-1], BIASES)), ("biases", (WEIGHTS, [1.0])), ("biases", (WEIGHTS, 1.0))):
-        with pytest.raises(ValueError, match=f"{name}: expected two finite numbers or more, increasing"):
+        with pytest.raises(ValueError, match=f"{name}: expected at least two finite numbers in increasing order"):
             draw_surface(*given, ERRORS)
     for errors in (ERRORS.T, ERRORS * np.nan):
         with pytest.raises(ValueError, match=r"errors: expected finite numbers \[11, 21\]\. Received: shape"):
@@ -107,5 +107,7 @@ def test_bad_arguments_are_refused():
     for path in (STAYS[:, :1], STAYS[:0], STAYS * np.nan, STAYS[0]):
         with pytest.raises(ValueError, match=r"paths\['bad'\]: expected finite numbers \[points, 2 or 3\]"):
             draw_surface(WEIGHTS, BIASES, ERRORS, {"bad": path})
-    with pytest.raises(ValueError, match=r"paths\['bad'\]: expected to begin on the grid\. Received: \[7\.0, 0\.5\]"):
+    with pytest.raises(
+        ValueError, match=r"paths\['bad'\]: expected a path that begins on the grid\. Received: \[7\.0, 0\.5\]"
+    ):
         draw_surface(WEIGHTS, BIASES, ERRORS, {"bad": [[7.0, 0.5, 0.0], [1.0, 0.5, 0.0]]})

@@ -22,5 +22,5 @@ def test_a_file_that_is_missing_or_damaged_is_told(tmp_path, name, text):
     (tmp_path / name).unlink()
     if text is not None:
         (tmp_path / name).write_text(text)
-    with pytest.raises(ValueError, match=r"expected whole inputs\.json and target\.json"):
+    with pytest.raises(ValueError, match=r"expected complete inputs\.json and target\.json"):
         load_assets(tmp_path)

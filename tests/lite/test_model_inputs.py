@@ -50,19 +50,19 @@ def test_rows_as_columns(asked, names, given):
         (
             ["a", {"text": "b"}],
             ["text"],
-            "rows: expected mappings only or bare values only. Received: ['a', {'text': 'b'}]",
+            "rows: expected either mappings or bare values throughout. Received: ['a', {'text': 'b'}]",
         ),
         ([{"premise": "p"}], PAIR, "rows: expected premise, hypothesis in each. Received: no hypothesis in row 0"),
         ([{"text": "a"}, {}], ["text"], "rows: expected text in each. Received: no text in row 1"),
         ([{"text": "a", "x": "b", 3: ""}], ["text"], "rows: expected text in each. Received: x, 3 in row 0"),
-        ([1], ["text"], "rows: expected a string, bytes or a list of strings as text. Received: 1 in row 0"),
+        ([1], ["text"], "rows: expected a string, bytes or a list of strings for text. Received: 1 in row 0"),
         (
             [{"text": "a"}, {"text": None}],
             ["text"],
-            "rows: expected a string, bytes or a list of strings as text. Received: None in row 1",
+            "rows: expected a string, bytes or a list of strings for text. Received: None in row 1",
         ),
-        ([[b"a"]], ["text"], "rows: expected a string, bytes or a list of strings as text. Received: [b'a'] in row 0"),
-        ([["a\nb"]], ["text"], "rows: expected one line in each string of text. Received: ['a\\nb'] in row 0"),
+        ([[b"a"]], ["text"], "rows: expected a string, bytes or a list of strings for text. Received: [b'a'] in row 0"),
+        ([["a\nb"]], ["text"], "rows: expected strings without line breaks for text. Received: ['a\\nb'] in row 0"),
         (["a"], [], "names: expected at least one input. Received: none"),
     ],
 )
@@ -90,13 +90,13 @@ def test_rows_load_nothing_heavy():
 
 
 def test_a_list_of_one_line_ends_with_a_line_break_and_a_string_does_not():
-    """So that a field can tell a list of words from running text."""
+    """This lets a field distinguish a list of words from running text."""
     asked = [{"text": ["one"]}, {"text": ("one",)}, {"text": "one"}, {"text": ["one", "two"]}, {"text": []}]
     assert columns(asked, ["text"])["text"] == ["one\n", "one\n", "one", "one\ntwo", ""]
 
 
 def reversed_texts(rows):
-    """A model that refuses all rows because of one with a z, without naming it."""
+    """Reject all rows if one of them contains a z, without naming that row."""
     if any("z" in row["text"] for row in rows):
         raise ValueError("no z")
     return [row["text"][::-1] for row in rows]
@@ -112,7 +112,7 @@ def test_each_row_has_an_answer_or_an_error_in_its_place():
     assert [found[place] for place in (0, 4, 5)] == ["ba", "", "dc"]
     wrong = {place: answer for place, answer in enumerate(found) if isinstance(answer, RowError)}
     assert {place: (error.row, error.reason) for place, error in wrong.items()} == {
-        2: (2, "rows: expected a string, bytes or a list of strings as text. Received: 7"),
+        2: (2, "rows: expected a string, bytes or a list of strings for text. Received: 7"),
         3: (3, "no z"),
         1: (1, "text: too long"),
     }

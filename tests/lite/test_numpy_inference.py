@@ -1,4 +1,4 @@
-"""Inference without TensorFlow: against the list of all structures, and against `structured`."""
+"""Inference without TensorFlow, compared with the enumeration of all structures and with `structured`."""
 
 import itertools
 import subprocess
@@ -11,7 +11,7 @@ from support.structures import all_trees, crossing_free, heads_without_cycle
 from seqattn_tf.lite import numpy_inference
 from seqattn_tf.structured import CRF, LinearChain, ProjectiveTree, SpanningTree
 
-LENGTHS = (12, 7, 2, 1, 0)  # of the rows that both infer
+LENGTHS = (12, 7, 2, 1, 0)  # of the rows that both implementations process
 TREES = {
     "projective": (numpy_inference.projective_heads, numpy_inference.projective_marginals, ProjectiveTree),
     "spanning": (numpy_inference.spanning_heads, numpy_inference.spanning_marginals, SpanningTree),
@@ -19,7 +19,7 @@ TREES = {
 
 
 def drawn(*shape, scale=1.0, seed=0, forbid=0.0):
-    """Normal scores, some of them `-inf`; of the scale 1e4, all between that and its negative."""
+    """Return random normal scores, some of them `-inf`; for a scale of 1e4, uniform scores."""
     rng = np.random.default_rng(seed)
     scores = rng.uniform(-scale, scale, shape) if scale == 1e4 else rng.normal(0.0, scale, shape)
     return np.where(rng.uniform(size=shape) < forbid, -np.inf, scores)
@@ -36,13 +36,13 @@ def trees(request):
 
 
 def shares(scores):
-    """The log-partition and the probability of each of so many structures."""
+    """Return the log-partition and the probabilities of the given structures."""
     log_partition = np.logaddexp.reduce(scores, initial=-np.inf)
     return log_partition, np.exp(scores - (log_partition if log_partition > -np.inf else 0.0))
 
 
 def score_of(tags, unary, pairwise):
-    """The score of one sequence, added up."""
+    """Return the score of one sequence."""
     steps = np.broadcast_to(pairwise, (len(tags), *pairwise.shape[-2:])) if pairwise.ndim == 2 else pairwise
     return sum(u[t] for u, t in zip(unary, tags, strict=True)) + sum(
         step[a, b] for step, (a, b) in zip(steps, itertools.pairwise(tags), strict=False)
@@ -78,7 +78,7 @@ def test_chains_against_all_of_them(time, each_step, forbid):
 def test_trees_against_all_of_them(words, forbid, single_root, trees):
     best, infer, kind = trees
     arcs = drawn(words, words + 1, seed=words, forbid=forbid)
-    arcs[range(words), range(1, words + 1)] = [np.nan, 1e9, np.inf, 5.0][:words]  # never looked at
+    arcs[range(words), range(1, words + 1)] = [np.nan, 1e9, np.inf, 5.0][:words]  # must be ignored
     every = list(all_trees(words, single_root, kind is ProjectiveTree))
     scores = np.array([arcs[range(words), heads].sum() for heads in every])
     log_partition, probabilities = shares(scores)
@@ -150,7 +150,7 @@ def test_no_tree_with_one_root(trees):
 
 
 def check_chains(chain, unary, pairwise, lengths):
-    """Every row as the distribution over all of them has it."""
+    """Compare every row with the distribution over all rows."""
     best, (ranked, scores) = chain.argmax.numpy(), chain.top_k(4)
     log_partition, marginals = chain.log_partition.numpy(), chain.marginals.numpy()
     for row, length in enumerate(lengths):
@@ -187,10 +187,10 @@ def test_chains_are_those_of_a_crf_with_a_scheme():
 
 
 def check_trees(arcs, lengths, single_root, trees, error):
-    """Every row as the distribution over all of them has it."""
+    """Compare every row with the distribution over all rows."""
     best, infer, kind = trees
     dist = kind(arcs, lengths, single_root)
-    log_partition, (marginals,) = dist._rules.infer(*dist._scores)  # both at once
+    log_partition, (marginals,) = dist._rules.infer(*dist._scores)  # computes both at once
     heads, marginals = dist.argmax.numpy(), marginals.numpy()
     assert np.all(log_partition > -np.inf)
     for row, length in enumerate(lengths):

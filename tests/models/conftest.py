@@ -1,3 +1,3 @@
-"""Models answer step by step here, unless a test is marked `traced`."""
+"""In this folder, models answer step by step, unless a test is marked `traced`."""
 
 from support.step_by_step import as_traced, eagerly, step_by_step  # noqa: F401

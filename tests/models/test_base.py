@@ -36,7 +36,7 @@ def test_rows_with_nothing_to_read_have_nothing_found():
 
 
 def test_rows_that_are_too_large_together_are_answered_in_parts():
-    """A folder of photographs in `map` and `evaluate`: the limit of a request is none of theirs."""
+    """For example a folder of photographs in `map` and `evaluate`, to which the limit of a request does not apply."""
     model = small_seq2seq(LETTERS, LETTERS, units=4)
     rows, sizes, answer = ["a", "b", "ab", "ba", "c"], [], model._answer
 
@@ -55,7 +55,7 @@ def test_rows_that_are_too_large_together_are_answered_in_parts():
 
 
 def test_one_bad_row_costs_no_other_its_answer():
-    """`answer` failed for a whole batch because of one row, and did not name it."""
+    """The exception of a batch must name the bad row, and `errors="return"` must return the other answers."""
     model = small_seq2seq(LETTERS, LETTERS, units=4)
     limit = model.inputs["text"].limit
     rows = ["ab", "a" * (limit + 1), "c"]

@@ -1,4 +1,4 @@
-"""Captioners: four conditionings, what their losses ask of attention, and what hard attention learns from."""
+"""Captioners: four kinds of conditioning, the attention losses, and training with hard attention."""
 
 import io
 
@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from seqattn_tf.attention.losses import alignment_loss, doubly_stochastic
-from seqattn_tf.encoder import GridEncoder
+from seqattn_tf.encoders import GridEncoder
 from seqattn_tf.lite.fields import Image
 from seqattn_tf.lite.targets import Symbols
 from seqattn_tf.lite.text import SymbolRules
@@ -16,7 +16,7 @@ from seqattn_tf.models import Captioner, CaptionNetwork, load
 from seqattn_tf.models.networks.caption import CONDITIONINGS, answer_likelihood
 from seqattn_tf.vision import ConvolutionalBackbone
 
-WORDS = SymbolRules(("a", "dog", "cat", "runs"), split="spaces")
+WORDS = SymbolRules(("a", "dog", "cat", "runs"), tokenizer="spaces")
 SHIFTED = tf.constant([[1, 3, 4, 6], [1, 5, 0, 0]])
 PIXELS = tf.constant(np.random.default_rng(0).uniform(0, 255, [2, 16, 24, 3]), "float32")
 TENSORS = {"image_pixels": PIXELS, "shifted": SHIFTED}
@@ -44,13 +44,13 @@ def bytes_of(pixels, form="PNG"):
 
 @pytest.mark.parametrize("conditioning", sorted(CONDITIONINGS))
 def test_every_conditioning_answers_saves_and_comes_back(conditioning, tmp_path):
-    model = captioner(conditioning, penalty=0.0)
+    model = captioner(conditioning, doubly_stochastic_weight=0.0)
     pictures = [bytes_of(row) for row in PIXELS]
     answers = model.answer(pictures)
-    assert (conditioning in ("soft", "hard")) == ("image" in answers[0].looks)
+    assert (conditioning in ("soft", "hard")) == ("image" in answers[0].attention)
     for answer in answers:
-        if look := answer.looks.get("image"):
-            assert look.weights.shape == (len(look.rows), 4, 6)
+        if look := answer.attention.get("image"):
+            assert look.weights.shape == (len(look.queries), 4, 6)
             np.testing.assert_allclose(look.weights.sum((1, 2)), 1, atol=1e-5)
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
@@ -66,12 +66,12 @@ def test_what_the_decoder_sees_is_what_its_conditioning_says():
         assert float(tf.reduce_max(abs(made(TENSORS) - made(blank)))) > 1e-4
     state = network("state")
     memory, _ = state.decoder.begin(*state.encoder(TENSORS)[:2], state.encoder(TENSORS).summary)
-    assert not memory.mask.numpy().any()  # nothing is seen after the first state
+    assert not memory.mask.numpy().any()  # after the initial state, there is nothing to attend to
     assert network("input").encoder(TENSORS).mask.numpy().all()
 
 
 def test_the_penalty_is_of_the_steps_that_say_something():
-    made = network(penalty=2.0)
+    made = network(doubly_stochastic_weight=2.0)
     made(TENSORS, training=True)
     [loss] = made.losses
     read = made.encoder(TENSORS)
@@ -79,14 +79,14 @@ def test_the_penalty_is_of_the_steps_that_say_something():
     lacking = doubly_stochastic(weights, steps=SHIFTED != 0) / 24
     assert float(loss) == pytest.approx(2 * float(tf.reduce_mean(lacking)), rel=1e-5)
     made(TENSORS)
-    assert not made.losses  # nothing is asked outside training
+    assert not made.losses  # there are no losses outside training
 
 
 def test_words_are_told_where_to_look():
     regions = np.zeros([2, 4, 24], "float32")
     regions[0, 1, 5] = regions[1, 0, 7] = regions[1, 0, 8] = 1
     tensors = {**TENSORS, "image_regions": tf.constant(regions)}
-    made = network(supervise=0.5)
+    made = network(attention_supervision=0.5)
     optimizer = keras.optimizers.Adam(0.15)
     for _ in range(8):
         with tf.GradientTape() as tape:
@@ -108,8 +108,8 @@ def test_the_reward_is_the_likelihood_of_what_is_said():
 
 
 def test_hard_attention_learns_from_what_it_drew():
-    """One cell has the answer: the score of that cell gets a gradient though only what was drawn is read."""
-    made = network("hard", expected=0.0, entropy=0.0, gate=False)
+    """Only one cell contains the answer: its score gets a gradient although only the sampled cell is read."""
+    made = network("hard", soft_probability=0.0, entropy_weight=0.0, gate=False)
     with tf.GradientTape() as tape:
         made(TENSORS, training=True)
         [loss] = made.losses
@@ -121,15 +121,15 @@ def test_hard_attention_learns_from_what_it_drew():
     read = made.encoder(TENSORS)
     weights = made.decoder.run(SHIFTED, read.values, mask=read.mask, summary=read.summary, training=True)[1].numpy()
     assert set(np.unique(weights)) == {0, 1}
-    always = network("hard", expected=1.0)
+    always = network("hard", soft_probability=1.0)
     read = always.encoder(TENSORS)
     weights, last = always.decoder.run(SHIFTED, read.values, mask=read.mask, summary=read.summary, training=True)[1:]
     assert 0 < weights.numpy().max() < 1
-    assert not last.attention.align.log_prob.numpy().any()  # nothing was left to chance
+    assert not last.attention.align.log_prob.numpy().any()  # nothing was sampled
 
 
 def test_half_of_the_looks_are_means():
-    made = network("hard", expected=0.5)
+    made = network("hard", soft_probability=0.5)
     read = made.encoder({"image_pixels": tf.repeat(PIXELS, 60, axis=0)})
     shifted = tf.repeat(SHIFTED, 60, axis=0)
     weights = made.decoder.run(shifted, read.values, mask=read.mask, summary=read.summary, training=True)[1].numpy()
@@ -139,10 +139,10 @@ def test_half_of_the_looks_are_means():
 def test_bad_arguments_are_refused():
     for arguments, message in (
         ({"conditioning": "some"}, "conditioning: expected one of"),
-        ({"penalty": -1}, "penalty: expected a number of at least 0"),
-        ({"conditioning": "input", "penalty": 1.0}, "expected 0 where nothing is looked at"),
-        ({"conditioning": "state", "supervise": 1.0}, "expected 0 where nothing is looked at"),
-        ({"conditioning": "hard", "expected": 1.5}, "expected: expected a number from 0 to 1"),
+        ({"doubly_stochastic_weight": -1}, "doubly_stochastic_weight: expected a number of at least 0"),
+        ({"conditioning": "input", "doubly_stochastic_weight": 1.0}, "expected 0 without attention"),
+        ({"conditioning": "state", "attention_supervision": 1.0}, "expected 0 without attention"),
+        ({"conditioning": "hard", "soft_probability": 1.5}, "soft_probability: expected a number from 0 to 1"),
     ):
         with pytest.raises(ValueError, match=message):
             network(**arguments)

@@ -1,4 +1,4 @@
-"""The contract of a model by a tagger and a parser of a few lines: parts, gaps, names, bad folders, threads."""
+"""The contract of models, tested with a small tagger and parser: parts, gaps, names, invalid folders, threads."""
 
 import concurrent.futures
 import json
@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from seqattn_tf.export.comparison import difference, rows_to_verify
 from seqattn_tf.export.describe import describe
 from seqattn_tf.export.forms.lite import Lite
 from seqattn_tf.export.package import export_model
-from seqattn_tf.export.verify import difference, rows_to_verify
 from seqattn_tf.lite.fields import Lines, Text
 from seqattn_tf.lite.runtime import LiteModel
 from seqattn_tf.lite.targets import Heads, Tags
@@ -26,7 +26,7 @@ WORDS = SymbolRules(("a", "b", "c"), "spaces")
 
 @keras.saving.register_keras_serializable("contract")
 class Each(keras.Model):
-    """Logits of each word for itself, or of each pair."""
+    """Returns logits for each word, or for each pair of words."""
 
     def __init__(self, vocabulary, outputs=0, **kwargs):
         super().__init__(**kwargs)
@@ -50,24 +50,24 @@ class Each(keras.Model):
 
 class Tagger(Model):
     name_in_registry = "contract_tagger"
-    parts = {"marginals": ("text", "")}
+    extra_outputs = {"marginals": ("text", "")}
 
     def infer(self, tensors):
         logits, mask = self.network(tensors), tensors["text_ids"] != 0
-        found = {**self.says.decide(logits, mask), "marginals": tf.nn.softmax(logits)}
+        found = {**self.graph_target.decode(logits, mask), "marginals": tf.nn.softmax(logits)}
         return only_where(tf.reduce_any(mask, axis=1), found)
 
 
 class Parser(Model):
     name_in_registry = "contract_parser"
-    parts = {"arcs": ("text", "text")}
-    looks = {"text": ("first look", "second look")}
+    extra_outputs = {"arcs": ("text", "text")}
+    attention_maps = {"text": ("first look", "second look")}
 
     def infer(self, tensors):
         logits, mask = self.network(tensors), tensors["text_ids"] != 0
         heads = tf.pad(tf.cast(mask, tf.int32), [[0, 0], [1, 0]], constant_values=1) == 1
         arcs = tf.nn.softmax(tf.where(heads[:, None], logits, -1e9))[..., 1:] * tf.cast(mask, tf.float32)[..., None]
-        found = {**self.says.decide(logits, mask), "arcs": arcs}
+        found = {**self.graph_target.decode(logits, mask), "arcs": arcs}
         found["text_attention"] = tf.pad(arcs, [[0, 0], [0, 2], [0, 0]])[:, :2]
         return only_where(tf.reduce_any(mask, axis=1), found)
 
@@ -95,9 +95,9 @@ def test_parts_and_gaps_are_the_same_alone_in_a_batch_saved_exported_and_on_the_
         [alone] = model.answer([text])
         for other in (alone, *others):
             assert difference(answer, other, 1e-4) == ""
-        [name] = model.parts
+        [name] = model.extra_outputs
         places = len(text.split())
-        assert answer.parts[name].shape[0] == places
+        assert answer.extra[name].shape[0] == places
         assert len(answer.tokens) == len(text.rstrip(" ?").split())
     gap = together[2]
     assert gap.tokens[1] == "_"
@@ -109,7 +109,7 @@ def test_what_infer_finds_is_what_was_declared(monkeypatch):
     model = tagger()
     for change in ({"more": tf.zeros([1])}, {"text_attention": tf.zeros([1, 1, 1])}, {"text": tf.zeros([1])}):
         monkeypatch.setattr(model, "infer", lambda tensors, change=change: {**Tagger.infer(model, tensors), **change})
-        with pytest.raises(ValueError, match="infer: expected to find scores, tags, marginals"):
+        with pytest.raises(ValueError, match="infer: expected the outputs scores, tags, marginals"):
             model.serve(text=tf.constant(["a"]))
 
 
@@ -121,17 +121,25 @@ def test_names_that_cannot_be_told_apart_are_refused(name):
 
 def test_a_name_like_a_level_of_another_is_refused():
     lines = Lines(SymbolRules(("a", "\n"), "spaces"))
-    with pytest.raises(ValueError, match=r"inputs: expected no name like a level of another.*text_lines"):
+    with pytest.raises(ValueError, match=r"inputs: expected unique names of inputs and their levels.*text_lines"):
         tagger(text=lines, text_lines=Text(WORDS)).answer([{"text": "a", "text_lines": "a"}])
 
 
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        ("[]", "expected an object that names a system"),
-        ('{"system": "contract_tagger"}', "expected the settings of the system"),
-        ('{"system": "contract_tagger", "settings": {"beam_width": 3}}', "expected settings of the system"),
-        ('{"system": "nobody", "settings": {}}', r"model: expected one of .* Received: .nobody."),
+        ("[]", "expected a JSON object with the key 'system'"),
+        ('{"format": 1, "system": "contract_tagger"}', "expected settings for the system"),
+        (
+            '{"format": 1, "system": "contract_tagger", "settings": {"beam_width": 3}}',
+            "expected settings that match its system",
+        ),
+        ('{"format": 1, "system": "nobody", "settings": {}}', r"model: expected one of .* Received: .nobody."),
+        (
+            '{"system": "contract_tagger", "settings": {}}',
+            r"expected format 1\. Received: 0; convert it with python -m seqattn_tf\.convert",
+        ),
+        ('{"format": 2, "system": "x"}', r"expected format 1\. Received: 2; install a newer seqattn-tf"),
     ],
 )
 def test_a_bad_folder_is_told(tmp_path, config, words):
@@ -146,7 +154,7 @@ def test_a_bad_asset_is_told(tmp_path, file):
     tagger().save(tmp_path)
     for content in ("{", "[1]", json.dumps([{"name": "x", "field": "smell", "config": {}}])):
         (tmp_path / "assets" / file).write_text(content)
-        with pytest.raises(ValueError, match=r"expected whole inputs\.json and target\.json"):
+        with pytest.raises(ValueError, match=r"expected complete inputs\.json and target\.json"):
             load(tmp_path)
 
 

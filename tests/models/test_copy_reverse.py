@@ -1,4 +1,4 @@
-"""Every attention learns to say again what was read: judged on fresh sequences, on its own."""
+"""Every attention can be trained to copy or reverse sequences; the accuracy is measured on new sequences."""
 
 import keras
 import numpy as np
@@ -7,7 +7,7 @@ import tensorflow as tf
 from support.reversal import SYMBOLS, UNITS, Repeater, sequences, shift
 
 from seqattn_tf.attention import Attention, HardAlignment, HeadsAlignment, LocationScore, Reinforce
-from seqattn_tf.decoder import LuongDecoder
+from seqattn_tf.decoders import LuongDecoder
 from seqattn_tf.recurrent import Bidirectional
 
 ALIGNMENTS = ("softmax", "sparsemax", "entmax", "sigmoid", "hard", "crf", "segments", "monotonic")
@@ -15,7 +15,7 @@ SCORES = ("dot", "scaled_dot", "general", "scaled_general", "location", "coverag
 
 
 def learned(attention, epochs=4, decoder=None, **task):
-    """The accuracy on fresh sequences after so many epochs of 4096."""
+    """Return the accuracy on new sequences after training for a number of epochs with 4096 sequences each."""
     keras.utils.set_random_seed(0)
     repeater = Repeater(attention, **({} if decoder is None else {"decoder": decoder}))
     repeater.learn(*sequences(4096, 6, seed=1, **task), epochs)
@@ -30,7 +30,7 @@ def test_additive_softmax_reverses():
 @pytest.mark.slow
 @pytest.mark.parametrize("align", ALIGNMENTS)
 def test_every_alignment_with_the_additive_score(align):
-    backwards = align != "monotonic"  # which never moves back
+    backwards = align != "monotonic"  # monotonic attention never moves back
     assert learned(Attention("additive", align, units=UNITS), epochs=8, backwards=backwards) > 0.95
 
 
@@ -53,16 +53,16 @@ def test_luongs_order(feeding):
 @pytest.mark.parametrize("name", ["location", "monotonic"])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_holds_on_sequences_twice_as_long(name, seed):
-    """Symbols are read without their neighbours, 2 to 8 of them in training: then 16 are said again, in their order."""
+    """Symbols have no context; after training on 2 to 8 symbols, 16 symbols are copied in their order."""
     attentions = {
         "location": lambda: (Attention(LocationScore(UNITS, width=3)), True),
-        "monotonic": lambda: (Attention("additive", "monotonic", units=UNITS), False),  # cannot tell a symbol twice
+        "monotonic": lambda: (Attention("additive", "monotonic", units=UNITS), False),  # cannot copy a symbol twice
     }
     keras.utils.set_random_seed(seed)
     attention, repeats = attentions[name]()
     repeater = Repeater(attention, near=True)
     task = {"backwards": False, "repeats": repeats}
-    epochs = 16 if name == "monotonic" else 8  # its noise makes it sure, and slow
+    epochs = 16 if name == "monotonic" else 8  # its noise makes training slow
     repeater.learn(*sequences(4096, 8, seed=1, shortest=2, **task), epochs=epochs)
     assert repeater.accuracy(*sequences(500, 8, seed=2, **task)) > 0.95
     assert repeater.accuracy(*sequences(500, 16, seed=3, **task)) > 0.95
@@ -71,7 +71,7 @@ def test_holds_on_sequences_twice_as_long(name, seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("tree", ["projective", "spanning"])
 def test_heads_find_the_neighbour_on_the_left(tree):
-    """Self-attention: every place says the symbol before it, so its head is that place."""
+    """With self-attention, every position predicts the previous symbol, so its head is the previous position."""
     keras.utils.set_random_seed(0)
     read, _ = sequences(4096, 6, seed=1)
     source = keras.Input((7,), dtype="int32")
@@ -81,7 +81,7 @@ def test_heads_find_the_neighbour_on_the_left(tree):
     network = keras.Model(source, keras.layers.Dense(SYMBOLS + 3)(context))
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     network.compile(keras.optimizers.Adam(5e-3, global_clipnorm=1.0), loss)
-    counted = np.broadcast_to(np.arange(7) > 0, read.shape)  # nothing is before the first
+    counted = np.broadcast_to(np.arange(7) > 0, read.shape)  # nothing precedes the first position
     network.fit(read, np.roll(read, 1, axis=1), sample_weight=counted, epochs=6, verbose=0)
     fresh, _ = sequences(300, 6, seed=2)
     found = tf.argmax(network(fresh), -1).numpy()
@@ -92,7 +92,7 @@ def test_heads_find_the_neighbour_on_the_left(tree):
 
 @pytest.mark.slow
 def test_hard_attention_learns_from_samples():
-    """REINFORCE: the log-likelihood of what was said is the reward of where was looked."""
+    """With REINFORCE, the log-likelihood of the answer is the reward for the sampled positions."""
     keras.utils.set_random_seed(0)
     repeater = Repeater(Attention("additive", HardAlignment("reinforce"), units=UNITS))
     reinforce = Reinforce(decay=0.95, entropy=0.02)

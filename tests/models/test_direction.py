@@ -1,4 +1,4 @@
-"""Answers that are said from their end: the same network in both directions, and nobody sees which it is."""
+"""Answers that are generated from right to left: the same network in both directions, with the same interface."""
 
 import json
 
@@ -14,7 +14,7 @@ from seqattn_tf.lite.fields import Text
 from seqattn_tf.lite.targets import Symbols
 from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.lite.text.rules import END
-from seqattn_tf.models import LanguageModel, LanguageNetwork, PointerNetwork, Seq2Seq, Teller, load
+from seqattn_tf.models import LanguageModel, LanguageNetwork, PointerNetwork, Rearranger, Seq2Seq, load
 from seqattn_tf.outputs import graph_target
 from seqattn_tf.training.data import Examples, from_text
 from seqattn_tf.training.metrics import EXACT
@@ -26,7 +26,7 @@ WIDE = {"beam_width": 4, "alternatives": 3}
 
 @pytest.fixture(scope="module")
 def pair():
-    """One network that says from left to right, and from right to left."""
+    """A network that generates from left to right, and the same network from right to left."""
     network = varied()
     inputs = {"text": Text(LETTERS)}
     return [
@@ -42,19 +42,19 @@ def reverse(text):
 @pytest.mark.parametrize("settings", [WIDE, {"beam_width": 1, "alternatives": 0}, {**WIDE, "length_penalty": 2.0}])
 def test_what_is_said_from_its_end_is_read_from_its_beginning(pair, settings):
     answers = [model.with_settings(**settings).answer(TEXTS) for model in pair]
-    assert len({len(answer.tokens) for answer in answers[0]}) > 2  # nothing, and answers that are padded
+    assert len({len(answer.tokens) for answer in answers[0]}) > 2  # includes empty and padded answers
     for forwards, backwards in zip(*answers, strict=True):
         assert backwards.tokens == forwards.tokens[::-1]
         assert (backwards.text, backwards.score) == (reverse(forwards.text), forwards.score)
         assert backwards.alternatives == tuple((reverse(text), score) for text, score in forwards.alternatives)
-        look = backwards.looks["text"]
-        assert (look.rows, look.places) == (backwards.tokens, forwards.looks["text"].places)
-        np.testing.assert_array_equal(look.weights, forwards.looks["text"].weights[::-1])
+        look = backwards.attention["text"]
+        assert (look.queries, look.keys) == (backwards.tokens, forwards.attention["text"].keys)
+        np.testing.assert_array_equal(look.weights, forwards.attention["text"].weights[::-1])
 
 
 def test_an_answer_that_is_cut_has_lost_its_beginning():
     network = varied(8)
-    network.decoder.output_bias.assign(tf.one_hot(END, SOUNDS.size, -99.0))  # it never ends
+    network.decoder.output_bias.assign(tf.one_hot(END, SOUNDS.size, -99.0))  # the network never ends an answer
     shorter, longer = (
         Seq2Seq(network, {"text": Text(LETTERS)}, Symbols(SOUNDS, limit, BACKWARDS)).answer(["a"])[0]
         for limit in (3, 6)
@@ -62,7 +62,7 @@ def test_an_answer_that_is_cut_has_lost_its_beginning():
     assert (len(shorter.tokens), len(longer.tokens)) == (3, 6)
     assert shorter.tokens == longer.tokens[3:]
     assert len(set(longer.tokens)) > 2
-    np.testing.assert_allclose(shorter.looks["text"].weights, longer.looks["text"].weights[3:], atol=1e-6)
+    np.testing.assert_allclose(shorter.attention["text"].weights, longer.attention["text"].weights[3:], atol=1e-6)
 
 
 def test_the_likelihood_is_of_the_answer_as_it_is_read(pair):
@@ -112,7 +112,7 @@ def test_what_is_said_from_its_end_is_the_same_on_the_edge(tmp_path):
 @pytest.mark.slow
 @pytest.mark.traced
 def test_every_form_says_the_same(pair, tmp_path):
-    """Both exports are compared with the Keras model in texts, scores and attention, before they are there."""
+    """Before they are published, both exports are compared with the Keras model in texts, scores and attention."""
     done = export_model(pair[1], tmp_path / "models/m", {"examples": [{"text": text} for text in TEXTS]})
     assert done.agreeing["SavedModel"] == done.rows
     assert done.agreeing["LiteRT"] >= done.rows - 1
@@ -126,7 +126,7 @@ def test_what_is_learned_is_turned_round_in_each_answer():
     turned = [letters.encode(text)[::-1] for text in texts]
     assert rows["tokens"].numpy().tolist() == [[*ids, END, 0, 0, 0][:4] for ids in turned]
     assert [target.arrays(text)["tokens"].tolist() for text in texts] == turned
-    assert graph.teach(rows)["shifted"].numpy().tolist()[0] == [1, *turned[0]]
+    assert graph.teacher_inputs(rows)["shifted"].numpy().tolist()[0] == [1, *turned[0]]
 
 
 def test_the_setting_changes_the_direction_and_no_vocabulary():
@@ -145,10 +145,11 @@ def test_the_setting_changes_the_direction_and_no_vocabulary():
 def test_what_goes_on_from_a_beginning_refuses_it():
     target, inputs = Symbols(LETTERS, direction=BACKWARDS), {"text": Text(LETTERS)}
     with pytest.raises(
-        ValueError, match=r"target: expected symbols that a teller says left_to_right\. Received: right"
+        ValueError,
+        match=r"target: expected the direction left_to_right for a pointer or memory network\. Received: right",
     ):
-        Teller(PointerNetwork(LETTERS.size, units=4), inputs, target)
-    with pytest.raises(ValueError, match="target: expected symbols that a language model says left_to_right"):
+        Rearranger(PointerNetwork(LETTERS.size, units=4), inputs, target)
+    with pytest.raises(ValueError, match="target: expected the direction left_to_right for a language model"):
         LanguageModel(LanguageNetwork(LETTERS.size, units=4), inputs, target)
     teller(PointerNetwork(LETTERS.size, units=4), LETTERS)
     language_model(LanguageNetwork(LETTERS.size, units=4), LETTERS)

@@ -1,4 +1,4 @@
-"""Questions about pictures: every word looks, or none; saved, refused, and learned from maps."""
+"""Questions about pictures: attention of words, saving, invalid inputs, and training on feature maps."""
 
 import dataclasses
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from seqattn_tf.encoder import BidirectionalEncoder, GridEncoder
+from seqattn_tf.encoders import BidirectionalEncoder, GridEncoder
 from seqattn_tf.lite.fields import Image, Text
 from seqattn_tf.lite.targets import Label
 from seqattn_tf.lite.text import SymbolRules
@@ -18,34 +18,34 @@ from seqattn_tf.vision import ConvolutionalBackbone
 WORDS = SymbolRules(("what", "colour", "is", "it", "how", "many"), "spaces", unknown=True)
 IMAGE = Image(16, 24)
 ASKED = ["what colour is it", "how many"]
-ROWS = [{"image": picture, "question": text} for picture, text in zip(IMAGE.made_up(2), ASKED, strict=True)]
+ROWS = [{"image": picture, "question": text} for picture, text in zip(IMAGE.sample_inputs(2), ASKED, strict=True)]
 
 
-def made(looks=True, **arguments):
-    question = BidirectionalEncoder(WORDS.size, units=6, embedding=4, reads="question")
+def made(use_attention=True, **arguments):
+    question = BidirectionalEncoder(WORDS.size, units=6, embedding=4, input_name="question")
     encoder = GridEncoder(ConvolutionalBackbone((4, 6)), 16, 24, **arguments)
-    network = ImageAnswerNetwork(encoder, question, outputs=3, looks=looks, units=8, dropout=0.2)
+    network = ImageAnswerNetwork(encoder, question, outputs=3, use_attention=use_attention, units=8, dropout=0.2)
     return ImageAnswerer(network, {"image": IMAGE, "question": Text(WORDS, 6)}, Label(("blue", "red", "two")))
 
 
-@pytest.mark.parametrize("looks", [True, False])
-def test_an_answer_comes_with_its_looks_and_from_a_saved_model_too(looks, tmp_path):
-    model = made(looks)
+@pytest.mark.parametrize("use_attention", [True, False])
+def test_an_answer_comes_with_its_looks_and_from_a_saved_model_too(use_attention, tmp_path):
+    model = made(use_attention)
     answers = model.answer(ROWS)
     for answer, asked in zip(answers, ASKED, strict=True):
         assert answer.text in ("blue", "red", "two")
         assert len(answer.alternatives) == 2
-        if looks:
-            seen = answer.looks["image"]
-            assert seen.rows == tuple(asked.split())
-            assert seen.weights.shape == (len(seen.rows), 4, 6)
+        if use_attention:
+            seen = answer.attention["image"]
+            assert seen.queries == tuple(asked.split())
+            assert seen.weights.shape == (len(seen.queries), 4, 6)
             np.testing.assert_allclose(seen.weights.sum((1, 2)), 1, atol=1e-5)
         else:
-            assert not answer.looks
+            assert not answer.attention
     model.save(tmp_path / "model")
     again = load(tmp_path / "model").answer(ROWS)
     assert [(a.text, round(a.score, 4)) for a in again] == [(a.text, round(a.score, 4)) for a in answers]
-    assert model.explain(ROWS[0]).axes or not looks
+    assert model.explain(ROWS[0]).axes or not use_attention
 
 
 def test_both_the_picture_and_the_question_count():
@@ -60,7 +60,7 @@ def test_both_the_picture_and_the_question_count():
 
 
 def test_a_word_looks_where_its_score_is_high_and_says_what_it_saw():
-    """By hand from the weights of the network, one word after the other."""
+    """Compute the attention with the weights of the network, one word after the other."""
     network = made().network
     tensors = {"image_pixels": tf.random.stateless_uniform([1, 16, 24, 3], [0, 1]) * 255}
     tensors["question_ids"] = tf.constant([[3, 4, 5, 0]])
@@ -70,11 +70,11 @@ def test_a_word_looks_where_its_score_is_high_and_says_what_it_saw():
     logits = words @ (cells @ network.attention.score.kernel.numpy()).T / np.sqrt(words.shape[-1])
     expected = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
     np.testing.assert_allclose(found[:3], expected[:3], atol=1e-5)
-    assert not found[3].any()  # no word, no look
+    assert not found[3].any()  # padding has no attention
 
 
 def test_twice_as_many_that_fit_count_twice():
-    """What the whole picture has of something is a sum, not a mean: a question of how many can be answered."""
+    """The total over the whole picture is a sum rather than a mean, so that counting questions can be answered."""
     network = made().network
     network.build()
     cells = tf.random.stateless_normal([1, 10, 6], [0, 1])
@@ -111,7 +111,7 @@ def test_bad_arguments_are_refused():
     model = made()
     with pytest.raises(ValueError, match="inputs: expected image and question"):
         ImageAnswerer(model.network, {"image": IMAGE}, model.target)
-    with pytest.raises(ValueError, match="target: expected 3 labels"):
+    with pytest.raises(ValueError, match="target: expected size 3, as in the network"):
         ImageAnswerer(model.network, model.inputs, Label(("a", "b")))
 
 
@@ -156,8 +156,10 @@ def test_questions_have_one_answer_which_the_scene_shows():
 
 def test_the_recipe_learns_with_frozen_maps_and_measures_by_kind(tmp_path):
     recipe = recipes.get("answer_image")
-    sizes = {"units": 8, "embedding": 4, "question_units": 4, "filters": "4 6", "side": 40}
-    settings = dataclasses.replace(recipe.small, **sizes, frozen=True, maps=str(tmp_path), examples=32, batch_size=8)
+    sizes = {"units": 8, "embedding": 4, "question_units": 4, "filters": "4 6", "image_size": 40}
+    settings = dataclasses.replace(
+        recipe.small, **sizes, frozen=True, feature_cache=str(tmp_path), num_examples=32, batch_size=8
+    )
     splits = scenes.load_questions(32, 10)
     training = recipe.task.open(settings, splits)
     tensors, right = next(iter(training.batches(0)))
@@ -175,7 +177,7 @@ def test_a_backbone_may_come_from_another_run(tmp_path):
     encoder = dataclasses.replace(recipe.small, **sizes).make_encoder()
     for one, given in zip(encoder.backbone.weights, other.network.pictures.backbone.weights, strict=True):
         np.testing.assert_array_equal(one, given)
-    with pytest.raises(ValueError, match=r"expected the run of a model with a backbone cnn of .*\(4, 8\).*Received"):
+    with pytest.raises(ValueError, match=r"expected a run with the backbone cnn of .*\(4, 8\).*Received"):
         dataclasses.replace(recipe.small, **{**sizes, "filters": "4 8"}).make_encoder()
-    with pytest.raises(ValueError, match="pretrained: expected the run of a model with a backbone"):
+    with pytest.raises(ValueError, match="pretrained: expected a run with the backbone"):
         dataclasses.replace(recipe.small, **{**sizes, "pretrained": "tag"}).make_encoder()

@@ -1,4 +1,4 @@
-"""Entailment and answers about stories: two inputs each, against NumPy, alone, in a batch, saved, exported."""
+"""Entailment and answers about stories: two inputs, compared with NumPy, alone, in a batch, saved and exported."""
 
 import itertools
 
@@ -10,9 +10,9 @@ from support.edge import assert_same_on_the_edge
 from support.readers import clear, parser
 from support.slow import slow
 
-from seqattn_tf.encoder import DocumentEncoder, FactsEncoder, HeadsEncoder, LineEncoder, ParentsEncoder
+from seqattn_tf.encoders import DocumentEncoder, FactsEncoder, HeadsEncoder, LineEncoder, ParentsEncoder
+from seqattn_tf.export.comparison import difference
 from seqattn_tf.export.package import FORMS, export_model
-from seqattn_tf.export.verify import difference
 from seqattn_tf.inputs import graph_field
 from seqattn_tf.lite.fields import Lines, ParsedWords, Text
 from seqattn_tf.lite.runtime import LiteModel
@@ -50,28 +50,34 @@ STORIES = [
 
 def entailment(heads, **more):
     keras.utils.set_random_seed(1)
-    encoder = HeadsEncoder(WORDS.rules.size, heads, width=3, units=4, embedding=5)
+    encoder = HeadsEncoder(WORDS.rules.size, heads, projection_units=3, units=4, embedding=5)
     network = clear(EntailmentNetwork(encoder, 3, units=6, **more))
     return Entailment(network, {"premise": WORDS, "hypothesis": WORDS}, LABELS)
 
 
 def with_parents():
     reads = parser()
-    reads.network.arc_kernel.assign(0.01 * reads.network.arc_kernel)  # relations decide on heads, too
+    reads.network.arc_kernel.assign(0.01 * reads.network.arc_kernel)  # relations influence the heads as well
     field = reads.inputs["text"]
-    own = SymbolRules(("the", "dog", "barks", "not", "good"), field.rules.split, field.rules.fold, unknown=True)
+    own = SymbolRules(
+        ("the", "dog", "barks", "not", "good"),
+        field.rules.tokenizer,
+        field.rules.lowercase,
+        field.rules.strip_accents,
+        unknown=True,
+    )
     both = ParsedWords.beside(own, field, 50)
     keras.utils.set_random_seed(1)
-    encoder = ParentsEncoder(own.size, reads.network, width=3, embedding=5)
+    encoder = ParentsEncoder(own.size, reads.network, projection_units=3, embedding=5)
     before = [weight.numpy() for weight in reads.network.weights]
     network = clear(EntailmentNetwork(encoder, 3, units=6))
     assert all((old == new.numpy()).all() for old, new in zip(before, reads.network.weights, strict=True))
     return reads, Entailment(network, dict.fromkeys(("premise", "hypothesis"), both), LABELS)
 
 
-def answerer(form, lines=4, hops=2, limit=200, seed=2, **more):
+def answerer(form, max_lines=4, hops=2, limit=200, seed=2, **more):
     keras.utils.set_random_seed(seed)
-    encoder = FactsEncoder(STORY.size, STORY.ids["\n"], embedding=5, lines=lines)
+    encoder = FactsEncoder(STORY.size, STORY.ids["\n"], embedding=5, max_lines=max_lines)
     network = clear(MemoryNetwork(encoder, 3, hops, form, units=4, **more))
     return MemoryAnswerer(network, {"story": Lines(STORY, limit), "question": Text(STORY, 12)}, LABELS)
 
@@ -88,7 +94,7 @@ MADE = {
 }
 
 
-QUICK = ("none", "hops", "chain")  # the trees of the others are asked for below
+QUICK = ("none", "hops", "chain")  # the trees of the other models are tested below
 
 
 @pytest.fixture(scope="module", params=[name if name in QUICK else slow(name) for name in MADE])
@@ -136,7 +142,7 @@ def test_spanning_trees_are_refused_for_litert_by_name_before_anything_is_writte
 
 def test_a_picture_is_drawn_of_every_look(made):
     model, rows = made
-    for look in model.looks:
+    for look in model.attention_maps:
         assert model.explain(rows[0], look).axes
 
 
@@ -146,7 +152,7 @@ def test_a_network_comes_back_from_its_config(made):
     assert again.get_config() == network.get_config()
 
 
-# entailment
+# Entailment
 
 
 def softmax(scores):
@@ -178,38 +184,39 @@ def test_entailment_in_numbers(differences):
     [answer] = model.answer(PAIRS[:1])
     found = {answer.text: answer.score, **dict(answer.alternatives)}
     np.testing.assert_allclose([np.exp(found[label]) for label in LABELS.labels], expected, rtol=1e-4, atol=1e-7)
-    np.testing.assert_allclose(answer.looks["hypothesis"].weights, softmax(scores), rtol=1e-4)
-    np.testing.assert_allclose(answer.looks["premise"].weights, softmax(scores.T), rtol=1e-4)
-    assert answer.looks["premise"].rows == ("a", "dog")
-    assert answer.looks["premise"].places == ("a", "dog", "runs")
+    np.testing.assert_allclose(answer.attention["hypothesis"].weights, softmax(scores), rtol=1e-4)
+    np.testing.assert_allclose(answer.attention["premise"].weights, softmax(scores.T), rtol=1e-4)
+    assert answer.attention["premise"].queries == ("a", "dog")
+    assert answer.attention["premise"].keys == ("a", "dog", "runs")
 
 
 @pytest.mark.parametrize("heads", [slow("projective"), "spanning"])
 def test_soft_heads_are_those_of_trees_and_the_best_tree_is_told(heads):
     [answer] = entailment(heads).answer([{"premise": "a dog runs not", "hypothesis": "dog"}])
-    look, best = answer.looks["premise_heads"], answer.parts["premise_heads"]
-    assert look.rows == look.places == ("a", "dog", "runs", "not")
+    look, best = answer.attention["premise_heads"], answer.extra["premise_heads"]
+    assert look.queries == look.keys == ("a", "dog", "runs", "not")
     np.testing.assert_allclose(4 - look.weights.sum(), 1, atol=1e-4)  # one root
     assert not look.weights.diagonal().any()
     assert list(best).count(0) == 1
-    assert list(answer.parts["hypothesis_heads"]) == [0]
-    assert answer.looks["hypothesis_heads"].weights.tolist() == [[0.0]]
+    assert list(answer.extra["hypothesis_heads"]) == [0]
+    assert answer.attention["hypothesis_heads"].weights.tolist() == [[0.0]]
 
 
 def test_a_word_is_read_beside_the_mean_of_its_heads():
     encoder = HeadsEncoder(20, "softmax", units=4, embedding=3)
     read = encoder({"text_ids": tf.constant([[5, 6, 7, 0]])})
     words = encoder.embedding.embeddings.numpy()[[5, 6, 7]]
-    weights = read.looks["heads"].numpy()[0]
+    weights = read.attention["heads"].numpy()[0]
     np.testing.assert_allclose(weights[:3].sum(axis=1), 1, atol=1e-5)
     assert not weights[3].any()
     assert not weights[:, 3].any()
     np.testing.assert_allclose(read.values[0, :3], np.concatenate([words, weights[:3, :3] @ words], axis=1), rtol=1e-5)
     np.testing.assert_allclose(read.summary[0], read.values[0, :3].numpy().mean(axis=0), rtol=1e-5)
+    assert entailment("softmax").explanatory_maps == ["premise", "hypothesis"]  # not those within a text
     alone = HeadsEncoder(20, "none", units=4, embedding=3)
     assert alone({"text_ids": tf.constant([[5, 6]])}).values.shape.as_list() == [1, 2, 3]
     assert not any("bidirectional" in weight.path for weight in alone.weights)
-    with pytest.raises(ValueError, match="heads: expected one of"):
+    with pytest.raises(ValueError, match="head_attention: expected one of"):
         HeadsEncoder(20, "parent")
 
 
@@ -221,7 +228,7 @@ def test_a_word_is_read_beside_the_parent_that_the_parser_says():
     tensors = {
         f"text_{name}": value for name, value in graph_field(field, "text").read(tf.constant(texts)).tensors.items()
     }
-    read = encoder(tensors, training=True)  # trees are told in training, too
+    read = encoder(tensors, training=True)  # trees are predicted in training too
     pairs = model.answer([{"premise": text, "hypothesis": "dog"} for text in texts])
     for row, (answer, pair) in enumerate(zip(parsed, pairs, strict=True)):
         parents = [int(token.partition(":")[0]) for token in answer.tokens]
@@ -231,8 +238,10 @@ def test_a_word_is_read_beside_the_parent_that_the_parser_says():
         held = np.stack([words[parent - 1] if parent else np.zeros(3) for parent in parents])
         expected = np.concatenate([words[: len(parents)], held], axis=1)
         np.testing.assert_allclose(read.values[row, : len(parents)], expected, rtol=1e-5)
-        assert list(pair.parts["premise_heads"]) == parents
-        assert (pair.looks["premise_heads"].weights == np.eye(len(parents) + 1)[parents][:, 1:]).all()
+        assert list(pair.extra["premise_heads"]) == parents
+        assert (pair.attention["premise_heads"].weights == np.eye(len(parents) + 1)[parents][:, 1:]).all()
+    again = ParentsEncoder.from_config(encoder.get_config())  # what only this encoder leaves out of its configuration
+    assert again.get_config() == encoder.get_config()
 
 
 @pytest.mark.slow
@@ -241,63 +250,63 @@ def test_a_parser_stays_as_it_is_while_the_rest_learns(tmp_path):
     network = model.network
     tensors, _ = model.read({key: tf.constant([row[key] for row in PARSED]) for key in model.inputs})
     before = [weight.numpy() for weight in reads.network.weights]
-    network.compile(keras.optimizers.Adam(0.1), model.says.loss(), jit_compile=False)
+    network.compile(keras.optimizers.Adam(0.1), model.graph_target.loss(), jit_compile=False)
     first = network.encoder.embedding.embeddings.numpy()
     network.fit(tensors, tf.constant([0, 1, 2, 1]), batch_size=4, verbose=0)
     assert all((old == new.numpy()).all() for old, new in zip(before, reads.network.weights, strict=True))
     assert np.abs(network.encoder.embedding.embeddings.numpy() - first).max() > 0.01
     model.save(tmp_path)
     assert len(load(tmp_path).network.trainable_variables) == len(network.trainable_variables)
-    with pytest.raises(ValueError, match="parser: expected one whose words are read"):
+    with pytest.raises(ValueError, match="parser: expected a parser for the words"):
         ParsedWords.learn(["a dog"])
 
 
 def test_a_field_and_its_parser_cut_alike():
     rules = SymbolRules(("a",), "spaces", unknown=True)
-    with pytest.raises(ValueError, match=r"rules: expected words as the parser's, 'tokens'\. Received: 'spaces'"):
+    with pytest.raises(ValueError, match=r"rules: expected the parser's tokenizer, 'tokens'\. Received: 'spaces'"):
         ParsedWords.beside(rules, parser().inputs["text"], 50)
     assert ParsedWords.beside(parser().inputs["text"].rules, parser().inputs["text"], 50).limit == 12
 
 
 def test_an_encoder_decoder_over_soft_heads_tells_its_tree():
     rules = SymbolRules(tuple("abcd"), "spaces")
-    network = EncoderDecoder.of_symbols(rules.size, rules.size, units=5, encoder="heads", heads="projective")
+    network = EncoderDecoder.of_symbols(rules.size, rules.size, units=5, encoder="heads", head_attention="projective")
     model = Seq2Seq(network, {"text": Text(rules)}, Symbols(rules, 6), beam_width=2)
     for text, count in (("a b c", 3), ("d", 1), ("", 0)):
         [answer] = model.answer([text])
-        assert answer.looks["text_heads"].weights.shape == (count, count)
-        assert len(answer.parts["text_heads"]) == count
-        assert answer.looks["text"].weights.shape == (len(answer.tokens), count)
+        assert answer.attention["text_heads"].weights.shape == (count, count)
+        assert len(answer.extra["text_heads"]) == count
+        assert answer.attention["text"].weights.shape == (len(answer.tokens), count)
 
 
 def test_what_is_lacking_or_does_not_fit_is_refused():
     model = entailment("none")
     with pytest.raises(ValueError, match=r"inputs: expected premise and hypothesis\. Received: \['premise'\]"):
         Entailment(model.network, {"premise": WORDS}, LABELS)
-    with pytest.raises(ValueError, match=r"target: expected 3 labels\. Received: 2"):
+    with pytest.raises(ValueError, match=r"target: expected size 3, as in the network\. Received: 2"):
         Entailment(model.network, model.inputs, Label(("a", "b")))
     for kind in (DocumentEncoder, LineEncoder):
-        with pytest.raises(ValueError, match="encoder: expected one with a value for each word"):
+        with pytest.raises(ValueError, match="encoder: expected an encoder with one output per token"):
             EntailmentNetwork(kind(30, mark=9), 3)
     for kind in (DocumentEncoder, LineEncoder, FactsEncoder):
-        with pytest.raises(ValueError, match=r"line_length: expected a positive integer\. Received: 0"):
-            kind(30, mark=9, line_length=0)
+        with pytest.raises(ValueError, match=r"max_line_length: expected a positive integer\. Received: 0"):
+            kind(30, mark=9, max_line_length=0)
     with pytest.raises(ValueError, match="expected at most 12 symbols"):
         model.answer([{"premise": "a " * 13, "hypothesis": "a"}])
     story = answerer("hops")
     with pytest.raises(ValueError, match=r"inputs: expected story and question\. Received: \['story'\]"):
         MemoryAnswerer(story.network, {"story": story.inputs["story"]}, LABELS)
-    with pytest.raises(ValueError, match=r"target: expected 3 labels\. Received: 2"):
+    with pytest.raises(ValueError, match=r"target: expected size 3, as in the network\. Received: 2"):
         MemoryAnswerer(story.network, story.inputs, Label(("a", "b")))
     with pytest.raises(ValueError, match="form: expected one of"):
         answerer("tree")
 
 
-# answers
+# Answers
 
 
 def by_hand(model, row):
-    """Maps of the facts, one for each look and one more, and the question, in NumPy."""
+    """Maps of the facts, one for each hop and one more, and the question, in NumPy."""
     network = model.network
     table = network.encoder.embedding.embeddings.numpy()
 
@@ -309,7 +318,7 @@ def by_hand(model, row):
             found += weights * table[STORY.ids.get(word, 3)]
         return found
 
-    facts = np.stack([sentence(line.split()) for line in row["story"].split("\n")][-network.encoder.lines :])
+    facts = np.stack([sentence(line.split()) for line in row["story"].split("\n")][-network.encoder.max_lines :])
     ages = np.arange(len(facts))[::-1]
     memory = network.memory
     maps = [facts @ k.numpy() + t.numpy()[ages] for k, t in zip(memory.kernels, memory.ages, strict=True)]
@@ -321,11 +330,11 @@ def check(answer, found, weights, best, model):
     told = {answer.text: answer.score, **dict(answer.alternatives)}
     scores = np.array([told[label] for label in LABELS.labels])
     np.testing.assert_allclose(np.diff(scores), np.diff(logits), rtol=1e-3, atol=1e-3)
-    look = answer.looks["story_lines"].weights
+    look = answer.attention["story_lines"].weights
     skipped = look.shape[1] - weights.shape[1]
     assert not look[:, :skipped].any()
     np.testing.assert_allclose(look[:, skipped:], weights, atol=1e-4)
-    assert list(answer.parts["facts"]) == [place + 1 + skipped for place in best]
+    assert list(answer.extra["facts"]) == [place + 1 + skipped for place in best]
 
 
 @pytest.mark.parametrize("row", [STORIES[0], STORIES[1], STORIES[4]])
@@ -342,7 +351,7 @@ def test_looks_one_after_the_other_in_numbers(row):
 @pytest.mark.parametrize(("form", "last"), [("chain", False), ("chain", True), ("independent", True)])
 @pytest.mark.parametrize("row", [STORIES[0], STORIES[1], STORIES[4]])
 def test_a_chain_of_facts_by_enumeration(form, last, row):
-    model = answerer(form, hops=3, last=last)
+    model = answerer(form, hops=3, answer_from_last=last)
     maps, query = by_hand(model, row)
     questions = [query]
     for _ in range(3):
@@ -364,7 +373,7 @@ def test_a_chain_of_facts_by_enumeration(form, last, row):
 
 
 def test_training_starts_without_the_softmax_and_goes_on_with_it():
-    model = answerer("hops", linear_steps=2)
+    model = answerer("hops", linear_start_steps=2)
     tensors, _ = model.read({name: tf.constant([STORIES[0][name]]) for name in ("story", "question")})
     maps, query = by_hand(model, STORIES[0])
     network = model.network
@@ -378,14 +387,14 @@ def test_training_starts_without_the_softmax_and_goes_on_with_it():
 
 
 def test_of_three_hundred_facts_the_last_are_read():
-    model = answerer("chain", lines=3, limit=2000)
+    model = answerer("chain", max_lines=3, limit=2000)
     long = {"story": "\n".join(["mary went home", "john went out"] * 150), "question": "where is mary"}
     [answer] = model.answer([long])
-    weights = answer.looks["story_lines"].weights
+    weights = answer.attention["story_lines"].weights
     assert weights.shape == (2, 300)
     assert not weights[:, :297].any()
     np.testing.assert_allclose(weights.sum(axis=1), 1, atol=1e-5)
-    assert all(298 <= fact <= 300 for fact in answer.parts["facts"])
+    assert all(298 <= fact <= 300 for fact in answer.extra["facts"])
 
 
 @pytest.mark.parametrize("form", ["hops", "chain"])
@@ -397,7 +406,7 @@ def test_half_precision(form):
         keras.config.set_dtype_policy("float32")
     [answer] = model.answer(STORIES[:1])
     assert np.isfinite(answer.score)
-    np.testing.assert_allclose(answer.looks["story_lines"].weights.sum(axis=1), 1, atol=2e-3)
+    np.testing.assert_allclose(answer.attention["story_lines"].weights.sum(axis=1), 1, atol=2e-3)
 
 
 def test_a_story_of_marks_alone_is_nothing():
@@ -411,14 +420,15 @@ def test_a_story_of_marks_alone_is_nothing():
 
 def test_looks_of_a_linear_start_are_told_as_weights():
     for seed in range(4):
-        model = answerer("hops", linear_steps=9, seed=seed)
+        model = answerer("hops", linear_start_steps=9, seed=seed)
         [answer] = model.answer(STORIES[1:2])
-        look = answer.looks["story_lines"]
-        np.testing.assert_allclose(look.weights, 1, atol=1e-5)  # of the only fact
-        assert list(answer.parts["facts"]) == [1, 1]
+        look = answer.attention["story_lines"]
+        np.testing.assert_allclose(look.weights, 1, atol=1e-5)  # all weight is on the only fact
+        assert list(answer.extra["facts"]) == [1, 1]
         assert model.explain(STORIES[0]).axes
-    with pytest.raises(ValueError, match=r"linear_steps: expected 0 but for hops\. Received: 9 for chain"):
-        answerer("chain", linear_steps=9)
+    expected = r"linear_start_steps: expected 0 unless attention_form is hops\. Received: 9 for chain"
+    with pytest.raises(ValueError, match=expected):
+        answerer("chain", linear_start_steps=9)
 
 
 @pytest.mark.parametrize("name", ["projective", "hops", "chain"])

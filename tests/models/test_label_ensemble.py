@@ -1,18 +1,18 @@
-"""Ensembles of models that say labels: means by hand, of whatever they read and look at."""
+"""Ensembles of models that predict labels: their means, for all kinds of inputs and attention."""
 
 from typing import ClassVar
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from support.systems import reader
+from support.systems import text_classifier, text_network
 from support.varied import LETTERS
 
-from seqattn_tf.encoder import BidirectionalEncoder, FactsEncoder, HeadsEncoder
+from seqattn_tf.encoders import BidirectionalEncoder, FactsEncoder, HeadsEncoder
+from seqattn_tf.export.comparison import difference
 from seqattn_tf.export.describe import describe
 from seqattn_tf.export.forms import Lite
 from seqattn_tf.export.package import export_model
-from seqattn_tf.export.verify import difference
 from seqattn_tf.lite.fields import Lines, Text
 from seqattn_tf.lite.runtime import LiteModel
 from seqattn_tf.lite.targets import Label
@@ -25,7 +25,6 @@ from seqattn_tf.models import (
     LabelEnsemble,
     MemoryAnswerer,
     MemoryNetwork,
-    ReaderNetwork,
     load,
 )
 
@@ -34,7 +33,7 @@ TEXTS = ["a", "", "cab", "c?a", "abcabc"]
 
 
 class Named(Classifier):
-    """One with a setting."""
+    """A classifier with a setting."""
 
     name_in_registry = "named_classifier"
 
@@ -48,7 +47,7 @@ class Named(Classifier):
 
 
 def strong(network):
-    """Weights so large that labels are told apart."""
+    """Set large weights, so that the labels have different probabilities."""
     network.build()
     rng = np.random.default_rng(len(network.weights))
     for weight in network.trainable_weights:
@@ -67,7 +66,7 @@ def pair():
 
 
 def shares(model, texts):
-    """The probability of every label, `[texts, labels]`."""
+    """Return the probability of every label, `[texts, labels]`."""
     logits = model.network(model.read({"text": tf.constant(texts)})[0]).numpy().astype("float64")
     return np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
 
@@ -76,7 +75,7 @@ def test_one_alone_is_itself(pair):
     ensemble = LabelEnsemble.of(pair[:1])
     for found, expected in zip(ensemble.answer(TEXTS), pair[0].answer(TEXTS), strict=True):
         assert difference(expected, found, 1e-5) == ""
-    assert ensemble.explaining == pair[0].explaining == ["text"]
+    assert ensemble.explanatory_maps == pair[0].explanatory_maps == ["text"]
 
 
 def test_probabilities_and_weights_are_means(pair):
@@ -89,17 +88,17 @@ def test_probabilities_and_weights_are_means(pair):
         found = {answer.text: answer.score, **dict(answer.alternatives)}
         assert list(found) == [LABELS[place] for place in np.argsort(-mean)]
         np.testing.assert_allclose([found[label] for label in LABELS], np.log(mean), atol=1e-5)
-        weights = (one.looks["text"].weights + other.looks["text"].weights) / 2
-        np.testing.assert_allclose(answer.looks["text"].weights, weights, atol=1e-6)
-        assert answer.looks["text"].rows == (answer.text,)
+        weights = (one.attention["text"].weights + other.attention["text"].weights) / 2
+        np.testing.assert_allclose(answer.attention["text"].weights, weights, atol=1e-6)
+        assert answer.attention["text"].queries == (answer.text,)
     assert len({answer.text for answer in answers}) > 2
     assert any(one.text != other.text for one, other in zip(*each, strict=True))
 
 
 class Certain:
-    """Of three labels it is sure of the last; of a row with nothing to read it says nothing."""
+    """Predicts the last of three labels with certainty; has no prediction for an empty row."""
 
-    looks: ClassVar = {"text": ("label",)}
+    attention_maps: ClassVar = {"text": ("label",)}
 
     def infer(self, tensors):
         labels = tf.constant([[2, 0, 1], [0, 1, 2]])
@@ -108,7 +107,7 @@ class Certain:
 
 
 def test_models_that_are_sure_of_one_label_have_read_the_row(pair):
-    """Whether a row was read is told by the best label: others may have no probability at all."""
+    """The best label determines whether a row was read, because the others may have probability zero."""
     ensemble = LabelEnsemble.of(pair)
     ensemble.models = [Certain(), Certain()]
     found = ensemble.infer({})
@@ -132,12 +131,16 @@ def test_plug_ins_are_those_of_all_models(pair):
 @pytest.fixture(scope="module")
 def mixed():
     """Models of two kinds."""
-    last = reader(strong(ReaderNetwork(LETTERS.size, 3, units=4)), LETTERS, LABELS)
+    network = strong(text_network(LETTERS.size, 3, units=4))
+    last = Named(network, {"text": Text(LETTERS, 400)}, Label(LABELS), title="last")
     return LabelEnsemble.of([classifier(pool="last"), last])
 
 
 def test_models_of_two_kinds_are_saved_and_say_the_same_on_the_edge(mixed, tmp_path):
-    assert mixed.systems == [{"system": name, "settings": {}} for name in ("classifier", "reader")]
+    assert mixed.systems == [
+        {"system": "classifier", "settings": {}},
+        {"system": "named_classifier", "settings": {"title": "last"}},
+    ]
     expected = mixed.answer(TEXTS)
     for compact in (False, True):
         mixed.save(tmp_path / f"run{compact}", compact=compact)
@@ -173,15 +176,18 @@ def test_what_cannot_be_one_is_refused(pair):
     )
     heads = EntailmentNetwork(HeadsEncoder(rules.size, "projective", units=4, embedding=4), outputs=2, units=4)
     words = {name: Text(rules) for name in ("premise", "hypothesis")}
-    number = reader(ReaderNetwork(LETTERS.size, outputs=1, units=4), LETTERS)
+    number = text_classifier(text_network(LETTERS.size, outputs=1, units=4), LETTERS)
     for models, said in (
         ([], "models: expected at least one"),
         ([pair[0], classifier(labels=("no", "yes"))], r"the same labels of the target in all.*models\[1\]"),
         ([pair[0], number], "the same kind of target in all|labels of the target in all"),
-        ([number], r"expected those that say labels\. Received: number"),
-        ([pair[0], classifier(pool="last")], r"the same looks in all\. Received: others in models\[1\]"),
-        ([asks], r"labels and nothing besides\. Received: \['facts'\] of models\[0\]"),
-        ([Entailment(heads, words, Label(("a", "b")))], "nothing besides"),
+        ([number], r"expected models that predict labels\. Received: number"),
+        (
+            [pair[0], classifier(pool="last")],
+            r"the same attention maps in all models\. Received: different ones in models\[1\]",
+        ),
+        ([asks], r"models without extra outputs\. Received: \['facts'\] of models\[0\]"),
+        ([Entailment(heads, words, Label(("a", "b")))], "without extra outputs"),
     ):
         with pytest.raises(ValueError, match=said):
             LabelEnsemble.of(models)

@@ -8,8 +8,8 @@ from support.edge import assert_same_on_the_edge
 from support.systems import language_model
 
 from seqattn_tf.decoding.sample import drawing
+from seqattn_tf.export.comparison import difference
 from seqattn_tf.export.package import export_model
-from seqattn_tf.export.verify import difference
 from seqattn_tf.lite.runtime import LiteModel
 from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.lite.text.rules import BEGIN, END
@@ -18,16 +18,16 @@ from seqattn_tf.models.draws import keys_of, noise
 from seqattn_tf.models.language import LanguageNetwork, packed
 
 LETTERS = SymbolRules(tuple("abcdefgh"))
-WORDS = SymbolRules(("the", "cat", "sat", "on", "mat"), split="spaces", unknown=True)
+WORDS = SymbolRules(("the", "cat", "sat", "on", "mat"), tokenizer="spaces", unknown=True)
 
 
 def model_of(rules, **settings):
     keras.utils.set_random_seed(2)
     network = LanguageNetwork(rules.size, units=8, embedding=6, dropout=0.3)
     network.build()
-    for weight in network.weights:  # far from uniform, so that choices are clear
+    for weight in network.weights:  # far from uniform, so that choices are unambiguous
         weight.assign(3 * weight.numpy())
-    return language_model(network, rules, max_source=20, max_target=9, **settings)
+    return language_model(network, rules, max_source_length=20, max_target_length=9, **settings)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def words():
 
 
 def surprises(model, ids):
-    """Nats of each id and of the end, a step at a time."""
+    """Return the negative log-likelihood of each id and of the end in nats, step by step."""
     memory, state = model.network.begin(1)
     found = []
     for before, after in zip([BEGIN, *ids], [*ids, END], strict=True):
@@ -97,7 +97,7 @@ def test_answer_goes_on_from_the_text(model):
     for text, answer in zip(["abc", "h"], model.answer(["abc", "h"]), strict=True):
         assert answer.text.startswith(text)
         assert answer.text == "".join(answer.tokens)
-        assert not answer.looks
+        assert not answer.attention
         assert answer.score < 0
 
 
@@ -161,7 +161,7 @@ def test_too_long_and_wrong_types_are_refused(model):
 
 
 def test_ways_of_going_on(model):
-    """Greedy is sampling at a temperature near 0; a beam finds nothing less probable."""
+    """Greedy decoding is sampling at a temperature near 0; a beam finds nothing less probable."""
     texts = ["ab", "c", "hg"]
     ways = [{"temperature": 0.0}, {"temperature": 1e-4, "top_k": 3, "top_p": 0.9}, {"beam_width": 4}]
     found = [language_model(model.network, LETTERS, 20, 3, **way).answer(texts) for way in ways]
@@ -186,7 +186,7 @@ def test_draws_follow_the_probabilities():
 def test_noise_of_one_text_is_not_that_of_another():
     ids = tf.constant([[3, 4, 5], [3, 4, 6], [4, 3, 5], [3, 4, 0]])
     keys = tf.concat([keys_of(ids, seed) for seed in (0, 1)], axis=0)
-    values = np.concatenate([noise(500, keys, time) for time in (0, 1)])  # of 16: texts, seeds, times
+    values = np.concatenate([noise(500, keys, time) for time in (0, 1)])  # 16 rows: texts, seeds, times
     assert np.abs(np.corrcoef(values) - np.eye(16)).max() < 0.2
     assert 0 < values.min() < values.max() < 1
     assert keys_of(tf.zeros([2, 0], tf.int32), 3).shape == (2,)
@@ -194,7 +194,7 @@ def test_noise_of_one_text_is_not_that_of_another():
 
 def test_saved_folder_rebuilds_the_model(words, tmp_path):
     settings = {"temperature": 0.7, "top_k": 4, "top_p": 0.9, "seed": 3, "beam_width": 0}
-    model = language_model(words.network, WORDS, max_source=11, max_target=5, **settings)
+    model = language_model(words.network, WORDS, max_source_length=11, max_target_length=5, **settings)
     assert model.settings == settings
     model.save(tmp_path / "run")
     again = load(tmp_path / "run")
@@ -211,7 +211,7 @@ def test_sampling_is_the_same_on_the_edge(model, tmp_path):
 @pytest.mark.slow
 @pytest.mark.traced
 def test_all_forms_say_the_same(model, tmp_path):
-    """Sampling too, on the edge in built-in ops."""
+    """Includes sampling in LiteRT with built-in ops."""
     exported = export_model(model, tmp_path / "models/m", {})
     assert exported.agreeing == {"SavedModel": 105, "LiteRT": 105}
     [edge], [here] = LiteModel(exported.lite).answer(["abc"]), model.answer(["abc"])
@@ -262,7 +262,7 @@ def test_mixed_precision():
     logits = network({"shifted": tf.constant([[1, 3]])})
     assert logits.dtype == tf.float16
     assert np.isfinite(logits).all()
-    assert len(language_model(network, LETTERS, max_target=3).answer(["abc", ""])) == 2
+    assert len(language_model(network, LETTERS, max_target_length=3).answer(["abc", ""])) == 2
 
 
 @pytest.mark.parametrize(("cell", "count"), [("lstm", 2), ("gru", 1)])

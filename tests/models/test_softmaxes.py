@@ -1,4 +1,4 @@
-"""Softmax over many words: adaptive ones by enumeration and finite differences, sampled ones by what they approach."""
+"""Softmax over many words: adaptive ones by enumeration and finite differences, sampled ones by their limits."""
 
 import keras
 import numpy as np
@@ -99,7 +99,7 @@ def test_words_are_drawn_by_rank_none_twice_and_by_the_chances_that_are_said():
         assert len(set(ids.tolist())) == 4
         seen[ids] += 1
         said.append((1 / chances).sum())
-    assert np.mean(said) == pytest.approx(size, rel=0.05)  # each stands for the words that were not drawn
+    assert np.mean(said) == pytest.approx(size, rel=0.05)  # each sample represents words that were not drawn
     assert (np.diff(seen) < 0).mean() > 0.7
     assert seen[0] > 3 * seen[-1]
 
@@ -107,7 +107,7 @@ def test_words_are_drawn_by_rank_none_twice_and_by_the_chances_that_are_said():
 @pytest.mark.parametrize("tied", [False, True])
 def test_a_sampled_network_learns_by_samples_and_answers_exactly(tied):
     keras.utils.set_random_seed(0)
-    network = LanguageNetwork(30, units=8, embedding=6, softmax="sampled", samples=30, tie_embeddings=tied)
+    network = LanguageNetwork(30, units=8, embedding=6, softmax="sampled", num_sampled=30, tie_embeddings=tied)
     network.build()
     shifted, right = tf.constant([[1, 5, 7], [1, 9, 2]]), tf.constant([[5, 7, 2], [9, 2, 0]])
     assert network({"shifted": shifted}).shape == (2, 3, 30)
@@ -140,11 +140,13 @@ def test_cutoffs_rise_to_the_number_of_words(size):
 
 
 def test_faults_are_said():
-    with pytest.raises(ValueError, match=r"cutoffs: expected at least one, each above .* Received: \[3, 3\]"):
+    with pytest.raises(
+        ValueError, match=r"cutoffs: expected at least one number, in increasing order.* Received: \[3, 3\]"
+    ):
         AdaptiveSoftmax([3, 3])
     with pytest.raises(ValueError, match=r"softmax: expected one of .* Received: 'soft'"):
         LanguageNetwork(9, softmax="soft")
     with pytest.raises(ValueError, match="tie_embeddings: expected False for an adaptive softmax"):
         LanguageNetwork(9, softmax="adaptive", tie_embeddings=True)
-    with pytest.raises(ValueError, match="samples: expected a positive integer"):
-        LanguageNetwork(9, softmax="sampled", samples=0)
+    with pytest.raises(ValueError, match="num_sampled: expected a positive integer"):
+        LanguageNetwork(9, softmax="sampled", num_sampled=0)

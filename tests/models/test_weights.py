@@ -1,4 +1,4 @@
-"""Weights in half precision and in eight bits: how near they come, what stays exact, what is refused."""
+"""Weights in half precision and in eight bits: their accuracy, what stays exact, and what is rejected."""
 
 import keras
 import numpy as np
@@ -10,18 +10,18 @@ from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.models import EncoderDecoder, load
 from seqattn_tf.models.weights import pack, unpack
 
-LETTERS = SymbolRules(tuple("abcdefgh"), fold=True)
-SOUNDS = SymbolRules(("AH", "B", "K", "D"), split="spaces")
+LETTERS = SymbolRules(tuple("abcdefgh"), lowercase=True, strip_accents=True)
+SOUNDS = SymbolRules(("AH", "B", "K", "D"), tokenizer="spaces")
 WORDS = ["badge", "h", "deadbeef", "fade", "cab", "gag"]
 
 
 @pytest.fixture(scope="module")
 def model():
-    """With weights as large as trained ones, whose answers are sure."""
+    """A model with weights as large as trained ones, whose answers are unambiguous."""
     keras.utils.set_random_seed(2)
     network = EncoderDecoder.of_symbols(LETTERS.size, SOUNDS.size, units=48, embedding=32, cell="lstm", dropout=0.2)
     network.set_weights([value * (3.0 if value.ndim > 1 else 1.0) for value in network.get_weights()])
-    return seq2seq(network, LETTERS, SOUNDS, max_target=9)
+    return seq2seq(network, LETTERS, SOUNDS, max_target_length=9)
 
 
 def variable(values, dtype="float32"):
@@ -90,7 +90,7 @@ def test_half_precision_is_what_it_was():
     assert list(stored) == ["0000", "0001"]
     assert stored["0000"].dtype == np.float16
     np.testing.assert_array_equal(stored["0000"], values.astype("float16"))
-    older = {"0000": np.float16([3])}  # when whole numbers were stored as fractions
+    older = {"0000": np.float16([3])}  # an older format with integers stored as floats
     [again] = unpack([variable([0], "int32")], older)
     assert (again.dtype, again.tolist()) == ("int32", [3])
 
@@ -132,12 +132,12 @@ def test_eight_bits_answer_nearly_the_same_from_a_much_smaller_file(model, tmp_p
     for one, other in zip(model.answer(WORDS), again.answer(WORDS), strict=True):
         assert one.text == other.text
         assert one.score == pytest.approx(other.score, abs=0.05)
-        np.testing.assert_allclose(one.looks["text"].weights, other.looks["text"].weights, atol=0.02)
+        np.testing.assert_allclose(one.attention["text"].weights, other.attention["text"].weights, atol=0.02)
 
 
 @pytest.mark.parametrize("forms", [(False, "int8"), ("int8", False), ("float16", "int8", False)])
 def test_a_save_in_another_form_leaves_no_stale_weights(model, tmp_path, forms):
-    """`save(compact=...)` left the `model.keras` of an earlier save beside the new weights."""
+    """`save(compact=...)` must remove the `model.keras` of an earlier save."""
     for form in forms:
         model.save(tmp_path, compact=form)
     weights = sorted(path.name for path in tmp_path.iterdir() if path.suffix in (".keras", ".npz"))
@@ -163,7 +163,7 @@ def test_seeds_are_no_weights_and_come_from_the_configuration(tmp_path):
         (lambda arrays: arrays.pop("0000_scale"), "0000_scale"),
         (lambda arrays: arrays.pop("0001"), "0001"),
         (lambda arrays: arrays.update({"0000_scale": arrays["0000_scale"][:, :1]}), "a scale for each channel of"),
-        (lambda arrays: arrays.update({"9999": arrays["0001"]}), r"also \['9999'\]"),
+        (lambda arrays: arrays.update({"9999": arrays["0001"]}), r"unknown weights \['9999'\]"),
         (lambda arrays: arrays.update({"0000": arrays["0000"][:, :2], "0000_scale": arrays["0000_scale"][:, :2]}), ""),
     ],
 )
@@ -173,5 +173,5 @@ def test_damaged_files_are_refused(model, tmp_path, damage, received):
         arrays = dict(stored)
     damage(arrays)
     np.savez(tmp_path / "weights.npz", **arrays)
-    with pytest.raises(ValueError, match=f"expected a whole network.*{received}"):
+    with pytest.raises(ValueError, match=f"expected a complete network.*{received}"):
         load(tmp_path)

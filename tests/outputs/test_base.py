@@ -7,7 +7,7 @@ from seqattn_tf.outputs import GraphTarget, graph_target
 
 
 class Spoken(GraphTarget):
-    """Says the numbers that were found, as words."""
+    """Returns the predicted numbers as words."""
 
     def texts(self, found):
         return tf.strings.as_string(found["numbers"])
@@ -21,7 +21,7 @@ def test_what_is_impossible_is_not_said():
         "numbers": tf.constant([[7, 8, 9], [1, 2, 3]]),
         "scores": tf.constant([[-1.0, -2.0, -np.inf], [-np.inf] * 3]),
     }
-    said = Spoken(None).say(found)
+    said = Spoken(None).format(found)
     assert said["text"].numpy().tolist() == [b"7", b""]
     assert said["alternatives"].numpy().tolist() == [[b"8", b""], [b"", b""]]
     assert said["tokens"].numpy().tolist() == [[b"7"], [b""]]
@@ -37,9 +37,11 @@ def test_right_answers_of_several_numbers_are_padded_with_what_stands_for_nothin
 
 def test_a_target_shows_nothing_and_decides_nothing_unless_it_says_how():
     graph = GraphTarget(Tags(("D",)))
-    assert graph.teach({}) == {}
-    with pytest.raises(NotImplementedError, match="Tags: found by a search, not in outputs alone"):
-        graph.decide(tf.zeros([1, 1]))
+    assert graph.teacher_inputs({}) == {}
+    with pytest.raises(
+        NotImplementedError, match="Tags: answers are found by a search, so they cannot be decoded from the outputs"
+    ):
+        graph.decode(tf.zeros([1, 1]))
 
 
 def test_the_loss_leaves_out_what_stands_for_nothing():

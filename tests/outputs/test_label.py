@@ -9,10 +9,10 @@ from seqattn_tf.outputs.label import GraphLabel
 def test_labels_are_said_best_first_with_their_log_probabilities():
     graph = graph_target(Label(("no", "maybe", "yes")))
     assert isinstance(graph, GraphLabel)
-    found = graph.decide(tf.math.log([[1.0, 3.0, 6.0]]))
+    found = graph.decode(tf.math.log([[1.0, 3.0, 6.0]]))
     assert found["labels"].numpy().tolist() == [[2, 1, 0]]
     np.testing.assert_allclose(np.exp(found["scores"]), [[0.6, 0.3, 0.1]], rtol=1e-5)
-    said = graph.say(found)
+    said = graph.format(found)
     assert said["text"].numpy().tolist() == [b"yes"]
     assert said["tokens"].numpy().tolist() == [[b"yes"]]
     assert said["alternatives"].numpy().tolist() == [[b"maybe", b"no"]]

@@ -1,4 +1,4 @@
-"""Targets that decide on a whole structure: in the graph, on a host without it, and by looking at all there are."""
+"""Structured targets: in the graph, in NumPy, and by enumeration of all structures."""
 
 import itertools
 
@@ -32,9 +32,7 @@ def arcs(rng):
     }
 
 
-SEED_OF_TWO_TREES = (
-    1  # of potentials for which one tree is most probable and another has the most arcs expected to be right
-)
+SEED_OF_TWO_TREES = 1  # with this seed, the most probable tree is not the one with the most expected correct arcs
 
 
 def tensors(outputs):
@@ -49,7 +47,7 @@ def all_sequences(outputs, row):
 
 
 def all_trees(outputs, row, projective):
-    """Every tree with every choice of relations, and its score."""
+    """Yield every tree with every choice of relations, and its score."""
     words = range(LENGTHS[row])
     for heads in itertools.product(range(LENGTHS[row] + 1), repeat=LENGTHS[row]):
         try:
@@ -72,7 +70,7 @@ def log_total(scored):
 @pytest.mark.parametrize("answers", [1, 3, 5])
 def test_the_best_sequences_of_tags_are_the_best_of_all(answers):
     outputs = chain(np.random.default_rng(answers), forbid=answers == 3)
-    decided = graph_target(TAGS).decide_structure(tensors(outputs), answers, "it")
+    decided = graph_target(TAGS).decode_structure(tensors(outputs), answers, "it")
     found = {name: value.numpy() for name, value in decided.items()}
     for row, length in enumerate(LENGTHS):
         ranked = sorted(all_sequences(outputs, row), key=lambda scored: -scored[1])
@@ -94,16 +92,16 @@ def test_the_best_sequences_of_tags_are_the_best_of_all(answers):
 
 @pytest.mark.parametrize("projective", [True, False])
 def test_the_tree_has_the_most_arcs_expected_to_be_right(projective):
-    """By enumeration, relations included, on potentials whose most probable tree is another."""
+    """By enumeration, including relations, with potentials for which the most probable tree is another one."""
     outputs = arcs(np.random.default_rng(SEED_OF_TWO_TREES))
-    found = graph_target(TREES[projective]).decide_structure(tensors(outputs), 1, "it")
+    found = graph_target(TREES[projective]).decode_structure(tensors(outputs), 1, "it")
     others = 0
     for row, length in enumerate(LENGTHS):
         if not length:
             assert found["scores"][row, 0] == -np.inf
             continue
         scored, words = list(all_trees(outputs, row, projective)), range(length)
-        right = np.zeros([4, 5, 2])  # how probable each arc is, by its relation
+        right = np.zeros([4, 5, 2])  # the probability of each arc with each relation
         for (heads, relations), score in scored:
             right[words, heads, relations] += np.exp(score - log_total(scored))
         expected = right.sum(axis=2)
@@ -121,13 +119,13 @@ def test_the_tree_has_the_most_arcs_expected_to_be_right(projective):
 def test_a_host_decides_what_the_graph_decides(target):
     rng = np.random.default_rng(3)
     outputs, graph = chain(rng, forbid=True) if target is TAGS else arcs(rng), graph_target(target)
-    found = graph.decide_structure(tensors(outputs), 3, "it")
+    found = graph.decode_structure(tensors(outputs), 3, "it")
     potentials = graph.potentials(tensors(outputs))
     for row, length in enumerate(LENGTHS):
         given = {name: value[row].numpy() for name, value in potentials.items()}
-        alone = target.decide_row(given, 3, "it")
+        alone = target.decode_row(given, 3, "it")
         expected = {name: value[row].numpy() for name, value in found.items()}
-        said, right = target.say_row(alone), target.say_row(expected)
+        said, right = target.format_row(alone), target.format_row(expected)
         assert said["text"] == right["text"]
         assert [text for text, _ in said["alternatives"]] == [text for text, _ in right["alternatives"]]
         np.testing.assert_allclose(said["score"], right["score"], atol=1e-4)
@@ -145,7 +143,7 @@ def test_the_loss_of_tags_is_their_probability_by_place():
         expected -= scored[tuple(right[row, :length] - 1)] - log_total(scored.items()) if length else 0
     loss = graph_target(TAGS).loss()
     np.testing.assert_allclose(loss(right, tensors(outputs)), expected / 8, rtol=1e-5)
-    assert float(loss(right[1:2], tensors({name: value[1:2] for name, value in outputs.items()}))) == 0  # nothing
+    assert float(loss(right[1:2], tensors({name: value[1:2] for name, value in outputs.items()}))) == 0  # an empty row
     with pytest.raises(ValueError, match="label_smoothing: expected 0 for tags of a chain"):
         graph_target(TAGS).loss(0.1)
 
@@ -168,8 +166,8 @@ def test_the_loss_of_trees_is_their_probability_by_word(projective):
 
 def test_nothing_at_all_is_decided_about_nothing():
     empty = {"unary": tf.zeros([2, 0, 3]), "pairwise": tf.zeros([2, 3, 3]), "lengths": tf.zeros([2], tf.int32)}
-    found = graph_target(TAGS).decide_structure(empty)
+    found = graph_target(TAGS).decode_structure(empty)
     assert (found["tags"].shape, found["text_attention"].shape) == ((2, 1, 0), (2, 3, 0))
     empty = {"arcs": tf.zeros([2, 0, 1]), "relations": tf.zeros([2, 0, 1, 2]), "lengths": tf.zeros([2], tf.int32)}
-    found = graph_target(TREES[True]).decide_structure(empty)
+    found = graph_target(TREES[True]).decode_structure(empty)
     assert (found["heads"].shape, found["text_attention"].shape) == ((2, 1, 0), (2, 0, 0))

@@ -1,4 +1,4 @@
-"""A sequence of sequences."""
+"""Recurrent networks over sequences of sequences."""
 
 import keras
 import numpy as np
@@ -17,7 +17,7 @@ INNER_LENGTHS = np.array([[3, 1, 0, 2, 3], [2, 2, 1, 0, 0], [1, 0, 0, 0, 0], [0,
 
 @keras.saving.register_keras_serializable("seqattn_tf_tests")
 class Pool(keras.layers.Layer):
-    """`softmax(v . (W h))`, over values twice as wide."""
+    """Attention pooling `softmax(v . (W h))`, whose results are twice as wide."""
 
     def build(self, values_shape):
         self.wide = self.add_weight(name="wide", shape=(values_shape[-1], 2 * values_shape[-1]))
@@ -53,7 +53,7 @@ class TestHierarchical(NetworkTests):
         return layer.inner.final_output(states), None
 
     def by_hand(self, layer, row, found):
-        """Every kept inner sequence alone, then those alone."""
+        """Compute every unmasked inner sequence separately, then the sequence of results."""
         returned, found = found, layer.read(tf.constant(self.dirty()), tf.constant(self.mask))
         yield returned[0][row], found.outputs[row]
         yield returned[1][row], found.states[0][row]

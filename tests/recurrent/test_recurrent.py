@@ -1,4 +1,4 @@
-"""A cell over time, with all that may surround it."""
+"""A cell over time, with all options of the surrounding network."""
 
 import keras
 import numpy as np
@@ -23,7 +23,7 @@ def built(*arguments, **options):
 
 
 def same_weights(layer, **options):
-    """Another network with other options around the weights of the cell."""
+    """Return another network with other options and the same cell."""
     other = Recurrent(layer.cell, dtype="float64", **ALL, **options)
     other.build((BATCH, None, FEATURES))
     return other
@@ -69,7 +69,7 @@ class TestLearned(TestReverse):
 
 
 class TestContext(TimeNetworkTests):
-    """In both places: as with the context beside the inputs, and as with the states it gives."""
+    """Equals a network with the context concatenated to the inputs and with the states computed from it."""
 
     kind, not_stored = Recurrent, ("units", "stateful", "initial")
     arguments = {"cell": LSTMCell(7), "reverse": True, "context": "both", "truncate": 2, "jit_compile": False, **ALL}
@@ -97,7 +97,7 @@ class TestTruncated(TestReverse):
         return same_weights(layer)(inputs)
 
     def check_slopes(self, loss, arrays):
-        """Its gradient is none of the function; see below."""
+        """Skipped, because with truncation the gradient is not that of the function; see below."""
 
 
 @pytest.mark.parametrize("merge", ["concat", "sum", "ave", "mul"])
@@ -152,7 +152,7 @@ class TestBidirectionalMean(TestBidirectional):
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("length", [3, 5])
 def test_truncation_is_chunks_without_a_gradient_between(reverse, length):
-    """Chunks of two steps that were kept, padded or not; the gradient of the weights and of the inputs."""
+    """Chunks of two unmasked steps, with and without padding; the gradients of the weights and of the inputs."""
     layer = built("lstm", truncate=2, reverse=reverse)
     plain = same_weights(layer, reverse=reverse)
     inputs = tf.constant(INPUTS[:1, :length])
@@ -182,7 +182,7 @@ def test_truncation_is_chunks_without_a_gradient_between(reverse, length):
     ours = gradient(tf.function(whole) if reverse and length < TIME else whole)
     free = gradient(lambda inputs: plain(inputs)[0])
     near(ours, gradient(chunks))
-    near(ours[0], free[0])  # the same numbers, and another gradient
+    near(ours[0], free[0])  # equal values, but another gradient
     assert np.abs(ours[2] - free[2]).max() > 1e-3
 
 
@@ -221,17 +221,17 @@ def test_stateful_in_a_model(tmp_path):
     inputs = keras.Input(batch_shape=(2, None, FEATURES))
     model = keras.Model(inputs, Recurrent("gru", units=UNITS, stateful=True, return_sequences=True)(inputs))
     data = tf.constant(INPUTS[:2], tf.float32)
-    near(model.layers[-1].kept.states[0], tf.zeros([2, UNITS]))  # making the model left it alone
+    near(model.layers[-1].kept.states[0], tf.zeros([2, UNITS]))  # building the model did not change the state
     whole = model(data)
     model.layers[-1].reset_state()
     near(tf.concat([model(data[:, :2]), model(data[:, 2:])], 1), whole, 1e-6)
     model.save(tmp_path / "m.keras")
     again = keras.models.load_model(tmp_path / "m.keras")
-    near(again(data), whole, 1e-6)  # from the beginning, as Keras's
+    near(again(data), whole, 1e-6)  # starts from the initial state, as in Keras
 
 
 def test_stateful_as_keras_in_training_and_for_another_batch():
-    """On `tf.data`, whose batches are not known; and what was learned goes to a network for one row."""
+    """With `tf.data`, whose batch sizes are unknown; the trained weights are moved to a network for one row."""
 
     def made(layer, rows):
         inputs = keras.Input(batch_shape=(rows, None, FEATURES))
@@ -270,7 +270,7 @@ def test_training_reaches_the_cell():
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("masked", [False, True])
 def test_truncation_lets_the_first_steps_reach_the_first_states(reverse, masked):
-    """Up to as many steps as are not cut; not from one step more."""
+    """The gradient reaches the initial states from the steps of the first chunk, but not from later ones."""
     layer = built("lstm", truncate=2, reverse=reverse)
     for steps in (2, 3):
         first = [tf.ones([BATCH, UNITS], tf.float64)] * 2
@@ -291,7 +291,7 @@ def test_the_final_output_is_the_last_output_of_a_cell_with_several_states(kind)
 
 
 def test_truncated_training_with_dropout_and_context():
-    """All that travels through the loop, at once."""
+    """All inputs and states of the loop at once."""
     layer = Recurrent(DropoutCell("lstm", 0.5, units=UNITS), context="both", truncate=2, reverse=True, **ALL)
     inputs = tf.constant(INPUTS, tf.float32)
     with tf.GradientTape() as tape:
@@ -303,11 +303,11 @@ def test_truncated_training_with_dropout_and_context():
 def test_bad_arguments_are_refused():
     inputs = tf.constant(INPUTS)
     for expected, options in {
-        "units: expected a number for the cell 'gru'": {"units": None},
+        "units: expected an integer for the cell 'gru'": {"units": None},
         "initial: expected one of .*Received: 'ones'": {"initial": "ones"},
         "context: expected one of .*Received: 'all'": {"context": "all"},
         "truncate: expected a positive integer or None. Received: 0": {"truncate": 0},
-        "initial: expected one way to the first state": {"initial": "learned", "stateful": True},
+        "initial: expected a single source of the initial state": {"initial": "learned", "stateful": True},
     }.items():
         with pytest.raises(ValueError, match=expected):
             Recurrent("gru", **{"units": UNITS, **options})
@@ -320,14 +320,14 @@ def test_bad_arguments_are_refused():
         layer(inputs[0])
     with pytest.raises(ValueError, match=r"initial_state: expected \[\(4, 4\), \(4, 4\)\]\. Received: \[\(4, 4\)\]"):
         layer(inputs, initial_state=[tf.zeros([BATCH, UNITS], tf.float64)])
-    with pytest.raises(ValueError, match="context: expected one with context=None only"):
+    with pytest.raises(ValueError, match="context: expected None with context=None"):
         layer(inputs, context=CONTEXT)
     with pytest.raises(ValueError, match="reset_state: expected a network with stateful=True"):
         layer.reset_state()
-    with pytest.raises(ValueError, match=r"context: expected \[batch, n\], for context='state'"):
+    with pytest.raises(ValueError, match=r"context: expected \[batch, n\] with context='state'"):
         Recurrent("gru", units=UNITS, context="state")(inputs)
     layer = built("gru", context="state")
-    with pytest.raises(ValueError, match=r"context: expected one with context='state' only\. Received: None"):
+    with pytest.raises(ValueError, match=r"context: expected \[batch, n\] with context='state'\. Received: None"):
         layer(inputs)
     with pytest.raises(ValueError, match=r"context: expected \[batch, n\]. Received shape"):
         layer(inputs, context=CONTEXT[0])
@@ -346,7 +346,7 @@ def test_wrong_masks_states_and_units_are_refused():
         Recurrent("gru", units=3)(inputs, initial_state=[tf.zeros([2, 4])])
     with pytest.raises(ValueError, match=r"initial_state: expected \[\(2, 3\)\]\. Received: \[\(1, 3\)\]"):
         Recurrent("gru", units=3)(inputs, initial_state=tf.zeros([1, 3]))
-    with pytest.raises(ValueError, match=r"units: expected none beside a cell of 4\. Received: 8"):
+    with pytest.raises(ValueError, match=r"units: expected None for a cell instance of 4 units\. Received: 8"):
         Recurrent(GRUCell(4), units=8)
     with pytest.raises(ValueError, match=r"units: expected a positive integer\. Received: True"):
         GRUCell(True)
@@ -357,7 +357,7 @@ def test_wrong_masks_states_and_units_are_refused():
 
 @pytest.mark.parametrize("options", [{}, {"context": "input"}, {"truncate": 2, "reverse": True}])
 def test_a_large_known_batch_is_projected_beside_the_steps(options):
-    """The numbers are those of a small one."""
+    """The results equal those of a small batch."""
     layer = Recurrent(DropoutCell(GRUCell(3), 0.5), **ALL, **options)
     inputs, mask = tf.constant(random(40, TIME, 2)), tf.sequence_mask(np.arange(40) % (TIME + 1), TIME)
     more = {"context": tf.constant(random(40, 4))} if "context" in options else {}
@@ -370,7 +370,7 @@ def test_a_large_known_batch_is_projected_beside_the_steps(options):
 
 @pytest.mark.parametrize("reverse", [False, True])
 def test_gates_are_of_the_states_before_each_step(reverse):
-    """Those of a network that reads backwards come from the states after each step."""
+    """In a network with reverse order, they come from the states after each step."""
     layer = Recurrent("gru", units=3, reverse=reverse, return_sequences=True)
     inputs = tf.random.stateless_normal([1, 4, 2], [1, 2])
     with watch_gates() as seen:

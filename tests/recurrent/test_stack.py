@@ -1,4 +1,4 @@
-"""Networks on top of each other."""
+"""Stacks of recurrent networks."""
 
 import keras
 import numpy as np
@@ -14,7 +14,7 @@ CONTEXT = tf.constant(random(BATCH, 2, seed=5, dtype="float64"))
 
 
 class TestStack(TimeNetworkTests):
-    kind, not_stored = Stack, ("units", "depth", "bidirectional", "pyramid")  # a pyramid: below
+    kind, not_stored = Stack, ("units", "depth", "bidirectional", "pyramid")  # the pyramid is tested below
     arguments = {
         "layers": [Recurrent("gru", units=7), Bidirectional("gru", units=7, merge_mode="sum")],
         "residual": True,
@@ -38,7 +38,7 @@ class TestResidual(TestStack):
 
     def alone(self, layer, inputs):
         first, second, third = layer.layers
-        one, _, a = first.read(inputs)  # of another width: nothing is added
+        one, _, a = first.read(inputs)  # another width, so there is no residual connection
         two, _, b = second.read(one)
         three, _, c = third.read(one + two)
         return one + two + three, *a, *b, *c
@@ -73,7 +73,7 @@ class TestSkip(TestStack):
 
 
 def halves(steps):
-    """Two steps each side by side, by hand."""
+    """Concatenate pairs of adjacent steps."""
     steps = steps.numpy()
     if steps.shape[1] % 2:
         steps = np.concatenate([steps, np.zeros_like(steps[:, :1])], axis=1)
@@ -109,7 +109,7 @@ def test_a_pyramid_in_a_model_of_any_length_and_saved(tmp_path):
     given = random(2, 7, 4, seed=2)
     given[0, 3:] = 0
     alone = model(given[:1, :3])
-    near(model(given)[0], alone[0], 1e-6)  # the mask goes on to Keras's layer
+    near(model(given)[0], alone[0], 1e-6)  # the mask is propagated to Keras's layer
     model.save(tmp_path / "model.keras")
     near(keras.models.load_model(tmp_path / "model.keras")(given), model(given), 1e-6)
     with pytest.raises(ValueError, match="pyramid: expected neither residual nor skip"):
@@ -139,10 +139,10 @@ def test_bad_arguments_are_refused():
         Stack("gru", units=UNITS)
     with pytest.raises(ValueError, match="layers: expected Recurrent, Bidirectional or Stack networks"):
         Stack([])
-    with pytest.raises(ValueError, match=r"residual: expected layers of one width. Received: \[4, 5\]"):
+    with pytest.raises(ValueError, match=r"residual: expected layers of equal width. Received: \[4, 5\]"):
         Stack([Recurrent("gru", units=4), Recurrent("gru", units=5)], residual=True)
     layer = Stack("gru", units=UNITS, depth=2)
     with pytest.raises(ValueError, match=r"initial_state: expected \[\(4, 4\), \(4, 4\)\]\. Received: \[\(4, 4\)\]"):
         layer(INPUTS, initial_state=[[tf.zeros([BATCH, UNITS])]])
-    with pytest.raises(ValueError, match="context: expected a layer that takes one"):
+    with pytest.raises(ValueError, match="context: expected None, because no layer takes a context"):
         layer(INPUTS, context=CONTEXT)

@@ -1,4 +1,4 @@
-"""Recursion over trees, against a recursion over one tree."""
+"""Recursion over trees, compared with a recursion over a single tree."""
 
 import functools
 
@@ -47,13 +47,13 @@ def tensor(weights, x, children):
 
 
 def halves(low, high):
-    """The balanced tree over the leaves from `low` to `high`, as nested pairs."""
+    """Return the balanced tree over the leaves from `low` to `high`, as nested pairs."""
     middle = (low + high) // 2
     return low if high - low == 1 else (halves(low, middle), halves(middle, high))
 
 
 class TestChildSum(NetworkTests):
-    """Over the balanced tree of each row's own leaves."""
+    """The balanced tree over the leaves of each row."""
 
     kind, arguments, not_stored = TreeRecurrent, {"composition": BinaryComposition(7), **ALL}, ("units",)
     name, formula = "child_sum", staticmethod(child_sum)
@@ -90,7 +90,7 @@ class TestBinary(TestChildSum):
     name, formula = "binary", staticmethod(binary)
 
     def test_compiled_without_its_gradient(self, layer):
-        """The slow `test_compiled` takes the gradient as well."""
+        """The slow `test_compiled` includes the gradient."""
         compiled = tf.function(functools.partial(self.run, layer), jit_compile=True, autograph=False)
         arguments = tf.constant(self.inputs), tf.constant(self.mask)
         near(compiled(*arguments), self.run(layer, *arguments))
@@ -101,7 +101,7 @@ class TestTensor(TestChildSum):
 
 
 NODES = 6
-TREES = [  # children of each node, in any order of the nodes
+TREES = [  # the children of each node; the nodes may have any order
     [[], [3], [5, 1], [], [], [4, 0]],
     [[1], [2], [3], [4], [5], []],
     [[], [], [], [], [], [0, 1, 2, 3, 4]],
@@ -119,7 +119,7 @@ def as_children(trees, most):
 
 
 class TestGivenTrees(TestChildSum):
-    """A tree, a chain, a star, and one tree smaller than the others."""
+    """A tree, a chain, a star, and a tree that is smaller than the others."""
 
     inputs = np.random.default_rng(0).normal(size=(BATCH, NODES, FEATURES))
     mask = KEPT
@@ -187,9 +187,9 @@ def test_what_is_no_tree_is_refused():
     traced = tf.function(layer)
     inputs = tf.zeros([1, 3, FEATURES])
     for expected, children in {
-        "without a cycle": [[1], [0], [-1]],
-        "one parent for a node at the most": [[2], [2], [-1]],
-        "expected numbers of nodes": [[3], [-1], [-1]],
+        "without cycles": [[1], [0], [-1]],
+        "at most one parent per node": [[2], [2], [-1]],
+        "expected node indices": [[3], [-1], [-1]],
     }.items():
         for run in (layer, traced):
             with pytest.raises(tf.errors.InvalidArgumentError, match=expected):
@@ -207,8 +207,8 @@ def test_bad_arguments_are_refused():
     inputs = tf.zeros([2, 4, FEATURES])
     layer(inputs)
     for expected, children in {
-        r"children: expected integers \[batch, nodes, most children\]": tf.zeros([2, 4, 2]),
-        "children: expected 2 for each node": tf.zeros([2, 4, 3], tf.int32),
+        r"children: expected integers \[batch, nodes, max children\]": tf.zeros([2, 4, 2]),
+        "children: expected 2 per node": tf.zeros([2, 4, 3], tf.int32),
         "children: expected one row for each node": tf.zeros([2, 5, 2], tf.int32),
     }.items():
         with pytest.raises(ValueError, match=expected):

@@ -9,10 +9,10 @@ import pytest
 from seqattn_tf.serving.client import GrpcClient, RestClient
 from seqattn_tf.serving.server import Server
 
-sys.path.insert(0, str(Path(__file__).parent))  # pytest does not make a test's neighbours importable
+sys.path.insert(0, str(Path(__file__).parent))  # pytest does not make neighbors of a test importable
 import serving_toys
 
-CHROMIUM = next(  # the shell draws no windows of its own: half the CPU time
+CHROMIUM = next(  # The headless shell needs half the CPU time, because it draws no windows.
     filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"))), None
 )
 QUIETLY = [
@@ -30,7 +30,7 @@ QUIETLY = [
 
 @pytest.fixture(scope="session")
 def exports(tmp_path_factory):
-    """One exported version per number, outside any repository."""
+    """One exported version per number, outside of any repository."""
     folder = tmp_path_factory.mktemp("exports")
     for version in (1, 2):
         serving_toys.export(version, folder / str(version))
@@ -39,26 +39,26 @@ def exports(tmp_path_factory):
 
 @pytest.fixture
 def repository_root(tmp_path, exports):
-    """A fresh repository with version 1 of the model `toy`."""
-    root = tmp_path / "my models"  # a space in a path must not leak or break anything
+    """A new repository with version 1 of the model `toy`."""
+    root = tmp_path / "my models"  # a space in a path must not cause problems
     serving_toys.install(exports / "1", root / "toy", 1)
     return root
 
 
 @pytest.fixture
 def running(repository_root):
-    """A server of its own for a test that changes the repository or stops it."""
+    """A separate server for a test that changes the repository or stops the server."""
     with Server(serving_toys.config(repository_root)) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory, exports):
-    """A server shared by the tests that only ask."""
+    """A server for all tests that only send requests."""
     root = tmp_path_factory.mktemp("models")
     serving_toys.install(exports / "1", root / "toy", 1)
     (root / "toy" / "not-a-version").mkdir()
-    (root / "toy" / "7").mkdir()  # a version number without a SavedModel: a copy that has only begun
+    (root / "toy" / "7").mkdir()  # a version number without a SavedModel: an incomplete copy
     with Server(serving_toys.config(root)) as server:
         yield server
 
@@ -102,14 +102,14 @@ def browser():
 
 
 class Windows:
-    """Browser windows that are used again: opening one takes six times as long as another page in it."""
+    """A pool of browser windows, because opening one takes six times as long as loading another page in it."""
 
     def __init__(self, browser):
         self.browser = browser
         self.idle = {}
 
     def take(self, options):
-        """A window with these options of a context, showing nothing."""
+        """Return an empty window with these context options."""
         same = self.idle.setdefault(repr(sorted(options.items())), [])
         page = same.pop() if same else self.browser.new_context(**options).new_page()
         return page, lambda: self._put_back(page, same, options)
@@ -129,9 +129,9 @@ def windows(browser):
 
 @pytest.fixture
 def open_page(browser, windows):
-    """Opens the page; at the end nothing may have gone wrong in it or have been asked of another host.
+    """A function that opens the page; at the end, it must have no errors and no requests to other hosts.
 
-    `fresh` opens a window for this test alone: whoever changes its clock or adds scripts to it needs one.
+    `fresh` opens a new window, for tests that change its clock or add scripts to it.
     """
     ends, wrong = [], []
 
@@ -142,7 +142,7 @@ def open_page(browser, windows):
         else:
             page, put_back = windows.take(options)
             ends.append(put_back)
-        # Chromium itself writes a line for each answer above 399.
+        # Chromium itself logs a line for each response with a status of 400 or more.
         expected = re.compile("Failed to load resource" if refused else "$^")
         listeners = {
             "pageerror": lambda error: wrong.append(str(error)),

@@ -1,4 +1,4 @@
-"""What the fault tests need: a server in a process of its own, clients that know a cut answer from none, load."""
+"""Helpers of the fault tests: a server process, clients that distinguish cut responses from missing ones, and load."""
 
 import contextlib
 import itertools
@@ -26,11 +26,11 @@ SECRETS = re.compile(
     r"Traceback|File \"|\.py\b|__inference|\{\{(?:function_)?node|\[Op:|site-packages"
     r"|(?<![\w.:/])/(?:home|tmp|usr|root|work|var|opt|private|etc|mnt)\b"
 )
-SERVERS_OWN = "a reason of the server's own"  # what it logs where an error was not foreseen
+SERVERS_OWN = "a reason of the server's own"  # logged for an unexpected error
 
 
 def check_error(text, *folders):
-    """No stack trace and no path of the machine is told to a client."""
+    """Check that an error message contains no stack trace and no local path."""
     found = SECRETS.search(text)
     assert not found, f"{found.group()!r} in {text[:500]!r}"
     for folder in folders:
@@ -38,7 +38,7 @@ def check_error(text, *folders):
 
 
 class Model(tf.Module):
-    """Tells its version, answers at length, or takes its time."""
+    """A model that returns its version, a long output, or an output after some time."""
 
     def __init__(self, version, megabytes=0):
         super().__init__()
@@ -70,7 +70,7 @@ def export(version, path, megabytes=0):
 
 
 class ServerProcess:
-    """The command line's embedded server, as a process that can be looked at from outside and killed."""
+    """The embedded server as a separate process that can be inspected and killed."""
 
     def __init__(self, folder, *flags, rest_port=0, grpc_port=0):
         command = [sys.executable, "-m", "seqattn_tf.cli", "serve", str(folder), "--embedded"]
@@ -81,7 +81,7 @@ class ServerProcess:
             stdout=subprocess.PIPE,
             stderr=self._log,
             text=True,
-            # A run that takes its time holds one of these threads, and small machines have few of them.
+            # A slow run occupies one of these threads, and small machines have only few of them.
             env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "TF_NUM_INTEROP_THREADS": "8"},
         )
         told = {}
@@ -134,20 +134,20 @@ class ServerProcess:
 
 
 def reload(server, export, root, name, version):
-    """Brings version `version` in and takes the one before away, and waits for both."""
+    """Install version `version`, remove the previous one, and wait for both."""
     bring(server, export, root, name, version)
     shutil.rmtree(root / name / str(version - 1))
     until(lambda: '"END"' in status_of(server, name, version - 1))
 
 
 def bring(server, export, root, name, version=1):
-    """Installs a version and waits until it serves."""
+    """Install a version and wait until it is served."""
     install(export, root / name, version)
     until(lambda: '"AVAILABLE"' in status_of(server, name, version))
 
 
 def status_of(server, name, version):
-    """The status of a version as JSON; empty where there is none."""
+    """Return the status of a version as JSON; empty if there is none."""
     status, _, text = http_request(server.rest_url, "GET", f"/v1/models/{name}/versions/{version}")
     check_error(text)
     return text if status == 200 else ""
@@ -164,15 +164,15 @@ def resident_mb(pid="self"):
 
 
 class NoAnswer(Exception):
-    """The server did not take the request: not one byte came back."""
+    """The server did not accept the request: it did not send a single byte."""
 
 
 class CutAnswer(Exception):
-    """An answer began and did not end."""
+    """A response started but is incomplete."""
 
 
 class Refused(Exception):
-    """An answer that is an error: an HTTP status, or the name of a gRPC code."""
+    """An error response: an HTTP status, or the name of a gRPC code."""
 
     def __init__(self, code, message):
         super().__init__(f"{code} {message}")
@@ -181,7 +181,7 @@ class Refused(Exception):
 
 
 class Wire:
-    """A socket that speaks HTTP by hand. Answers are whole, or one of the errors above tells how they are not."""
+    """A socket for raw HTTP. Responses are complete; otherwise one of the errors above is raised."""
 
     def __init__(self, address, receive_buffer=0):
         self.socket = socket.socket()
@@ -197,13 +197,13 @@ class Wire:
         self._bytes = b""
 
     def send(self, data):
-        """Sends what the server takes; it may close before all is sent."""
+        """Send as much as the server accepts; it may close the connection before."""
         with contextlib.suppress(OSError):
             self.socket.sendall(data)
             self.sent_at = time.monotonic()
 
     def receive(self):
-        """Status and text of the next answer."""
+        """Return status and text of the next response."""
         while b"\r\n\r\n" not in self._bytes:
             self._more()
         head, _, self._bytes = self._bytes.partition(b"\r\n\r\n")
@@ -220,7 +220,7 @@ class Wire:
         return self.receive()
 
     def at_end(self):
-        """Whether the server has closed the connection and sent nothing more."""
+        """Return whether the server has closed the connection without sending anything else."""
         try:
             return not self._bytes and not self.socket.recv(1)
         except ConnectionError:
@@ -246,7 +246,7 @@ class Wire:
 
 
 def http(body=b"", path="/v1/models/toy:predict", method="POST", length=None, more=""):
-    """The bytes of a request; `length` for one that lies about its body."""
+    """Return the bytes of a request; `length` overrides the length of its body."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     length = len(raw) if length is None else length
     head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n{more}\r\n"
@@ -263,7 +263,7 @@ def predict_request(model, inputs, signature="serving_default"):
 
 
 class RestAsker:
-    """Asks a `Model` for its version over one kept connection."""
+    """Queries the version of a `Model` over a persistent connection."""
 
     def __init__(self, server, model):
         self._path = f"/v1/models/{model}:predict"
@@ -286,20 +286,20 @@ class RestAsker:
 
 
 class GrpcAsker:
-    """The same over one gRPC connection of its own."""
+    """Queries the version of a `Model` over a separate gRPC connection."""
 
     def __init__(self, server, model):
         self._channel = channel(server)
         self._stub = prediction_service_pb2_grpc.PredictionServiceStub(self._channel)
         self._model = model
-        self._requests = {}  # a request is made once: the load shall be the server's, not ours
+        self._requests = {}  # requests are cached, so that the load is that of the server rather than ours
         self.sent_at = float("inf")
 
     def versions(self, texts):
         key = tuple(texts)
         if key not in self._requests:
             self._requests[key] = predict_request(self._model, {"text": texts})
-        self.sent_at = time.monotonic()  # about: gRPC does not say
+        self.sent_at = time.monotonic()  # approximate, because gRPC does not report it
         try:
             response = self._stub.Predict(self._requests[key], timeout=60)
         except grpc.RpcError as error:
@@ -316,7 +316,7 @@ class GrpcAsker:
 
 
 class ClientAsker:
-    """The same by a client of ours."""
+    """Queries the version of a `Model` with one of our clients."""
 
     def __init__(self, client, model):
         self._client, self._model = client, model
@@ -331,17 +331,17 @@ class ClientAsker:
 
 
 def channel(server, **options):
-    """A connection of its own: channels of a process otherwise share one."""
+    """Return a separate connection, because channels of a process otherwise share one."""
     own = {"grpc.use_local_subchannel_pool": 1, "grpc.max_receive_message_length": -1} | options
     return grpc.insecure_channel(server.grpc_address, list(own.items()))
 
 
 class Load:
-    """Asks from a thread for each asker until it is left. Versions must be of one piece and never go back.
+    """Sends requests from one thread per asker during the block. Versions must be consistent and never decrease.
 
     Args:
-        askers: clients with `versions(texts)`.
-        pace: seconds between the requests of one asker; 0 for as fast as it goes.
+        askers: Clients with `versions(texts)`.
+        pace: The number of seconds between the requests of one asker; 0 for no pause.
     """
 
     def __init__(self, *askers, pace=0.0):
@@ -349,7 +349,7 @@ class Load:
         self._pace = pace
         self._over = threading.Event()
         self._threads = [threading.Thread(target=self._run, args=(asker,)) for asker in askers]
-        self.seconds = []  # of each request; appended by threads, one at a time
+        self.seconds = []  # of each request; several threads append to it
         self.seen = set()
         self.faults = []
 
@@ -376,7 +376,7 @@ class Load:
         until(lambda: len(self.seconds) >= count or self.faults, seconds)
 
     def finish(self):
-        """Lets every thread end its request."""
+        """Wait until every thread has finished its request."""
         self._over.set()
         for thread in self._threads:
             thread.join()
@@ -385,7 +385,7 @@ class Load:
         return f"{len(self.seconds)} requests, p50 {self.quantile(0.5):.1f} ms, p99 {self.quantile(0.99):.1f} ms"
 
     def quantile(self, part):
-        """Milliseconds."""
+        """Return a quantile of the durations in milliseconds."""
         ordered = sorted(self.seconds)
         return ordered[min(int(part * len(ordered)), len(ordered) - 1)] * 1000
 
@@ -401,7 +401,7 @@ class Load:
 
 
 MANY = [f"{row}" for row in range(300)]
-MIXTURE = [  # body, path, HTTP status, gRPC request, its code; ten good requests for each bad or large one
+MIXTURE = [  # body, path, HTTP status, gRPC request, its code; ten valid requests for each invalid or large one
     *[({"instances": ["a"]}, "steady", 200, {"text": ["a"]}, "OK")] * 10,
     ({"instances": MANY}, "steady", 200, {"text": MANY}, "OK"),
     ({"instances": ["x" * 100_000]}, "steady", 400, {"text": ["x" * 100_000]}, "INVALID_ARGUMENT"),
@@ -412,7 +412,7 @@ MIXTURE = [  # body, path, HTTP status, gRPC request, its code; ten good request
 
 
 def mixed_load(server, count, threads=2):
-    """Sends requests of every kind by REST and by gRPC, `count` in all, and checks what comes back."""
+    """Send `count` requests of every kind in REST and gRPC, and check the responses."""
     each = count // (2 * threads)
     steps = list(range(len(MIXTURE)))
     requests = [predict_request(model, inputs) for _, model, _, inputs, _ in MIXTURE]

@@ -1,4 +1,4 @@
-"""Bodies and messages that nobody would send, made from the API's own words, and a server asked with them."""
+"""Random bodies and messages built from the words of the API, and requests with them to a server."""
 
 import gzip
 import json
@@ -16,7 +16,7 @@ from tensorflow_serving.apis import model_pb2, predict_pb2
 
 
 def fuzzed(examples):
-    """The same examples in every run."""
+    """Make a test use the same examples in every run."""
     return settings(
         max_examples=examples, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
     )
@@ -60,7 +60,7 @@ VALID = [
 
 @st.composite
 def nearly_valid(draw):
-    """A valid document with one value somewhere in it replaced."""
+    """Draw a valid document with one value replaced."""
     document = json.loads(draw(st.sampled_from(VALID)))
     place, key = document, draw(st.sampled_from(sorted(document)))
     while place[key] and isinstance(place[key], (dict, list)) and draw(st.integers(0, 3)):
@@ -72,7 +72,7 @@ def nearly_valid(draw):
 
 @st.composite
 def mutated(draw, valid):
-    """A valid message of which some bytes were changed, doubled, dropped or brought in."""
+    """Draw a valid message with some bytes changed, duplicated, deleted or inserted."""
     message = bytearray(draw(valid))
     for _ in range(draw(st.integers(1, 6))):
         start = draw(st.integers(0, len(message)))
@@ -99,7 +99,7 @@ PATHS = st.sampled_from(
 
 
 def fuzz_rest(server, examples):
-    """Posts bodies to every API and expects no error but the client's."""
+    """Post bodies to every API and check that all errors are client errors."""
     counts = Counter()
 
     @fuzzed(examples)
@@ -115,7 +115,7 @@ def fuzz_rest(server, examples):
 
     ask()
     print(f"bodies by REST: {dict(counts)}")
-    assert counts[200] > 20  # not all of them are refused at the door
+    assert counts[200] > 20  # not all requests are rejected early
 
 
 MESSAGES = st.sampled_from(
@@ -129,7 +129,7 @@ MESSAGES = st.sampled_from(
 SERIALIZE = predict_pb2.PredictRequest.SerializeToString
 OUT_OF_RANGE = predict_request("toy", {"text": ["a"]})
 OUT_OF_RANGE.inputs["text"].CopyFrom(tensor_pb2.TensorProto(dtype=types_pb2.DT_UINT16, int_val=[-1]))
-MOST_ELEMENTS = 10**6  # a few bytes may ask for a tensor of any size; TF Serving makes it too
+MOST_ELEMENTS = 10**6  # a few bytes may request a tensor of any size, which TF Serving creates too
 
 SMALL = st.integers(-3, 3)
 TENSORS = st.fixed_dictionaries(
@@ -156,7 +156,7 @@ SPECS = st.fixed_dictionaries(
 
 @st.composite
 def messages(draw):
-    """A well-formed request with the wrong things in it: a valid one with a part replaced."""
+    """Draw a valid request with a part replaced by invalid but well-formed values."""
     message = predict_pb2.PredictRequest()
     message.CopyFrom(draw(MESSAGES))
     if draw(st.booleans()):
@@ -168,7 +168,7 @@ def messages(draw):
 
 
 def fuzz_grpc(server, examples):
-    """The same with messages to Predict."""
+    """Send messages to Predict and check that all errors are client errors."""
     counts = Counter()
     with faults.channel(server) as channel:
         predict = channel.unary_unary("/tensorflow.serving.PredictionService/Predict")
@@ -189,7 +189,7 @@ def fuzz_grpc(server, examples):
             check_error(details)
             if readable:
                 assert code not in ("INTERNAL", "UNKNOWN"), details
-            else:  # refused by gRPC itself, before our part of the server; TF Serving's does the same
+            else:  # rejected by gRPC itself, before our code; the same applies to TF Serving
                 assert (code, details) == ("INTERNAL", "Exception deserializing request!")
 
         ask()

@@ -1,4 +1,4 @@
-"""What holds of the page whatever it shows: everything has a name, and text stands out from what it is on."""
+"""Checks of every view of the page: everything has a name, and text has sufficient contrast."""
 
 import numpy as np
 
@@ -32,7 +32,7 @@ CHECKS = """() => {
 
 
 def tone(locator, name):
-    """A computed colour as red, green and blue from 0 to 1, whatever its notation."""
+    """Return a computed color as red, green and blue from 0 to 1, whatever its notation."""
     pixel = locator.evaluate(
         """(node, name) => {
           const pen = new OffscreenCanvas(1, 1).getContext("2d");
@@ -52,6 +52,6 @@ def luminance(colour):
 
 
 def contrast(*colours):
-    """As WCAG measures it, from 1 to 21."""
+    """Return the contrast of two colors by WCAG, from 1 to 21."""
     dark, light = sorted(map(luminance, colours))
     return (light + 0.05) / (dark + 0.05)

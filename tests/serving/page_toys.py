@@ -1,4 +1,4 @@
-"""Small models with all that is awkward to show, for the tests of the page."""
+"""Small models with outputs that are difficult to display, for the tests of the page."""
 
 import base64
 import json
@@ -13,31 +13,31 @@ from serving_toys import answering, post
 
 from seqattn_tf.lite.manifest import FILE
 
-ODD = {  # an answer with all that is awkward about symbols, and other answers, one of them none
+ODD = {  # an answer with unusual symbols, and alternatives, one of them empty
     "text": "the house",
     "score": -0.9,
     "alternatives": ["the home", "this house", ""],
     "alternative_scores": [-1.4, -9.2, -math.inf],
     "tokens": ["▁the", "▁house"],
     "text_attention": np.float32([[0, 0.1, 0.2, 0.3, 0.4, 0, 0], [0.5, 0.6, 0.7, 0.8, 0.9, 1, 0]]),
-    "text_places": ["▁das", " ", "▁", "東京", "مرحبا", "\n", ""],  # the last is padding
-    "text_rows": ["▁the", "▁house"],
+    "text_keys": ["▁das", " ", "▁", "東京", "مرحبا", "\n", ""],  # the last is padding
+    "text_queries": ["▁the", "▁house"],
 }
 LONG = {
     "text": "long",
     "score": -30.0,
     "text_attention": np.eye(64, 100, dtype=np.float32),
-    "text_places": [f"i{n}" for n in range(100)],
-    "text_rows": [f"o{n}" for n in range(64)],
+    "text_keys": [f"i{n}" for n in range(100)],
+    "text_queries": [f"o{n}" for n in range(64)],
 }
 TAGS = {"tags": ["NAME", "WORD"], "tokens": ["Anna", "-Infinity"], "language": "en"}
 
 
 def look(name, rows, places, weights) -> dict:
-    return {f"{name}_attention": np.float32(weights), f"{name}_rows": rows, f"{name}_places": places}
+    return {f"{name}_attention": np.float32(weights), f"{name}_queries": rows, f"{name}_keys": places}
 
 
-PAIR = answering(  # two inputs, two looks, one of them of what was not said, and parts
+PAIR = answering(  # two inputs, two attention maps, one of which has queries that are not in the answer, and parts
     lambda given: tf.strings.join([given["premise"], given["hypothesis"]], "|"),
     tokens=["entailment"],
     **look("premise", ["a", "man", "sleeps"], ["a", "boy", "naps"], np.eye(3)),
@@ -46,11 +46,11 @@ PAIR = answering(  # two inputs, two looks, one of them of what was not said, an
     chances=np.float32([0.75, 0.25]),
     marginals=np.float32([[0.5, 0.5], [0.125, 0.875]]),
 )
-CAPTION = answering(  # the text says what bytes arrived
+CAPTION = answering(  # the text identifies the bytes of the input
     lambda given: tf.strings.as_string(tf.strings.to_hash_bucket_fast(given["image"], 2**40)),
     tokens=["a", "dog"],
     length=lambda given: tf.strings.length(given["image"]),
-    image_rows=["a", "dog"],
+    image_queries=["a", "dog"],
     image_attention=np.float32([[[0, 0.1, 0.2], [0.3, 0.4, 0]], [[0, 0, 0], [0, 0, 0.9]]]),
 )
 ACTIONS = answering(
@@ -60,7 +60,7 @@ ACTIONS = answering(
     alternative_scores=np.float32([-3.0]),
     **look("text", ["I_TURN_LEFT"] * 11 + ["I_JUMP"], ["jump", "around", "left"], np.full([12, 3], 1 / 3)),
 )
-GRID = answering("map", image_rows=["map"], image_attention=np.float32([[[0.5, 0.5]]]))
+GRID = answering("map", image_queries=["map"], image_attention=np.float32([[[0.5, 0.5]]]))
 PIXEL = (
     b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1\x08\x06\0\0\0\x1f\x15\xc4\x89"
     b"\0\0\0\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\0\x05\0\x01\xff\x89\x99=\x1d\0\0\0\0IEND\xaeB`\x82"
@@ -68,14 +68,14 @@ PIXEL = (
 MANIFESTS = {
     "pair": {
         "summary": "Says whether the second sentence follows from the first.",
-        "inputs": {"premise": {"kind": "text", "limit": 40}, "hypothesis": {"kind": "odd", "limit": True}},
+        "inputs": {"premise": {"widget": "text", "limit": 40}, "hypothesis": {"widget": "odd", "limit": True}},
         "examples": [{"premise": "A man sleeps.", "hypothesis": "A man rests."}, {"premise": "half"}, 3],
     },
-    "turning": {"ranked_by": "log-probability"},
-    "story": {"inputs": {"story": {"kind": "lines"}, "question": {"kind": "text"}}},
+    "turning": {"score_meaning": "log-probability"},
+    "story": {"inputs": {"story": {"widget": "lines"}, "question": {"widget": "text"}}},
     "caption": {
         "summary": "Says what a picture shows.",
-        "inputs": {"image": {"kind": "image"}},
+        "inputs": {"image": {"widget": "image"}},
         "examples": [{"image": {"b64": base64.b64encode(PIXEL).decode()}}, {"image": {"b64": "!"}}],
     },
 }
@@ -88,21 +88,21 @@ def with_manifest(version: Path, manifest) -> None:
 
 
 def offered(name, kinds, outputs, examples=(), **more):
-    """What the list of models says of one with inputs of these kinds."""
-    inputs = [{"name": key, "type": "string", "kind": kind, "limit": None, **more} for key, kind in kinds.items()]
-    about = {"name": name, "version": "1", "versions": [], "summary": "", "ranked_by": ""}
+    """Return the entry of a model with inputs of these kinds in the list of models."""
+    inputs = [{"name": key, "type": "string", "widget": kind, "limit": None, **more} for key, kind in kinds.items()]
+    about = {"name": name, "version": "1", "versions": [], "summary": "", "score_meaning": ""}
     return {**about, "inputs": inputs, "outputs": [*outputs], "examples": [*examples]}
 
 
 def sized(path, size):
-    """A file of so many zeros: a browser opens it itself, where bytes are handed to it in words of JSON."""
+    """Create a file of zeros, which a browser opens itself; bytes would be passed to it as JSON."""
     path.touch()
     os.truncate(path, size)
     return path
 
 
 def asked(url, model, text):
-    """What the REST API itself says."""
+    """Return the outputs of the REST API."""
     outputs = post(url, {"inputs": {"text": [text]}}, f"/v1/models/{model}:predict")[1]["outputs"]
     return {name: value[0] for name, value in outputs.items()}
 

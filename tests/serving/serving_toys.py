@@ -1,4 +1,4 @@
-"""A tiny SavedModel with a signature for each behaviour, and raw ways to talk to a server."""
+"""A tiny SavedModel with a signature for each behavior, and functions for raw requests to a server."""
 
 import contextlib
 import http.client
@@ -12,11 +12,13 @@ from pathlib import Path
 import grpc
 import numpy as np
 import tensorflow as tf
-from tensorflow_serving.apis import model_service_pb2_grpc, prediction_service_pb2_grpc
 
 from seqattn_tf.serving.api.grpc_services import ModelService, PredictionService
 from seqattn_tf.serving.api.rest import RestApi
 from seqattn_tf.serving.front.http_server import DrainingHttpServer
+from seqattn_tf.serving.models.servable import Servable
+from seqattn_tf.serving.models.session import SessionEngine
+from seqattn_tf.serving.protos.services import MODEL, PREDICTION, handler
 from seqattn_tf.serving.server import ServerConfig
 
 LIMIT = 64
@@ -74,7 +76,7 @@ class Toy(tf.Module):
 
     @tf.function(input_signature=[_spec([None], tf.string, "gate")])
     def wait(self, gate):
-        """Blocks until somebody reads the named pipe `gate`: in flight for as long as a test likes, at no cost."""
+        """Block until the named pipe `gate` is read: a request of any duration at no cost."""
         with tf.control_dependencies([tf.io.write_file(gate[0], "through")]):
             return {"version": self._versions(gate), "name": gate}
 
@@ -87,7 +89,7 @@ def export(version: int, path: Path) -> None:
 
 
 def export_fixed(path: Path, outputs: dict, inputs=("text",), dtype=tf.string) -> None:
-    """A model that gives the same outputs to every row; an output that is a function gets the inputs by name."""
+    """Save a model with fixed outputs for every row; outputs may be functions of the inputs by name."""
 
     def serve(**given):
         copies = tf.shape(given[inputs[0]])[0]
@@ -104,16 +106,16 @@ def export_fixed(path: Path, outputs: dict, inputs=("text",), dtype=tf.string) -
 
 
 def answering(text, score=-0.5, **more) -> dict:
-    """The outputs that every model of ours has, without other answers; `text` may be a function of the inputs."""
+    """Return the outputs of a seqattn model, without alternatives; `text` may be a function of the inputs."""
     tokens = more.pop("tokens", text.split() if isinstance(text, str) else ["?"])
     none = {"alternatives": np.zeros(0, np.bytes_), "alternative_scores": np.zeros(0, np.float32)}
     return {"text": text, "score": score, "tokens": tokens, **none, **more}
 
 
 def export_examples(path: Path) -> None:
-    """A SavedModel with signatures that classify and regress `tf.Example`s, which only TensorFlow 1 can write.
+    """Save a model with signatures that classify and regress `tf.Example`s, which only TensorFlow 1 supports.
 
-    An example has `x` (two floats), `name` (bytes) and `n` (an int64); what is not given is zero or empty.
+    Examples have `x` (two floats), `name` (bytes) and `n` (an int64); missing features are zero or empty.
     """
     v1, utils = tf.compat.v1, tf.compat.v1.saved_model.signature_def_utils
     with tf.Graph().as_default(), v1.Session() as session:
@@ -169,10 +171,15 @@ def export_examples(path: Path) -> None:
 
 
 def install(source: Path, model: Path, version: int) -> None:
-    """Brings a version in as an exporter does: written aside, then renamed."""
+    """Install a version as an exporter does: write it to another folder, then rename that."""
     aside = model / f".tmp-{version}"
     shutil.copytree(source, aside)
     aside.rename(model / str(version))
+
+
+def load_saved_model(name, version, path):
+    """Load a SavedModel that runs each request alone."""
+    return Servable(name, version, SessionEngine(path))
 
 
 def config(root: Path, **more) -> ServerConfig:
@@ -181,13 +188,11 @@ def config(root: Path, **more) -> ServerConfig:
 
 @contextlib.contextmanager
 def apis(repository, metrics=None, **options):
-    """Both APIs of a repository on sockets, without the rest of a server: the REST URL and the gRPC address."""
+    """Serve both APIs of a repository without the rest of a server; return the REST URL and the gRPC address."""
     http_server = DrainingHttpServer("127.0.0.1", 0, RestApi(repository, metrics, **options).handle)
     grpc_server = grpc.server(futures.ThreadPoolExecutor(4))
-    prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(
-        PredictionService(repository, metrics), grpc_server
-    )
-    model_service_pb2_grpc.add_ModelServiceServicer_to_server(ModelService(repository, metrics), grpc_server)
+    predictions, models = PredictionService(repository, metrics), ModelService(repository, metrics)
+    grpc_server.add_generic_rpc_handlers((handler(PREDICTION, predictions), handler(MODEL, models)))
     port = grpc_server.add_insecure_port("127.0.0.1:0")
     grpc_server.start()
     http_server.start()
@@ -199,7 +204,7 @@ def apis(repository, metrics=None, **options):
 
 
 class Gate:
-    """A named pipe that holds a request of the signature `wait` until it is opened."""
+    """A named pipe that blocks a request to the signature `wait` until it is opened."""
 
     def __init__(self, path: Path):
         os.mkfifo(path)
@@ -223,7 +228,7 @@ def until(condition, seconds=15.0):
 
 
 def http_request(url, method, path, body=None, headers=None):
-    """Status, parsed body and raw text of one request on a fresh connection."""
+    """Return status, parsed body and raw text of one request on a new connection."""
     connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=30)
     try:
         connection.request(method, path, body, headers or {})

@@ -1,6 +1,6 @@
-"""Stands in for TensorFlow Serving's binary: takes its flags and no others, and serves with the embedded server.
+"""A replacement for TensorFlow Serving's binary: accepts only its flags, and runs the embedded server.
 
-How it misbehaves is said by a file beside it: `mode`, one of refuse, deaf, late.
+A file `mode` beside it can contain a kind of misbehavior: refuse, deaf or late.
 """
 
 import argparse

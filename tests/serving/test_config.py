@@ -1,4 +1,4 @@
-"""Flags: every one of TF Serving's is taken, in the forms that it takes, and what has no effect is said."""
+"""Flags: all flags of TF Serving are accepted in all forms, with a message for those that have no effect."""
 
 import argparse
 import dataclasses
@@ -11,7 +11,7 @@ from seqattn_tf.serving import launcher
 from seqattn_tf.serving.config import ServerConfig, add_flags, expand_flags, from_flags
 
 ROOT = Path("models")
-# The flags of main.cc, and a value that is not the default.
+# The flags in main.cc, each with a value other than its default.
 FLAGS = {
     "allow_version_labels_for_unavailable_models": "true",
     "batching_parameters_file": "batching.txt",
@@ -140,7 +140,10 @@ def test_grpc_channel_arguments(text, options):
     [
         (["--grpc_channel_arguments=a"], "grpc_channel_arguments: expected KEY=VALUE,KEY=VALUE. Received: 'a'"),
         (["--grpc_channel_arguments=a=1,=2"], "Received: '=2'"),
-        ([f"--{name}=2" for name in PARALLEL], "tensorflow_session_parallelism: expected it alone. Received: it and "),
+        (
+            [f"--{name}=2" for name in PARALLEL],
+            "tensorflow_session_parallelism: expected no other parallelism flags with it. Received: ",
+        ),
         (["--tensorflow_session_parallelism=-1"], "tensorflow_session_parallelism: expected at least 0. Received: -1"),
     ],
 )
@@ -173,7 +176,7 @@ def test_a_bad_config_file_is_told_in_one_line_and_by_us_alone(text, tmp_path, c
     path.write_text(text)
     assert cli.main(["serve", "--embedded", f"--model_config_file={path}", "--num_load_threads=2"]) == 2
     first, second, told = capfd.readouterr().err.splitlines()
-    assert first.startswith("the embedded server")
-    assert second == "--num_load_threads has no effect in the embedded server: versions are loaded one after the other"
+    assert first.startswith("using the embedded server")
+    assert second == "--num_load_threads has no effect in the embedded server: versions are loaded one at a time"
     expected = "seqattn serve: model_config_file: Error parsing text-format tensorflow.serving.ModelServerConfig: 1:"
     assert told.startswith(expected)

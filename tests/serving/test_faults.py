@@ -1,4 +1,4 @@
-"""Faults of every kind on real sockets, and nothing lost: what was accepted is answered, wholly and rightly."""
+"""Faults of every kind on real sockets: every accepted request gets a complete and correct response."""
 
 import contextlib
 import gc
@@ -31,7 +31,7 @@ from faults import (
     rest_address,
     status_of,
 )
-from serving_toys import config, install, post, until
+from serving_toys import config, install, load_saved_model, post, until
 from support.slow import slow
 from tensorflow_serving.apis import prediction_service_pb2_grpc
 
@@ -54,7 +54,7 @@ def versions(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory, exports, versions):
-    """The folder of the shared process; tests bring models of their own into it."""
+    """The folder of the shared process; tests add models to it."""
     root = tmp_path_factory.mktemp("models")
     install(exports / "1", root / "toy", 1)
     install(versions / "1", root / "steady", 1)
@@ -63,7 +63,7 @@ def models(tmp_path_factory, exports, versions):
 
 @pytest.fixture(scope="module")
 def served(models):
-    """One server process for all tests that need not end it."""
+    """A server process for all tests that do not stop it."""
     with ServerProcess(models) as server:
         yield server
         assert faults.SERVERS_OWN not in server.log
@@ -71,7 +71,7 @@ def served(models):
 
 @pytest.fixture
 def polite(served):
-    """Well-behaved clients beside the faults: served all the while, and soon."""
+    """Well-behaved clients during the faults, which must always be served without delay."""
     with Load(RestAsker(served, "steady"), GrpcAsker(served, "steady"), pace=0.005) as load:
         load.wait_for(20)
         yield load
@@ -91,7 +91,7 @@ def askers(server, name, each):
 
 @contextlib.contextmanager
 def spinning(server, name, seconds, each=1):
-    """Requests by REST and by gRPC that run for a while; each is a future of what it was answered."""
+    """Run requests in REST and gRPC for a while, as futures of their responses."""
 
     def by_rest():
         return post(server.rest_url, {"signature_name": "spin", "inputs": [seconds]}, f"/v1/models/{name}:predict")[0]
@@ -138,7 +138,7 @@ def test_hot_reloads_under_load_with_batching(tmp_path, versions, requests):
 
 @pytest.fixture(scope="module")
 def after_sigkill(tmp_path_factory, versions):
-    """A server that was killed under load and started again on its ports, and the load of clients that went on."""
+    """A server that was killed under load and restarted on the same ports, and the load of clients that continued."""
     root = tmp_path_factory.mktemp("killed")
     install(versions / "1", root / "steady", 1)
     with ServerProcess(root) as first:
@@ -182,9 +182,9 @@ def test_sigterm_finishes_what_was_accepted(after_sigkill):
             RestAsker(server, "steady")
         with contextlib.closing(GrpcAsker(server, "steady")) as late, pytest.raises(NoAnswer):
             late.versions(["late"])
-    assert len(load.faults) == 6  # each client was refused in the end, and none before
+    assert len(load.faults) == 6  # each client was rejected at the end, and none before
     for asker, error in load.faults:
-        # gRPC may cancel a call that came in the very moment of the stop.
+        # gRPC may cancel a call that arrives at the very moment of the shutdown.
         assert isinstance(error, NoAnswer) or error.code == "CANCELLED", error
         assert asker.sent_at > signalled
     assert server.process.stdout.read() == "draining\n"
@@ -216,7 +216,7 @@ def test_corrupt_versions_are_refused_while_the_good_one_serves(served, models, 
     with Load(*askers(served, "spoilt", 1), pace=0.005) as load:
         for number, (fault, spoil) in enumerate(SPOILT.items(), 2):
             if fault == "forbidden" and os.geteuid() == 0:
-                continue  # nothing is forbidden to root
+                continue  # root may do anything
             shutil.copytree(versions / "2", tmp_path / "aside")
             spoil(tmp_path / "aside")
             (tmp_path / "aside").rename(models / "spoilt" / str(number))
@@ -236,7 +236,7 @@ def test_corrupt_versions_are_refused_while_the_good_one_serves(served, models, 
 def test_a_version_that_is_copied_slowly_serves_when_whole(served, models, versions):
     bring(served, versions / "1", models, "copied")
     files = sorted(path for path in (versions / "2").rglob("*") if path.is_file())
-    files.sort(key=lambda path: path.name != "saved_model.pb")  # what makes it a version comes first
+    files.sort(key=lambda path: path.name != "saved_model.pb")  # the file that makes a folder a version comes first
     with Load(*askers(served, "copied", 1), pace=0.005) as load:
         for path in files:
             target = models / "copied" / "2" / path.relative_to(versions / "2")
@@ -245,7 +245,7 @@ def test_a_version_that_is_copied_slowly_serves_when_whole(served, models, versi
             for size in sorted({len(whole) // 2, len(whole) - 1}):
                 target.write_bytes(whole[:size])
                 before = len(load.seconds)
-                load.wait_for(before + 20)  # some looks at the folder
+                load.wait_for(before + 20)  # several polls of the folder
                 assert load.seen == {1}
             target.write_bytes(whole)
         until(lambda: '"AVAILABLE"' in status_of(served, "copied", 2))
@@ -285,11 +285,11 @@ def test_a_listed_model_whose_folder_vanished_serves_on(tmp_path, versions):
 
 @pytest.fixture
 def nothing_left(served, polite):
-    """After the faults the server has the threads and sockets that it had before."""
+    """After the faults, the server must have no more threads and sockets than before."""
     with (
         ThreadPoolExecutor(80) as threads,
         faults.channel(served) as channel,
-    ):  # so many that every thread there is runs
+    ):  # enough requests to start all threads
         list(threads.map(lambda _: stub(channel).Predict(predict_request("steady", {"text": ["a"]})), range(160)))
     before = served.threads, served.descriptors
     yield
@@ -299,11 +299,11 @@ def nothing_left(served, polite):
 
 ROW = {"instances": ["a"]}
 GOOD = http(ROW)
-LONG = http({"signature_name": "long", "instances": [8 * 1024]}, "/v1/models/steady:predict")  # 8 MB come back
+LONG = http({"signature_name": "long", "instances": [8 * 1024]}, "/v1/models/steady:predict")  # the response has 8 MB
 
 
 def test_clients_that_stall(served, polite, nothing_left):
-    """Two hundred of them: in the headers, in the body, before the answer is read; and at the gRPC port."""
+    """Two hundred clients: in the headers, in the body, before reading the response; and at the gRPC port."""
     address, grpc_host = rest_address(served), served.grpc_address.partition(":")
     stalled = []
     for number in range(200):
@@ -318,7 +318,7 @@ def test_clients_that_stall(served, polite, nothing_left):
         stalled.append(wire)
     until(lambda: served.threads > 200 * 4 // 5)
     polite.wait_for(len(polite.seconds) + 200)
-    for wire in stalled[:20:5]:  # a slow one is answered in the end
+    for wire in stalled[:20:5]:  # a slow client gets its response in the end
         for byte in GOOD[30:]:
             wire.send(bytes([byte]))
         assert wire.receive()[0] == 200
@@ -333,8 +333,8 @@ def test_clients_that_go_away(served, polite, nothing_left):
                 wire.send(GOOD[: number * len(GOOD) // 100])
             else:
                 wire.send(LONG)
-                wire.socket.recv(1)  # the answer has begun
-            if number % 2:  # with a reset rather than an end
+                wire.socket.recv(1)  # the response has started
+            if number % 2:  # with a reset rather than a regular end
                 wire.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     with faults.channel(served) as channel:
         calls = [stub(channel).Predict.future(predict_request("steady", {"seconds": [0.5]}, "spin")) for _ in range(4)]
@@ -403,24 +403,24 @@ def test_requests_that_break_the_rules(served, polite, nothing_left):
             assert status == expected, (name, status, text)
             check_error(text)
             assert "error" in json.loads(text), name
-            assert wire.at_end(), name  # where the next request begins nobody knows
+            assert wire.at_end(), name  # the start of the next request is unknown
 
 
 def test_unusual_requests_that_are_right(served, polite, nothing_left):
     with Wire(rest_address(served)) as wire:
-        wire.send(GOOD * 20)  # all at once
+        wire.send(GOOD * 20)  # pipelined
         assert [wire.receive()[0] for _ in range(20)] == [200] * 20
         wire.send(http(ROW, more="Expect: 100-continue\r\n")[: -len(json.dumps(ROW))])
         assert wire.receive() == (100, "")  # before the body is sent
         assert wire.ask(json.dumps(ROW).encode())[0] == 200
         wire.send(headers(*["Content-Length: 20"] * 2))
         assert wire.receive()[0] == 200
-        wire.send(http(ROW, length=5) + b"\r\n\r\n")  # the rest of the body is no request
+        wire.send(http(ROW, length=5) + b"\r\n\r\n")  # the rest of the body is not a request
         assert [wire.receive()[0] for _ in range(2)] == [400, 400]
         assert wire.at_end()
     with Wire(rest_address(served)) as wire:
         wire.send(GOOD)
-        wire.socket.shutdown(socket.SHUT_WR)  # nothing more to ask, but all ears
+        wire.socket.shutdown(socket.SHUT_WR)  # sends nothing more, but still reads
         assert wire.receive()[0] == 200
         assert wire.at_end()
 
@@ -444,7 +444,7 @@ def test_a_deadline_stops_the_computation(served, tmp_path, versions):
 
 
 def test_a_run_whose_client_has_left_goes_on_to_its_end(served):
-    """A session cannot be told to stop; it harms nobody else, and a deadline would have ended it."""
+    """A session cannot be stopped; it does not affect others, and a deadline would have ended it."""
     with faults.channel(served) as channel:
         call = stub(channel).Predict.future(predict_request("steady", {"seconds": [2.0]}, "spin"))
         until(lambda: not rests(lambda: served.cpu_seconds), 5)
@@ -456,7 +456,7 @@ def test_a_run_whose_client_has_left_goes_on_to_its_end(served):
 
 
 def rests(cpu_seconds):
-    """Whether a process uses next to no processor for a while."""
+    """Return whether a process uses almost no CPU time for a while."""
     before = cpu_seconds()
     time.sleep(0.3)
     return cpu_seconds() - before < 0.1
@@ -479,7 +479,7 @@ def test_a_full_queue_of_batches_is_unavailable(tmp_path, versions):
 
 @pytest.fixture(scope="module")
 def with_examples(served, models, tmp_path_factory):
-    """The shared server, with a model that classifies and regresses."""
+    """The shared server with an additional model that classifies and regresses."""
     folder = tmp_path_factory.mktemp("export") / "examples"
     serving_toys.export_examples(folder)
     bring(served, folder, models, "examples")
@@ -489,7 +489,7 @@ def with_examples(served, models, tmp_path_factory):
 @pytest.mark.parametrize("times", [1, slow(20)])
 @pytest.mark.slow
 def test_no_body_makes_an_error_of_the_server_s_own(with_examples, times):
-    import fuzzing  # a second, for this test alone
+    import fuzzing  # imported here, because it takes a second
 
     fuzzing.fuzz_rest(with_examples, 1000 * times)
     fuzzing.fuzz_grpc(with_examples, 300 * times)
@@ -498,19 +498,19 @@ def test_no_body_makes_an_error_of_the_server_s_own(with_examples, times):
 
 
 def test_memory_stays(served):
-    """What a request leaves behind; `test_memory.py` looks for longer."""
+    """The memory that requests leave behind; `test_memory.py` runs longer."""
     mixed_load(served, 1_000)
     before = served.resident_mb
     mixed_load(served, 2_000)
     grown = served.resident_mb - before
     print(f"2 000 requests: resident memory grew by {grown:.1f} MB")
-    assert grown < 15  # a fifteenth of them brings 100 kB: kept, they would be more
+    assert grown < 15  # a fifteenth of the requests carry 100 kB, so retained bodies would need more
 
 
 def test_old_versions_leave_no_garbage(tmp_path, versions):
-    """Which would wait for the collector, that may come by many versions later."""
+    """Otherwise it would be freed only by the garbage collector, perhaps many versions later."""
     install(versions / "1", tmp_path / "steady", 1)
-    repository = ModelRepository(folder_of_models(tmp_path), poll_seconds=0)
+    repository = ModelRepository(folder_of_models(tmp_path), load_saved_model, poll_seconds=0)
     repository.start()
     gc.collect()
     gc.disable()
@@ -522,4 +522,4 @@ def test_old_versions_leave_no_garbage(tmp_path, versions):
     finally:
         gc.enable()
     print(f"5 reloads: {found} objects left to the collector")
-    assert found < 1000  # a version has about a thousand
+    assert found < 1000  # a version has about a thousand objects

@@ -22,7 +22,7 @@ PORTS = {"rest_api_port": 0, "port": 0}
 
 @pytest.fixture
 def binary(tmp_path, monkeypatch):
-    """The stand-in, first on the path."""
+    """The stand-in as the first binary on the path."""
     folder = tmp_path / "bin"
     folder.mkdir()
     source = Path(__file__).with_name("stand_in.py").read_text()
@@ -36,7 +36,7 @@ def binary(tmp_path, monkeypatch):
 
 @pytest.fixture
 def at_once(binary, monkeypatch):
-    """The stand-in, which begins with TensorFlow imported."""
+    """The stand-in, in a process that starts with TensorFlow imported."""
 
     def begin(command, **how):
         code = "import runpy, sys; runpy.run_path(sys.argv.pop(1), run_name='__main__')"
@@ -108,10 +108,10 @@ def test_a_server_that_is_late_is_killed(binary, repository_root):
 
 
 def test_what_it_does_not_have_is_refused(repository_root):
-    with pytest.raises(ValueError, match=r"expected flags that TensorFlow Serving has. Received: max_request_bytes"):
+    with pytest.raises(ValueError, match=r"expected flags of TensorFlow Serving. Received: max_request_bytes"):
         TensorFlowServing(ServerConfig(repository_root, max_request_bytes=10))
     shutil.rmtree(repository_root / "toy")
-    with pytest.raises(ValueError, match="models: expected a folder that holds"):
+    with pytest.raises(ValueError, match="models: expected a folder with"):
         TensorFlowServing(ServerConfig(repository_root, **PORTS)).start()
 
 

@@ -1,4 +1,4 @@
-"""Memory, threads and sockets of a server that is asked for long and reloads often."""
+"""Memory, threads and sockets of a server with many requests and reloads."""
 
 import gc
 
@@ -32,14 +32,14 @@ def test_20_000_requests(tmp_path, export, batching):
             sizes.append(server.resident_mb)
         print(f"20 000 requests, batching {batching}: {' -> '.join(f'{size:.1f}' for size in sizes)} MB resident")
         until(lambda: server.descriptors <= descriptors)
-        assert server.threads <= threads + 4  # of gRPC's pool, which grows with what comes at once
+        assert server.threads <= threads + 4  # gRPC's thread pool grows with the number of concurrent requests
         assert faults.SERVERS_OWN not in server.log
-    # TensorFlow keeps about 1 kB of every op that fails: 1 333 of these requests, twice with batching.
+    # TensorFlow retains about 1 kB for every op that fails: in 1 333 of these requests, and twice with batching.
     assert sizes[-1] - sizes[0] < 20
 
 
 def test_30_reloads(tmp_path):
-    """Old versions are freed, weights and all. TensorFlow alone, beside it, needs the collector to be called."""
+    """Old versions must be freed with their weights. With TensorFlow alone, this requires the garbage collector."""
     export, root = tmp_path / "export", tmp_path / "models"
     faults.export(1, export, megabytes=MEGABYTES)
     install(export, root / "steady", 1)
@@ -58,12 +58,12 @@ def test_30_reloads(tmp_path):
         until(lambda: server.descriptors <= descriptors)
     for collect in (True, False):
         print(f"tf.saved_model.load as often, gc.collect() {collect}: {plain_loads(export, collect):.1f} MB more")
-    # Kept, the old versions would be 30 times as much. The C library holds on to some of what was freed.
+    # If they were kept, the old versions would be 30 times as large. The C library retains some of the freed memory.
     assert grown < 5 * MEGABYTES
 
 
 def plain_loads(export, collect):
-    """Megabytes that as many loads leave behind without a server."""
+    """Return the megabytes that the same number of loads leaves behind without a server."""
 
     def load():
         loaded = tf.saved_model.load(str(export))

@@ -1,4 +1,4 @@
-"""The shipped captioner behind every door, with pictures of all kinds: answers or clear errors, in bounded memory."""
+"""The shipped captioner in every interface, with pictures of all kinds: answers or clear errors, in bounded memory."""
 
 import base64
 from contextlib import closing
@@ -12,10 +12,10 @@ from support.step_by_step import answering_eagerly
 
 from seqattn_tf import cli
 from seqattn_tf.export import package
-from seqattn_tf.export.verify import difference
+from seqattn_tf.export.comparison import difference
 from seqattn_tf.lite.runtime import LiteModel
 from seqattn_tf.models.base import read_config
-from seqattn_tf.models.presets import find, open_model
+from seqattn_tf.presets import find, open_model
 from seqattn_tf.serving.client import connect
 from seqattn_tf.serving.server import Server
 from seqattn_tf.training.data.corpora import scenes
@@ -28,9 +28,9 @@ SCENE = scenes.draw(3, "test")
 def exported(tmp_path_factory):
     def make(folder):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(package, "MADE_UP", 3)  # beside odd ones
+            patch.setattr(package, "MADE_UP", 3)  # in addition to unusual ones
             done = package.export(find(NAME), folder / NAME)
-        assert set(done.agreeing.values()) == {done.rows}  # both forms, every row, from raw bytes
+        assert set(done.agreeing.values()) == {done.rows}  # both forms agree on every row, from raw bytes
 
     return once(tmp_path_factory, "pictures", make) / NAME / "1"
 
@@ -43,7 +43,7 @@ def url(exported):
 
 @pytest.fixture(scope="module")
 def model():
-    return open_model(NAME)
+    return open_model(NAME, "keras")
 
 
 def ask(url, picture):
@@ -85,7 +85,7 @@ def test_one_bad_picture_of_a_batch_is_named_and_no_other_is_lost(url):
 
 
 def test_a_hundred_megapixels_take_no_memory(url):
-    """Of the server, which lives in this process: its peak over what it held before is printed, and small."""
+    """Measures the server, which runs in this process: its peak memory is printed relative to the start."""
     peak = Path("/proc/self/status")
     if not peak.is_file():
         pytest.skip("needs /proc")
@@ -94,7 +94,7 @@ def test_a_hundred_megapixels_take_no_memory(url):
         return next(int(line.split()[1]) for line in peak.read_text().splitlines() if line.startswith(what))
 
     ask(url, SCENE.read())
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak
     before = kilobytes("VmHWM")
     assert ask(url, BAD["100 megapixels"][0])[0] == 400
     grown = (kilobytes("VmHWM") - before) / 1000
@@ -104,13 +104,13 @@ def test_a_hundred_megapixels_take_no_memory(url):
 
 def test_the_command_line_answers_and_refuses(url, tmp_path, capsys):
     good, bad = tmp_path / "good.jpg", tmp_path / "bad.png"
-    good.write_bytes(SCENE.read())  # a PNG by another name
+    good.write_bytes(SCENE.read())  # a PNG with another suffix
     bad.write_bytes(BAD["half a png"][0])
     assert cli.main(["query", NAME, f"image=@{good}", "--url", url.rest_url]) == 0
     assert SCENE.caption in capsys.readouterr().out
     with answering_eagerly():
         assert cli.main(["query", NAME, f"image=@{bad}"]) == 2
-    assert "image: expected a JPEG, PNG or BMP picture. Received: a broken one" in capsys.readouterr().err
+    assert "image: expected a JPEG, PNG or BMP picture. Received: a corrupt one" in capsys.readouterr().err
     with answering_eagerly():
         assert cli.main(["explain", NAME, f"image=@{good}", "-o", str(tmp_path / "looks.png")]) == 0
     assert (tmp_path / "looks.png").stat().st_size > 5000
@@ -125,9 +125,9 @@ def test_the_page_shows_where_each_word_looked(url, model, open_page, expect):
     expect(page.locator("#answer .said")).to_have_text(answer.text)
     expect(page.locator(".tile .token")).to_have_text(words)
     expect(page.locator(".over.picture img")).to_have_count(len(words))
-    looks = page.get_by_role("application", name=f"Looks, one for each of {len(words)}.")
+    looks = page.get_by_role("application", name=f"Attention maps, one for each of {len(words)}.")
     page.mouse.move(0, 0)
     looks.focus()
     page.keyboard.press("ArrowRight")
     reading = page.get_by_role("figure").get_by_role("status")
-    expect(reading).to_contain_text(f"{words[0]} looked most at row ")
+    expect(reading).to_contain_text(f"{words[0]} attends most to row ")

@@ -13,13 +13,14 @@ from serving_toys import config, post, until
 
 from seqattn_tf.serving.client import GrpcClient, RestClient, connect
 from seqattn_tf.serving.errors import ServingError
+from seqattn_tf.serving.models.session import session_config
 from seqattn_tf.serving.server import Server, ServerConfig
 
 
 def test_ports_are_real_and_known_only_after_the_start(repository_root):
     server = Server(config(repository_root))
     for address in ("rest_url", "grpc_address"):
-        with pytest.raises(ValueError, match=f"{address}: expected a started server"):
+        with pytest.raises(ValueError, match=f"{address}: expected a running server"):
             getattr(server, address)
     with server:
         assert re.fullmatch(r"http://127\.0\.0\.1:[1-9]\d+", server.rest_url)
@@ -27,7 +28,7 @@ def test_ports_are_real_and_known_only_after_the_start(repository_root):
         assert not server.wait(timeout=0)
         addresses = server.rest_url, server.grpc_address
     assert server.wait(timeout=0)
-    server.stop()  # a second time does nothing
+    server.stop()  # stopping twice has no effect
     for client in (RestClient(addresses[0]), GrpcClient(addresses[1])):
         with pytest.raises(ServingError):
             client.status("toy")
@@ -35,14 +36,14 @@ def test_ports_are_real_and_known_only_after_the_start(repository_root):
 
 def test_a_folder_without_models_is_refused(tmp_path):
     for folder in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(ValueError, match=r"expected a folder that holds NAME/VERSION/saved_model.pb") as raised:
+        with pytest.raises(ValueError, match=r"expected a folder with NAME/VERSION/saved_model.pb") as raised:
             Server(config(folder)).start()
         assert str(folder) in str(raised.value)
 
 
 def test_a_folder_of_models_is_not_the_base_path_of_one(repository_root):
     wrong = config(None, model_base_path=repository_root)
-    with pytest.raises(ValueError, match=r"model_base_path: expected a folder that holds VERSION/saved_model.pb"):
+    with pytest.raises(ValueError, match=r"model_base_path: expected a folder with VERSION/saved_model.pb"):
         Server(wrong).start()
 
 
@@ -69,7 +70,7 @@ def test_a_config_file_that_is_not_there_is_not_followed(repository_root):
 
 @pytest.mark.parametrize("name", ["rest_api_port", "port"])
 def test_a_port_in_use_is_an_error_that_names_it(repository_root, name):
-    with socket.create_server(("127.0.0.1", 0), reuse_port=True) as taken:  # which others may, too
+    with socket.create_server(("127.0.0.1", 0), reuse_port=True) as taken:  # another process could share this port
         number = taken.getsockname()[1]
         ports = {"rest_api_port": 0, "port": 0} | {name: number}
         with pytest.raises(OSError, match=f"^{name}: expected a free port. Received: 127.0.0.1:{number}"):
@@ -81,7 +82,7 @@ def test_stop_finishes_the_request_in_flight_and_lets_no_other_in(repository_roo
     server = Server(config(repository_root)).start()
     url = server.rest_url if scheme == "rest" else f"grpc://{server.grpc_address}"
     idle = RestClient(server.rest_url)
-    idle.status("toy")  # leaves a connection open, which must not hold up the stop
+    idle.status("toy")  # leaves a connection open, which must not delay the shutdown
     client = connect(url)
     client.predict("toy", {"text": ["a"]})
     started = server.repository.get("toy").predict
@@ -164,7 +165,7 @@ def test_a_client_outlives_a_restart_of_its_server(repository_root):
 
 def test_flags_of_the_session_reach_it(repository_root, exports, tmp_path):
     flags = {"tensorflow_intra_op_parallelism": 3, "tensorflow_inter_op_parallelism": 2}
-    wanted = Server(config(repository_root, **flags, per_process_gpu_memory_fraction=0.5))._session_config
+    wanted = session_config(config(repository_root, **flags, per_process_gpu_memory_fraction=0.5))
     assert (wanted.intra_op_parallelism_threads, wanted.inter_op_parallelism_threads) == (3, 2)
     assert wanted.gpu_options.per_process_gpu_memory_fraction == 0.5
     file = tmp_path / "session.txt"

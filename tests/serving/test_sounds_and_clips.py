@@ -1,4 +1,4 @@
-"""Sounds and clips of all kinds behind every door: answers or clear errors, in bounded memory."""
+"""Sounds and clips of all kinds in every interface: answers or clear errors, in bounded memory."""
 
 import base64
 import functools
@@ -16,10 +16,10 @@ from support.once import once
 from support.readers import LABELS, clear
 from support.sounds import wav
 
-from seqattn_tf.encoder import ClipEncoder, PyramidEncoder
+from seqattn_tf.encoders import ClipEncoder, PyramidEncoder
 from seqattn_tf.export import package
+from seqattn_tf.export.comparison import difference
 from seqattn_tf.export.forms import Form, SavedModel
-from seqattn_tf.export.verify import difference
 from seqattn_tf.lite.fields import Clip, Sound
 from seqattn_tf.lite.runtime import LiteModel
 from seqattn_tf.lite.targets import Label, Symbols
@@ -30,21 +30,21 @@ from seqattn_tf.serving.server import Server
 from seqattn_tf.training.data.corpora import clips
 from seqattn_tf.vision import ConvolutionalBackbone
 
-DIGITS = SymbolRules(tuple("0123456789"), split="spaces")
+DIGITS = SymbolRules(tuple("0123456789"), tokenizer="spaces")
 CLIP = clips.draw(3)
 
 
 def gif(count, size=(4, 4)):
-    """One frame, so many times."""
+    """Return a GIF with copies of one frame."""
     data = io.BytesIO()
     Pillow.fromarray(np.full(size, 40, np.uint8)).save(data, "GIF")
     whole = data.getvalue()
-    head = 13 + 3 * 2 ** (whole[10] % 8 + 1)  # with the colours
+    head = 13 + 3 * 2 ** (whole[10] % 8 + 1)  # includes the palette
     return whole[:head] + whole[head:-1] * count + whole[-1:]
 
 
 class Sense(NamedTuple):
-    """One kind of input: a model, what makes what it answers, and what it refuses in which words."""
+    """One kind of input: its encoder, its field, valid inputs, and invalid inputs with their messages."""
 
     make: object
     field: object
@@ -64,7 +64,7 @@ def bad(name, kind):
 
 
 def model_of(name):
-    """It reads and answers at once: saying symbols takes three times as long to export."""
+    """Return a classifier; a model with symbols as output would take three times as long to export."""
     keras.utils.set_random_seed(1)
     network = clear(ClassifierNetwork(SENSES[name].make(), 3, pool="attention"))
     return Classifier(network, {name: SENSES[name].field}, Label(LABELS))
@@ -80,7 +80,7 @@ WAVE, FRAMES = "expected a WAV sound", "expected an animated GIF, or a strip of 
 SENSES = {
     "sound": Sense(
         lambda: PyramidEncoder(12, units=4, depth=2),
-        Sound(bands=12, per_place=2, seconds=20),
+        Sound(n_mels=12, frames_per_position=2, max_seconds=20),
         lambda: {
             "mono": wav(),
             "silent": wav(loud=0),
@@ -97,7 +97,7 @@ SENSES = {
             "a picture in name": (CLIP.read, WAVE),
             "mp3": (lambda: b"ID3\x04" + bytes(500), WAVE),
             "compressed": (lambda: wav(tag=2), WAVE),
-            "not a number": (lambda: wav("<f4", loud=np.nan), "expected samples that are numbers"),
+            "not a number": (lambda: wav("<f4", loud=np.nan), "expected finite samples"),
             "ten minutes": (lambda: wav("u1", samples=8_000 * 600), "expected a sound of at most 20 seconds"),
         },
     ),
@@ -127,7 +127,7 @@ def folder(models, tmp_path_factory):
     def make(folder):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(package, "MADE_UP", 3)
-            patch.setattr(Form, "compare", agrees)  # below, every door is compared on these rows and on more
+            patch.setattr(Form, "compare", agrees)  # the tests below compare every interface on these rows and on more
             patch.setattr(SavedModel, "compare", agrees)
             for name, model in models.items():
                 package.export_model(model, folder / name, {})
@@ -158,7 +158,7 @@ def ask(url, name, *values):
 @pytest.mark.parametrize("name", SENSES)
 def test_every_door_says_the_same(url, edges, models, name):
     field = models[name].inputs[name]
-    values = [*fine(name).values(), *field.made_up(3), *field.odd()]
+    values = [*fine(name).values(), *field.sample_inputs(3), *field.edge_cases()]
     right = models[name].answer(values)
     with closing(connect(url.rest_url)) as rest, closing(connect(f"grpc://{url.grpc_address}")) as grpc:
         found = [edges[name].answer(values), *(client.answer(name, values) for client in (rest, grpc))]
@@ -170,9 +170,9 @@ def test_every_door_says_the_same(url, edges, models, name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SENSES)
 def test_what_is_said_of_them_in_symbols_is_exported(tmp_path, monkeypatch, name):
-    monkeypatch.setattr(package, "MADE_UP", 3)  # beside odd ones
+    monkeypatch.setattr(package, "MADE_UP", 3)  # in addition to unusual ones
     done = package.export_model(speaker_of(name), tmp_path / name, {})
-    assert set(done.agreeing.values()) == {done.rows}  # both forms, every row, from raw bytes
+    assert set(done.agreeing.values()) == {done.rows}  # both forms agree on every row, from raw bytes
 
 
 @pytest.mark.parametrize(("name", "kind"), [(name, kind) for name, sense in SENSES.items() for kind in sense.bad])
@@ -186,12 +186,12 @@ def test_what_is_bad_is_refused_at_every_door_and_the_next_is_answered(url, edge
     assert len(reply["error"]) < 1000
     good = next(iter(fine(name).values()))
     assert ask(url, name, good)[0] == 200
-    assert ask(url, name, good, value)[0] == 400  # one of a batch is enough
+    assert ask(url, name, good, value)[0] == 400  # a single one in a batch is enough
 
 
 @pytest.mark.parametrize(("name", "kind", "decoded"), [("sound", "ten minutes", 77), ("clip", "large", 270)])
 def test_what_is_too_large_takes_no_memory(url, name, kind, decoded):
-    """Of the server, which lives in this process: its peak over what it held before is printed, and small."""
+    """Measures the server, which runs in this process: its peak memory is printed relative to the start."""
     peak = Path("/proc/self/status")
     if not peak.is_file():
         pytest.skip("needs /proc")
@@ -201,7 +201,7 @@ def test_what_is_too_large_takes_no_memory(url, name, kind, decoded):
 
     value, _ = bad(name, kind)
     ask(url, name, value)
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak
     before = kilobytes("VmHWM")
     assert ask(url, name, value)[0] == 400
     grown = (kilobytes("VmHWM") - before) / 1000

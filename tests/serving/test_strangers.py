@@ -1,4 +1,4 @@
-"""A field, two systems and their recipes from outside the package, through every door, with nothing changed inside."""
+"""An external field, two systems and their recipes in every interface, without any change to the package."""
 
 import base64
 import dataclasses
@@ -11,8 +11,8 @@ from serving_toys import config, post
 from support import strangers
 
 from seqattn_tf.explain import save_figure
+from seqattn_tf.export.comparison import difference
 from seqattn_tf.export.package import export
-from seqattn_tf.export.verify import difference
 from seqattn_tf.lite import manifest
 from seqattn_tf.lite.runtime import LiteModel
 from seqattn_tf.models import load
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.slow  # trains and exports two systems
 
 @dataclasses.dataclass
 class Stranger:
-    """A system trained and exported."""
+    """A trained and exported system."""
 
     recipe: object
     trained: object
@@ -57,7 +57,7 @@ def systems(home):
         folder = home / "runs" / recipe.name
         trained = run.train(recipe, recipe.settings, folder, data[recipe.name])
         done = export(folder, home / "models" / recipe.name)
-        assert set(done.agreeing.values()) == {done.rows}  # both forms, every row
+        assert set(done.agreeing.values()) == {done.rows}  # both forms agree on every row
         found[recipe.name] = Stranger(recipe, trained, folder, done.version)
     return found
 
@@ -75,13 +75,13 @@ def system(request, systems):
 
 def test_it_learns_and_its_saved_run_answers_the_same(system, home):
     data = home / "pictures.tar"
-    accuracy = system.recipe.task.measure(system.trained, system.recipe.load(data, None).test).figures["accuracy"]
-    assert accuracy > 0.5  # of four, by chance 0.25
+    accuracy = system.recipe.task.measure(system.trained, system.recipe.load(data, None).test).metrics["accuracy"]
+    assert accuracy > 0.5  # four classes: by chance 0.25
     again, rows = load(system.folder), ROWS[system.recipe.name]
     for one, other in zip(system.trained.answer(rows), again.answer(rows), strict=True):
         assert difference(one, other, 1e-6) == ""
     look, shape = LOOKED[system.recipe.name]
-    assert system.trained.answer(rows)[0].looks[look].weights.shape == shape
+    assert system.trained.answer(rows)[0].attention[look].weights.shape == shape
 
 
 def test_it_is_explained(system, tmp_path):
@@ -112,7 +112,7 @@ def test_clients_answer_the_same_by_rest_and_grpc(system, url):
 
 
 def test_plain_rest_gets_rows(system, url):
-    """As anybody sends them, in TF Serving's row format: every output has the batch as its first axis."""
+    """A plain request in TF Serving's row format: every output must have the batch as its first axis."""
     rows = [
         {
             name: {"b64": base64.b64encode(value).decode()} if isinstance(value, bytes) else value
@@ -131,14 +131,14 @@ def test_plain_rest_gets_rows(system, url):
 def test_the_manifest_tells_what_the_page_needs(systems):
     told = manifest.read(systems["match"].version / "assets.extra")
     assert told["summary"] == strangers.match.summary
-    assert [(name, one["field"], one["kind"]) for name, one in told["inputs"].items()] == [
+    assert [(name, one["field"], one["widget"]) for name, one in told["inputs"].items()] == [
         ("first", "text", "text"),
         ("second", "text", "text"),
         ("when", "date", "text"),
     ]
     assert len(told["examples"]) == 6
     pictures = manifest.read(systems["toy_caption"].version / "assets.extra")
-    assert pictures["inputs"]["image"]["kind"] == "image"
+    assert pictures["inputs"]["image"]["widget"] == "image"
     assert base64.b64decode(pictures["examples"][0]["image"]["b64"]).startswith(b"\x89PNG")
 
 

@@ -73,7 +73,7 @@ def test_too_many_and_no_records(version, servable):
 
 
 def test_a_version_that_cannot_be_warmed_does_not_serve(running, repository_root, exports):
-    install(exports / "2", repository_root / "toy", 2)  # serves
+    install(exports / "2", repository_root / "toy", 2)  # is served
     until(lambda: running.repository.get("toy").version == 2)
     aside = repository_root / ".aside"
     install(exports / "2", aside, 3)

@@ -1,4 +1,4 @@
-"""Linear chains against every sequence of states."""
+"""Linear chains compared with every sequence of states."""
 
 import itertools
 
@@ -14,7 +14,7 @@ STATES, TIMES = 3, 5
 
 
 class ChainTests(ExactTests):
-    """`pairwise` may be shared, of a row, or of a step."""
+    """`pairwise` may be shared, or differ for each row or step."""
 
     method = "scan"
 
@@ -67,7 +67,7 @@ class TestSharedTransitions(ChainTests):
     pairwise_shape = (STATES, STATES)
 
     def test_gradient_of_entropy_and_divergence(self):
-        """Once for all structures, which have the formulas in common."""
+        """Tested once for all structures, because they share the formulas."""
         scores, others = self.draw("float64", 2), self.draw("float64", 3)
 
         def loss(*scores):
@@ -86,7 +86,7 @@ class TestSharedTransitionsByPrefix(TestSharedTransitions):
 
 class TestRowTransitions(ChainTests):
     pairwise_shape = (4, STATES, STATES)
-    test_everything_compiled_and_with_unknown_shapes = None  # as the shared ones, once they are given to every row
+    test_everything_compiled_and_with_unknown_shapes = None  # equals shared scores once they are repeated for every row
     test_gradient_through_marginals = test_samples_are_reproducible_eager_and_compiled = None
 
 
@@ -140,13 +140,13 @@ def test_other_wrong_arguments():
         LinearChain(unary, pairwise, method="fast")
     with pytest.raises(ValueError, match=r"unary: expected floating-point scores. Received: int32"):
         LinearChain(tf.zeros([2, 3, 4], tf.int32), pairwise)
-    with pytest.raises(ValueError, match=r"pairwise: expected float32, as unary. Received: float64"):
+    with pytest.raises(ValueError, match=r"pairwise: expected float32, the dtype of unary. Received: float64"):
         LinearChain(unary, tf.cast(pairwise, tf.float64))
     with pytest.raises(ValueError, match="states: expected integers"):
         LinearChain(unary, pairwise).log_prob(tf.zeros([2, 4], tf.int32))
     with pytest.raises(ValueError, match="seed: expected one integer or two"):
         LinearChain(unary, pairwise).sample(1, seed=0.5)
-    with pytest.raises(ValueError, match=r"kl: expected another LinearChain. Received: int"):
+    with pytest.raises(ValueError, match=r"kl: expected a LinearChain. Received: int"):
         LinearChain(unary, pairwise).kl(3)
     with pytest.raises(ValueError, match="kl: expected scores"):
         LinearChain(unary, pairwise).kl(LinearChain(unary, tf.zeros([2, 2, 4, 4])))

@@ -1,4 +1,4 @@
-"""The CRF layer against every sequence of tags."""
+"""The CRF layer compared with every sequence of tags."""
 
 import inspect
 import itertools
@@ -23,7 +23,7 @@ ANY = np.random.default_rng(3).integers(0, TAGS, (BATCH, TIMES))
 
 
 def built(*arguments, features=FEATURES, **keywords):
-    """A layer with random weights, transitions and boundaries large enough to matter."""
+    """Return a layer whose random weights, transitions and boundary scores all have an influence."""
     layer = CRF(*arguments, **keywords)
     layer.build((None, None, features))
     layer.set_weights([1.5 * random(*w.shape, seed=i) for i, w in enumerate(layer.get_weights())])
@@ -31,7 +31,7 @@ def built(*arguments, features=FEATURES, **keywords):
 
 
 def by_hand(layer, scores, kept):
-    """The distribution of one row, sequence by sequence; structures and parts at the places of the mask."""
+    """Return the distribution of one row by enumeration, with structures and parts at the unmasked positions."""
     places = np.flatnonzero(kept)
     allowed = [np.ones_like(a) for a in allowed_transitions(NAMES, "BIO")]
     if layer.scheme:
@@ -175,7 +175,7 @@ def test_posterior_decoding():
 
 @pytest.fixture(scope="module")
 def open_shapes():
-    """Tags, likelihood and marginals of a layer in a graph that knows neither rows nor positions."""
+    """Tags, likelihood and marginals of a layer, in a graph with unknown numbers of rows and positions."""
     layer = built(NAMES, "BIO")
     signature = [tf.TensorSpec([None, None, FEATURES]), *(tf.TensorSpec([None, None], d) for d in ("int64", "bool"))]
 
@@ -185,7 +185,7 @@ def open_shapes():
         scores, mask = found["scores"], found["mask"]
         return found["tags"], layer.log_likelihood(scores, labels, mask), layer.marginals(scores, mask)
 
-    everything.get_concrete_function()  # traced here, for all
+    everything.get_concrete_function()  # traced here for all tests
     return everything
 
 
@@ -196,7 +196,7 @@ def test_unknown_shapes_and_plain_agree(open_shapes):
 
 
 def test_xla_and_plain_agree():
-    """The likelihood, which finds its gradient on the way; the rest is compiled in the slow tests of chains."""
+    """Only for the likelihood, which computes its own gradient; the slow tests of chains cover the rest."""
     layer = built(NAMES, "BIO", use_kernel=False, features=TAGS)
 
     def likelihood(scores, mask):
@@ -247,28 +247,34 @@ def test_wrong_arguments_are_refused():
         with pytest.raises(ValueError, match=message):
             function()
 
-    refused(r"tags: expected a positive number, or names\. Received: 0", lambda: CRF(0))
-    refused(r"tags: expected names, for the scheme 'BIO'\. Received: 3", lambda: CRF(3, scheme="BIO"))
+    refused(r"tags: expected a positive number of tags, or their names\. Received: 0", lambda: CRF(0))
+    refused(r"tags: expected tag names for the scheme 'BIO'\. Received: 3", lambda: CRF(3, scheme="BIO"))
     refused(r"tags: expected B-LABEL, I-LABEL or O\. Received: 'NOUN'", lambda: CRF(["NOUN"], scheme="BIO"))
     refused(r"decode: expected one of .* Received: 'beam'", lambda: CRF(3, decode="beam"))
     refused(r"inputs: expected \[batch, time, features\]\. Received: shape \(2, 3\)", lambda: CRF(3)(tf.zeros([2, 3])))
     refused(
-        r"inputs: expected 3 scores without a kernel\. Received: 5",
+        r"inputs: expected 3 features with use_kernel=False\. Received: 5",
         lambda: CRF(3, use_kernel=False)(tf.zeros([2, 4, 5])),
     )
     layer = built(TAGS)
     refused(r"mask: expected booleans", lambda: layer(INPUTS, mask=MASK.astype("float32")))
-    refused(r"mask: expected \(6, 4\), as the inputs\. Received: \(6, 3\)", lambda: layer(INPUTS, mask=MASK[:, :3]))
+    refused(
+        r"mask: expected shape \(6, 4\), as in the inputs\. Received: shape \(6, 3\)",
+        lambda: layer(INPUTS, mask=MASK[:, :3]),
+    )
     refused(r"scores: expected \[batch, time, 3\]\. Received: shape \(6, 4, 5\)", lambda: layer.marginals(INPUTS))
     scores = layer(INPUTS)["scores"]
     refused(r"labels: expected integers \(6, 4\)\. Received: float64", lambda: layer.log_likelihood(scores, ANY * 1.0))
     refused(r"labels: .* Received: int64 \(6, 3\)", lambda: layer.log_likelihood(scores, ANY[:, :3]))
-    refused(r"crf.*: expected a layer that was called or built", lambda: CRF(3).marginals(scores))
+    refused(
+        r"crf.*: expected a built layer. Received: a layer without weights; build or call it first",
+        lambda: CRF(3).marginals(scores),
+    )
 
 
 @pytest.mark.parametrize("shape", [(2, 0), (0, 3), (0, 0)])
 def test_batches_without_rows_or_positions(shape, open_shapes):
-    """What an exported tagger gets of a batch of empty texts."""
+    """An exported tagger must support a batch of empty texts."""
     for function in (open_shapes.python_function, open_shapes) if any(shape) else (open_shapes,):
         tags, likelihood, marginals = function(
             tf.zeros([*shape, FEATURES]), tf.zeros(shape, tf.int64), tf.ones(shape, tf.bool)

@@ -1,4 +1,4 @@
-"""What holds for all distributions alike, whatever their structures: rows without any, and where they may be used."""
+"""Properties of all distributions, whatever their structures: rows without structures, and graph modes."""
 
 import keras
 import numpy as np
@@ -20,10 +20,10 @@ FAMILIES = {
     "spanning": (SpanningTree, [(ROWS, 4, 5)]),
     "spanning, many roots": (lambda arcs: SpanningTree(arcs, single_root=False), [(ROWS, 4, 5)]),
 }
-KINDS = ("chain", "segments", "projective", "spanning")  # one of each, where it takes long
+KINDS = ("chain", "segments", "projective", "spanning")  # one member of each family, for slow tests
 
 
-QUICK = [name for name in KINDS if name != "projective"]  # compiles longest, and is tested most elsewhere
+QUICK = [name for name in KINDS if name != "projective"]  # compiles longest, and is covered best by other tests
 
 
 def quick_for(names, quick):
@@ -41,7 +41,7 @@ def draw(shapes, seed, dtype="float64"):
 
 
 def divergence(build, *scores, xla=False):
-    """From the first half of the scores to the second, and the gradient of what of it is finite."""
+    """Return the divergence from the first to the second half of the scores, and the gradient of its finite part."""
 
     def both(*scores):
         half = len(scores) // 2
@@ -61,7 +61,7 @@ def divergence(build, *scores, xla=False):
 @pytest.mark.parametrize("name", quick_for(FAMILIES, KINDS))
 @pytest.mark.parametrize("xla", [False, slow(True)])
 def test_divergence_where_one_side_has_no_structure(name, xla):
-    """In the first row the other has none, in the second this one, in the third both have some."""
+    """In row 0 the other distribution has no structure, in row 1 this one, and in row 2 both have some."""
     build, shapes = FAMILIES[name]
     ours, theirs = draw(shapes, 0), draw(shapes, 1)
     expected = build(*ours).kl(build(*theirs))[2]
@@ -88,7 +88,7 @@ def test_divergence_where_the_other_forbids_a_part(family):
 
 
 def slope(result):
-    """The gradient of the sum of a result in the scores."""
+    """Return a function for the gradient of the sum of a result with respect to the scores."""
 
     def function(build, *scores):
         with tf.GradientTape() as tape:
@@ -117,7 +117,7 @@ RESULTS = {
 @pytest.mark.parametrize("result", quick_for(RESULTS, ["marginals"]))
 @pytest.mark.slow
 def test_vectorized_map_is_one_by_one(name, result):
-    """Three batches at once; a single one would hide what is mixed up between them."""
+    """Three batches at once, because a single one could hide values that are swapped between batches."""
     build, shapes = FAMILIES[name]
     batches = tuple(map(tf.constant, draw([(3, *shape) for shape in shapes], 2)))
 
@@ -140,7 +140,7 @@ def test_padding_with_any_number_wherever_it_is_done():
 
 
 def test_scores_of_a_functional_model():
-    """They are no numbers; what the message advises works."""
+    """They have no values; the advice in the error message must work."""
     scores, pairwise = keras.Input((4, 3)), tf.constant(draw([(3, 3)], 0, "float32")[0])
     for ask in (
         lambda: LinearChain(scores, pairwise),

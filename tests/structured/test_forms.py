@@ -1,4 +1,4 @@
-"""Hidden Markov models and sequences of facts, against sums over every sequence."""
+"""Hidden Markov models and sequences of facts, compared with sums over every sequence."""
 
 import itertools
 

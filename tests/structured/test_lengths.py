@@ -46,7 +46,7 @@ EMPTY = {
 
 @pytest.mark.parametrize("name", EMPTY)
 def test_scores_without_positions_have_the_empty_structure_alone(name):
-    """Only here are there no positions at all, rather than rows of length 0 beside longer ones."""
+    """Here there are no positions at all, rather than rows of length 0 beside longer ones."""
     build, shape = EMPTY[name]
     scores = tf.zeros(shape)
     with tf.GradientTape() as tape:
@@ -68,9 +68,9 @@ def test_scores_without_positions_have_the_empty_structure_alone(name):
 @pytest.mark.parametrize("asked", ["posterior", "argmax"])
 @pytest.mark.parametrize("name", [*EMPTY][1:])
 def test_scores_that_turn_out_to_have_no_positions(name, asked):
-    """Only here is that not known while a graph is traced: as in a served model, asked with a batch of empty rows.
+    """Here this is known only when the graph runs, as in a served model with a batch of empty rows.
 
-    The same graph gives of rows with positions what is found without one.
+    For rows with positions, the same graph returns the same results as eager execution.
     """
     build, shape = EMPTY[name]
     free = [None, None, *([None] if "chain" not in name and name != "segments" else shape[2:])]
@@ -81,7 +81,7 @@ def test_scores_that_turn_out_to_have_no_positions(name, asked):
         return found.posterior() if asked == "posterior" else tf.nest.flatten(found.argmax)
 
     positions = 3
-    if name != "chain of its own pairs":  # has none
+    if name != "chain of its own pairs":  # has no pairs
         full = [3, positions, *(shape[2:] if name == "segments" else [positions + 1])]
         scores = tf.constant(np.random.default_rng(0).normal(size=full).astype("float32"))
         for ours, theirs in zip(results(scores), results.python_function(scores), strict=True):
@@ -96,13 +96,13 @@ def test_scores_that_turn_out_to_have_no_positions(name, asked):
 
 @pytest.mark.parametrize("name", ["chain", "segments", "projective", "spanning"])
 def test_the_divergence_of_rows_of_other_lengths(name):
-    """Rows over different positions share no structure: an error where that is known, else infinite."""
+    """Rows with different positions share no structure: an error if this is known, otherwise infinite."""
     build, shape = EMPTY[name]
     shape = [3, 4, *shape[2:]] if name in ("chain", "segments") else [3, 4, 5]
     scores, others = (tf.constant(np.random.default_rng(seed).normal(size=shape).astype("float32")) for seed in (0, 1))
-    with pytest.raises(ValueError, match=r"kl: expected rows of the lengths \[4, 2, 3\]. Received: \[4, 3, 3\]"):
+    with pytest.raises(ValueError, match=r"kl: expected the lengths \[4, 2, 3\]. Received: \[4, 3, 3\]"):
         build(scores, [4, 2, 3]).kl(build(others, [4, 3, 3]))
-    if name != "chain":  # the rest is common to all
+    if name != "chain":  # the rest is the same for all structures
         return
 
     @tf.function(input_signature=[tf.TensorSpec([3], tf.int32)] * 2, autograph=False)

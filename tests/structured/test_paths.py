@@ -1,4 +1,4 @@
-"""Single paths through a chain, against a loop over every path."""
+"""Single paths through a chain, compared with a loop over every path."""
 
 import itertools
 
@@ -19,7 +19,7 @@ PAIRWISE = {
 
 
 def every_path(row, pairwise):
-    """All paths of a row with their scores, best first."""
+    """Return all paths of a row with their scores, best first."""
     length = LENGTHS[row]
     found = []
     for path in itertools.product(range(STATES), repeat=length):

@@ -1,4 +1,4 @@
-"""Projective trees against all of them."""
+"""Projective trees compared with all of them."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ WORDS = 5
 
 
 class TreeTests(ExactTests):
-    """`single_root` is set by the subclass."""
+    """Tests of trees; subclasses set `single_root`."""
 
     lengths = (WORDS, 3, 1, 0)
     slopes_of_entropy = False
@@ -48,7 +48,7 @@ class TestSingleRoot(TreeTests):
 
 class TestMultiRoot(TreeTests):
     single_root = False
-    # Compiled, differentiated twice and given strange numbers above: the root's arcs are the only difference.
+    # Compilation, second derivatives and extreme scores are tested above; only the arcs of the root differ.
     test_everything_compiled_and_with_unknown_shapes = test_samples_are_reproducible_eager_and_compiled = None
     test_second_derivatives = test_what_stands_beyond_the_length_has_no_influence = test_huge_potentials = None
 

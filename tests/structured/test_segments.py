@@ -1,4 +1,4 @@
-"""Segmentations against all of them."""
+"""Segmentations compared with all of them."""
 
 import itertools
 
@@ -75,7 +75,7 @@ def test_one_position_at_a_time_is_a_chain():
     [
         ([2, 3, 2], [2, 2], "spans: expected 4 axes"),
         ([2, 3, 2, 2], [3, 3], r"transitions: expected \[2, 2\]"),
-        ([2, 3, 0, 2], [2, 2], "spans: expected one width at least"),
+        ([2, 3, 0, 2], [2, 2], "spans: expected at least one width"),
     ],
 )
 def test_wrong_shapes(spans, transitions, message):

@@ -1,4 +1,4 @@
-"""Trees with and without crossing arcs, against the list of all trees."""
+"""Trees with and without crossing arcs, compared with the list of all trees."""
 
 import decimal
 
@@ -54,7 +54,7 @@ class TestSpanningTree(ExactTests):
 class TestManyRoots(TestSpanningTree):
     single_root = False
 
-    # Compiled once for all, above.
+    # Compiled once for all above.
     test_samples_are_reproducible_eager_and_compiled = None
     test_everything_compiled_and_with_unknown_shapes = None
 
@@ -72,7 +72,7 @@ def normal(*shape, scale=1.0, seed=0, dtype="float64"):
 
 
 def precise_marginals(powers, single_root, digits):
-    """Log-partition and marginals of the arc weights `2^power`, by inverting the Laplacian with that many digits."""
+    """Return the log-partition and marginals of arc weights `2^power`, by inverting the Laplacian with many digits."""
     decimal.setcontext(decimal.Context(prec=digits, Emin=-(10**9), Emax=10**9))
     size = len(powers)
     two = decimal.Decimal(2)
@@ -106,7 +106,7 @@ def test_no_digits_are_lost(single_root, scale, digits):
     log_partition, marginals = precise_marginals(powers, single_root, digits)
     np.testing.assert_allclose(marginals.sum(-1), 1, atol=1e-12)
     wide = powers[None] * np.log(2)
-    for dtype, error in (("float32", 1e-4), ("float64", 2e-11)):  # the first: of the scores themselves, rounded
+    for dtype, error in (("float32", 1e-4), ("float64", 2e-11)):  # the first error includes the rounding of the scores
         dist = SpanningTree(wide.astype(dtype), single_root=single_root)
         found_log_partition, (found,) = dist._rules.infer(*dist._scores)
         np.testing.assert_allclose(found_log_partition[0], log_partition, rtol=1e-6 if dtype == "float32" else 1e-14)
@@ -130,7 +130,7 @@ def test_full_length(single_root):
 
 
 def test_the_roads_agree(single_root):
-    """Linear and log space, values and derivatives, where both are good."""
+    """Linear and log space, values and derivatives, where both are accurate."""
     arcs = tf.constant(normal(3, 7, 8, scale=2))
     dist = SpanningTree(arcs, [7, 4, 1], single_root)
     arcs = dist._possible(arcs)
@@ -145,7 +145,7 @@ def test_the_roads_agree(single_root):
 
 def test_derivatives_where_scores_are_far_apart(single_root):
     arcs = normal(1, 4, 5, scale=20)
-    arcs[0, [0, 1], [2, 1]] += 80  # the first two words hold each other
+    arcs[0, [0, 1], [2, 1]] += 80  # the first two words strongly prefer each other as heads
     dist = SpanningTree(arcs, single_root=single_root)
     assert not dist._solve(dist._possible(dist.arcs)).fine
     weights = normal(1, 4, 5, seed=1)
@@ -180,7 +180,7 @@ def test_samples_where_cycles_are_hard_to_leave(single_root, monkeypatch):
 def test_rows_without_a_tree(single_root):
     arcs = np.zeros([3, 3, 4], "float32")
     arcs[0] = -np.inf
-    arcs[1, :2, [0, 3]] = -np.inf  # the first two words have but each other
+    arcs[1, :2, [0, 3]] = -np.inf  # the first two words can only depend on each other
     arcs = tf.constant(arcs)
     with tf.GradientTape() as tape:
         tape.watch(arcs)
@@ -214,7 +214,7 @@ def test_errors():
 
 
 def test_a_row_of_no_words_beside_one_that_is_hard_to_solve():
-    """What keeps all but one word from the root is no part of a tree without words."""
+    """The scores of arcs from the root must not affect a row without words."""
     dist = SpanningTree(normal(2, 3, 4, scale=50), [3, 0])
     log_partition, _ = dist._walk(dist._possible(dist.arcs))
     assert np.isfinite(log_partition[0])

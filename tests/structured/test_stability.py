@@ -1,4 +1,4 @@
-"""Long and extreme inputs: single precision against double, and against what must come out."""
+"""Long and extreme inputs: single precision compared with double precision and with exact results."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from seqattn_tf.structured import LinearChain, ProjectiveTree, SemiMarkov, Spann
 
 
 def with_gradient(build, *scores, xla=False, graph=False):
-    """Log-partition, marginals, and the gradient of a weighted sum of the marginals in every array of scores."""
+    """Return log-partition, marginals, and the gradient of a weighted sum of the marginals for each array of scores."""
 
     def function(*scores):
         with tf.GradientTape() as tape:
@@ -27,7 +27,7 @@ def with_gradient(build, *scores, xla=False, graph=False):
 
 
 def compare(build, *scores, xla=False, atol=1e-5, summed=None):
-    """In float32 the same as in float64; the last gradient, a sum over all positions, within `summed`."""
+    """Compare float32 with float64; the last gradient, a sum over all positions, has the tolerance `summed`."""
     wide = with_gradient(build, *(s.astype("float64") for s in scores), graph=True)
     narrow = with_gradient(build, *(s.astype("float32") for s in scores), xla=xla, graph=True)
     np.testing.assert_allclose(narrow[0], wide[0], rtol=2e-6)
@@ -46,13 +46,13 @@ PREFIX = slow("prefix", False)
 @pytest.mark.slow
 def test_ten_thousand_positions(method, xla):
     unary, pairwise = random(1, 10_000, 4), random(4, 4, seed=1)
-    atol = 1e-5 if method == "scan" else 5e-5  # products of all lengths round a little more than steps
+    atol = 1e-5 if method == "scan" else 5e-5  # products of all lengths have slightly larger rounding errors than steps
     compare(lambda u, p: LinearChain(u, p, method=method), unary, pairwise, xla=xla, atol=atol)
 
 
 @pytest.mark.slow
 def test_ten_thousand_positions_in_segments():
-    """Each position may be off by a rounding, on some processors all in the same direction."""
+    """Each position may have a rounding error; on some processors, all have the same sign."""
     summed = 10_000 * np.finfo("float32").eps
     spans, transitions = random(1, 10_000, 3, 2), random(2, 2, seed=1)
     compare(lambda s, t: SemiMarkov(s, t), spans, transitions, xla=True, atol=1e-4, summed=summed)
@@ -60,8 +60,8 @@ def test_ten_thousand_positions_in_segments():
 
 @pytest.mark.parametrize("method", ["scan", "prefix"])
 def test_states_that_fade_and_are_needed_at_the_end(method):
-    """Two states that never meet. The first gains e^5 a step over the second; at the end only the second may be."""
-    times, never = 40, -np.inf  # e^200 is far beyond single precision
+    """Two disconnected states. The first gains e^5 per step over the second, but only the second may be last."""
+    times, never = 40, -np.inf  # e^200 far exceeds single precision
     unary = np.zeros([2, times, 2], "float32")
     unary[:, :, 0] = 5.0
     unary[0, -1, 0] = never
@@ -112,7 +112,7 @@ def test_nan_stays_in_its_row(method):
 
 @pytest.mark.parametrize("method", ["scan", "prefix"])
 def test_a_position_whose_best_state_cannot_be_reached(method):
-    """What is left there is lost before it is divided by its size; the path through it is the only one."""
+    """The remaining values would underflow before normalization, although they belong to the only path."""
     never = -np.inf
     unary = np.array([[[0, never, never], [0, -78.3, -85.2], [0, never, never]]], "float32")
     pairwise = np.full([1, 2, 3, 3], never, "float32")
@@ -125,7 +125,7 @@ def test_a_position_whose_best_state_cannot_be_reached(method):
 
 
 def third_order(build):
-    """A function whose gradient needs the third derivative of the log-partition."""
+    """Return a function whose gradient requires the third derivative of the log-partition."""
 
     def function(scores):
         with tf.GradientTape() as outer:
@@ -183,7 +183,7 @@ def test_a_row_without_a_structure_has_no_log_probability():
 def test_neighbouring_seeds_draw_independently():
     chain = LinearChain(np.zeros([1, 200, 2], "float32"), np.zeros([2, 2], "float32"))
     one, other = (chain.sample(20, seed=[7, second]).numpy().astype(float) for second in (0, 1))
-    for ahead in range(3):  # 20 x 200 coins each: agreement by chance is half, give or take 0.008
+    for ahead in range(3):  # 20 x 200 coins each: by chance, half of them agree, with a standard deviation of 0.008
         same = np.mean(one[..., ahead:] == other[..., : 200 - ahead])
         assert abs(same - 0.5) < 0.04
 

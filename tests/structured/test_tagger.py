@@ -1,4 +1,4 @@
-"""The model around the CRF layer: training, predicting, saving."""
+"""The model with a CRF layer: training, prediction, saving."""
 
 import subprocess
 import sys
@@ -16,7 +16,10 @@ TAGS = len(NAMES)
 
 
 def sticky(rows=200, times=16, seed=0):
-    """Words that say little of their tag, and tags that seldom change: words 1 to 3, 0 is padding at either side."""
+    """Return words that are weakly related to their tags, and tags that rarely change.
+
+    The words are 1 to 3; 0 is padding on either side.
+    """
     rng = np.random.default_rng(seed)
     labels = np.zeros((rows, times), int)
     labels[:, 0] = rng.integers(0, TAGS, rows)
@@ -60,7 +63,7 @@ def test_training_helps_and_beats_a_softmax(trained):
     np.testing.assert_allclose(found["again"], found["accuracy"], atol=1e-6)
     assert not tags[~real].any()
 
-    train_words, train_labels = sticky()  # the most frequent tag of each word is the best that a softmax can learn
+    train_words, train_labels = sticky()  # a softmax can at best learn the most frequent tag of each word
     most = [np.bincount(train_labels[train_words == word] + 1).argmax() - 1 for word in range(4)]
     alone = np.take(most, words)
     assert found["accuracy"] > (alone == labels)[real].mean() + 0.08
@@ -77,7 +80,7 @@ def test_the_loss_is_the_formula(trained):
     np.testing.assert_allclose(plain, -likelihood.sum() / (words > 0).sum(), rtol=1e-5)
     weighted = float(model.compute_loss(y=labels, y_pred=found, sample_weight=weights))
     np.testing.assert_allclose(weighted, -(weights * likelihood).sum() / (words > 0).sum(), rtol=1e-5)
-    labels[0, :] = 7  # no tag; its weight is 0
+    labels[0, :] = 7  # not a valid tag, but its weight is 0
     assert float(model.compute_loss(y=labels, y_pred=found, sample_weight=weights)) == pytest.approx(weighted, rel=1e-5)
     assert np.isinf(model.compute_loss(y=labels, y_pred=found))
     nothing = model(np.zeros([2, 3], int))
@@ -109,7 +112,7 @@ def test_mixed_precision(policy, trained):
     assert found["scores"].dtype == tf.float32
     expected = float(trained[0].compute_loss(y=labels, y_pred=trained[0](words)))
     assert float(model.compute_loss(y=labels, y_pred=found)) == pytest.approx(expected, rel=0.02)
-    if policy == "mixed_float16":  # the loss is scaled there
+    if policy == "mixed_float16":  # the loss is scaled with this policy
         model.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
         assert model.fit(words, labels, verbose=0).history["loss"][0] == pytest.approx(expected, rel=0.02)
 
@@ -195,11 +198,13 @@ def test_what_the_model_refuses():
     words, labels = sticky(rows=4)
     model = tagger(CRF(TAGS))
     found = model(words)
-    with pytest.raises(ValueError, match=r"loss: expected none, the model has its own\. Received: 'mse'"):
+    with pytest.raises(ValueError, match=r"loss: expected None, because the model has its own loss\. Received: 'mse'"):
         model.compile("sgd", loss="mse")
     with pytest.raises(ValueError, match=r"sample_weight: expected one for each row, \[batch\]\. Received: \(4, 16\)"):
         model.compute_loss(y=labels, y_pred=found, sample_weight=np.ones((4, 16)))
-    with pytest.raises(ValueError, match=r"labels: expected \(4, 16\), as the tags\. Received: \(4, 7\)"):
+    with pytest.raises(
+        ValueError, match=r"labels: expected shape \(4, 16\), as in the tags\. Received: shape \(4, 7\)"
+    ):
         model.compute_loss(y=labels[:, :7], y_pred=found)
     inputs = keras.Input((None, TAGS))
     with pytest.raises(ValueError, match="outputs: expected the result of a CRF layer"):

@@ -1,4 +1,4 @@
-"""What the schemes allow, against the definition of a segment."""
+"""The transitions allowed by tagging schemes, compared with the definition of segments."""
 
 import itertools
 
@@ -12,7 +12,7 @@ BIOES = ["O", "B-PER", "I-PER", "E-PER", "S-PER", "B-LOC", "I-LOC", "E-LOC", "S-
 
 
 def written(segments, scheme):
-    """The tags of a sentence, given the length and label of each segment; no label is a word outside."""
+    """Return the tags of a sentence, given the length and label of each segment; outside words have no label."""
     for length, label in segments:
         if label is None:
             yield from ["O"] * length
@@ -25,7 +25,7 @@ def written(segments, scheme):
 
 
 def sentences(words):
-    """Every way to cut so many words into segments, each with a label or outside."""
+    """Yield every segmentation of a number of words, in which each segment has a label or is outside."""
     if words == 0:
         yield []
     for length in range(1, words + 1):
@@ -67,12 +67,12 @@ def test_malformed_names_are_refused(name):
 
 @pytest.mark.parametrize("tags", [[], "BIO", ["O", "O"], ["O", ""], ["O", 1]])
 def test_names_must_be_different_strings(tags):
-    with pytest.raises(ValueError, match=r"tags: expected different names, at least one\. Received: "):
+    with pytest.raises(ValueError, match=r"tags: expected at least one name, without duplicates\. Received: "):
         allowed_transitions(tags, "BIO")
 
 
 def test_scheme_must_be_known_and_the_tags_of_use():
     with pytest.raises(ValueError, match=r"scheme: expected one of \['BILOU', 'BIO', .*\]. Received: 'IOB1'"):
         allowed_transitions(BIO, "IOB1")
-    with pytest.raises(ValueError, match=r"tags: expected one that may come first .*. Received: \['I-PER'\]"):
+    with pytest.raises(ValueError, match=r"tags: expected a tag that may come first .*. Received: \['I-PER'\]"):
         allowed_transitions(["I-PER"], "BIO")

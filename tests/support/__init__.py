@@ -1,1 +1,1 @@
-"""Oracles and harnesses that the tests share."""
+"""Reference implementations and test harnesses that several tests share."""

@@ -1,4 +1,4 @@
-"""What every score and every alignment must show, by being listed: numbers against NumPy, masks, gradients, saving."""
+"""The test harness for all scores and alignments: numbers compared with NumPy, masks, gradients, saving."""
 
 import inspect
 
@@ -25,18 +25,18 @@ def sigmoid(logits):
     return 1 / (1 + np.exp(-logits))
 
 
-LONG = ("gradients", "xla", "mixed_precision", "saving")  # the checks that take long, in a graph; the export apart
+LONG = ("gradients", "xla", "mixed_precision", "saving")  # slow checks in a graph; exports are tested elsewhere
 
 
 class PartTests:
-    """A subclass gives `make(**options)`, `kind`, `arguments` (all, away from their defaults) and `attention`.
+    """A harness; subclasses define `make(**options)`, `kind`, `arguments` (all, not at their defaults) and `attention`.
 
-    `attention(dtype)` is an `Attention` with the part in it, `values` what it looks at, `expected(attention, values)`
-    the weights of every row `[queries, source]`, by the formula.
+    `attention(dtype)` returns an `Attention` with the part, `values` are the inputs, and `expected(attention, values)`
+    returns the weights of all rows `[queries, source]` by the formula.
     """
 
-    takes_one = True  # query by query, or all places at once: self-attention
-    quick = ()  # what of that which takes long runs for this member without the slow marker
+    takes_one = True  # one query at a time, or self-attention with all positions at once
+    quick = ()  # the slow checks that run for this member without the slow marker
     remembers = False
     query = random(BATCH, QUERIES, UNITS, dtype="float64")
     arguments = {}
@@ -68,7 +68,7 @@ class PartTests:
         return np.where(MASK[..., None], self.values, np.nan)
 
     def test_numbers_of_the_formula(self, layer):
-        """With gaps in the mask, NaN in them, a row of one place and one of none; unknown shapes are checked below."""
+        """The mask has gaps with NaN, one row of length 1 and one of length 0; unknown shapes are tested below."""
         weights = self.expected(layer, self.values)
         context, found = layer(tf.constant(self.query), tf.constant(self.dirty()), mask=tf.constant(MASK))
         np.testing.assert_allclose(found, weights, atol=1e-9)
@@ -116,8 +116,9 @@ class PartTests:
 
 
 class ScoreTests(PartTests):
-    """A subclass gives `logits(weights, query, values, past)`: of one query `[units]` at the places `[source, width]`,
-    where `past` are the weights of the queries before it.
+    """A harness for scores; subclasses define `logits(weights, query, values, past, mask)`.
+
+    It returns the scores of a query `[units]` for positions `[source, width]`; `past` are the previous weights.
     """
 
     values = random(BATCH, SOURCE, WIDTH, seed=1, dtype="float64")
@@ -138,9 +139,10 @@ class ScoreTests(PartTests):
 
 
 class AlignmentTests(PartTests):
-    """A subclass gives `aligned(weights, logits)`: of a row without gaps, `[queries, source] -> [queries, source]`.
+    """A harness for alignments; subclasses define `aligned(weights, logits)`.
 
-    The query of number `q` asks for feature `q` of a place, which is the logit.
+    It maps a row without gaps, `[queries, source] -> [queries, source]`. Query number `q` selects feature `q` of a
+    position as its logit.
     """
 
     query = np.broadcast_to(np.eye(UNITS), [BATCH, QUERIES, UNITS])

@@ -1,4 +1,4 @@
-"""Step functions without a model, and what decoding must find on them, by loops over every sequence."""
+"""Step functions without a model, and the correct results of decoding them, by loops over every sequence."""
 
 import itertools
 from typing import NamedTuple
@@ -8,7 +8,7 @@ import tensorflow as tf
 
 BEGIN, END, SIZE, LENGTH, SOURCE = 1, 2, 5, 4, 3
 LIMITS = {"begin": BEGIN, "end": END, "max_length": LENGTH}
-EVERY = 320  # a beam so wide that nothing is lost: the 4^3 beginnings of a last step, each continued by every symbol
+EVERY = 320  # A beam width that covers everything: the 4^3 prefixes before the last step, each with every symbol.
 
 
 class Memory(NamedTuple):
@@ -16,7 +16,7 @@ class Memory(NamedTuple):
 
 
 class Automaton:
-    """Logits and attention looked up by row, time and the symbol before."""
+    """A step function with logits and attention from a table by row, time and previous symbol."""
 
     def __init__(self, rows=2, seed=0, scale=1.5, end=0.0, length=LENGTH):
         rng = np.random.default_rng(seed)
@@ -32,7 +32,7 @@ class Automaton:
         return tf.gather_nd(self.logits, place), tf.gather_nd(self.looks, place), (row, time + 1)
 
     def decode(self, way, compiled=None, **arguments):
-        """What a way of decoding finds; eagerly, or in a graph that XLA compiles or not."""
+        """Decode with the given function, either eagerly, in a graph, or in a graph compiled by XLA."""
 
         def run():
             state = (tf.range(self.rows), tf.zeros([self.rows], tf.int32))
@@ -54,7 +54,7 @@ class Found(NamedTuple):
 
 
 def may_be(tokens, limit, never=(), allowed=None, min_length=0, no_repeat=0, prefix=()):
-    """Whether the rules leave a sequence; the prefix, without its padding, is above them."""
+    """Return whether the rules allow a sequence; they do not apply to the prefix, which has no padding here."""
     led, free = tokens[: len(prefix)], [*tokens[len(prefix) :], *([END] if len(tokens) < limit else [])]
     if led != tuple(prefix[: len(tokens)]) or (len(tokens) < min(len(prefix), limit)):
         return False
@@ -69,7 +69,7 @@ def may_be(tokens, limit, never=(), allowed=None, min_length=0, no_repeat=0, pre
 
 
 def exhaustive(automaton, row, limit=LENGTH, length_penalty=0.0, coverage_penalty=0.0, **rules):
-    """Every answer that may be given to a row, best first."""
+    """Return every possible answer to a row, best first."""
     table, looks, found = automaton.log_probabilities(row), automaton.looks[row], []
     for count in range(limit + 1):
         for tokens in itertools.product([symbol for symbol in range(SIZE) if symbol != END], repeat=count):
@@ -86,7 +86,7 @@ def exhaustive(automaton, row, limit=LENGTH, length_penalty=0.0, coverage_penalt
 
 
 def search(automaton, row, width, length_penalty=0.0, limit=LENGTH):
-    """Beam search in plain loops that never stops early."""
+    """Beam search as plain loops that never stop early."""
     table, running, pool = automaton.log_probabilities(row), [(0.0, ())], []
     for time in range(limit):
         results = [
@@ -102,7 +102,7 @@ def search(automaton, row, width, length_penalty=0.0, limit=LENGTH):
 
 
 def assert_same(found, row, expected):
-    """The answers of a row are the expected ones, with their scores, ranks and attention."""
+    """Check that the answers of a row have the expected tokens, scores, ranks and attention."""
     for place, one in enumerate(expected):
         count = len(one.tokens)
         assert int(found.lengths[row, place]) == count

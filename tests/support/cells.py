@@ -1,4 +1,4 @@
-"""What every cell must show, by being listed: its numbers against a NumPy loop, masks, gradients, saving."""
+"""The test harness for all cells: numbers compared with a NumPy loop, masks, gradients, saving."""
 
 import inspect
 
@@ -39,7 +39,7 @@ LSTM_ARGUMENTS = {**GATED_ARGUMENTS, "unit_forget_bias": False}
 
 
 def argument_names(kind):
-    """Every constructor argument of a class of ours, those it hands on to its bases included."""
+    """Return all constructor arguments of one of our classes, including those of its bases."""
     names = set()
     for base in kind.__mro__:
         if not base.__module__.startswith("seqattn_tf"):
@@ -51,11 +51,11 @@ def argument_names(kind):
 
 
 def assert_arguments_survive(kind, arguments, not_stored=()):
-    """Every argument, each given at a value that is not the default, comes back from the serialised form."""
+    """Check that every argument, given with a value other than the default, survives serialization."""
     assert set(arguments) == argument_names(kind) - set(not_stored)
     config = roundtrip(kind(**arguments)).get_config()
 
-    def plain(value):  # what Keras writes for an initializer, an activation, a layer
+    def plain(value):  # the forms in which Keras stores an initializer, an activation, a layer
         if isinstance(value, keras.layers.Layer):
             return value.get_config()
         if isinstance(value, dict) and "class_name" in value:
@@ -71,16 +71,16 @@ def assert_arguments_survive(kind, arguments, not_stored=()):
 
 
 def randomize(layer, seed=0, scale=1.0):
-    """Give every weight normal numbers."""
+    """Assign normally distributed random numbers to every weight."""
     for number, weight in enumerate(layer.trainable_variables):
         weight.assign(scale * random(*weight.shape, seed=seed + number, dtype="float64"))
     return layer
 
 
 def mark_slow(cls, **tests):
-    """Add tests to a class: those it names in `quick` as they are, the others behind the slow marker."""
+    """Add tests to a class; all of them are slow, except for those in its attribute `quick`."""
     for name, test in tests.items():
-        test.__name__ = f"test_{name}"  # pytest marks no lambda
+        test.__name__ = f"test_{name}"  # pytest does not accept a lambda's name
         setattr(cls, f"test_{name}", test if name in cls.quick else pytest.mark.slow(test))
 
 
@@ -110,12 +110,14 @@ def lstm_step(weights, x, states):
 
 
 class CellTests:
-    """A subclass gives `make(**options)` (a cell of `UNITS`), `reference(weights, inputs, states) -> states` (one step
-    of one row, by the formula), `gates` (their names), `kind` and `arguments` (all, away from their defaults).
+    """A harness; subclasses define `make(**options)`, `reference`, `gates`, `kind` and `arguments`.
+
+    `make` returns a cell of `UNITS`; `reference(weights, inputs, states) -> states` computes one step of one row by the
+    formula; `gates` are the names of the gates; `arguments` contains all arguments, not at their defaults.
     """
 
     not_stored = ()
-    quick = ()  # what of that which takes long runs for this member without the slow marker
+    quick = ()  # the slow checks that run for this member without the slow marker
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -136,7 +138,7 @@ class CellTests:
         return randomize(layer)
 
     def loop(self, network, inputs, lengths):
-        """Outputs and last states, a step of a row at a time."""
+        """Compute the outputs and last states, row by row and step by step."""
         weights = [w.numpy() for w in network.cell.trainable_variables]
         outputs, last = np.zeros((*inputs.shape[:2], UNITS)), []
         for row, length in enumerate(lengths):
@@ -148,7 +150,7 @@ class CellTests:
         return outputs, [np.stack(state) for state in zip(*last, strict=True)]
 
     def test_numbers_of_the_formula_in_every_mode(self, network):
-        """Eager and with unknown shapes, NaN in the padding, a row of one step and one of none."""
+        """Eagerly and with unknown shapes, with NaN in the padding, one row of length 1 and one of length 0."""
         outputs, states = self.loop(network, INPUTS, LENGTHS)
 
         def run(inputs, mask):
@@ -174,7 +176,7 @@ class CellTests:
             check(self.make(), only=["saving"])
 
     def check_compiled_loop(self, network):
-        """In training: the numbers and gradients of the plain loop."""
+        """Compare values and gradients in training with those of the plain loop."""
 
         def slopes(compiled):
             network.jit_compile = compiled
@@ -196,7 +198,7 @@ class CellTests:
 
     def test_what_is_joined_is_an_input_like_others(self, network):
         cell = network.cell
-        kernel = cell.trainable_variables[0]  # of the first cell inside
+        kernel = cell.trainable_variables[0]  # of the first inner cell
         states = cell.get_initial_state(BATCH)
         assert kernel.shape == (FEATURES, cell.projected_size)
         joined = cell.join(cell.project(tf.constant(INPUTS[:, 0])), tf.matmul(INPUTS[:, 1], kernel.value))
@@ -223,5 +225,5 @@ class CellTests:
 
 
 def names():
-    """The names under which cells are found."""
+    """Return the registered names of all cells."""
     return sorted(Cell.registry)

@@ -1,4 +1,4 @@
-"""Small made-up corpora, one for each recipe, in the form its real data has."""
+"""Small generated corpora, one for each recipe, in the format of its real data."""
 
 import random
 
@@ -133,7 +133,7 @@ def answer(folder):
 
 
 def write(name, folder):
-    """The corpus of a recipe in `folder`, and a row to ask about; a recipe that makes its own data gets None."""
+    """Write the corpus of a recipe to `folder` and return a row to query; None if a recipe generates its own data."""
     texts = {
         "pronounce": "abba",
         "translate": "Ein Hund rennt.",

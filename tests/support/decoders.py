@@ -1,4 +1,4 @@
-"""What every decoder must show; a member says how it is made and what it is given."""
+"""The test harness for all decoders; each member defines its construction and inputs."""
 
 import keras
 import numpy as np
@@ -14,14 +14,14 @@ VALUES, SUMMARY = random(BATCH, SOURCE, WIDTH), random(BATCH, WIDTH, seed=1)
 
 
 class DecoderTests:
-    """Inherit, and give `make(dtype)`, `given` (int32 `[batch, target]`) and `arguments` (none at its default)."""
+    """A harness; subclasses define `make(dtype)`, `given` (int32 `[batch, target]`) and `arguments` (no defaults)."""
 
     given: np.ndarray
     arguments: dict
 
     @classmethod
     def make(cls, dtype="float32"):
-        """A decoder without dropout."""
+        """Return a decoder without dropout."""
         raise NotImplementedError
 
     @classmethod
@@ -79,27 +79,30 @@ class DecoderTests:
         assert all(np.isfinite(tf.convert_to_tensor(gradient)).all() for gradient in gradients)
 
     def test_states_that_are_given(self, decoder):
-        """Those of the summary, handed over; those of the cell where there is neither; anything else is refused."""
+        """States can come from the summary or from the caller; without either, the cell's are used.
+
+        Others are rejected.
+        """
         given, values, summary, mask = self.inputs()
         first = decoder.begin(values, mask, summary)[1].cell
         expected = decoder(given, values, summary, mask=mask)
         for one, other in zip(decoder(given, values, initial_state=first, mask=mask), expected, strict=True):
             np.testing.assert_array_equal(one, other)
         np.testing.assert_array_equal(decoder.begin(VALUES, MASK, initial_state=first)[1].cell[0], first[0])
-        with pytest.raises(ValueError, match=r"summary: expected \[batch, units\]; states are initial_state="):
+        with pytest.raises(ValueError, match=r"summary: expected \[batch, units\]; pass states as initial_state="):
             decoder.begin(values, mask, first)
-        with pytest.raises(ValueError, match="initial_state: expected none beside a summary"):
+        with pytest.raises(ValueError, match="initial_state: expected either initial_state or summary"):
             decoder(given, values, summary, initial_state=first)
         with pytest.raises(ValueError, match=r"initial_state: expected \[.*Received: \[\(3, 6\)\]"):
             decoder(given, values, initial_state=[summary])
-        with pytest.raises(ValueError, match="summary: expected a call with one, as when it was built"):
+        with pytest.raises(ValueError, match="summary: expected a call with a summary, as when the layer was built"):
             decoder(given, values)
         other = self.make()
         other(given, values)
         zeros = [tf.zeros([BATCH, size]) for size in other.state_size]
         for one, same in zip(other(given, values), other(given, values, initial_state=zeros), strict=True):
             np.testing.assert_array_equal(one, same)
-        with pytest.raises(ValueError, match="summary: expected a call without one, as when it was built"):
+        with pytest.raises(ValueError, match="summary: expected a call without a summary, as when the layer was built"):
             other(given, values, summary)
 
     def test_unknown_shapes(self, decoder):
@@ -114,7 +117,7 @@ class DecoderTests:
         assert plain(given[:, :0], values, summary, mask).shape[1] == 0
 
     def slopes(self, decoder, compiled):
-        """Value and gradients, with the compiled loop in a graph or step by step."""
+        """Return value and gradients, with the compiled loop in a graph or step by step."""
         given, values, summary, mask = self.inputs(decoder.dtype)
         decoder.jit_compile = compiled
 

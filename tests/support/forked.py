@@ -1,11 +1,11 @@
-"""Python processes that start with TensorFlow imported: forked from a process that imported it and computed nothing.
+"""Python processes that start with TensorFlow imported, by forking a process that has imported it and computed nothing.
 
-`Popen` and `run` take what those of `subprocess` take, for `[sys.executable, "-m", MODULE, ...]` and
-`[sys.executable, "-c", CODE, ...]`. To import TensorFlow costs a process five CPU seconds; a fork costs none. Where no
-server runs (it needs Linux), both start an ordinary process.
+`Popen` and `run` have the arguments of those in `subprocess`, for `[sys.executable, "-m", MODULE, ...]` and
+`[sys.executable, "-c", CODE, ...]`. Importing TensorFlow costs a process five CPU seconds; a fork costs nothing. If no
+server is running (it requires Linux), both start an ordinary process.
 
-The server's child forks once more and ends, so that the new process becomes a child of the one that asked for it: that
-one waits for it, kills it and is charged for its CPU time, as for any other.
+The server's child forks again and exits, so that the new process becomes a child of the requesting process, which can
+wait for it and kill it, and to which its CPU time is added, as for any other child.
 """
 
 import atexit
@@ -45,17 +45,17 @@ class Server:
 
 
 def start_server():
-    """Fork the server from this process, which has computed nothing so far."""
+    """Fork the server from this process, which must not have computed anything yet."""
     if sys.platform != "linux" or Server.requests is not None:
         return
     for name in IMPORTED:
         importlib.import_module(name)
-    if tensorflow_runs():  # its threads are not in a fork, which would wait for them without end
+    if tensorflow_runs():  # a fork would not contain its threads and would wait for them forever
         raise RuntimeError("conftest.py: expected none that computes with TensorFlow as it is imported. Received: one")
     if ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         return
     Server.requests, listening = socket.socketpair()
-    gc.freeze()  # no page of what was imported is copied because garbage is looked for
+    gc.freeze()  # prevents the garbage collector from copying the pages of imported objects
     pid = os.fork()
     if pid == 0:
         Server.requests.close()
@@ -65,7 +65,7 @@ def start_server():
 
 
 def tensorflow_runs():
-    """Whether TensorFlow has begun to compute in this process."""
+    """Return whether TensorFlow has started to compute in this process."""
     from tensorflow.python.eager import context
 
     return context._context is not None and context._context._context_handle is not None
@@ -77,11 +77,14 @@ def _stop(pid):
 
 
 class Popen(subprocess.Popen):
-    """`subprocess.Popen` by a fork. Signals have their default actions in it; it takes no `preexec_fn`."""
+    """A `subprocess.Popen` based on a fork.
+
+    Signals have their default handlers in it; `preexec_fn` is not supported.
+    """
 
     def _execute_child(self, *given):
         asked = FIELDS.bind(self, *given).arguments
-        if Server.requests is None or str(asked["args"][0]) != sys.executable:  # another one has imported nothing
+        if Server.requests is None or str(asked["args"][0]) != sys.executable:  # another interpreter cannot be forked
             return super()._execute_child(*given)
         if asked["preexec_fn"] is not None:
             raise ValueError(f"preexec_fn: expected none. Received: {asked['preexec_fn']!r}")
@@ -104,7 +107,7 @@ class Popen(subprocess.Popen):
 
 
 def run(args, *, input=None, capture_output=False, check=False, timeout=None, **how):
-    """`subprocess.run` by a fork."""
+    """Like `subprocess.run`, but based on a fork."""
     pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE) if capture_output else {}
     if input is not None:
         pipes["stdin"] = subprocess.PIPE
@@ -120,7 +123,7 @@ def run(args, *, input=None, capture_output=False, check=False, timeout=None, **
 
 
 def _serve(listening):
-    """Fork a process for every request, until the other end is closed."""
+    """Fork a process for every request until the other end is closed."""
     while True:
         head, fds, *_ = socket.recv_fds(listening, 4, 3)
         if not head:
@@ -134,14 +137,14 @@ def _serve(listening):
                 _begin(pickle.loads(request), fds)
             os.write(writing, struct.pack("I", grandchild))
             os._exit(0)
-        os.waitpid(child, 0)  # from here on the grandchild is a child of the process that asked
+        os.waitpid(child, 0)  # now the grandchild is a child of the requesting process
         listening.send(os.read(reading, 4))
         for fd in (reading, writing, *fds):
             os.close(fd)
 
 
 def _begin(request, fds):
-    """Be `python -m MODULE ...` or `python -c CODE ...`, with these standard streams."""
+    """Run `python -m MODULE ...` or `python -c CODE ...` with the given standard streams."""
     status, interrupted = 1, False
     try:
         (kind, what, *arguments), env, folder, session = request
@@ -178,7 +181,7 @@ def _begin(request, fds):
         atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
-        if interrupted:  # as Python ends
+        if interrupted:  # as Python exits
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.kill(os.getpid(), signal.SIGINT)
         os._exit(status & 0xFF)

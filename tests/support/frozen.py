@@ -1,6 +1,6 @@
-"""Answers of the shipped models as a REST client receives them, recorded in `tests/frozen`.
+"""The answers of the shipped models to a REST client, recorded in `tests/frozen`.
 
-Record them anew, from `tests/`, after a change that is meant to change answers: `python -m support.frozen [NAME ...]`.
+To record them again after an intended change of answers, run in `tests/`: `python -m support.frozen [NAME ...]`.
 """
 
 import json
@@ -8,45 +8,57 @@ import math
 import sys
 from pathlib import Path
 
+import numpy as np
 import tensorflow as tf
 
+from seqattn_tf.lite.answer import Answer
 from seqattn_tf.lite.model_inputs import columns, from_json
-from seqattn_tf.models.base import read_config
-from seqattn_tf.models.presets import find, open_model, presets
+from seqattn_tf.presets import find, open_model, presets
 from seqattn_tf.serving.api.json_codec import encode_outputs
 
 FOLDER = Path(__file__).resolve().parents[1] / "frozen"
 SENTENCES = ["", "Stop!", "I saw her duck.", "Colorless green ideas sleep furiously.", "Zxq 12.5% naïve, isn't it?"]
-QUESTIONS = {  # rows that are asked in one batch; a number is an example that the model carries
+QUESTIONS = {  # rows of one batch; a number refers to one of the model's examples
     "answer_scene": [0, 1, 4],
     "caption_scene": [0, 2],
-    "listen": [0, 3],
-    "markup": [2],
+    "transcribe": [0, 3],
+    "image_to_latex": [2],
     "parse": SENTENCES,
     "pronounce": ["hello", "", "naïve", "a", "rough", "co-op", "xylophonist"],
     "tag": SENTENCES,
     "transliterate": ["Fernandez", "", "o'neil", "a", "schwarzenegger"],
 }
-TOLERANCE = 1e-4  # absolute, and a tenth of it relative: float32 on another machine
+TOLERANCE = 1e-4  # absolute; a tenth of it relative: for float32 on other machines
+
+
+def questions(name):
+    """Return the rows that a shipped model is asked."""
+    examples = json.loads((find(name) / "config.json").read_text(encoding="utf-8"))["record"]["examples"]
+    return [from_json(examples[row]) if isinstance(row, int) else {"text": row} for row in QUESTIONS[name]]
 
 
 def ask(name):
-    """The `predictions` of a shipped model for its questions, as parsed from the JSON of the wire."""
-    model = open_model(name)
-    examples = read_config(find(name))["record"]["examples"]
-    questions = [from_json(examples[row]) if isinstance(row, int) else {"text": row} for row in QUESTIONS[name]]
-    raw = {key: tf.constant(values) for key, values in columns(questions, list(model.inputs)).items()}
+    """Return the `predictions` of a shipped model for its questions, as parsed from JSON."""
+    model = open_model(name, "keras")
+    raw = {key: tf.constant(values) for key, values in columns(questions(name), list(model.inputs)).items()}
     outputs = {key: value.numpy() for key, value in model.serve(**raw).items()}
     return json.loads(encode_outputs(outputs, row=True))["predictions"]
 
 
 def recorded(name):
-    """The predictions that were recorded."""
+    """Return the recorded predictions."""
     return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
 
 
+def recorded_answers(name):
+    """Return the recorded answers to the questions."""
+    rows = recorded(name)
+    outputs = {key: [np.asarray(row[key]) for row in rows] for key in rows[0]}
+    return [Answer.from_outputs(outputs, place) for place in range(len(rows))]
+
+
 def differences(expected, found, place="predictions"):
-    """Where two parsed JSON documents differ by more than rounding, in words."""
+    """Describe the differences of two parsed JSON documents that exceed rounding."""
     if isinstance(expected, dict) and isinstance(found, dict):
         if expected.keys() != found.keys():
             yield f"{place}: expected the names {sorted(expected)}. Received: {sorted(found)}"
@@ -64,7 +76,7 @@ def differences(expected, found, place="predictions"):
 
 
 def rounded(value):
-    """Numbers with five decimals."""
+    """Round numbers to five decimals."""
     if isinstance(value, list):
         return [rounded(one) for one in value]
     if isinstance(value, dict):

@@ -1,11 +1,11 @@
-"""Gradients against central finite differences, in float64."""
+"""Gradients compared with central finite differences, in float64."""
 
 import numpy as np
 import tensorflow as tf
 
 
 def assert_gradient(function, arrays, step=1e-6, tolerance=1e-6):
-    """`function(*tensors) -> scalar`: its gradient in every array equals the difference quotient."""
+    """Check that the gradients of `function(*tensors) -> scalar` for every array equal the difference quotients."""
     tensors = [tf.constant(a, tf.float64) for a in arrays]
     with tf.GradientTape() as tape:
         tape.watch(tensors)
@@ -23,7 +23,7 @@ def assert_gradient(function, arrays, step=1e-6, tolerance=1e-6):
 
 
 def assert_slopes(function, arrays, step=1e-5, tolerance=1e-6, directions=4):
-    """The same along a few random directions: for functions of many numbers."""
+    """Check gradients along a few random directions: for functions of many numbers."""
     tensors = [tf.constant(a, tf.float64) for a in arrays]
     with tf.GradientTape() as tape:
         tape.watch(tensors)

@@ -1,4 +1,4 @@
-"""Files and texts made to cost far more than their size: what headers claim, and what unpacks without end."""
+"""Files and texts designed to cost far more than their size, through false headers or extreme compression."""
 
 import functools
 import io
@@ -11,8 +11,8 @@ from seqattn_tf.lite.fields import Clip, Image, Lines, Map, ParsedWords, Sound, 
 from seqattn_tf.lite.text import SymbolRules
 from support.sounds import wav
 
-_WORDS = SymbolRules(("the", "cat", "sat", "\n"), split="spaces", unknown=True)
-_TOKENS = SymbolRules(("the", "cat", "n't", ".", "sat"), split="tokens", fold="case", unknown=True)
+_WORDS = SymbolRules(("the", "cat", "sat", "\n"), tokenizer="spaces", unknown=True)
+_TOKENS = SymbolRules(("the", "cat", "n't", ".", "sat"), tokenizer="tokens", lowercase=True, unknown=True)
 _LETTERS = SymbolRules(tuple("aceht.'"), unknown=True)
 FIELDS = {
     "image": Image(32, 32),
@@ -33,7 +33,7 @@ def chunk(kind, data, size=None):
 
 
 def png(width, height, before=b"", after=b"", rows=True):
-    """A white PNG of one bit a pixel; `before` and `after` are chunks around its pixels."""
+    """Return a white PNG with one bit per pixel; `before` and `after` are chunks around its pixels."""
     header = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
     body = b""
     if rows:
@@ -56,7 +56,7 @@ def itxt(size):
 
 
 def iccp(size):
-    """A profile that says it is as long as it is."""
+    """Return an ICC profile chunk with the given size, and with the correct size in its header."""
     profile = struct.pack(">I", size) + bytes(32) + b"acsp" + bytes(size - 40)
     return chunk(b"iCCP", b"a\0\0" + zlib.compress(profile, 9))
 
@@ -68,13 +68,13 @@ def jpeg(width=64, height=64, **how):
 
 
 def claimed(data, width, height):
-    """A JPEG whose header claims another size."""
+    """Return a JPEG with another size in its header."""
     place = next(i for i in range(len(data)) if data[i : i + 2] in (b"\xff\xc0", b"\xff\xc2"))
     return data[: place + 5] + struct.pack(">HH", height, width) + data[place + 9 :]
 
 
 def scans(count, side=5_600):
-    """A progressive JPEG of one colour that says `count` times over that its last coefficient is zero."""
+    """Return a progressive JPEG of one color with `count` scans, all of which set the last coefficient to zero."""
     tables = b"\xff\xdb\x00\x43\x00" + bytes([1] * 64)
     frame = b"\xff\xc2" + struct.pack(">HBHHBBBB", 11, 8, side, side, 1, 1, 0x11, 0)
     codes = b"\xff\xc4" + struct.pack(">HB", 20, 0x00) + bytes([1] + [0] * 15) + b"\x00"  # DC: no difference
@@ -102,21 +102,21 @@ def gif(blocks, width=8, height=8):
 
 
 def frame(size=1, width=8, height=8):
-    """A frame of one colour, uncompressed, whose data come in sub-blocks of `size` bytes."""
-    bits = "".join(format(code, "03b")[::-1] for code in (4, 0, 0) * 8)  # forget all codes, then two pixels
+    """Return an uncompressed frame of one color whose data are in sub-blocks of `size` bytes."""
+    bits = "".join(format(code, "03b")[::-1] for code in (4, 0, 0) * 8)  # a clear code, then two pixels
     group = bytes(int(bits[i : i + 8][::-1], 2) for i in range(0, len(bits), 8))  # 16 pixels in 9 bytes
-    found = group * (width * height // 16) + b"\x05"  # and the end
+    found = group * (width * height // 16) + b"\x05"  # and the end code
     parts = b"".join(bytes([len(found[i : i + size])]) + found[i : i + size] for i in range(0, len(found), size))
     return b"," + struct.pack("<HHHHB", 0, 0, width, height, 0) + b"\x02" + parts + b"\0"
 
 
 def small_blocks(count, kind=0xFE):
-    """An extension (a comment) of sub-blocks of one byte."""
+    """Return an extension (a comment) with sub-blocks of one byte."""
     return bytes([0x21, kind]) + b"\x01x" * count + b"\0"
 
 
 large = functools.cache(png)
-CASES = {  # by field: what may not cost much, whether it is read or refused
+CASES = {  # by field: values that must be cheap, whether they are accepted or rejected
     "image": {
         "a png of one row": lambda: [large(1 << 25, 1)],
         "a png of one column": lambda: [large(1, 1 << 25)],
@@ -168,7 +168,7 @@ CASES = {  # by field: what may not cost much, whether it is read or refused
     },
     "map": {"a megabyte": lambda: [bytes(1_000_000)]},
 }
-SIZE = 200_000  # bytes of a text
+SIZE = 200_000  # size of a text in bytes
 TEXTS = {
     "one word": lambda: [b"a" * SIZE],
     "blanks": lambda: [b" " * SIZE],
@@ -183,7 +183,7 @@ TEXTS = {
     "ligatures that unfold": lambda: ["\ufdfa".encode() * (SIZE // 3)],
     "nothing": lambda: [bytes(SIZE)],
 }
-BATCHES = {  # what a graph is given at once: each value may be read by itself, all together may not
+BATCHES = {  # batches for a graph whose values may be valid alone, but not together
     "image": {
         "1000 pngs of 32 megapixels": lambda: [large(5_792, 5_792)] * 1_000,
         "70 000 pngs of one pixel": lambda: [png(1, 1)] * 70_000,
@@ -195,9 +195,10 @@ BATCHES = {  # what a graph is given at once: each value may be read by itself, 
     },
     "sound": {"a long one and 3000 short ones": lambda: [wav(samples=240_000), *[wav(samples=1)] * 3_000]},
 }
-AT_ONCE = {"sound": {"at 192 kHz": lambda: [wav("u1", rate=192_000, samples=100)] * 300}}  # read, and not for long
+AT_ONCE = {"sound": {"at 192 kHz": lambda: [wav("u1", rate=192_000, samples=100)] * 300}}  # accepted, but must be fast
 CASES |= dict.fromkeys(("text", "lines", "words", "tree"), TEXTS)
-UNFOLDED = ("words", "open brackets", "ligatures that unfold", "nothing")  # the costliest; it reads as "words" does
+# The most expensive cases; "nothing" is read like "words".
+UNFOLDED = ("words", "open brackets", "ligatures that unfold", "nothing")
 CASES |= {"parsed_words": {case: TEXTS[case] for case in UNFOLDED}}
 
 

@@ -1,4 +1,4 @@
-"""What every layer must survive: saving with every argument at a value that is not the default."""
+"""Checks for every layer: saving with every argument at a value other than the default."""
 
 import keras
 import numpy as np
@@ -7,7 +7,7 @@ ALL = {"return_sequences": True, "return_state": True}  # of a recurrent network
 
 
 def roundtrip(layer):
-    """The layer rebuilt from its serialised form, through JSON."""
+    """Rebuild a layer from its configuration in JSON."""
     stored = keras.saving.serialize_keras_object(layer)
     again = keras.saving.deserialize_keras_object(stored)
     assert keras.saving.serialize_keras_object(again) == stored
@@ -15,5 +15,5 @@ def roundtrip(layer):
 
 
 def random(*shape, seed=0, dtype="float32"):
-    """Normal numbers, the same at every call."""
+    """Return normally distributed numbers, the same for each call with the same arguments."""
     return np.random.default_rng(seed).normal(size=shape).astype(dtype)

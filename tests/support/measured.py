@@ -1,7 +1,7 @@
-"""A child process that reads values with a field and measures what each call costs in memory and CPU time.
+"""A child process that reads values with a field and measures the memory and CPU time of each call.
 
-Run as a script it answers pickled requests on its standard input; `Child` is the other end. TensorFlow is imported
-once, and every graph is traced and run on a valid value before anything is measured.
+Run as a script, it answers pickled requests on its standard input; `Child` is the other end. TensorFlow is imported
+once, and every graph is traced and run on a valid value before the first measurement.
 """
 
 import os
@@ -20,15 +20,15 @@ TESTS = Path(__file__).resolve().parent.parent
 
 
 class Cost(NamedTuple):
-    """What one call did."""
+    """The cost of one call."""
 
-    error: str  # empty where the values were read
-    megabytes: float  # resident at the peak, beyond what was resident before
+    error: str  # empty on success
+    megabytes: float  # peak of the resident memory, relative to that before
     seconds: float  # of all CPUs together
 
 
 class Child:
-    """A process that lives as long as the tests that share it."""
+    """A process for all tests that share it."""
 
     def __init__(self):
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])}
@@ -37,7 +37,7 @@ class Child:
         )
 
     def read(self, half, name, values, patience=60.0) -> Cost:
-        """What it costs to read values with a field of `support.hostile.FIELDS`, `half` being "plain" or "graph"."""
+        """Return the cost of reading values with a field of `support.hostile.FIELDS`; `half` is "plain" or "graph"."""
         watch = threading.Timer(patience, self.process.kill)
         watch.start()
         try:
@@ -88,8 +88,8 @@ def _answer():
             return
         if (half, name) not in warm:
             warm.add((half, name))
-            readers[half](name, [FIELDS[name].raw(value) for value in FIELDS[name].made_up(2)])
-        Path("/proc/self/clear_refs").write_text("5")  # the peak is what is resident now
+            readers[half](name, [FIELDS[name].raw(value) for value in FIELDS[name].sample_inputs(2)])
+        Path("/proc/self/clear_refs").write_text("5")  # resets the peak to the current resident memory
         before, began, error = _memory("VmRSS"), time.process_time(), ""
         try:
             readers[half](name, values)

@@ -1,4 +1,4 @@
-"""What every recurrent network must show, by being listed."""
+"""The test harness for all recurrent networks."""
 
 import functools
 
@@ -16,16 +16,17 @@ LENGTHS = [5, 3, 1, 0]
 
 
 def near(found, expected, tolerance=1e-10):
-    """Two structures of numbers, tensor by tensor."""
+    """Compare two structures of tensors."""
     found, expected = tf.nest.flatten(found), tf.nest.flatten(expected)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, atol=tolerance)
 
 
 class NetworkTests:
-    """A subclass gives `make(dtype)`, `kind`, `arguments` (all, away from their defaults), `by_hand(layer, row)`: what
-    the network gives for one row, by another way, as a list of `(numbers of the batch, numbers of the row)` to compare;
-    and, where the inputs are others, `inputs`, `mask` and `more` (call arguments beside them).
+    """A harness; subclasses define `make(dtype)`, `kind`, `arguments` (all, not at their defaults) and `by_hand`.
+
+    `by_hand(layer, row)` computes the results for one row in another way, as a list of `(numbers of the batch, numbers
+    of the row)` to compare. For other inputs, they also define `inputs`, `mask` and `more` (further call arguments).
     """
 
     inputs = random(BATCH, TIME, FEATURES, dtype="float64")
@@ -47,11 +48,11 @@ class NetworkTests:
     @classmethod
     def layer(cls):
         made = cls().make(dtype="float64")
-        made(tf.constant(cls.inputs), **cls.more)  # builds
+        made(tf.constant(cls.inputs), **cls.more)  # builds the layer
         return randomize(made, scale=0.5)
 
     def dirty(self):
-        """The inputs, with NaN in the padding."""
+        """Return the inputs with NaN in the padding."""
         return np.where(self.mask[..., None], self.inputs, np.nan)
 
     def test_rows_are_what_they_are_by_hand_whatever_stands_in_the_padding(self, layer):
@@ -62,7 +63,7 @@ class NetworkTests:
                 np.testing.assert_allclose(ours, theirs, atol=1e-10)
 
     def empty(self, outputs):
-        """Where nothing is given out."""
+        """Return where outputs must be zero."""
         return ~self.mask
 
     def run(self, layer, inputs, mask):
@@ -146,7 +147,7 @@ class NetworkTests:
 
 
 class TimeNetworkTests(NetworkTests):
-    """Of networks over time: a row alone, without its padding and without a mask, gives the same."""
+    """A harness for networks over time: a row alone, without its padding and mask, has the same results."""
 
     def by_hand(self, layer, row, found):
         outputs, *states = found

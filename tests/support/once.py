@@ -1,11 +1,11 @@
-"""Folders that are made once in a run of the tests, whichever of its processes asks first."""
+"""Folders that are created once per test run, by the first process that needs them."""
 
 import os
 import time
 
 
 def once(tmp_path_factory, name, make, patience=300):
-    """A folder that `make(folder)` filled; nobody changes it."""
+    """Return a folder that was filled by `make(folder)`; it must not be modified."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
     done = folder.with_name(f"{name}.done")

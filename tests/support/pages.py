@@ -1,4 +1,4 @@
-"""README and the pages under `docs/`: their blocks of Python, and the commands that they show."""
+"""The Python blocks and the commands in README and the pages under `docs/`."""
 
 import re
 import shlex
@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-PAGES = ["README.md", *sorted(path.name for path in DOCS.glob("*.md"))]
+PAGES = ["README.md", *sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md"))]
 
 
 def text_of(page):
@@ -14,12 +14,12 @@ def text_of(page):
 
 
 def python_of(page):
-    """The blocks of Python, in order."""
+    """Return the blocks of Python, in order."""
     return re.findall(r"```python\n(.*?)```", text_of(page), re.S)
 
 
 def commands_of(page):
-    """The arguments of each `seqattn` command in the blocks of a page, in order; without comments and `...`."""
+    """Return the arguments of each `seqattn` command in the blocks of a page, in order, without comments and `...`."""
     blocks = re.findall(r"^```\w*\n(.*?)^```$", text_of(page), re.S | re.M)
     lines = "".join(blocks).replace("\\\n", " ").splitlines()
     shown = [found[1] for line in lines if (found := re.match(r"(?:\$ |srun .*)?seqattn (\w+(?: .*)?)$", line))]

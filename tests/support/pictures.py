@@ -1,4 +1,4 @@
-"""Pictures as users send them: fine ones of every kind, and those that must be refused."""
+"""Pictures from users: valid ones of every kind, and invalid ones."""
 
 import io
 import struct
@@ -9,7 +9,7 @@ from PIL import Image as Pillow
 
 NOISE = np.random.default_rng(0).integers(0, 256, [20, 30, 3], np.uint8)
 COLOUR = Pillow.fromarray(NOISE)
-HUGE = 10_000  # pixels of a side
+HUGE = 10_000  # pixels per side
 
 
 def written(picture, form="PNG", **how):
@@ -19,14 +19,14 @@ def written(picture, form="PNG", **how):
 
 
 def huge():
-    """A whole PNG of a hundred megapixels, all alike, in a few hundred kilobytes."""
+    """Return a complete PNG of a hundred equal megapixels, in a few hundred kilobytes."""
 
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
     compress = zlib.compressobj(9, wbits=-zlib.MAX_WBITS)
-    row = compress.compress(bytes(3 * HUGE + 1)) + compress.flush(zlib.Z_FULL_FLUSH)  # which may follow itself
-    check = (3 * HUGE + 1) * HUGE % 65521 << 16 | 1  # of zeros
+    row = compress.compress(bytes(3 * HUGE + 1)) + compress.flush(zlib.Z_FULL_FLUSH)  # can be repeated
+    check = (3 * HUGE + 1) * HUGE % 65521 << 16 | 1  # checksum of zeros
     rows = b"\x78\xda" + row * HUGE + compress.flush() + struct.pack(">I", check)
     header = struct.pack(">IIBBBBB", HUGE, HUGE, 8, 2, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")

@@ -1,10 +1,10 @@
-"""A small one of each system that reads and answers at once, its choices clear."""
+"""A small tagger, parser and classifier of each kind, with unambiguous choices."""
 
 import functools
 
 import keras
 
-from seqattn_tf.encoder import BidirectionalEncoder, DocumentEncoder, TreeEncoder, WordEncoder
+from seqattn_tf.encoders import BidirectionalEncoder, DocumentEncoder, TreeEncoder, WordEncoder
 from seqattn_tf.lite.fields import Lines, Text, TreeText, Words
 from seqattn_tf.lite.targets import ChainTags, Label, Tree
 from seqattn_tf.models import Classifier, ClassifierNetwork, Parser, ParserNetwork, Tagger, TaggerNetwork
@@ -16,7 +16,7 @@ TEXTS = ["The dog barks.", "", "cat", "Zebras quack loudly \u00e0 Paris", "it 's
 
 
 def clear(network):
-    """Weights so large that rounding turns no choice."""
+    """Set large weights, so that rounding does not change a choice."""
     network.build()
     for weight in network.weights:
         if weight.trainable:
@@ -45,13 +45,13 @@ def classifier(field, encoder, **network):
 
 
 def flat(pool="attention"):
-    field = Text.learn([*SEEN, "rare"], split="tokens", limit=12, vocabulary=17)
+    field = Text.learn([*SEEN, "rare"], tokenizer="tokens", limit=12, vocabulary=17)
     return classifier(field, BidirectionalEncoder(**field.sizes, **SMALL), pool=pool)
 
 
 def document(pool="attention"):
-    field = Lines.learn([*SEEN, "rare"], split="tokens", limit=12, vocabulary=17)
-    return classifier(field, DocumentEncoder(**field.sizes, **SMALL, lines=2, pool=pool), pool=pool)
+    field = Lines.learn([*SEEN, "rare"], tokenizer="tokens", limit=12, vocabulary=17)
+    return classifier(field, DocumentEncoder(**field.sizes, **SMALL, max_lines=2, pool=pool), pool=pool)
 
 
 def tree(everywhere=True):
@@ -73,6 +73,6 @@ READERS = {
 
 @functools.cache
 def small(name):
-    """The one of this name, traced once for all tests of a process."""
+    """Return the model of this name, traced once for all tests of a process."""
     keras.utils.set_random_seed(3)
     return READERS[name]()

@@ -1,7 +1,7 @@
-"""Copying and reversing: what an attention must be able to learn.
+"""Copying and reversing: tasks that every attention must be able to learn.
 
-A sequence of symbols is read and said again, in its order or backwards. The network sees the right symbols while it
-learns, and is judged by what it says on its own to sequences it has never seen.
+A sequence of symbols is copied or reversed. The network is trained with teacher forcing and evaluated by greedy
+decoding of new sequences.
 """
 
 import keras
@@ -9,20 +9,20 @@ import numpy as np
 import tensorflow as tf
 
 from seqattn_tf.cells import GRUCell
-from seqattn_tf.decoder import AttentionDecoder
+from seqattn_tf.decoders import AttentionDecoder
 from seqattn_tf.decoding import greedy
 from seqattn_tf.recurrent import Bidirectional
 
 BEGIN, SYMBOLS, UNITS = 1, 8, 32
-SIZE = SYMBOLS + 3  # padding, the first symbol, the mark at the end of what is read
+SIZE = SYMBOLS + 3  # padding, the start symbol, and the end mark of the input
 
 
 def sequences(count, longest, seed, shortest=None, backwards=True, repeats=True):
-    """What is read `[count, longest + 1]`, a mark at its end; what is said `[count, longest]`; both padded with 0."""
+    """Return inputs `[count, longest + 1]` with an end mark, and targets `[count, longest]`; both are padded with 0."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(shortest or longest, longest + 1, count)
     steps = rng.integers(0 if repeats else 1, SYMBOLS, (count, longest))
-    symbols = 3 + (rng.integers(0, SYMBOLS, (count, 1)) + steps.cumsum(1)) % SYMBOLS  # without a step no repeat
+    symbols = 3 + (rng.integers(0, SYMBOLS, (count, 1)) + steps.cumsum(1)) % SYMBOLS  # a step of 0 repeats a symbol
     kept = np.arange(longest) < lengths[:, None]
     symbols = np.where(kept, symbols, 0)
     said = np.stack(
@@ -34,7 +34,7 @@ def sequences(count, longest, seed, shortest=None, backwards=True, repeats=True)
 
 
 class Repeater:
-    """A small encoder-decoder with the given attention; `near` reads symbols without their neighbours."""
+    """A small encoder-decoder with the given attention; with `near`, the encoding of symbols has no context."""
 
     def __init__(self, attention, near=False, decoder=AttentionDecoder, **options):
         self.embedding = keras.layers.Embedding(SIZE, UNITS)
@@ -62,7 +62,7 @@ class Repeater:
         self.network.fit([read, shift(said)], said, sample_weight=(said != 0), batch_size=64, epochs=epochs, verbose=0)
 
     def accuracy(self, read, said):
-        """The share of symbols that the network says right on its own."""
+        """Return the share of symbols that the network predicts correctly by greedy decoding."""
         values, summary, mask = self.read(tf.constant(read))
         memory, state = self.decoder.begin(values, mask, summary)
         found = greedy(
@@ -72,5 +72,5 @@ class Repeater:
 
 
 def shift(said):
-    """What was said before each step."""
+    """Return the previous symbol of each step."""
     return np.pad(said, [(0, 0), (1, 0)], constant_values=BEGIN)[:, :-1]

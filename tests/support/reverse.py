@@ -1,4 +1,4 @@
-"""A small made-up language whose rule can be learned in seconds: say each letter, in reverse."""
+"""A small generated language whose rule can be learned in seconds: pronounce each letter, in reverse order."""
 
 import dataclasses
 import random
@@ -17,10 +17,10 @@ SETTINGS = PairSettings(
     epochs=4,
     learning_rate=2e-2,
     warmup_steps=20,
-    target_split="spaces",
+    target_tokenizer="spaces",
 )
-SHORT = dataclasses.replace(  # ten steps an epoch, and everything that has a state
-    SETTINGS, epochs=2, max_examples=320, dropout=0.3, average=0.9, label_smoothing=0.1, weight_decay=0.01, patience=9
+SHORT = dataclasses.replace(  # ten steps per epoch, and all options with a state
+    SETTINGS, epochs=2, max_examples=320, dropout=0.3, ema_decay=0.9, label_smoothing=0.1, weight_decay=0.01, patience=9
 )
 
 

@@ -1,7 +1,7 @@
-"""A training that takes a second: whether a letter is among up to seven, told by a network without a loop.
+"""A training of one second: a network without a loop detects whether a letter is among up to seven.
 
-For tests of what every training does. What only a decoder does is tested with `support.reverse`, which takes ten times
-as long.
+For tests of features that all trainings share. Features of decoders are tested with `support.reverse`, which takes ten
+times as long.
 """
 
 import dataclasses
@@ -14,14 +14,14 @@ from seqattn_tf.training.tasks.classifying import ClassifySettings, ClassifyTask
 
 @dataclasses.dataclass(frozen=True)
 class WordsAlone(ClassifySettings):
-    """Settings of a classifier that reads every word by itself."""
+    """The settings of a classifier that encodes every word separately."""
 
-    heads: str = "none"
+    head_attention: str = "none"
 
 
 SETTINGS = WordsAlone(
     encoder="heads",
-    split="spaces",
+    tokenizer="spaces",
     min_count=1,
     units=6,
     embedding=5,
@@ -32,11 +32,12 @@ SETTINGS = WordsAlone(
     warmup_steps=2,
     patience=9,
 )
-WHOLE = dataclasses.replace(SETTINGS, average=0.9, weight_decay=0.01)  # all that has a state; five steps an epoch
+# With all options that have a state; five steps per epoch.
+WHOLE = dataclasses.replace(SETTINGS, ema_decay=0.9, weight_decay=0.01)
 
 
 def sentences(_folder=None, _settings=None):
-    """Up to seven words; whether `a` is among them."""
+    """Return texts of up to seven words, labeled by whether they contain `a`."""
     generator = random.Random(0)
     drawn = {" ".join(generator.choices("abcdefg", k=generator.randint(1, 7))) for _ in range(60)}
     rows = [from_text(text, "yes" if "a" in text else "no") for text in sorted(drawn)]

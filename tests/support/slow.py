@@ -1,4 +1,4 @@
-"""Cases of a parametrised test that only the slow run takes: more of what others show."""
+"""Parametrized cases that run only with the slow tests, because others cover the same behavior."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""WAV files of every kind, written by hand."""
+"""WAV files of every kind, written without a library."""
 
 import struct
 
@@ -8,7 +8,7 @@ TAGS = {"u": 1, "i": 1, "f": 3}
 
 
 def wav(kind="<i2", rate=8_000, channels=1, samples=3_000, loud=0.3, **other):
-    """A file of tones in noise, another in each channel; `other` has what its header says wrongly, or differently."""
+    """Return a file with tones and noise, different in each channel; `other` changes fields of its header."""
     generator = np.random.default_rng(samples)
     time = np.arange(samples)[:, None] / rate
     pitches = np.array([300, 500, 800, 1300])[np.arange(max(channels, 1)) % 4]

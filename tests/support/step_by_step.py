@@ -1,7 +1,7 @@
-"""Answers and trainings step by step instead of through a graph, which takes seconds to trace for every model.
+"""Answers and trainings in eager mode instead of a graph, which takes seconds to trace for every model.
 
-That graphs answer as models do is what the tests of exports and of the contract of models ask; that traced steps learn,
-those of runs that are resumed, distributed or compiled.
+The tests of exports and of the contract of models compare graphs with eager execution; the tests of resumed,
+distributed and compiled training cover traced training steps.
 """
 
 from contextlib import contextmanager, nullcontext
@@ -11,7 +11,7 @@ import pytest
 
 @contextmanager
 def answering_eagerly():
-    """Every model computes its answers eagerly."""
+    """Let every model compute its answers eagerly."""
     from seqattn_tf.models.base import Model
 
     with pytest.MonkeyPatch.context() as patch:
@@ -21,7 +21,7 @@ def answering_eagerly():
 
 @contextmanager
 def untraced(wanted=True):
-    """No `tf.function` is traced: quicker where a graph would run a few times. Maps of data still are."""
+    """Disable the tracing of `tf.function`, which is faster for a few runs. Dataset maps are still traced."""
     import tensorflow as tf
 
     tf.config.run_functions_eagerly(wanted)
@@ -33,7 +33,7 @@ def untraced(wanted=True):
 
 @contextmanager
 def unimproved():
-    """Graphs run as they were traced: to improve one takes longer than all its steps in a short training."""
+    """Disable graph optimization, which takes longer than all steps of a short training."""
     import tensorflow as tf
 
     tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
@@ -45,25 +45,25 @@ def unimproved():
 
 @pytest.fixture(autouse=True)
 def step_by_step(request):
-    """Every model computes its answers eagerly, unless the test is marked `traced`."""
+    """Let every model compute its answers eagerly, unless the test is marked `traced`."""
     with nullcontext() if request.node.get_closest_marker("traced") else answering_eagerly():
         yield
 
 
 def is_slow(request):
-    """Slow tests train long enough for a graph, and export."""
+    """Return whether a test is slow; such tests train long enough to benefit from a graph, and export."""
     return request.node.get_closest_marker("slow") is not None
 
 
 @pytest.fixture
 def eagerly(request):
-    """A test whose trainings are so short that tracing them takes longer."""
+    """Disable tracing in a test with very short trainings."""
     with untraced(not is_slow(request)):
         yield
 
 
 @pytest.fixture
 def as_traced(request):
-    """A test whose graphs run as they were traced."""
+    """Disable graph optimization in a test."""
     with nullcontext() if is_slow(request) else unimproved():
         yield

@@ -1,4 +1,4 @@
-"""What somebody outside the package brings: a field, two systems, and a recipe for each. Nothing else knows of them."""
+"""An external package with a field, two systems and a recipe for each, unknown to our package."""
 
 import dataclasses
 import datetime
@@ -12,9 +12,9 @@ import tensorflow as tf
 
 from seqattn_tf.attention import Attention
 from seqattn_tf.cells import Cell
-from seqattn_tf.decoder.symbols import SymbolDecoder
-from seqattn_tf.encoder import Encoder, Read
-from seqattn_tf.inputs.base import GraphField, Reading
+from seqattn_tf.decoders.symbols import SymbolDecoder
+from seqattn_tf.encoders import Encoder, EncoderOutput
+from seqattn_tf.inputs.base import FieldTensors, GraphField
 from seqattn_tf.lite.fields import Field, Image, Text
 from seqattn_tf.lite.targets import Label, Symbols
 from seqattn_tf.models import EncoderDecoder, Model, Seq2Seq
@@ -24,7 +24,7 @@ from seqattn_tf.training.data.stored import in_tar
 from seqattn_tf.training.recipes import Recipe
 from seqattn_tf.training.tasks import Settings, Task
 
-# A field of one's own: a date.
+# A custom field: a date.
 
 
 class Date(Field):
@@ -43,7 +43,7 @@ class Date(Field):
             raise ValueError(f"expected YYYY-MM-DD. Received: {text!r:.40}") from None
         return {"numbers": np.float32([day.year / 4000, day.month / 12, day.day / 31])}
 
-    def made_up(self, count, seed=0):
+    def sample_inputs(self, count, seed=0):
         first, generator = datetime.date(1970, 1, 1), random.Random(seed)
         return [str(first + datetime.timedelta(generator.randrange(30_000))) for _ in range(count)]
 
@@ -52,7 +52,7 @@ class Date(Field):
 
 
 class GraphDate(GraphField):
-    """The twin of `Date`."""
+    """The graph counterpart of `Date`."""
 
     name_in_registry = "date"
     tensors = {"numbers": tf.TensorSpec([None, 3], tf.float32)}
@@ -62,15 +62,15 @@ class GraphDate(GraphField):
         message = f"{self.input_name}: expected YYYY-MM-DD, received"
         with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(fits), [message, raw])]):
             parts = tf.strings.split(tf.identity(raw), "-").to_tensor("0", shape=[None, 3])
-        return Reading({"numbers": tf.strings.to_number(parts) / [4000.0, 12.0, 31.0]}, {})
+        return FieldTensors({"numbers": tf.strings.to_number(parts) / [4000.0, 12.0, 31.0]}, {})
 
 
-# Two texts and a day in, a label out; each letter of the first looks at the second.
+# Two texts and a day as inputs, a label as output; each letter of the first text attends to the second.
 
 
 @keras.saving.register_keras_serializable("strangers")
 class MatchNetwork(keras.Model):
-    """Letters of one text look at those of another; what they find, and the day, decide."""
+    """Letters of one text attend to those of another; the result depends on their contexts and on the day."""
 
     def __init__(self, vocabulary, labels, units=16, **kwargs):
         super().__init__(**kwargs)
@@ -105,14 +105,14 @@ class MatchNetwork(keras.Model):
 
 
 class Matcher(Model):
-    """Whether two texts are the same, in the first or in the second half of a year."""
+    """A model for whether two texts are the same, in the first or in the second half of a year."""
 
     name_in_registry = "matcher"
-    looks = {"second": "first"}
+    attention_maps = {"second": "first"}
 
     def infer(self, tensors):
         logits, weights = self.network.look(tensors)
-        found = {**self.says.decide(logits), "second_attention": weights}
+        found = {**self.graph_target.decode(logits), "second_attention": weights}
         return only_where(tf.reduce_any(tensors["first_ids"] != 0, axis=1), found)
 
 
@@ -126,12 +126,12 @@ class MatchTask(Task):
 
 
 def matches(count, seed):
-    """Pairs of words, half of them the same, and what they are called in each half of a year."""
+    """Return pairs of words, half of which are equal, and their labels in each half of a year."""
     generator = random.Random(seed)
     for number in range(count):
         first = "".join(generator.choices("abcd", k=generator.randint(2, 6)))
         second = first if generator.random() < 0.5 else "".join(generator.choices("abcd", k=4))
-        [when] = Date().made_up(1, seed + number)
+        [when] = Date().sample_inputs(1, seed + number)
         half = "early" if int(when[5:7]) < 7 else "late"
         inputs = {"first": first, "second": second, "when": when}
         yield Example(f"{first} {second} {when}", inputs, f"{'same' if first == second else 'other'} {half}")
@@ -147,7 +147,7 @@ match = Recipe(
 )
 
 
-# A picture in, a text out, with attention over its grid.
+# A picture as input, a text as output, with attention over its grid.
 
 COLOURS = {"red": (200, 40, 40), "blue": (40, 60, 200)}
 SIDE, CELLS = 16, 4
@@ -155,13 +155,13 @@ SIDE, CELLS = 16, 4
 
 @keras.saving.register_keras_serializable("strangers")
 class PatchEncoder(Encoder):
-    """Reads a picture in patches, one for each place of a grid."""
+    """An encoder that reads a picture in patches, one for each cell of a grid."""
 
     name_in_registry = "patches"
-    takes = "image"
+    field_type = "image"
 
     def __init__(self, units=16, **kwargs):
-        super().__init__(**{"reads": "image", **kwargs})
+        super().__init__(**{"input_name": "image", **kwargs})
         self.units = units
         step = SIDE // CELLS
         self.patches = keras.layers.Conv2D(units, step, strides=step, activation="relu", name="patches")
@@ -176,12 +176,12 @@ class PatchEncoder(Encoder):
     def call(self, tensors, training=False):
         found = self.patches(self.part(tensors, "pixels") / 255.0)
         values = tf.reshape(found, [-1, CELLS * CELLS, self.units]) + tf.convert_to_tensor(self.places)
-        return Read(values, tf.ones(tf.shape(values)[:2], tf.bool), tf.reduce_mean(values, axis=1))
+        return EncoderOutput(values, tf.ones(tf.shape(values)[:2], tf.bool), tf.reduce_mean(values, axis=1))
 
-    def places_read(self, tensors):
+    def input_lengths(self, tensors):
         return tf.fill(tf.shape(self.part(tensors, "pixels"))[:1], CELLS * CELLS)
 
-    def at_places(self, weights, tensors):
+    def to_positions(self, weights, tensors):
         return tf.reshape(weights, tf.concat([tf.shape(weights)[:2], [CELLS, CELLS]], axis=0))
 
     @property
@@ -190,7 +190,7 @@ class PatchEncoder(Encoder):
 
 
 class Captioner(Seq2Seq):
-    """Says what is where."""
+    """A model that describes the contents of a picture."""
 
     name_in_registry = "toy_captioner"
 
@@ -198,7 +198,7 @@ class Captioner(Seq2Seq):
 @dataclasses.dataclass(frozen=True)
 class CaptionTask(Task):
     def build(self, settings, train):
-        target = Symbols.learn(train.targets, split="spaces", limit=4)
+        target = Symbols.learn(train.targets, tokenizer="spaces", limit=4)
         parts = {
             "cell": Cell.get("gru", units=settings.units),
             "attention": Attention("additive", units=settings.units),
@@ -213,7 +213,7 @@ class CaptionTask(Task):
 
 
 def draw(colour, side, generator):
-    """The bytes of a picture with a square on one side."""
+    """Return the bytes of a picture with a square on one side."""
     from PIL import Image as Pillow
 
     pixels = np.full([24, 32, 3], 230, np.uint8)
@@ -226,7 +226,7 @@ def draw(colour, side, generator):
 
 
 def write_pictures(path, count=240):
-    """A tar of pictures, named after what they show."""
+    """Write a tar file of pictures whose names describe them."""
     generator = random.Random(0)
     with tarfile.open(path, "w") as tar:
         for number in range(count):

@@ -1,4 +1,4 @@
-"""Every structure of a tiny size, one by one: the oracle of exact inference, and the tests all structures inherit."""
+"""Enumeration of all structures of a tiny size, as the reference for exact inference, and tests for all structures."""
 
 import functools
 import itertools
@@ -12,7 +12,7 @@ from support.slow import slow
 
 
 def heads_without_cycle(heads):
-    """Whether every word reaches the root, 0, by following heads."""
+    """Return whether every word reaches the root, 0, by following heads."""
     for word in range(1, len(heads) + 1):
         seen = set()
         while word and word not in seen:
@@ -24,13 +24,13 @@ def heads_without_cycle(heads):
 
 
 def crossing_free(heads):
-    """Whether no two arcs cross, those of the root included."""
+    """Return whether no two arcs cross, including those of the root."""
     arcs = [tuple(sorted((word, head))) for word, head in enumerate(heads, 1)]
     return not any(a < c < b < d for (a, b), (c, d) in itertools.permutations(arcs, 2))
 
 
 def all_trees(words, single_root, projective):
-    """The heads of every dependency tree over so many words."""
+    """Yield the heads of every dependency tree over a number of words."""
     for heads in itertools.product(range(words + 1), repeat=words):
         if single_root and heads.count(0) > 1:
             continue
@@ -39,7 +39,7 @@ def all_trees(words, single_root, projective):
 
 
 def all_segmentations(length, longest, labels):
-    """`(start, width, label)` of every segment, for every labelled segmentation of so many positions."""
+    """Yield `(start, width, label)` of every segment, for every labeled segmentation of a number of positions."""
     if length == 0:
         yield ()
         return
@@ -53,9 +53,9 @@ class Row:
     """The distribution of one row, by listing its structures.
 
     Args:
-        structures: every structure of the row, each a list of integer arrays (what the class under test returns).
-        parts: for every structure, which parts it has: one 0/1 (or counting) array for each array of scores.
-        scores: the log-potentials of the row.
+        structures: All structures of the row, each a list of integer arrays (as the class under test returns them).
+        parts: The parts of every structure: one 0/1 (or counting) array for each array of scores.
+        scores: The log-potentials of the row.
     """
 
     def __init__(self, structures, parts, scores):
@@ -69,7 +69,7 @@ class Row:
         self.probabilities = np.exp(self.scores - self.log_partition) if np.isfinite(self.log_partition) else None
 
     def find(self, structure):
-        """The number of the structure among all."""
+        """Return the index of a structure."""
         [number] = [n for n, s in enumerate(self.structures) if all(map(np.array_equal, s, structure))]
         return number
 
@@ -88,20 +88,22 @@ class Row:
 
 
 def leaves(structure):
-    """The integer arrays a structure is made of."""
+    """Return the integer arrays of a structure."""
     return [np.asarray(leaf) for leaf in tf.nest.flatten(structure)]
 
 
 class ExactTests:
-    """What every structured distribution must show against enumeration. A subclass defines the class attributes and
-    `draw(dtype, seed)` (one array for each argument of scores), `build(*scores, lengths=...)`, and
-    `enumerate_row(length, *scores_of_the_batch, row)` giving a `Row`. Scores without a batch axis are shared by all.
+    """The tests of structured distributions, compared with enumeration.
+
+    Subclasses define the class attributes, `draw(dtype, seed)` (one array for each argument of scores),
+    `build(*scores, lengths=...)`, and `enumerate_row(length, *scores_of_the_batch, row)`, which returns a `Row`. Scores
+    without a batch axis are shared by all rows.
     """
 
-    lengths = (4, 2, 1, 0)  # below the size of the scores: nothing may be read beyond them
+    lengths = (4, 2, 1, 0)  # smaller than the scores; values beyond them must not be used
     ranks = True  # whether top_k exists
-    slopes_of_entropy = True  # whether they are asked to be finite: the formula is common to all
-    known = ()  # axes whose size must be known when tracing
+    slopes_of_entropy = True  # whether they are tested for finite values: the formula is the same for all
+    known = ()  # axes whose size must be known during tracing
     tolerance = {"float32": 3e-5, "float64": 1e-11}
 
     def rows(self, scores, lengths=None):
@@ -169,7 +171,7 @@ class ExactTests:
             exact = row.marginals(0)
             assert np.all(np.abs(drawn_parts - exact) <= 4 * np.sqrt(exact * (1 - exact) / n) + 1e-9)
             expected = n * row.probabilities
-            many = expected >= 5  # of these, all together: chi-square, less its mean, in standard deviations
+            many = expected >= 5  # for all of them together: chi-square minus its mean, in standard deviations
             deviation = np.sum((counts - expected)[many] ** 2 / expected[many])
             assert deviation <= many.sum() + 4 * np.sqrt(2 * many.sum())
 
@@ -199,13 +201,13 @@ class ExactTests:
         self.near(dist.kl(other), [row.kl(o) for row, o in zip(rows, others, strict=True)], "float64")
 
     def loss(self, weights, *scores):
-        """A number that looks at marginals and log-partition alike."""
+        """Return a number that depends on both marginals and log-partition."""
         log_partition, marginals = self.build(*scores, lengths=np.array(self.lengths)).posterior()
         return tf.reduce_sum(weights * marginals) + tf.reduce_sum(tf.sin(log_partition))
 
     @pytest.mark.parametrize("xla", [False, slow(True)])
     def test_gradient_through_marginals(self, xla):
-        """Step by step unless compiled, which is quicker than to trace a graph of so little."""
+        """Runs eagerly unless compiled, which is faster than tracing such a small graph."""
         scores = self.draw("float64", 2)
         weights = np.random.default_rng(3).normal(size=self.build(*scores).marginals.shape)
         loss = functools.partial(self.loss, weights)
@@ -228,7 +230,7 @@ class ExactTests:
 
     @pytest.mark.slow
     def test_everything_compiled_and_with_unknown_shapes(self):
-        """Unknown shapes alone are also in `test_lengths`, a compiled chain in `test_crf`."""
+        """Unknown shapes alone are also tested in `test_lengths`, a compiled chain in `test_crf`."""
         scores, *_ = self.case("float32")
 
         def everything(lengths, *scores):
@@ -247,7 +249,7 @@ class ExactTests:
                 np.testing.assert_allclose(ours, theirs, atol=2e-5, rtol=2e-5)
 
     def differentiated(self, scores):
-        """The distribution, its log-partition, marginals and entropy; the gradient of all of them is finite."""
+        """Compute log-partition, marginals and entropy, and check that the gradient of all of them is finite."""
         tensors = [tf.constant(s) for s in scores]
         with tf.GradientTape() as tape:
             tape.watch(tensors)

@@ -1,4 +1,4 @@
-"""The source tree as something to build from."""
+"""A copy of the source tree for builds."""
 
 import shutil
 from pathlib import Path
@@ -8,7 +8,7 @@ PACKAGES = {"seqattn_tf": "seqattn_tf", **{name: f"seqattn_tf/{name}" for name i
 
 
 def copy_of_tree(to: Path) -> Path:
-    """A copy to build in: `build/` of an earlier build beside the sources would leak into the wheel."""
+    """Copy the source tree, because `build/` of an earlier build beside the sources would leak into the wheel."""
     for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE", *PACKAGES, "tests", "benchmarks"):
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, to / name, ignore=shutil.ignore_patterns("__pycache__"))

@@ -1,4 +1,4 @@
-"""A recipe tried without a training: one gradient, one answer, one picture and the figures of a few examples."""
+"""A test of a recipe without training: one gradient, one answer, one picture and the metrics of a few examples."""
 
 import dataclasses
 
@@ -10,14 +10,14 @@ QUICK = {"beam_width": 1, "alternatives": 0}  # searching is tested with the dec
 
 
 def quick(settings):
-    """The same settings, with greedy answers."""
+    """Return the same settings with greedy answers."""
     return dataclasses.replace(settings, **{name: QUICK[name] for name in QUICK if hasattr(settings, name)})
 
 
 def tried(recipe, settings, splits, value):
-    """The model before it learned, its answer to a value, and the figures of the test split.
+    """Return the untrained model, its answer to a value, and the metrics of the test split.
 
-    A gradient of the first batch is taken as a training takes it; it must be a number and reach the weights.
+    The gradient of the first batch, computed as in training, must be finite and reach the weights.
     """
     training = recipe.task.open(settings, splits)
     network = training.model.network
@@ -30,10 +30,10 @@ def tried(recipe, settings, splits, value):
     assert np.mean(moved) > 0.8, [v.path for v, m in zip(network.trainable_variables, moved, strict=True) if not m]
     [answer] = training.model.answer([value])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training.model, "answer", lambda rows: [answer])  # it is not asked again
+        patch.setattr(training.model, "answer", lambda rows: [answer])  # do not compute it again
         shown = training.model.explain(value)
-    assert shown.axes or not any(look.weights.size for look in answer.looks.values())
+    assert shown.axes or not any(look.weights.size for look in answer.attention.values())
     report = recipe.task.measure(training.model, training.splits.test, training.splits.notes)
-    assert recipe.task.monitor in report.figures
-    assert all(np.isfinite(figure) for figure in report.figures.values()), report.figures
+    assert recipe.task.monitor in report.metrics
+    assert all(np.isfinite(figure) for figure in report.metrics.values()), report.metrics
     return training.model, answer, report

@@ -1,4 +1,4 @@
-"""Processes that train together, and what each of them does: `python -m support.workers NAME FOLDER WORKERS INDEX`."""
+"""Processes that train together, and their tasks: `python -m support.workers NAME FOLDER WORKERS INDEX`."""
 
 import dataclasses
 import json
@@ -23,11 +23,11 @@ from support.step_by_step import unimproved
 
 STEPS, BATCH, WIDTH = 20, 16, 7
 TESTS = Path(__file__).resolve().parent.parent
-HELD: list = []  # what the chief remembers
+HELD: list = []  # the state saved by the chief
 
 
 def start(name, folder, workers, index):
-    """A process that does what the function `name` says, and what it writes."""
+    """Start a process that runs the function `name`; return it and the path of its output."""
     output = Path(folder) / f"{name}{index}.log"
     paths = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), str(TESTS)])
     own = {"PYTHONPATH": paths, "TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": ""}
@@ -37,7 +37,7 @@ def start(name, folder, workers, index):
 
 
 def addresses(count):
-    """Free ports of this machine, as `--workers` takes them."""
+    """Return free ports of this machine in the format of `--workers`."""
     sockets = [socket.socket() for _ in range(count)]
     for one in sockets:
         one.bind(("localhost", 0))
@@ -48,14 +48,14 @@ def addresses(count):
 
 
 class SGD(keras.optimizers.SGD):
-    """Keras takes the norm of the parts of a sparse gradient, where that of their sum is meant."""
+    """Keras clips the norm of the parts of a sparse gradient; this class clips that of their sum."""
 
     def _clip_gradients(self, grads):
         return super()._clip_gradients([tf.convert_to_tensor(grad) for grad in grads])
 
 
 class Penalised(keras.Model):
-    """Symbols after symbols, with a mean over the rows added to the loss."""
+    """A network from symbols to symbols that adds a mean over the rows to the loss."""
 
     def __init__(self, penalty, dropout):
         super().__init__()
@@ -70,7 +70,7 @@ class Penalised(keras.Model):
 
 
 def compiled(distribution, optimizer, penalty=0.1, dropout=0.0):
-    """The network, ready to be prepared."""
+    """Return the compiled network, not yet prepared."""
     keras.utils.set_random_seed(3)
     with distribution.scope():
         network = Penalised(penalty, dropout)
@@ -89,7 +89,10 @@ def adam(**settings):
 
 
 def sentences(distribution, skip=0):
-    """Batches of rows of 8 symbols; those in even places are long: one of two replicas has most of the symbols."""
+    """Return batches of rows of 8 symbols.
+
+    Rows with even indices are long, so one of two replicas gets most of the symbols.
+    """
     count = BATCH * STEPS
     ids = np.random.default_rng(1).integers(1, 9, [count, WIDTH])
     ids *= np.arange(WIDTH) < np.where(np.arange(count) % 2, 2, WIDTH)[:, None]
@@ -98,7 +101,7 @@ def sentences(distribution, skip=0):
 
 
 def fitted(distribution, network, batches, epochs=2, **callbacks):
-    """The losses of all steps and of the epochs, and the weights."""
+    """Return the losses of all steps and of the epochs, and the weights."""
     seen = []
 
     def keep(batch, logs):
@@ -111,23 +114,23 @@ def fitted(distribution, network, batches, epochs=2, **callbacks):
     return {"steps": np.array(seen), "epochs": np.array(history.history["loss"]), **weights}
 
 
-# What is trained
+# The trainings
 
 
 def clipped(distribution):
-    """SGD, clipped."""
+    """Train with clipped SGD."""
     return fitted(distribution, compiled(distribution, sgd), sentences(distribution))
 
 
 def steady(distribution):
-    """Adam without dropout: means of weights, and decay."""
-    network = compiled(distribution, lambda: adam(average=0.9, weight_decay=0.1))
+    """Train with Adam without dropout, with averaged weights and weight decay."""
+    network = compiled(distribution, lambda: adam(ema_decay=0.9, weight_decay=0.1))
     found = fitted(distribution, network, sentences(distribution))
     return {**found, **{f"optimizer{i}": v.numpy() for i, v in enumerate(network.optimizer.variables)}}
 
 
 def dropped(distribution):
-    """Adam with dropout; what the chief held after the first epoch is remembered."""
+    """Train with Adam and dropout; the chief saves its state after the first epoch."""
     network = compiled(distribution, adam, dropout=0.3)
 
     def remember(epoch, logs):
@@ -139,23 +142,24 @@ def dropped(distribution):
 
 
 def resumed(distribution):
-    """The second half of that, which begins with what the chief remembers."""
+    """Train the second half of `dropped` from the state saved by the chief."""
     network = compiled(distribution, adam, dropout=0.3)
     if distribution.is_chief:
         for to, held in zip(state(network), HELD, strict=True):
             to.assign(held)
     distribution.share(state(network))
-    distribution.prepare(network, sentences(distribution))  # a `fit` that comes to nothing changes nothing
+    # Preparing for a `fit` that is not run must not change anything.
+    distribution.prepare(network, sentences(distribution))
     return fitted(distribution, network, sentences(distribution, STEPS // 2), epochs=1)
 
 
 def state(network):
-    """All that a checkpoint holds."""
+    """Return all variables in a checkpoint."""
     return [*network.variables, *network.optimizer.variables, *network.metrics_variables]
 
 
 def pairs(distribution):
-    """An encoder-decoder on words of one to four letters, in the batches of a training."""
+    """Train an encoder-decoder on words of one to four letters, with the batches of a real training."""
     settings = dataclasses.replace(SETTINGS, units=6, embedding=4, batch_size=BATCH, epochs=2)
     keras.utils.set_random_seed(settings.seed)
     with distribution.scope():
@@ -167,7 +171,7 @@ def pairs(distribution):
 
 
 def asked(distribution):
-    """The step after which each worker knows that the last one asks for something."""
+    """Return the step after which each worker knows about a request of the last one."""
     network, heard = compiled(distribution, sgd), []
 
     def after(batch, logs):
@@ -180,20 +184,20 @@ def asked(distribution):
 
 
 def said(distribution):
-    """What the chief makes."""
+    """Return values that the chief created."""
     figures = distribution.from_chief(lambda: {"per": 1 / 3, "none": float("nan"), "chief": distribution.index})
     return {name: np.array(value) for name, value in figures.items()}
 
 
 def tagged(distribution):
-    """One step of a `CRFModel` by Keras's own `fit`: two rows of 3 tokens, then two of 1, a pair for each of two."""
+    """Train one step of a `CRFModel` with Keras's `fit`: two rows of 3 tokens, then two of 1, a pair per replica."""
     keras.utils.set_random_seed(3)
     words = np.array([[1, 2, 3], [3, 2, 1], [1, 0, 0], [2, 0, 0]])
     with distribution.scope():
         inputs = keras.Input((3,), dtype="int32")
         features = keras.layers.Embedding(4, 5, mask_zero=True, embeddings_regularizer="l2")(inputs)
         model = CRFModel(inputs, CRF(3)(features))
-        model.compile(keras.optimizers.SGD(1.0), run_eagerly=True)  # its graph takes as long as all else here
+        model.compile(keras.optimizers.SGD(1.0), run_eagerly=True)  # its graph takes as long as everything else here
     data = tf.data.Dataset.from_tensors((words, words % 3))
     history = model.fit(data.unbatch().batch(4), verbose=0)
     weights = {f"weight{place}": variable.numpy() for place, variable in enumerate(model.trainable_variables)}
@@ -203,7 +207,7 @@ def tagged(distribution):
 TRAININGS = (steady, dropped, resumed, asked, said)
 
 
-# What a process does
+# The tasks of a process
 
 
 def train(folder, distribution, trainings=TRAININGS):
@@ -212,7 +216,7 @@ def train(folder, distribution, trainings=TRAININGS):
 
 
 def multiworker(folder, workers, index):
-    """Train with others, in the end until one of them is lost."""
+    """Train with other workers until one of them is lost."""
     distribution = open_strategy("multiworker", workers, int(index))
     train(folder, distribution)
     train_until_lost(folder, distribution)
@@ -230,7 +234,7 @@ def mirrored(folder, workers, index):
 
 
 def multiworker_pairs(folder, workers, index):
-    """Train an encoder-decoder with others."""
+    """Train an encoder-decoder with other workers."""
     train(folder, open_strategy("multiworker", workers, int(index)), (pairs,))
 
 
@@ -240,7 +244,7 @@ def endless(folder, workers, index):
 
 
 def train_until_lost(folder, distribution):
-    """Train until another worker is lost; say when that was known, and leave."""
+    """Train until another worker is lost, write when that was noticed, and exit."""
     index = distribution.index
     network, going = compiled(distribution, sgd), Path(folder) / f"going{index}"
     each = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: going.touch())
@@ -254,7 +258,7 @@ def train_until_lost(folder, distribution):
 
 
 def one(folder):
-    """Train alone."""
+    """Train in a single process."""
     train(folder, Distribution(), (clipped, steady, dropped, asked, tagged))
 
 

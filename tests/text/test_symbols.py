@@ -11,8 +11,8 @@ from seqattn_tf.lite.text import SymbolRules, learn
 from seqattn_tf.lite.text.rules import as_texts
 from seqattn_tf.text import SymbolTokenizer
 
-RULES = SymbolRules(tuple("abcdefghijklmnopqrstuvwxyz'"), fold=True)
-WORDS = SymbolRules(("AH", "B", "K"), split="spaces")
+RULES = SymbolRules(tuple("abcdefghijklmnopqrstuvwxyz'"), lowercase=True, strip_accents=True)
+WORDS = SymbolRules(("AH", "B", "K"), tokenizer="spaces")
 TEXTS = [
     "hello",
     "",
@@ -49,13 +49,13 @@ def test_graph_and_plain_python_agree(tokenizer):
 
 
 def many_alike(character):
-    """Ideographs, syllables and characters for private use that are made of nothing else: 240 000."""
+    """Return whether a character is an ideograph, a syllable or for private use, without a decomposition (240 000)."""
     plain = unicodedata.category(character) in ("Lo", "Co") and not unicodedata.decomposition(character)
     return plain and ord(character) >= 0x3400
 
 
 def test_graph_and_plain_python_read_the_same_letters_from_every_character(tokenizer):
-    """Of those that are many and alike, one in sixteen."""
+    """Of the large uniform ranges, only every 16th character is tested."""
     known = (chr(c) for c in range(0x110000) if unicodedata.category(chr(c)) not in ("Cs", "Cn"))
     characters = [character for character in known if ord(character) % 16 == 0 or not many_alike(character)]
     ids = tokenizer.encode(tf.constant([f"a{character}b" for character in characters])).numpy()
@@ -73,7 +73,7 @@ def test_words_are_split_at_the_same_spaces():
 
 
 def test_folding_asks_for_nothing_that_depends_on_the_locale(tokenizer):
-    """As lower case does; the next test sets one."""
+    """Lower case depends on it; the next test sets a locale."""
     concrete = tf.function(tokenizer.encode).get_concrete_function(tf.TensorSpec([None], tf.string))
     graph = concrete.graph.as_graph_def()
     used = {node.op for part in (graph.node, *(one.node_def for one in graph.library.function)) for node in part}
@@ -87,7 +87,8 @@ def test_folding_does_not_depend_on_the_locale():
 import tensorflow as tf
 from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.text import SymbolTokenizer
-print(SymbolTokenizer(SymbolRules(("h", "i"), fold=True)).encode(tf.constant(["HI"])).numpy().tolist())
+rules = SymbolRules(("h", "i"), lowercase=True)
+print(SymbolTokenizer(rules).encode(tf.constant(["HI"])).numpy().tolist())
 """
     environment = {**os.environ, "LANG": "tr_TR.UTF-8", "LC_ALL": "tr_TR.UTF-8"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
@@ -118,7 +119,7 @@ def test_no_texts_at_all(tokenizer):
 
 
 def test_learned_vocabulary_is_by_frequency_and_survives_saving():
-    rules = learn(["Banana", "nab"], fold=True)
+    rules = learn(["Banana", "nab"], lowercase=True, strip_accents=True)
     assert rules.symbols == ("a", "n", "b")
     assert SymbolRules.from_config(json.loads(json.dumps(rules.get_config()))) == rules
 
@@ -126,8 +127,8 @@ def test_learned_vocabulary_is_by_frequency_and_survives_saving():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"symbols": ("a",), "split": "syllables"}, "split: expected one of"),
-        ({"symbols": ("a", "a")}, "each symbol once"),
+        ({"symbols": ("a",), "tokenizer": "syllables"}, "tokenizer: expected one of"),
+        ({"symbols": ("a", "a")}, "unique symbols"),
         ({"symbols": ("",)}, "non-empty strings"),
     ],
 )
@@ -145,7 +146,7 @@ def test_texts_of_any_kind_become_strings_that_encode():
 
 
 def test_case_alone_is_folded_as_python_does():
-    rules = SymbolRules(("a",), fold="case")
+    rules = SymbolRules(("a",), lowercase=True)
     texts = [
         "\u00c9COLE",
         "e\u0301",
@@ -161,5 +162,3 @@ def test_case_alone_is_folded_as_python_does():
     for row, text in zip(found, texts, strict=True):
         assert [token.decode() for token in row if token] == rules.tokens(text), text
     assert rules.tokens("\u00c9Cole\u2019") == list("\u00e9cole\u2019")
-    with pytest.raises(ValueError, match="fold: expected one of"):
-        SymbolRules(("a",), fold="most")

@@ -1,4 +1,4 @@
-"""Which epoch is kept, and when a training stops."""
+"""The epoch whose weights are saved, and early stopping."""
 
 import math
 import types
@@ -7,21 +7,21 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from seqattn_tf.training.callbacks import Guard, KeepBest, ProgressBar
+from seqattn_tf.training.callbacks import ProgressBar, SaveBest, StopOnDivergence
 from seqattn_tf.training.checkpoints import Progress
 
 
 class Network:
-    """Of a network, what the callback touches."""
+    """The attributes of a network that the callback uses."""
 
     def __init__(self):
         self.variables, self.optimizer, self.stop_training = [], types.SimpleNamespace(), False
 
 
 def kept(figures, higher_is_better=False, patience=2):
-    """The figures that were saved, and after how many epochs it stopped."""
+    """Return the metrics that were saved, and the epoch after which training stopped."""
     saved, network = [], Network()
-    callback = KeepBest("dev_x", patience, saved.append, Progress(), higher_is_better)
+    callback = SaveBest("dev_x", patience, saved.append, Progress(), higher_is_better)
     callback.set_model(network)
     for epoch, figure in enumerate(figures):
         callback.on_epoch_end(epoch, {"loss": 1.0, "dev_x": figure})
@@ -45,7 +45,7 @@ def test_a_figure_that_is_no_number_is_the_worst_but_something_is_kept(higher_is
 
 def test_a_loss_that_rises_beyond_all_measure_ends_the_training():
     progress = Progress(epoch=2, step=4, history=[{"loss": 0.5}, {"loss": 2.0}])
-    guard = Guard(progress, lambda: "nothing")
+    guard = StopOnDivergence(progress, lambda: "nothing")
     network = Network()
     network.optimizer.norm = tf.constant(1.0)
     guard.set_model(network)
@@ -58,7 +58,7 @@ def test_a_loss_that_rises_beyond_all_measure_ends_the_training():
 
 
 def test_the_time_left_does_not_count_the_compilation_of_the_first_step(monkeypatch):
-    """After step one the bar showed hours, as that step took a minute to compile."""
+    """The first step, which may compile for a minute, must not affect the estimate in the progress bar."""
     callback, clock = ProgressBar(steps=100, epochs=1), [0.0]
     callback.on_train_begin()
     monkeypatch.setattr(callback.bar, "_time", lambda: clock[0])

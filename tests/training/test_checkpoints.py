@@ -1,4 +1,4 @@
-"""The state of a training in files: whole, checked by hash, the last good one used."""
+"""Checkpoint files: complete, checked by a hash, with a fallback to the last valid one."""
 
 import json
 import time
@@ -31,12 +31,12 @@ def values(made):
 @pytest.mark.parametrize(
     ("epoch", "best_epoch", "finished"),
     [
-        (0, -1, False),  # nothing done
+        (0, -1, False),  # nothing is done
         (1, 0, False),
         (3, 1, False),  # one epoch since the best
-        (3, 0, True),  # two
+        (3, 0, True),  # two epochs since the best
         (4, 3, False),
-        (5, 4, True),  # all epochs
+        (5, 4, True),  # all epochs are done
         (6, 5, True),
     ],
 )
@@ -61,7 +61,7 @@ def test_everything_comes_back(tmp_path):
     assert (found.epoch, found.step, found.best, found.best_epoch, found.history) == (3, 7, 0.25, 2, [{"loss": 1.5}])
     assert 100 <= found.seconds < 160
     learn(before)
-    learn(after)  # dropout, Adam's moments, running means: all go on alike
+    learn(after)  # dropout, Adam's moments and running means all continue equally
     for a, b in zip(values(before), values(after), strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -84,10 +84,10 @@ def test_a_broken_one_is_left_out_for_the_one_before(tmp_path, damage):
     data = new.read_bytes()
     flipped = data[:900] + bytes([data[900] ^ 1]) + data[901:]
     new.write_bytes({"cut": data[:-9], "bit": flipped, "empty": b"", "another": old.read_bytes()}[damage])
-    with pytest.warns(CheckpointWarning, match="a broken checkpoint; the one before it is used"):
+    with pytest.warns(CheckpointWarning, match="corrupt checkpoint; using the previous one"):
         assert checkpoints.newest().path == old
     old.write_bytes(b"")
-    with pytest.warns(CheckpointWarning), pytest.raises(ValueError, match="expected a whole checkpoint; delete"):
+    with pytest.warns(CheckpointWarning), pytest.raises(ValueError, match="expected a complete checkpoint; delete"):
         checkpoints.newest()
 
 
@@ -112,7 +112,7 @@ def test_a_disk_that_is_full_leaves_what_was_there(tmp_path, monkeypatch):
 
 
 def test_the_time_that_was_spent_adds_up_over_several_processes(monkeypatch):
-    """A checkpoint that kept only the time of earlier processes went unnoticed."""
+    """The time in a checkpoint must include the current process, not only earlier ones."""
     clock = [100.0]
     monkeypatch.setattr(time, "time", lambda: clock[0])
     first = Progress(started=clock[0])

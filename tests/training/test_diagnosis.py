@@ -1,4 +1,4 @@
-"""Where a loss that is no number comes from."""
+"""The cause of a loss that is NaN or infinite."""
 
 import dataclasses
 
@@ -21,11 +21,11 @@ def training():
 
 def test_the_input_the_weight_the_layer_or_the_gradient_is_named(training, monkeypatch):
     network = training.model.network
-    assert diagnose(training, 0, 0) == "from what was drawn for that batch, dropout or samples"
+    assert diagnose(training, 0, 0) == "it depends on the random numbers of that batch (dropout or sampling)"
     weight = network.trainable_variables[2]
     before = weight.numpy()
     weight.assign(np.full_like(before, np.nan))
-    assert diagnose(training, 0, 0) == f"the weight {weight.path} is no number"
+    assert diagnose(training, 0, 0) == f"the weight {weight.path} contains NaN or infinity"
     weight.assign(before)
     encoder = type(network.encoder)
     read = encoder.call
@@ -37,11 +37,11 @@ def test_the_input_the_weight_the_layer_or_the_gradient_is_named(training, monke
     with monkeypatch.context() as patch:
         patch.setattr(encoder, "call", broken)
         said = diagnose(training, 0, 0)
-    assert said == f"the layer {network.encoder.path} gives what is no number for that batch"
+    assert said == f"the layer {network.encoder.path} outputs NaN or infinity for that batch"
     seen = training.batches
 
     def holed(epoch, step):
         return seen(epoch, step).map(lambda inputs, right: ({**inputs, "sound": tf.constant([[1.0, np.nan]])}, right))
 
     monkeypatch.setattr(training, "batches", holed)
-    assert diagnose(training, 0, 1) == "the input sound of that batch holds what is no number"
+    assert diagnose(training, 0, 1) == "the input sound of that batch contains NaN or infinity"

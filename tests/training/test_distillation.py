@@ -1,4 +1,4 @@
-"""Students that learn from teachers, and what is kept of the lessons."""
+"""Students trained by teachers, and the storage of soft targets."""
 
 import dataclasses
 import json
@@ -10,7 +10,7 @@ import tensorflow as tf
 from support import corpora
 from support.reverse import RECIPE, SETTINGS, language
 from support.step_by_step import answering_eagerly, untraced
-from support.systems import language_model, reader
+from support.systems import language_model, text_classifier, text_network
 from support.varied import LETTERS, SOUNDS, TEXTS, varied
 
 from seqattn_tf import cli
@@ -18,16 +18,16 @@ from seqattn_tf.lite.fields import Text
 from seqattn_tf.lite.targets import Symbols
 from seqattn_tf.lite.targets.base import save_target
 from seqattn_tf.lite.text import SymbolRules
-from seqattn_tf.models import Ensemble, LanguageNetwork, ReaderNetwork, Seq2Seq, load
+from seqattn_tf.models import Ensemble, LanguageNetwork, Seq2Seq, load
 from seqattn_tf.models.base import read_config
-from seqattn_tf.training import lessons as lessons_module
 from seqattn_tf.training import run
+from seqattn_tf.training import soft_targets as lessons_module
 from seqattn_tf.training.data import Example, from_text
-from seqattn_tf.training.lessons import Teacher, read_lessons, write_lessons
+from seqattn_tf.training.soft_targets import Teacher, read_soft_targets, write_soft_targets
 
 pytestmark = pytest.mark.usefixtures("eagerly")
 
-GREEDY = ["beam_width=1", "alternatives=0", "max_target=5"]
+GREEDY = ["beam_width=1", "alternatives=0", "max_target_length=5"]
 TINY = ["units=8", "embedding=6", "epochs=1", "batch_size=64", "warmup_steps=2", "max_examples=64"]
 
 
@@ -37,8 +37,10 @@ def settings(*more):
 
 def teach(folder, model, train, made_up=(), top=2, **about):
     teacher = Teacher(model, top)
-    write_lessons(folder, teacher, train, lambda: made_up, {"target": save_target(model.target), **about}, quiet=True)
-    return read_lessons(folder, train)
+    write_soft_targets(
+        folder, teacher, train, lambda: made_up, {"target": save_target(model.target), **about}, quiet=True
+    )
+    return read_soft_targets(folder, train)
 
 
 def words(*texts):
@@ -48,7 +50,7 @@ def words(*texts):
 def test_lessons_are_the_answers_and_the_greatest_probabilities(reversing, tmp_path):
     texts = ["abcd", "b", "dca", "ab"]  # not in the order of their lengths
     found = teach(tmp_path, reversing, words(*texts[:2]), [{"text": text} for text in texts[2:]])
-    assert (found.keys, found.made_up) == (["abcd", "b"], [{"text": "dca"}, {"text": "ab"}])
+    assert (found.keys, found.synthetic) == (["abcd", "b"], [{"text": "dca"}, {"text": "ab"}])
     rules, starts = reversing.target.rules, np.cumsum([0, *found.lengths])
     places = starts + np.arange(len(starts))
     for number, answer in enumerate(reversing.answer(texts)):
@@ -62,11 +64,11 @@ def test_lessons_are_the_answers_and_the_greatest_probabilities(reversing, tmp_p
 
 
 def test_words_with_separators_of_lines_that_are_no_line_ends(reversing, tmp_path):
-    """One U+2028 or U+0085 in a made-up word broke every later reading of the folder."""
+    """A U+2028 or U+0085 in a synthetic word must not break reading the folder again."""
     made_up = [{"text": f"a{separator}b"} for separator in "\u2028\u2029\x85\x0b\x0c\x1c\x1d\x1e"]
     found = teach(tmp_path, reversing, words("abcd"), [*made_up, {"text": "b"}])
-    assert lessons_module._read_made_up(tmp_path) == [*made_up, {"text": "b"}]
-    assert {"text": "b"} in found.made_up
+    assert lessons_module._read_synthetic(tmp_path) == [*made_up, {"text": "b"}]
+    assert {"text": "b"} in found.synthetic
 
 
 def test_what_is_said_from_its_end_is_taught_from_its_end(tmp_path):
@@ -88,9 +90,9 @@ def test_what_is_said_from_its_end_is_taught_from_its_end(tmp_path):
 
 
 def test_a_student_is_given_what_its_teacher_said(reversing, tmp_path):
-    """After the rows of the data come those of the lessons: the teacher's answer, and its probabilities as the aim."""
+    """The rows of the data are followed by those of the soft targets: the teacher's answer with its probabilities."""
     few = dataclasses.replace(language(), train=language().train[:5])
-    taught = teach(tmp_path / "lessons", reversing, few.train, [{"text": "dca"}], top=3)
+    taught = teach(tmp_path / "soft_targets", reversing, few.train, [{"text": "dca"}], top=3)
     training = RECIPE.task.open(SETTINGS, few, fresh(reversing), taught)
     assert len(training.rows) == 5 + len({example.key for example in few.train}) + 1
     inputs, right = training.columns.batch(tf.constant([int(training.rows[-1])]))
@@ -110,7 +112,7 @@ def test_a_student_learns_from_lessons_what_few_examples_do_not_tell(reversing, 
     recipe = dataclasses.replace(RECIPE, load=lambda *_: few)
     chosen = dataclasses.replace(SETTINGS, epochs=12)
     rows = [{"text": word} for word in dict.fromkeys(example.key for example in language().train)]
-    taught = teach(tmp_path / "lessons", reversing, few.train, rows)
+    taught = teach(tmp_path / "soft_targets", reversing, few.train, rows)
     training = recipe.task.open(chosen, few, fresh(reversing), taught)
     assert len(training.rows) == len(few.train) + len({e.key for e in few.train}) + len(rows)
     run.compile_network(training)
@@ -118,13 +120,14 @@ def test_a_student_learns_from_lessons_what_few_examples_do_not_tell(reversing, 
     plain = recipe.task.open(chosen, few, fresh(reversing))
     run.compile_network(plain)
     plain.model.network.fit(plain.batches(), epochs=12, steps_per_epoch=plain.steps, verbose=0)
-    taught_errors, own_errors = (recipe.task.measure(one.model, few.test).figures["per"] for one in (training, plain))
+    figures = (recipe.task.measure(one.model, few.test).metrics for one in (training, plain))
+    taught_errors, own_errors = (one["symbol_error_rate"] for one in figures)
     assert taught_errors < 0.1
     assert own_errors > 0.3
 
 
 def fresh(model):
-    """The same model before it learned."""
+    """Return the same model before training."""
     network = type(model.network).from_config(model.network.get_config())
     keras.utils.set_random_seed(3)
     network.build()
@@ -135,7 +138,12 @@ def test_after_an_end_only_what_is_missing_is_asked_again(reversing, tmp_path, m
     monkeypatch.setattr(lessons_module, "PART", 5)
     train, rows = words("a", "b", "ab", "ba"), [{"text": text} for text in ("abc", "cab", "dd", "dcb")]
     first = teach(tmp_path, reversing, train, rows)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["00000.npz", "00001.npz", "about.json", "made_up.jsonl"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "00000.npz",
+        "00001.npz",
+        "about.json",
+        "synthetic.jsonl",
+    ]
     (tmp_path / "00001.npz").unlink()
     asked = []
     usual = Teacher.teach
@@ -144,7 +152,8 @@ def test_after_an_end_only_what_is_missing_is_asked_again(reversing, tmp_path, m
     assert [[example.inputs["text"] for example in some] for some in asked] == [["cab", "dd", "dcb"]]
     assert again.fingerprint == first.fingerprint
     with pytest.raises(
-        ValueError, match=r"holds other lessons \(held, asked\): \{'limit': \(None, 5\)\}. Choose another --run"
+        ValueError,
+        match=r"contains other soft targets \(stored, given\): \{'limit': \(None, 5\)\}. Choose another --run",
     ):
         teach(tmp_path, reversing, train, rows, limit=5)
 
@@ -154,25 +163,27 @@ def test_damaged_and_missing_parts_are_named(reversing, tmp_path):
     path = tmp_path / "00000.npz"
     whole = path.read_bytes()
     path.write_bytes(whole[:100])
-    with pytest.raises(ValueError, match=r"00000.npz: expected a whole part of lessons; remove it to have it anew"):
-        read_lessons(tmp_path, words("a", "b"))
+    with pytest.raises(
+        ValueError, match=r"00000.npz: expected a complete part of soft targets; remove it to create it again"
+    ):
+        read_soft_targets(tmp_path, words("a", "b"))
     path.write_bytes(whole)
-    with pytest.raises(ValueError, match=r"expected lessons of 3. Received: 2"):
-        read_lessons(tmp_path, words("a", "b", "c"))
+    with pytest.raises(ValueError, match=r"expected soft targets for 3 inputs. Received: 2"):
+        read_soft_targets(tmp_path, words("a", "b", "c"))
 
 
 def test_improbable_answers_to_what_was_made_up_are_left_out(reversing, tmp_path):
     teach(tmp_path, reversing, words("ab", "dcba"), [{"text": text} for text in ("abcd", "b", "")])
     scores = [answer.score for answer in reversing.answer(["abcd", "b"])]
     between = sum(scores) / 2
-    kept = read_lessons(tmp_path, words("ab", "dcba"), between)
+    kept = read_soft_targets(tmp_path, words("ab", "dcba"), between)
     best = "abcd" if scores[0] > scores[1] else "b"
     assert kept.keys == ["ab", "dcba"]
-    assert kept.made_up == [{"text": best}]  # and nothing was said to nothing
+    assert kept.synthetic == [{"text": best}]  # an empty input has no answer
     assert len(kept.numbers) == kept.lengths.sum() + 3
     assert len(kept.answers) == kept.lengths.sum()
-    every = read_lessons(tmp_path, words("ab", "dcba"))
-    assert every.made_up == [{"text": "abcd"}, {"text": "b"}]
+    every = read_soft_targets(tmp_path, words("ab", "dcba"))
+    assert every.synthetic == [{"text": "abcd"}, {"text": "b"}]
     assert kept.fingerprint != every.fingerprint
     assert [example.inputs["text"] for example in kept.examples([from_text("ab", "x"), from_text("dcba", "y")])] == [
         *kept.keys,
@@ -183,20 +194,20 @@ def test_improbable_answers_to_what_was_made_up_are_left_out(reversing, tmp_path
 def test_lessons_of_another_vocabulary_are_refused(reversing, tmp_path):
     found = teach(tmp_path, reversing, words("a"))
     other = dataclasses.replace(found, target={"target": "symbols", "config": {}})
-    with pytest.raises(ValueError, match=r"target: expected what the teachers say"):
+    with pytest.raises(ValueError, match=r"target: expected the vocabulary of the teachers"):
         RECIPE.task.open(SETTINGS, language(), reversing, other)
 
 
 @pytest.fixture(scope="module")
 def spelled(tmp_path_factory):
-    """Words to pronounce, and two runs on them."""
+    """A folder with words to pronounce, and two runs on them."""
     folder = tmp_path_factory.mktemp("spelled")
     (folder / "data").mkdir()
     corpora.pronounce(folder / "data")
     command = ["train", "pronounce", "--data", f"{folder}/data", "--run", f"{folder}/teacher-0"]
     with answering_eagerly(), untraced():
         assert cli.main([*command, *settings("units=12", *GREEDY)]) == 0
-    other = load(folder / "teacher-0")  # as good as another run
+    other = load(folder / "teacher-0")  # any other run would do
     other.network.set_weights([weight[..., ::-1] for weight in other.network.get_weights()])
     other.save(folder / "teacher-1", read_config(folder / "teacher-0")["record"])
     return folder
@@ -209,37 +220,38 @@ def distill(folder, run_folder, *more):
 
 
 def test_a_student_of_two_runs(spelled, tmp_path, capsys):
-    assert distill(spelled, tmp_path, "--made-up", "8", "--least", "-1000") == 0
+    assert distill(spelled, tmp_path, "--synthetic", "8", "--min-log-prob", "-1000") == 0
     out = capsys.readouterr().out
-    assert "of the training split, 8 of 8 made up" in out
-    assert "the best model is in" in out
+    assert "training examples, 8 of 8 synthetic inputs" in out
+    assert "best model saved in" in out
     record = read_config(tmp_path)["record"]
-    assert record["lessons"].endswith("from -1000")
+    assert record["soft_targets"].endswith("from -1000")
     assert record["settings"]["units"] == 8
-    about = json.loads((tmp_path / "lessons/about.json").read_text())
-    assert (about["made_up"], about["top"], len(about["teachers"])) == (8, 3, 2)
+    about = json.loads((tmp_path / "soft_targets/about.json").read_text())
+    assert (about["synthetic"], about["top_k"], len(about["teachers"])) == (8, 3, 2)
     assert about["data"] == record["fingerprint"]
     together = Ensemble.of([load(spelled / f"teacher-{seed}") for seed in (0, 1)])
-    asked = [json.loads(line) for line in (tmp_path / "lessons/made_up.jsonl").read_text().splitlines()]
-    with np.load(tmp_path / "lessons/00000.npz") as part:
+    asked = [json.loads(line) for line in (tmp_path / "soft_targets/synthetic.jsonl").read_text().splitlines()]
+    with np.load(tmp_path / "soft_targets/00000.npz") as part:
         said = [answer.score for answer in together.answer(asked)]
         np.testing.assert_allclose(part["scores"][-len(asked) :], said, rtol=1e-4)
     capsys.readouterr()
-    assert distill(spelled, tmp_path, "--made-up", "8", "--least", "-1000") == 0  # finished: nothing is left to do
-    assert distill(spelled, tmp_path, "--made-up", "9") == 2
-    assert "holds other lessons (held, asked): {'made_up': (8, 9)}" in capsys.readouterr().err
+    # finished: there is nothing left to do
+    assert distill(spelled, tmp_path, "--synthetic", "8", "--min-log-prob", "-1000") == 0
+    assert distill(spelled, tmp_path, "--synthetic", "9") == 2
+    assert "contains other soft targets (stored, given): {'synthetic': (8, 9)}" in capsys.readouterr().err
     assert cli.main(["evaluate", str(tmp_path)]) == 0
     assert (
         cli.main(["train", "pronounce", "--data", f"{spelled}/data", "--run", str(tmp_path), *settings(*GREEDY)]) == 2
     )
-    assert "{'lessons': (" in capsys.readouterr().err
+    assert "{'soft_targets': (" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (["--made-up", "-1"], "made_up: expected at least 0. Received: -1"),
-        (["--top", "0"], "top: expected at least 1. Received: 0"),
+        (["--synthetic", "-1"], "synthetic: expected at least 0. Received: -1"),
+        (["--top-k", "0"], "top: expected at least 1. Received: 0"),
     ],
 )
 def test_what_cannot_be_taught_is_said(spelled, tmp_path, capsys, change, said):
@@ -261,30 +273,34 @@ def test_teachers_of_something_else_are_refused(spelled, tmp_path, capsys):
     assert cli.main([*command, "--teacher", f"{spelled}/teacher-0"]) == 2
     assert "teacher: expected the recipe 'transliterate'. Received: 'pronounce'" in capsys.readouterr().err
     assert cli.main(command) == 2
-    assert "teacher: expected one run or more. Received: none" in capsys.readouterr().err
+    assert "teacher: expected at least one run. Received: none" in capsys.readouterr().err
 
 
 def test_labels_are_taught(tmp_path, capsys):
     rows = [f"{word} {number},{word}" for number in range(40) for word in ("good", "bad", "so")]
     (tmp_path / "own.csv").write_text("\n".join(["text,label", *rows]) + "\n")
-    common = ["--data", str(tmp_path / "own.csv"), *settings("text=text", "target=label", "encoder=forward")]
+    common = [
+        "--data",
+        str(tmp_path / "own.csv"),
+        *settings("text_column=text", "target_column=label", "encoder=forward"),
+    ]
     assert cli.main(["train", "classify", "--run", str(tmp_path / "t"), *common]) == 0
     teach = ["distill", "classify", "--teacher", str(tmp_path / "t"), "--run", str(tmp_path / "s")]
-    assert cli.main([*teach, *common, "--made-up", "5"]) == 2
-    assert "made_up: expected 0, since nobody knows how for classify. Received: 5" in capsys.readouterr().err
+    assert cli.main([*teach, *common, "--synthetic", "5"]) == 2
+    assert "synthetic: expected 0, because classify cannot generate inputs. Received: 5" in capsys.readouterr().err
     assert cli.main([*teach, *common]) == 0
-    with np.load(tmp_path / "s/lessons/00000.npz") as part:
+    with np.load(tmp_path / "s/soft_targets/00000.npz") as part:
         assert set(part["lengths"]) == {1}
-        np.testing.assert_allclose(part["shares"].astype("float32").sum(axis=1), 1, atol=2e-3)  # of three labels
+        np.testing.assert_allclose(part["shares"].astype("float32").sum(axis=1), 1, atol=2e-3)  # three labels
     assert load(tmp_path / "s").answer(["good 3"])[0].text in ("good", "bad", "so")
 
 
 def test_what_is_neither_symbols_nor_a_label_is_refused():
     rules = SymbolRules(("a", "b"))
     for model, said in (
-        (reader(ReaderNetwork(rules.size, outputs=1, units=4), rules), "reader that says number"),
-        (language_model(LanguageNetwork(rules.size, units=4), rules), "language_model that says symbols"),
+        (text_classifier(text_network(rules.size, outputs=1, units=4), rules), "classifier with the target number"),
+        (language_model(LanguageNetwork(rules.size, units=4), rules), "language_model with the target symbols"),
     ):
-        expected = f"teacher: expected a model that answers with symbols or a label. Received: {said}"
+        expected = f"teacher: expected a model that predicts tokens or a label. Received: {said}"
         with pytest.raises(ValueError, match=expected):
             Teacher(model)

@@ -1,4 +1,4 @@
-"""Two real processes, or two devices of one, train to what one device alone trains to."""
+"""Two real processes, or two devices of one, give the same training results as a single device."""
 
 import json
 import signal
@@ -15,14 +15,14 @@ from support.step_by_step import unimproved
 from support.workers import STEPS
 
 from seqattn_tf.training import distribution
-from seqattn_tf.training.distribution import Cluster, Distribution, Spread, open_strategy
+from seqattn_tf.training.distribution import Cluster, Distribution, StrategyDistribution, open_strategy
 
-PATIENCE = 300  # seconds for what takes ten on an idle machine
+PATIENCE = 300  # seconds for steps that take ten on an idle machine
 
 
 @contextmanager
 def ended(processes):
-    """None of the processes is left behind."""
+    """Terminate all of the processes at the end."""
     try:
         yield
     finally:
@@ -32,19 +32,19 @@ def ended(processes):
 
 
 def finish(processes):
-    """Wait for processes; none is left behind."""
+    """Wait for processes, and terminate all of them at the end."""
     with ended(processes):
         for process, output in processes:
             assert process.wait(PATIENCE) == 0, output.read_text()[-3000:]
 
 
 def read(folder, index=0):
-    """What each training of a process found."""
+    """Return the results of each training of a process."""
     return {path.stem[:-1]: dict(np.load(path)) for path in sorted(folder.glob(f"*{index}.npz"))}
 
 
 def lose(processes, folder, lost):
-    """Kill one of two processes that train together; when that was, and when and how the other ended."""
+    """Kill one of two processes that train together; return the time, and when and how the other one ended."""
     (victim, _), (other, output) = processes[lost], processes[1 - lost]
     with ended(processes):
         deadline = time.time() + PATIENCE
@@ -60,12 +60,12 @@ def lose(processes, folder, lost):
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    """What one device found, two processes of which the second was killed in the end, and two devices of a process."""
+    """The results of one device, of two devices, and of two processes, the second of which was killed at the end."""
     alone, together, mirrored = (tmp_path_factory.mktemp(name) for name in ("alone", "together", "mirrored"))
     addresses = workers.addresses(2)
     processes = [workers.start("multiworker", together, addresses, index) for index in range(2)]
     try:
-        with unimproved():  # as the others are
+        with unimproved():  # as in the other trainings
             workers.one(alone)
     finally:
         loss = lose(processes, together, 1)
@@ -81,7 +81,7 @@ def found(tmp_path_factory):
 
 
 def largest(some, others, kinds=("weight", "optimizer", "steps", "epochs")):
-    """How far apart the arrays of these kinds are, at most."""
+    """Return the maximum difference between the arrays of these kinds."""
     names = [name for name in some if name.startswith(kinds)]
     assert len(names) > 2
     return max(np.abs(some[name] - others[name]).max() for name in names)
@@ -92,7 +92,7 @@ def test_two_workers_are_the_same_and_equal_one(found):
     assert largest(first, second) == 0
     assert largest(first, one) < 1e-5
     assert len(one["steps"]) == STEPS
-    assert one["epochs"][1] < one["epochs"][0] - 0.1  # learned
+    assert one["epochs"][1] < one["epochs"][0] - 0.1  # training reduced the loss
 
 
 @pytest.mark.slow
@@ -109,12 +109,12 @@ def test_an_encoder_decoder_of_two_workers_equals_that_of_one(tmp_path):
     one, first, second = read(alone)["pairs"], read(together)["pairs"], read(together, 1)["pairs"]
     assert largest(first, second) == 0
     assert largest(first, one) < 1e-5
-    assert one["epochs"][1] < one["epochs"][0] - 0.1  # learned
+    assert one["epochs"][1] < one["epochs"][0] - 0.1  # training reduced the loss
 
 
 @pytest.mark.parametrize("training", ["clipped", "tagged"])
 def test_two_devices_equal_one(found, training):
-    """`tagged`: a CRF whose replicas see rows of other lengths divides by the tokens of all."""
+    """`tagged`: if the replicas have rows of different lengths, a CRF divides by the tokens of all replicas."""
     assert largest(found["mirrored"][training], found["one"][training]) < 1e-5
 
 
@@ -123,7 +123,7 @@ def test_with_dropout_the_curves_agree_and_no_two_replicas_drop_the_same(found, 
     one, several, second = (found[name]["dropped"] for name in ("one", who, "second"))
     assert largest(several, one, ("weight",)) > 1e-3
     np.testing.assert_allclose(several["epochs"], one["epochs"], rtol=0.03)
-    assert several["seeds"].tolist() == one["seeds"].tolist()  # what a checkpoint holds is that of one device
+    assert several["seeds"].tolist() == one["seeds"].tolist()  # a checkpoint has the seeds of a single device
     assert second["seeds"][0] != one["seeds"][0]
     assert largest(several, second, ("weight", "steps", "epochs")) == 0
 
@@ -147,14 +147,14 @@ def test_all_have_the_figures_of_the_chief(found):
 
 
 def assert_said(loss, lost):
-    """The other worker left within a minute, with a clear error."""
+    """Check that the other worker exited within a minute, with a clear error."""
     killed, left, status, known, message = loss
     assert status == 1
     assert known - killed < 60
     assert left - known < 30
     assert message == (
-        f"worker {1 - lost} of 2: expected all to go on. Received: no answer of {lost}. "
-        "Start all of them again with the same commands: the run goes on from its last checkpoint"
+        f"worker {1 - lost} of 2: expected all workers to continue. Received: no answer from {lost}. "
+        "Start all of them again with the same commands to resume from the last checkpoint"
     )
 
 
@@ -170,7 +170,7 @@ def test_a_killed_chief_ends_the_other_with_a_clear_error_within_a_minute(tmp_pa
 
 
 def test_a_strategy_that_comes_too_late_says_so(found):
-    expected = "strategy: expected multiworker to come before any computation. Received: "
+    expected = "strategy: expected multiworker to be set up before any computation. Received: "
     assert found["late"].startswith(expected)
 
 
@@ -198,7 +198,7 @@ def test_one_device_may_be_mirrored(strategy):
     assert (strategy.replicas, strategy.workers, strategy.is_chief) == (1, 1, True)
     one, mirrored = (workers.clipped(who) for who in (Distribution(), strategy))
     assert largest(one, mirrored) < 1e-5
-    assert strategy.from_chief(lambda: {"per": 0.5}) == {"per": 0.5}
+    assert strategy.from_chief(lambda: {"symbol_error_rate": 0.5}) == {"symbol_error_rate": 0.5}
 
 
 def test_a_row_that_is_read_often_moves_by_the_sum_of_its_gradients(strategy):
@@ -210,14 +210,14 @@ def test_a_row_that_is_read_often_moves_by_the_sum_of_its_gradients(strategy):
     network.fit(strategy.prepare(network, data), steps_per_epoch=1, shuffle=False, verbose=0)
     np.testing.assert_allclose(network.weights[0].numpy()[:, 0], [0, 0.1, 0.1], rtol=1e-4)
     network.fit(strategy.prepare(network, data), steps_per_epoch=3, epochs=2, shuffle=False, verbose=0)
-    assert network.optimizer.iterations.numpy() == 7  # batches have no end
+    assert network.optimizer.iterations.numpy() == 7  # the dataset repeats
 
 
 def test_every_row_of_a_batch_goes_to_one_replica():
     rows = tf.data.Dataset.range(24).batch(12)
     taken = []
     for index in range(3):  # workers with two replicas each
-        worker = Spread.__new__(Spread)
+        worker = StrategyDistribution.__new__(StrategyDistribution)
         worker.index, worker.workers, worker.replicas = index, 3, 6
         taken.append([own.tolist() for own in worker.part(rows).as_numpy_iterator()])
     assert taken[1] == [[2, 8], [3, 9], [14, 20], [15, 21]]
@@ -225,7 +225,7 @@ def test_every_row_of_a_batch_goes_to_one_replica():
 
 
 def test_a_batch_that_replicas_cannot_share_is_refused():
-    worker = Spread.__new__(Spread)
+    worker = StrategyDistribution.__new__(StrategyDistribution)
     worker.replicas = 3
     with pytest.raises(ValueError, match=r"batch_size: expected a multiple of the 3 replicas\. Received: 256"):
         worker.check(256)
@@ -235,9 +235,12 @@ def test_a_batch_that_replicas_cannot_share_is_refused():
 def test_an_optimiser_from_outside_or_with_accumulation_is_refused(strategy):
     with strategy.scope():
         network = keras.Sequential([keras.layers.Dense(1)])
-    with pytest.raises(ValueError, match="optimizer: expected one made in the scope of the strategy"):
+    with pytest.raises(ValueError, match="optimizer: expected an optimizer created in the scope of the strategy"):
         strategy.compile(network, keras.optimizers.SGD(), "mse")
-    with strategy.scope(), pytest.raises(ValueError, match=r"accumulate: expected 1 with a strategy.* Received: 4"):
+    with (
+        strategy.scope(),
+        pytest.raises(ValueError, match=r"accumulation_steps: expected 1 with a strategy.* Received: 4"),
+    ):
         strategy.compile(network, keras.optimizers.SGD(gradient_accumulation_steps=4), "mse")
 
 
@@ -272,7 +275,7 @@ def test_an_unknown_keras_or_strategy_is_refused(monkeypatch):
         open_strategy("tpu")
     monkeypatch.setattr(keras, "__version__", "3.16.0")
     for name in ("mirrored", "multiworker"):
-        expected = rf"keras: expected 3\.15\.\* with strategy={name}, which changes its fit\. Received: 3\.16\.0"
+        expected = rf"keras: expected 3\.15\.\* with strategy={name}, which replaces parts of fit\. Received: 3\.16\.0"
         with pytest.raises(ValueError, match=expected):
             open_strategy(name)
     open_strategy("none")
@@ -280,7 +283,7 @@ def test_an_unknown_keras_or_strategy_is_refused(monkeypatch):
 
 @pytest.fixture
 def nobody(monkeypatch):
-    """An environment that says nothing of workers."""
+    """An environment without settings for workers."""
     for name in ("TF_CONFIG", *distribution.INDEX):
         monkeypatch.delenv(name, raising=False)
     return monkeypatch
@@ -323,7 +326,7 @@ def test_workers_that_do_not_come_are_named(nobody):
         second.listen()
         began = time.time()
         with pytest.raises(
-            distribution.WorkerLost, match=rf"worker 0: .* within 1 s\. Received: no answer of {addresses[2]}$"
+            distribution.WorkerLost, match=rf"worker 0: .* within 1 s\. Received: no answer from {addresses[2]}$"
         ):
             open_strategy("multiworker", ",".join(addresses), 0, patience=1)
         assert time.time() - began < 20

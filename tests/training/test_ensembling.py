@@ -1,4 +1,4 @@
-"""Runs in both directions, and what they are as one: evaluated, asked, explained and exported like any other."""
+"""Runs in both directions, and their ensemble: evaluated, queried, explained and exported like any other model."""
 
 import dataclasses
 import json
@@ -19,15 +19,21 @@ from seqattn_tf.training.ensembling import combine
 
 pytestmark = pytest.mark.usefixtures("eagerly")
 
-TINY = ["units=12", "embedding=8", "epochs=1", "batch_size=32", "warmup_steps=2", "max_target=4", "metric=exact"]
-TABLE = ["source_split=spaces", "target_split=spaces", "text=ask", "target=say", "max_length_ratio=3"]
+TINY = ["units=12", "embedding=8", "epochs=1", "batch_size=32", "warmup_steps=2", "max_target_length=4", "metric=exact"]
+TABLE = [
+    "source_tokenizer=spaces",
+    "target_tokenizer=spaces",
+    "text_column=ask",
+    "target_column=say",
+    "max_length_ratio=3",
+]
 SEARCH = ["beam_width=1", "alternatives=0", "length_penalty=0"]
 OTHERS = {"other": ["units=8"], "back": ["direction=right_to_left"]}
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """A folder with a table, a run on it, and models that have not learned with the record of that run."""
+    """A folder with a table, a run on it, and untrained models with the record of that run."""
     folder = tmp_path_factory.mktemp("runs")
     rows = [f"word {i % 7} and {i},a long answer {i % 7}" for i in range(90)]
     (folder / "own.csv").write_text("\n".join(["ask,say", *rows]) + "\n", encoding="utf-8")
@@ -46,7 +52,7 @@ def runs(tmp_path_factory):
 
 @pytest.fixture
 def here(runs, monkeypatch):
-    """The same as the working folder, without what others made."""
+    """The same folder as the working directory, without files of other tests."""
     monkeypatch.chdir(runs)
     shutil.rmtree(runs / "all", ignore_errors=True)
     return runs
@@ -56,21 +62,21 @@ def here(runs, monkeypatch):
 def test_what_is_said_from_its_end_is_learned_and_read_like_any_other(tmp_path):
     settings = dataclasses.replace(reverse.SETTINGS, direction="right_to_left", epochs=4)
     model = run.train(reverse.RECIPE, settings, tmp_path)
-    assert reverse.RECIPE.task.measure(model, reverse.language().test).figures["per"] < 0.1
+    assert reverse.RECIPE.task.measure(model, reverse.language().test).metrics["symbol_error_rate"] < 0.1
     [answer] = model.answer(["abcd"])
     assert answer.text == "D C B A"
-    assert answer.looks["text"].weights.argmax(-1).tolist() == [3, 2, 1, 0]
+    assert answer.attention["text"].weights.argmax(-1).tolist() == [3, 2, 1, 0]
 
 
 def test_several_runs_are_one(here, capsys):
     assert cli.main(["ensemble", "one", "other", "back", "-o", "all", "--alternatives", "2"]) == 0
-    assert capsys.readouterr().out == ("2 models answer as one in all, and 1 from right to left score answers again\n")
+    assert capsys.readouterr().out == ("combined 2 models in all; right-to-left models that rescore its answers: 1\n")
     made = load(here / "all")
     assert isinstance(made, Ensemble)
     assert (made.beam_width, made.alternatives) == (4, 2)
     record, first = (read_config(here / name)["record"] for name in ("all", "one"))
     assert record["members"] == ["one", "other", "back"]
-    assert {"figures", "seconds"} & record.keys() == set()
+    assert {"metrics", "seconds"} & record.keys() == set()
     for name in ("recipe", "fingerprint", "data", "given", "examples", "references", "summary", "counts"):
         assert record[name] == first[name]
     assert record["settings"] == {**first["settings"], "beam_width": 4, "alternatives": 2}
@@ -83,7 +89,7 @@ def test_several_runs_are_one(here, capsys):
     [answer] = made.answer([question])
     assert cli.main(["query", "all", question, "--nbest"]) == 0
     out, err = capsys.readouterr()
-    assert "ranked by the mean of both directions' log-probability" in err
+    assert "ranked by mean log-probability" in err
     said = [line.split("\t")[1] for line in out.splitlines()]
     assert said == [answer.text, *(text for text, _ in answer.alternatives)]
 
@@ -107,7 +113,7 @@ def test_the_first_may_be_said_from_its_end(here):
 @pytest.mark.traced
 def test_it_is_exported(here, tmp_path, capsys):
     assert cli.main(["ensemble", "one", "other", "-o", "all"]) == 0
-    assert capsys.readouterr().out == "2 models answer as one in all\n"
+    assert capsys.readouterr().out == "combined 2 models in all\n"
     assert cli.main(["export", "all", str(tmp_path / "models/all"), "--no-lite"]) == 0
     manifest = json.loads((tmp_path / "models/all/1/assets.extra/manifest.json").read_text())
     assert (manifest["system"], manifest["record"]["members"]) == ("ensemble", ["one", "other"])
@@ -123,21 +129,21 @@ def test_runs_that_are_not_of_one_kind_are_refused(here, capsys):
         assert cli.main(["ensemble", "one", "changed", "-o", "all"]) == 2
         shutil.rmtree(changed)
         held = read_config(here / "one")["record"][name]
-        assert f"runs: expected the {name} of one, {held!r}, in all. Received: {value!r} in changed" in (
+        assert f"runs: expected the {name} of one, {held!r}, in all runs. Received: {value!r} in changed" in (
             capsys.readouterr().err
         )
     assert cli.main(["ensemble", "one", "nowhere", "-o", "all"]) == 2
     assert "Received: 'nowhere'" in capsys.readouterr().err
     assert cli.main(["ensemble", "back", "-o", "all"]) == 2
-    assert "models: expected at least one that says left_to_right" in capsys.readouterr().err
+    assert "models: expected at least one with direction left_to_right" in capsys.readouterr().err
     assert cli.main(["ensemble", "one", "-o", "other"]) == 2
-    assert "output: expected a folder that holds no model yet. Received: other" in capsys.readouterr().err
+    assert "output: expected a folder without a model. Received: other" in capsys.readouterr().err
     assert not (here / "all").exists()
 
 
 def test_the_record_of_an_ensemble_is_of_all_its_members(tmp_path, monkeypatch):
-    """A record that kept how the first run began, or the plug-ins of the first run alone, went unnoticed."""
-    own = {"figures": {"per": 1}, "seconds": 3, "init_from": "0f3a", "xla": "on"}  # true of one run alone
+    """The record must not contain how the first run started, nor the plug-ins of the first run alone."""
+    own = {"metrics": {"symbol_error_rate": 1}, "seconds": 3, "init_from": "0f3a", "xla": "on"}  # true of one run only
     alike = {"recipe": "toy", "fingerprint": "12", "settings": {"beam_width": 1, "units": 8}}
     records = {name: {**alike, **own, "plugins": {f"part_of_{name}": ""}} for name in ("one", "other")}
     saved = []

@@ -1,4 +1,4 @@
-"""Erasing what a model looked at: each figure against a row asked by hand."""
+"""Erasing the inputs with the largest attention: all numbers compared with direct queries."""
 
 import keras
 import numpy as np
@@ -7,7 +7,7 @@ import tensorflow as tf
 from support.readers import clear, tagger
 from support.slow import slow
 
-from seqattn_tf.encoder import BidirectionalEncoder, DocumentEncoder, FactsEncoder, HeadsEncoder, TreeEncoder
+from seqattn_tf.encoders import BidirectionalEncoder, DocumentEncoder, FactsEncoder, HeadsEncoder, TreeEncoder
 from seqattn_tf.lite.fields import Lines, Text, TreeText
 from seqattn_tf.lite.targets import Label
 from seqattn_tf.lite.text import SymbolRules
@@ -39,7 +39,7 @@ def flat(pool="attention"):
 
 
 def alone(pool="attention"):
-    """Every word is read by itself."""
+    """Return a model that encodes every word separately."""
     return classifier(HeadsEncoder(RULES.size, "none", units=5, embedding=4), pool)
 
 
@@ -55,7 +55,7 @@ def entailment():
 
 def answerer():
     keras.utils.set_random_seed(2)
-    network = clear(MemoryNetwork(FactsEncoder(RULES.size, MARK, embedding=5, lines=4), 3, 2, units=4))
+    network = clear(MemoryNetwork(FactsEncoder(RULES.size, MARK, embedding=5, max_lines=4), 3, 2, units=4))
     return MemoryAnswerer(network, {"story": LINES, "question": WORDS}, LABELS)
 
 
@@ -72,7 +72,7 @@ def example(row):
 
 
 def by_hand(model, row, looks):
-    """The probability of the answer to a row without each of its units, the slope by each, and the weight of each."""
+    """Return the answer's probability without each unit of a row, the gradient for each, and the weight of each."""
     [answer] = model.answer([row])
     tensors, _ = model.read({name: tf.constant([value.encode()]) for name, value in row.items()})
     number = LABELS.labels.index(answer.text)
@@ -85,12 +85,12 @@ def by_hand(model, row, looks):
 
             def probability(share, unit=unit, unit_of=unit_of, ids=ids, name=name):
                 kept = np.where((unit_of == unit) & (ids != MARK), share, 1.0)
-                logits = model.network({**tensors, f"{name}_kept": tf.constant([kept], tf.float32)})
+                logits = model.network({**tensors, f"{name}_token_weights": tf.constant([kept], tf.float32)})
                 return float(tf.nn.softmax(logits)[0, number])
 
             without.append(probability(0.0))
             slopes.append((probability(1.01) - probability(0.99)) / 0.02)
-        found = answer.looks[look].weights
+        found = answer.attention[look].weights
         weights.extend(found.sum(axis=0) * found.shape[1] / found.sum())
     return np.exp(answer.score), *map(np.array, (without, slopes, weights))
 
@@ -113,14 +113,14 @@ def test_one_word_or_line_is_erased_as_by_hand(name):
 
 def test_the_gradient_chooses_what_counts_where_all_is_linear():
     model = alone()
-    encoder = model.network.encoder  # nearly nothing in each word: then an answer is linear in all of them
+    encoder = model.network.encoder  # small embeddings, so that the answer is linear in all words
     encoder.embedding.embeddings.assign(encoder.embedding.embeddings * 1e-2)
     row = {"text": "a dog runs not sleeps"}
     before, without, _, _ = by_hand(model, row, ["text"])
     found = faithfulness(model, [example(row)], counts=[1, 2])
     drops = {label: drop for label, _, drop in found.drops["gradient"]}
     assert drops["1"] == pytest.approx((before - without).max(), abs=2e-7)
-    assert drops["2"] > drops["1"]  # the second most, too
+    assert drops["2"] > drops["1"]  # includes the second largest
 
 
 def test_a_row_counts_where_something_is_left():
@@ -128,7 +128,7 @@ def test_a_row_counts_where_something_is_left():
     found = faithfulness(alone(), [example(row) for row in rows], counts=[1, 3])
     for choice in ("attention", "gradient", "random"):
         assert [(label, count) for label, count, _ in found.drops[choice]] == [("1", 2), ("3", 1)]
-    with pytest.raises(ValueError, match=r"rows with more than 1 to look at\. Received: none"):
+    with pytest.raises(ValueError, match=r"rows with more than 1 positions\. Received: none"):
         faithfulness(alone(), [example(row) for row in rows[1:3]], counts=[1])
 
 
@@ -144,7 +144,7 @@ def test_chance_takes_lines_that_are_read_alone():
     model, long = answerer(), {"story": "\n".join(["a dog"] * 30 + ["runs", "sleeps", "dog not", "a"]), "question": "a"}
     short = {**long, "story": "\n".join(long["story"].split("\n")[-4:])}
     many, few = (faithfulness(model, [example(row)] * 100, counts=[3, 5]) for row in (long, short))
-    assert [label for label, _, _ in many.drops["random"]] == ["3"]  # of four that are read, five leave none
+    assert [label for label, _, _ in many.drops["random"]] == ["3"]  # of four input words, erasing five is impossible
     assert many.drops["random"][0][2] == pytest.approx(few.drops["random"][0][2], abs=0.1)
     assert many.drops["attention"][0][2] == pytest.approx(few.drops["attention"][0][2], abs=1e-5)
 
@@ -153,15 +153,15 @@ def test_a_row_that_cannot_be_read_is_told():
     long, lacking = example({"text": "a " * 65}), example({"other": "a"})
     with pytest.raises(ValueError, match="text: expected at most 64 symbols"):
         faithfulness(alone(), [long])
-    with pytest.raises(ValueError, match=r"examples: expected text in each\. Received: one without"):
+    with pytest.raises(ValueError, match=r"examples: expected text in each\. Received: an example without it"):
         faithfulness(alone(), [lacking])
 
 
 def test_what_cannot_be_asked_is_refused_by_name():
     tree = TreeText(SymbolRules(("a", "dog"), "spaces", unknown=True))
     trees = classifier(TreeEncoder(tree.rules.size, units=4), "last", tree, everywhere=True)
-    with pytest.raises(ValueError, match=r"expected a model that says a label\. Received: tagger"):
+    with pytest.raises(ValueError, match=r"expected a model that predicts a label\. Received: tagger"):
         faithfulness(tagger(), [])
     for model in (alone("average"), trees):
-        with pytest.raises(ValueError, match=r"attention at a text \(pool=attention\)\. Received: none"):
+        with pytest.raises(ValueError, match=r"attention over a text \(pool=attention\)\. Received: none"):
             faithfulness(model, [example({"text": "a dog"})])

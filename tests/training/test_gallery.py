@@ -3,7 +3,7 @@
 import pytest
 
 from seqattn_tf import cli
-from seqattn_tf.models.presets import open_model
+from seqattn_tf.presets import open_model
 from seqattn_tf.training import recipes
 from seqattn_tf.training.gallery import _judged, _quoted, _shown, write_gallery
 
@@ -13,7 +13,7 @@ def test_a_page_shows_each_system_with_its_picture(tmp_path, capsys):
     assert cli.main(["gallery", "pronounce", "caption_scene", "-o", str(page)]) == 0
     said = capsys.readouterr().out
     assert str(page) in said
-    assert "without a model: answer, answer_image" in said
+    assert "recipes without a model: answer, answer_image" in said
     text = page.read_text()
     assert [line for line in text.splitlines() if line.startswith("## ")] == ["## caption", "## pronounce"]
     for recipe in ("caption", "pronounce"):
@@ -23,7 +23,7 @@ def test_a_page_shows_each_system_with_its_picture(tmp_path, capsys):
     assert "- image: a image" not in text
     assert "- image: a picture" in text
     word = text.split("- text: `")[1].split("`")[0]
-    assert f"- answer: `{open_model('pronounce').answer([word])[0].text}` \u2713\n- reference: `" in text
+    assert f"- answer: `{open_model('pronounce', 'keras').answer([word])[0].text}` \u2713\n- reference: `" in text
 
 
 def test_values_are_shown_as_they_are_and_never_as_markup():
@@ -34,11 +34,11 @@ def test_values_are_shown_as_they_are_and_never_as_markup():
 
 
 def test_an_answer_stands_beside_its_reference_with_a_mark():
-    """Wrong answers were shown as if they were right."""
+    """Wrong answers must be marked as such."""
     assert _judged("4", ["4"]) == ["- answer: `4` \u2713", "- reference: `4`"]
     assert _judged("5", ["4"]) == ["- answer: `5` \u2717", "- reference: `4`"]
-    assert _judged("b", ["a", "b", "c"]) == ["- answer: `b` \u2713", "- reference: `b`, or 2 more"]
-    assert _judged("d", ["a", "b"]) == ["- answer: `d` \u2717", "- reference: `a`, or 1 more"]
+    assert _judged("b", ["a", "b", "c"]) == ["- answer: `b` \u2713", "- reference: `b`, and 2 more"]
+    assert _judged("d", ["a", "b"]) == ["- answer: `d` \u2717", "- reference: `a`, and 1 more"]
     assert _judged("once upon", []) == ["- answer: `once upon`", "- reference: none"]
 
 

@@ -13,7 +13,7 @@ INPUTS, TARGETS = random(8, 5, 3), random(8, 5, 4, seed=1)
 
 def network(layer=None, **clipping):
     model = keras.Sequential([keras.Input((5, 3)), layer or keras.layers.Dense(4)])
-    model.compile(keras.optimizers.SGD(0.0, **clipping), "mse")  # nothing is learned: every step is the same
+    model.compile(keras.optimizers.SGD(0.0, **clipping), "mse")  # learning rate 0: every step is the same
     return model
 
 
@@ -56,7 +56,7 @@ def test_norm_and_clipping_of_the_training_steps(tmp_path, clipping, share):
 @pytest.mark.usefixtures("eagerly")
 def test_where_each_gradient_is_clipped_by_itself_their_share_is_logged(tmp_path):
     plain = network()
-    model = network(clipnorm=np.mean(norms(plain)))  # one of two is longer than that
+    model = network(clipnorm=np.mean(norms(plain)))  # one of the two is larger than that
     model.set_weights(plain.get_weights())
     model.fit(INPUTS, TARGETS, batch_size=8, verbose=0, callbacks=[GradientLog(tmp_path, every=1)])
     assert [value for _, value in logged(tmp_path)["gradient/clipped"]] == [0.5]
@@ -80,7 +80,7 @@ def test_saturation_of_the_gates_and_nothing_left_behind(tmp_path):
     model = network(Recurrent("gru", units=4, name="reader", return_sequences=True))
     apply = model.optimizer.apply
     kernel, recurrent, bias = model.layers[0].get_weights()
-    bias[:, :4] = 50.0  # the update gate stands open
+    bias[:, :4] = 50.0  # the update gate is open
     model.layers[0].set_weights([kernel, recurrent, bias])
     callback = GradientLog(tmp_path, data=INPUTS)
     model.fit(INPUTS, TARGETS, batch_size=8, epochs=2, verbose=0, callbacks=[callback])

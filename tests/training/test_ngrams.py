@@ -1,4 +1,4 @@
-"""The n-gram model against its formula in plain loops, and as a distribution."""
+"""The n-gram model compared with its formula in plain loops, and its properties as a distribution."""
 
 import math
 from collections import Counter, defaultdict
@@ -11,7 +11,7 @@ from seqattn_tf.training.ngrams import KneserNey
 
 
 class ByDefinition:
-    """Chen and Goodman's formula, an n-gram at a time."""
+    """Chen and Goodman's formula, one n-gram at a time."""
 
     def __init__(self, sentences, order):
         self.order = order
@@ -57,7 +57,7 @@ class ByDefinition:
 
 
 def made_up(count, seed):
-    """Sentences of a walk over twelve words that prefers its neighbours."""
+    """Return sentences of a random walk over twelve words with mostly small steps."""
     generator = np.random.default_rng(seed)
     return [
         " ".join("abcdefghijkl"[i % 12] for i in np.cumsum(generator.geometric(0.45, generator.integers(1, 9))))
@@ -71,7 +71,7 @@ SENTENCES = made_up(400, 0)
 @pytest.mark.parametrize("order", [1, 2, 3, 5])
 def test_equals_the_formula(order):
     ours, twin = KneserNey(SENTENCES, order), ByDefinition(SENTENCES, order)
-    assert (twin.discounts[-1][1:] != ngrams.FALLBACK) == (order > 1)  # both ways to discounts are walked
+    assert (twin.discounts[-1][1:] != ngrams.FALLBACK) == (order > 1)  # covers both kinds of discounts
     for context in ("", "a", "a b c", "l k j", "c d e f g h", "a zebra b"):
         words = tuple(word if word in "abcdefghijkl" else "<unk>" for word in context.split())
         found = ours.probabilities(context.split())
@@ -107,7 +107,7 @@ def test_context_helps_and_nothing_is_refused():
     train, test = made_up(2000, 2), made_up(200, 3)
     found = [KneserNey(train, order).perplexity(test) for order in (1, 2, 3)]
     assert found[1] < 0.6 * found[0]
-    assert found[2] < 1.05 * found[1]  # the walk forgets: a longer context must not hurt
+    assert found[2] < 1.05 * found[1]  # the walk has no memory, so a longer context must not hurt
     with pytest.raises(ValueError, match=r"order: expected at least 1\. Received: 0"):
         KneserNey(train, 0)
     with pytest.raises(ValueError, match=r"sentences: expected at least one\. Received: none"):

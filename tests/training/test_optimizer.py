@@ -1,4 +1,4 @@
-"""What a network is trained with."""
+"""The optimizer of a training."""
 
 import types
 
@@ -36,7 +36,7 @@ def test_the_network_is_not_compiled_by_xla():
 
 
 def test_a_model_may_have_the_running_mean_of_its_weights():
-    network = compiled(average=0.75)
+    network = compiled(ema_decay=0.75)
     seen = []
     for _ in range(4):
         network.train_on_batch(np.ones([2, 1]), np.ones([2, 1]))
@@ -55,5 +55,5 @@ def test_a_model_may_have_the_running_mean_of_its_weights():
     plain = compiled()
     with averaged(plain):
         assert plain.layers[0].kernel.numpy() == 0
-    with pytest.raises(ValueError, match="average: expected a share from 0 to below 1"):
-        compiled(average=1.0)
+    with pytest.raises(ValueError, match="ema_decay: expected a fraction of at least 0 and less than 1"):
+        compiled(ema_decay=1.0)

@@ -1,4 +1,4 @@
-"""Trainings in mixed precision: what is kept computes in float32."""
+"""Training in mixed precision: saved models compute in float32."""
 
 import dataclasses
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("as_traced")
 
 @pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
 def test_steps_in_half_precision_and_a_model_in_float32(precision, tmp_path):
-    settings = dataclasses.replace(WHOLE, precision=precision, average=0.5, epochs=3, dropout=0.0, learning_rate=6e-2)
+    settings = dataclasses.replace(WHOLE, precision=precision, ema_decay=0.5, epochs=3, dropout=0.0, learning_rate=6e-2)
     run.train(RECIPE, settings, tmp_path)
     history = Checkpoints(tmp_path / "checkpoints").newest().about["progress"]["history"]
     assert all(np.isfinite(logs["gradient"]) for logs in history)
@@ -27,7 +27,7 @@ def test_steps_in_half_precision_and_a_model_in_float32(precision, tmp_path):
     assert {layer.compute_dtype for layer in model.network._flatten_layers()} == {"float32"}
     assert {weight.dtype for weight in model.network.weights} == {"float32"}
     assert keras.config.dtype_policy().name == "float32"
-    figures = RECIPE.task.measure(model, RECIPE.load().dev).figures
+    figures = RECIPE.task.measure(model, RECIPE.load().dev).metrics
     best = max(logs["dev_accuracy"] for logs in history)
     assert figures["accuracy"] == pytest.approx(best, abs=0.13)  # one of eight
 
@@ -39,7 +39,7 @@ def test_other_precisions_are_refused():
 
 @pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
 def test_every_form_of_a_mixed_policy_becomes_float32(precision):
-    """A policy by its name alone, as some layers keep it, stayed mixed_float16."""
+    """This includes policies that are stored only by name, as in some layers."""
     policy = {"class_name": "DTypePolicy", "config": {"name": precision}}
     found = _plain({"dtype": policy, "layers": [{"dtype": precision}], "activation": "tanh", "pair": (precision, 3)})
     assert found == {

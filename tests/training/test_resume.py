@@ -1,4 +1,4 @@
-"""A training that is killed goes on with the next step, to the very same weights."""
+"""A training that was killed resumes with the next step and ends with exactly the same weights."""
 
 import dataclasses
 import os
@@ -21,23 +21,23 @@ from support.step_by_step import answering_eagerly, unimproved, untraced
 
 from seqattn_tf.models import load
 from seqattn_tf.training import recipes, run
-from seqattn_tf.training.callbacks import KeepState
-from seqattn_tf.training.identity import refuse_another
+from seqattn_tf.training.callbacks import SaveCheckpoints
+from seqattn_tf.training.interrupts import Stop, Stopped
 from seqattn_tf.training.recipes.base import load_pairs
-from seqattn_tf.training.run import Keeping
-from seqattn_tf.training.stopping import Stop, Stopped
+from seqattn_tf.training.resuming import check_same_run
+from seqattn_tf.training.run import CheckpointPolicy
 
 pytestmark = pytest.mark.usefixtures("as_traced")
 
 
 def train_broken(recipe, settings, folder, moments, monkeypatch, data=None):
-    """Train, with a kill after so many steps of each process."""
+    """Train, and kill each process after a number of steps."""
     for steps in moments:
         with monkeypatch.context() as patch:
             kill_after(steps, patch)
             with pytest.raises(Killed):
-                run.train(recipe, settings, folder, data, keeping=Keeping(steps=2))
-    run.train(recipe, settings, folder, data, keeping=Keeping(steps=2))
+                run.train(recipe, settings, folder, data, keeping=CheckpointPolicy(steps=2))
+    run.train(recipe, settings, folder, data, keeping=CheckpointPolicy(steps=2))
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def whole(tmp_path_factory):
 
 @pytest.mark.parametrize("moments", [slow([3, 5]), [7]])
 def test_the_same_weights_after_kills_in_the_first_epoch_or_later(moments, whole, tmp_path, monkeypatch):
-    with unimproved():  # as `whole` is
+    with unimproved():  # as for `whole`
         train_broken(RECIPE, WHOLE, tmp_path, moments, monkeypatch)
     assert_same(whole, tmp_path)
 
@@ -70,13 +70,15 @@ def test_another_seed_gives_other_weights(whole, tmp_path):
 @pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize("moments", [slow([5, 6]), [5]])
 def test_data_on_disk_go_on_as_exactly(moments, tmp_path, monkeypatch):
-    """Kills within a window; in the slow case between two as well, and in more than an epoch."""
+    """Kills within a window; in the slow case, also between two windows and after more than an epoch."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("seqattn_tf.training.data.dealing.WINDOW", 1000)
+    monkeypatch.setattr("seqattn_tf.training.data.windows.WINDOW", 1000)
     texts = [" ".join(random.Random(n).choices("abcdefg", k=1 + n % 7)) for n in range(400)]
     rows = [f"{text}\t{'yes' if 'a' in text else 'no'}\n" for text in dict.fromkeys(texts)]
     (tmp_path / "words.tsv").write_text("".join(rows))
-    settings = dataclasses.replace(WHOLE, epochs=len(moments), batch_size=32, text="0", target="1", stream="always")
+    settings = dataclasses.replace(
+        WHOLE, epochs=len(moments), batch_size=32, text_column="0", target_column="1", stream="always"
+    )
     pattern = str(tmp_path / "w*.tsv")
     recipe = dataclasses.replace(RECIPE, load=load_pairs)
     run.train(recipe, settings, tmp_path / "whole", pattern)
@@ -84,12 +86,12 @@ def test_data_on_disk_go_on_as_exactly(moments, tmp_path, monkeypatch):
     assert_same(tmp_path / "whole", tmp_path / "broken")
     assert len(list((tmp_path / "cache" / "seqattn_tf" / "corpora").glob("*/0*.jsonl"))) > 3
     monkeypatch.setattr(recipes, "get", lambda _: recipe)
-    assert run.evaluate(tmp_path / "whole").figures  # it remembers the pattern
+    assert run.evaluate(tmp_path / "whole").metrics  # the pattern is stored in the run
 
 
 OTHERS = {
     "char_lm": {"sequence_length": 16, "dropout": 0.2},
-    "word_lm": {"softmax": "sampled", "samples": 4, "min_count": 1},
+    "word_lm": {"softmax": "sampled", "num_sampled": 4, "min_count": 1},
     "transduce": {"align": "hard"},
     "toy": {},
     "caption": {},
@@ -117,7 +119,7 @@ def test_other_systems_go_on_as_exactly(name, tmp_path, monkeypatch):
 
 
 def stories(name, folder):
-    """A few stories of one place, for `answer`."""
+    """Write a few stories about one location, for `answer`."""
     if name != "answer":
         return None
     rows = [f"{who} is in the {where}.,Where is {who}?,{where}" for who in "abcdefgh" for where in ("hall", "kitchen")]
@@ -133,7 +135,7 @@ from support.sees import RECIPE, WHOLE
 from support.step_by_step import unimproved
 from seqattn_tf.training import run
 with unimproved():
-    run.train(RECIPE, WHOLE, pathlib.Path(sys.argv[1]), keeping=run.Keeping(steps=3))
+    run.train(RECIPE, WHOLE, pathlib.Path(sys.argv[1]), keeping=run.CheckpointPolicy(steps=3))
 """
 
 
@@ -157,13 +159,13 @@ def test_a_killed_process_goes_on_to_the_same_weights(whole, tmp_path):
     wait_for(tmp_path, "00000-00000003", process)
     process.kill()
     process.wait()
-    with unimproved():  # as `whole` is
-        run.train(RECIPE, WHOLE, tmp_path, keeping=Keeping(steps=3))
+    with unimproved():  # as for `whole`
+        run.train(RECIPE, WHOLE, tmp_path, keeping=CheckpointPolicy(steps=3))
     assert_same(whole, tmp_path)
 
 
 def test_a_signal_is_heeded_after_the_step_or_while_it_is_measured_and_no_step_is_lost(whole, tmp_path, monkeypatch):
-    step, measure, told = KeepState.on_train_batch_end, type(RECIPE.task).measure, []
+    step, measure, told = SaveCheckpoints.on_train_batch_end, type(RECIPE.task).measure, []
 
     def tell(moment):
         if moment not in told:
@@ -179,9 +181,9 @@ def test_a_signal_is_heeded_after_the_step_or_while_it_is_measured_and_no_step_i
         tell("measure")
         return measure(self, *given, **more)
 
-    monkeypatch.setattr(KeepState, "on_train_batch_end", stepped)
+    monkeypatch.setattr(SaveCheckpoints, "on_train_batch_end", stepped)
     monkeypatch.setattr(type(RECIPE.task), "measure", measured)
-    with untraced():  # an operation after the other as in `whole`, whose graph nothing improved
+    with untraced():  # equivalent to the unoptimized graph of `whole`
         for done in (3, 5):  # of the five steps of the first epoch
             with pytest.raises(Stopped) as stopped:
                 run.train(RECIPE, WHOLE, tmp_path)
@@ -194,7 +196,7 @@ def test_a_signal_is_heeded_after_the_step_or_while_it_is_measured_and_no_step_i
 
 
 def test_a_second_signal_ends_at_once():
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # which a process in the background may lack
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # background processes may have no such handler
     try:
         with Stop() as stop:
             signal.raise_signal(signal.SIGINT)
@@ -217,20 +219,20 @@ def test_more_epochs_go_on_and_fewer_are_refused(whole, tmp_path):
 
 def test_another_vocabulary_is_refused_although_the_data_are_the_same(whole, monkeypatch):
     monkeypatch.setattr("seqattn_tf.training.run.vocabulary_of", lambda _: "another")
-    with pytest.raises(ValueError, match="expected the vocabulary that its training began with"):
+    with pytest.raises(ValueError, match="expected the vocabulary that training started with"):
         run.train(RECIPE, WHOLE, whole)
 
 
 def test_a_run_begins_with_the_model_of_another(whole, tmp_path):
     other = dataclasses.replace(RECIPE, load=lambda *_: dataclasses.replace(sentences(), train=sentences().train[:24]))
-    settings = dataclasses.replace(WHOLE, epochs=1, learning_rate=0.0, average=0.0, weight_decay=0.0)
+    settings = dataclasses.replace(WHOLE, epochs=1, learning_rate=0.0, ema_decay=0.0, weight_decay=0.0)
     tuned = run.train(other, settings, tmp_path / "tuned", init_from=whole)
     for a, b in zip(tuned.network.get_weights(), load(whole).network.get_weights(), strict=True):
-        np.testing.assert_array_equal(a, b)  # by a learning rate of 0
+        np.testing.assert_array_equal(a, b)  # equal because of a learning rate of 0
     assert tuned.inputs["text"].rules == load(whole).inputs["text"].rules
     with pytest.raises(ValueError, match=r"other settings .*'init_from'"):
         run.train(other, settings, tmp_path / "tuned")
-    with pytest.raises(ValueError, match=r"leave the network as it is \(held, asked\): .*'units': \(6, 8\)"):
+    with pytest.raises(ValueError, match=r"do not change the network \(stored, given\): .*'units': \(6, 8\)"):
         run.train(other, dataclasses.replace(settings, units=8), tmp_path / "wide", init_from=whole)
     with pytest.raises(ValueError, match="init_from: expected a run of another"):
         run.train(dataclasses.replace(other, name="another"), settings, tmp_path / "other", init_from=whole)
@@ -238,9 +240,9 @@ def test_a_run_begins_with_the_model_of_another(whole, tmp_path):
 
 
 def test_more_epochs_of_data_in_an_order_are_another_training(tmp_path):
-    """Their epochs are parts of the data: with more of them, each part is another."""
-    about = {"recipe": "r", "settings": {"epochs": 2}, "data": "d", "init_from": "", "xla": "off", "lessons": ""}
+    """Their epochs are parts of the data: with more epochs, every part is different."""
+    about = {"recipe": "r", "settings": {"epochs": 2}, "data": "d", "init_from": "", "xla": "off", "soft_targets": ""}
     before, more = SimpleNamespace(about=about), {**about, "settings": {"epochs": 3}}
-    refuse_another(tmp_path, before, more, SimpleNamespace(ordered=False))
+    check_same_run(tmp_path, before, more, SimpleNamespace(ordered=False))
     with pytest.raises(ValueError, match=r"other settings .*'epochs': \(2, 3\)"):
-        refuse_another(tmp_path, before, more, SimpleNamespace(ordered=True))
+        check_same_run(tmp_path, before, more, SimpleNamespace(ordered=True))

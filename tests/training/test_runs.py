@@ -1,4 +1,4 @@
-"""Runs beside each other, and what is seen of one while it goes on."""
+"""Comparison of runs, and the progress of a running training."""
 
 import dataclasses
 import struct
@@ -11,7 +11,7 @@ from support.step_by_step import answering_eagerly, untraced
 from seqattn_tf import cli
 from seqattn_tf.models import load
 from seqattn_tf.training import run
-from seqattn_tf.training.looking import sample_of
+from seqattn_tf.training.previews import sample_of
 from seqattn_tf.training.runs import find_runs, table
 
 
@@ -35,7 +35,7 @@ def test_runs_are_listed_with_their_figures_and_what_sets_them_apart(runs, tmp_p
     assert (title[-1], few[-1], many[-1]) == ("units", "8", "12")
     assert (few[1], few[2]) == ("classify", "2/2")
     assert "dev_accuracy" in title
-    assert float(few[title.index("dev_accuracy")]) == pytest.approx(found[0].figures["dev_accuracy"], abs=1e-4)
+    assert float(few[title.index("dev_accuracy")]) == pytest.approx(found[0].metrics["dev_accuracy"], abs=1e-4)
     assert cli.main(["runs", str(runs), "-o", str(tmp_path / "curves.png")]) == 0
     said = capsys.readouterr().out
     assert "classify" in said
@@ -50,7 +50,7 @@ def test_a_history_has_what_was_measured_the_norm_of_the_gradient_and_the_pace(r
             assert {"loss", "dev_accuracy", "gradient", "symbols_per_second"} <= logs.keys()
             assert logs["gradient"] > 0
             assert logs["symbols_per_second"] > 0
-        assert set(one.record["made_with"]) == {"tensorflow", "keras", "machine"}
+        assert set(one.record["created_with"]) == {"tensorflow", "keras", "machine"}
         assert isinstance(one.record["revision"], str)
 
 
@@ -64,14 +64,14 @@ def test_a_sample_is_a_question_and_its_answer_on_a_line(runs):
 
 def test_folders_without_runs_are_refused_and_half_of_one_is_listed(runs, tmp_path, capsys):
     assert cli.main(["runs", str(runs / "nothing")]) == 2
-    assert "expected folders of runs" in capsys.readouterr().err
+    assert "expected run folders" in capsys.readouterr().err
     (tmp_path / "history.json").write_text("[{")
     [half] = find_runs([tmp_path])
     assert table([half])[1][1:4] == ["?", "0/?", ""]
 
 
 def events(folder):
-    """The summaries of event files, by tag."""
+    """Return the summaries of event files by tag."""
     found = {}
     for path in folder.glob("events*"):
         data = path.read_bytes()

@@ -1,4 +1,4 @@
-"""Steps compiled by XLA: the same training, on padded batches, by a choice that a run keeps."""
+"""Steps compiled by XLA: the same training results, padded batches, and a choice that is stored in the run."""
 
 import dataclasses
 import re
@@ -16,13 +16,13 @@ from support.slow import slow
 from support.step_by_step import answering_eagerly, unimproved, untraced
 
 from seqattn_tf.cli import main
-from seqattn_tf.encoder.heads import HeadsEncoder
+from seqattn_tf.encoders.heads import HeadsEncoder
 from seqattn_tf.models.base import read_config
 from seqattn_tf.training import recipes, run, xla
 from seqattn_tf.training.checkpoints import Progress, state_of
 from seqattn_tf.training.data import Splits, from_text
 from seqattn_tf.training.distribution import open_strategy
-from seqattn_tf.training.run import Keeping
+from seqattn_tf.training.run import CheckpointPolicy
 
 pytestmark = pytest.mark.usefixtures("as_traced")
 
@@ -30,7 +30,7 @@ SMALL = dataclasses.replace(SETTINGS, dropout=0.0)
 
 
 def opened(settings=SMALL, recipe=SEES):
-    """A training that is ready to begin, and how far it is."""
+    """Return a training that is ready to start, and its progress."""
     keras.utils.set_random_seed(settings.seed)
     training = recipe.task.open(settings, recipe.load(None, settings))
     run.compile_network(training)
@@ -60,7 +60,7 @@ def test_steps_are_compiled_and_learn_the_same_of_padded_batches(runs):
 
 
 def test_padding_is_harmless():
-    """Sources and targets of a decoder: the same loss and gradients of longer rows."""
+    """Loss and gradients of a decoder must not depend on the padding of sources and targets."""
     training, _ = opened(dataclasses.replace(REVERSE, label_smoothing=0.1), RECIPE)
     network, found = training.model.network, []
     for chosen in (1, 5):
@@ -92,17 +92,17 @@ def test_what_auto_chose_is_stored_trains_as_if_it_was_told_and_goes_on_after_a_
 
     monkeypatch.setattr(xla, "_faster", measured)
     kill_after(4, monkeypatch)
-    with untraced(choice == "off"):  # an operation after the other as in `runs`, whose graph nothing improved
+    with untraced(choice == "off"):  # equivalent to the unoptimized graph of `runs`
         with pytest.raises(Killed):
-            run.train(SEES, SMALL, tmp_path, xla="auto", keeping=Keeping(steps=2))
-        monkeypatch.setattr(xla, "_faster", None)  # nothing is measured again: the checkpoint says what was chosen
+            run.train(SEES, SMALL, tmp_path, xla="auto", keeping=CheckpointPolicy(steps=2))
+        monkeypatch.setattr(xla, "_faster", None)  # must not be measured again: the checkpoint contains the choice
         run.train(SEES, SMALL, tmp_path, xla="auto")
     assert held(tmp_path).about["xla"] == read_config(tmp_path)["record"]["xla"] == choice
     assert_same(tmp_path, runs[choice])
 
 
 def test_after_a_kill_steps_are_compiled_if_that_was_chosen(tmp_path, monkeypatch):
-    """Nothing is compiled here: what is asked for is."""
+    """Only requests for compilation are recorded; nothing is compiled."""
     used = []
     monkeypatch.setattr(xla, "use", lambda training, compiled: used.append(compiled))
     monkeypatch.setattr(xla, "_seconds", lambda *_, **__: 1.0)
@@ -110,7 +110,7 @@ def test_after_a_kill_steps_are_compiled_if_that_was_chosen(tmp_path, monkeypatc
     with monkeypatch.context() as patch, untraced():
         kill_after(2, patch)
         with pytest.raises(Killed):
-            run.train(SEES, SMALL, tmp_path, xla="auto", keeping=Keeping(steps=1))
+            run.train(SEES, SMALL, tmp_path, xla="auto", keeping=CheckpointPolicy(steps=1))
     assert held(tmp_path).about["xla"] == "on"
     monkeypatch.setattr(xla, "_faster", None)
     with monkeypatch.context() as patch, untraced():
@@ -123,12 +123,12 @@ def test_after_a_kill_steps_are_compiled_if_that_was_chosen(tmp_path, monkeypatc
 def test_auto_takes_what_is_faster_and_touches_nothing(monkeypatch, capsys):
     training, progress = opened()
     before = [variable.numpy() for variable in state_of(training.model.network)]
-    with untraced():  # compiled steps are timed in the slow tests
+    with untraced():  # the slow tests measure compiled steps
         assert xla.settle(training, "auto", progress) in ("on", "off")
     after = [variable.numpy() for variable in state_of(training.model.network)]
     for a, b in zip(before, after, strict=True):
         np.testing.assert_array_equal(a, b)
-    assert re.fullmatch(r"xla: (on|off), \d+ ms a step compiled, \d+ ms not\n", capsys.readouterr().out)
+    assert re.fullmatch(r"xla: (on|off), \d+ ms per step with XLA, \d+ ms without\n", capsys.readouterr().out)
     for seconds, chosen, width in (({True: 1, False: 2}, "on", 8), ({True: 2, False: 1}, "off", 1)):
         monkeypatch.setattr(xla, "_seconds", lambda t, *_, s=seconds: s[t.model.network._jit_compile])
         assert xla.settle(training, "auto", progress) == chosen
@@ -141,13 +141,13 @@ def test_another_choice_than_that_of_the_run_is_refused(runs):
         run.train(SEES, SMALL, runs["on"], xla="off")
     with pytest.raises(ValueError, match=r"other settings .*'xla': \('off', 'on'\)"):
         run.train(SEES, SMALL, runs["off"], xla="on")
-    assert xla.remembered({}) == "off"  # of a run of before
-    assert xla.ask("auto", runs["on"], None, run.ALONE) == "on"  # by its record, where checkpoints are gone
+    assert xla.remembered({}) == "off"  # a run of an earlier version
+    assert xla.ask("auto", runs["on"], None, run.ALONE) == "on"  # by its record, if there are no checkpoints
 
 
 @pytest.fixture
 def uncompilable(monkeypatch):
-    """A network in which Python computes."""
+    """A network whose computation calls Python."""
     usual = HeadsEncoder.embed
 
     def embed(self, tensors, training=False):
@@ -161,7 +161,9 @@ def test_a_network_that_does_not_compile(uncompilable, monkeypatch, capsys):
     training, progress = opened()
     seconds = xla._seconds
     before = [variable.numpy() for variable in state_of(training.model.network)]
-    expected = r"xla: expected a network that XLA compiles\. Received: .*unsupported operations.*PyFunc.*; --xla off"
+    expected = (
+        r"xla: expected a network that XLA can compile\. Received: .*unsupported operations.*PyFunc.*; use --xla off"
+    )
     with pytest.raises(xla.NotCompiled, match=expected):
         xla.settle(training, "on", progress)
     monkeypatch.setattr(xla, "_seconds", lambda t, *how: seconds(t, *how) if t.model.network.jit_compile else 1.0)
@@ -191,7 +193,7 @@ def test_what_cannot_be_asked(tmp_path, capsys):
     with pytest.raises(ValueError, match=r"xla: expected off or auto with a strategy\. Received: on"):
         run.train(SEES, SMALL, tmp_path, xla="on", distribution=spread)
     assert xla.ask("auto", tmp_path, None, spread) == "off"
-    assert capsys.readouterr().out.endswith("xla: off, as steps of a strategy are not compiled\n")
+    assert capsys.readouterr().out.endswith("xla: off, because it is not supported with a strategy\n")
     assert xla.ask("off", tmp_path, None, spread) == "off"
 
 

@@ -1,4 +1,4 @@
-"""Networks that make maps of pictures: their forms, what they are scaled by, and pretrained weights."""
+"""Networks that compute feature maps of pictures: their shapes, their scaling, and pretrained weights."""
 
 import keras
 import numpy as np
@@ -22,7 +22,7 @@ def pixels(height=40, width=48):
     [
         (lambda: ConvolutionalBackbone((4, 6)), (10, 12), 6),
         (lambda: ConvolutionalBackbone((4,)), (20, 24), 4),
-        (lambda: EfficientNetLite0(step=16), (3, 3), 112),
+        (lambda: EfficientNetLite0(output_stride=16), (3, 3), 112),
         (lambda: ApplicationBackbone("MobileNet", "conv_pw_5_relu"), (5, 6), 256),
     ],
     ids=["cnn", "one stage", "efficientnet", "application"],
@@ -45,13 +45,13 @@ def test_an_odd_size_has_a_cell_more():
 
 def test_what_is_no_backbone_is_refused():
     for made, message in (
-        (lambda: ConvolutionalBackbone(()), "filters: expected a number for each stage"),
+        (lambda: ConvolutionalBackbone(()), "filters: expected at least one number, one per stage"),
         (lambda: ConvolutionalBackbone((0,)), "filters: expected a positive integer"),
-        (lambda: EfficientNetLite0(step=8), r"step: expected one of \[16, 32\]. Received: 8"),
-        (lambda: ApplicationBackbone("VGG99"), "application: expected one of keras.applications"),
-        (lambda: ApplicationBackbone("MobileNetV2", "none"), "layer: expected one of MobileNetV2"),
+        (lambda: EfficientNetLite0(output_stride=8), r"output_stride: expected one of \[16, 32\]. Received: 8"),
+        (lambda: ApplicationBackbone("VGG99"), "application: expected a model of keras.applications"),
+        (lambda: ApplicationBackbone("MobileNetV2", "none"), "layer: expected a layer of MobileNetV2"),
         (lambda: Backbone.member("none"), "backbone: expected one of"),
-        (lambda: ConvolutionalBackbone((4,)).load("imagenet"), "pretrained: expected none of cnn. Received: imagenet"),
+        (lambda: ConvolutionalBackbone((4,)).load("imagenet"), "pretrained: expected none for cnn. Received: imagenet"),
     ):
         with pytest.raises(ValueError, match=message):
             made()
@@ -80,7 +80,7 @@ def test_weights_of_an_application_come_from_a_file(tmp_path):
 
 @pytest.fixture(scope="module")
 def pretrained():
-    backbone = EfficientNetLite0(step=32)
+    backbone = EfficientNetLite0(output_stride=32)
     backbone.load("imagenet")
     return backbone
 
@@ -98,7 +98,7 @@ def test_every_pretrained_weight_is_in_its_place(pretrained):
 
 
 def test_photographs_have_the_statistics_that_every_norm_was_trained_to(pretrained, shared_data):
-    """What each norm sees of photographs is what it remembers of ImageNet: the network is wired as it was trained."""
+    """The statistics of photographs at every normalization must equal those of ImageNet, as in the original network."""
     stored = list(in_tar(shared_data / "flickr8k" / "images224_test.tar").values())[:10]
     seen = graph_field(Image(224, 224), "image").encode(tf.constant([picture.read() for picture in stored]))["pixels"]
     norms = [layer for layer in pretrained.network.layers if isinstance(layer, keras.layers.BatchNormalization)]
@@ -110,7 +110,7 @@ def test_photographs_have_the_statistics_that_every_norm_was_trained_to(pretrain
         apart = abs(tf.reduce_mean(found, [0, 1, 2]) - norm.moving_mean) / tf.sqrt(norm.moving_variance)
         shifts.append(float(np.median(apart)))
     assert 0.6 < min(ratios) < max(ratios) < 1.6, ratios
-    assert shifts[0] < 0.2, shifts  # pixels are scaled as they were
+    assert shifts[0] < 0.2, shifts  # pixels are scaled as in the original network
     assert max(shifts) < 0.5, shifts
 
 
@@ -126,8 +126,8 @@ def test_weights_of_another_network_and_a_missing_package_are_refused(tmp_path, 
     import importlib.metadata
 
     (tmp_path / "other.pth").write_bytes(b"none")
-    with pytest.raises(ValueError, match=r"other.pth: expected weights as PyTorch saves them"):
-        EfficientNetLite0(step=16).load(str(tmp_path / "other.pth"))
+    with pytest.raises(ValueError, match=r"other.pth: expected weights saved by PyTorch"):
+        EfficientNetLite0(output_stride=16).load(str(tmp_path / "other.pth"))
 
     def missing(name):
         raise importlib.metadata.PackageNotFoundError(name)

@@ -1,4 +1,4 @@
-"""Weights as PyTorch saves them: read without it, and nothing else is made of such a file."""
+"""Weights in PyTorch's file format: read without PyTorch, and without executing anything in such a file."""
 
 import collections
 import io
@@ -51,7 +51,7 @@ class Pickler(pickle.Pickler):
 
 @pytest.fixture
 def write(tmp_path, monkeypatch):
-    """A writer of the older form, PyTorch's names in place."""
+    """A function that writes the older format, with stand-ins for PyTorch's classes."""
     torch = types.ModuleType("torch")
     torch.FloatStorage, torch.LongStorage = FloatStorage, LongStorage
     torch._utils = types.ModuleType("torch._utils")
@@ -98,10 +98,10 @@ def test_tensors_come_back_as_they_are_laid_out(write):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"magic": 1}, "another file"),
+        ({"magic": 1}, "a file of another format"),
         ({"cut": 3}, "ends 3 bytes early"),
-        ({"counts": [11, 2]}, "11 numbers where 12 were said"),
-        ({"counts": [-1, 2]}, "-1 numbers where 12"),
+        ({"counts": [11, 2]}, "11 numbers instead of the declared 12"),
+        ({"counts": [-1, 2]}, "-1 numbers instead of the declared 12"),
     ],
 )
 def test_a_broken_file_is_refused(write, changes, message):
@@ -133,11 +133,11 @@ class Harmful:
 
 def test_nothing_but_tensors_is_made_of_a_file(write, capsys, tmp_path):
     _, storages = made()
-    with pytest.raises(ValueError, match="print, which weights do not need"):
+    with pytest.raises(ValueError, match="print, which a weights file does not need"):
         read_torch(write({"bad": Harmful()}, storages))
     (tmp_path / "head.pth").write_bytes(pickle.dumps(Harmful()))
-    with pytest.raises(ValueError, match="which weights do not need"):
+    with pytest.raises(ValueError, match="which a weights file does not need"):
         read_torch(tmp_path / "head.pth")
     assert not capsys.readouterr().out
-    with pytest.raises(ValueError, match="expected a file of weights"):
+    with pytest.raises(ValueError, match="expected a weights file"):
         read_torch(tmp_path / "none.pth")

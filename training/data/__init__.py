@@ -1,5 +1,5 @@
-"""Where examples come from, and how they become batches."""
+"""Data for training: reading examples and turning them into batches."""
 
-from seqattn_tf.training.data.examples import DataWarning, Example, Examples, Splits, from_text
+from seqattn_tf.training.data.examples import DataWarning, Example, Examples, Splits, from_text, hold_out
 
-__all__ = ["DataWarning", "Example", "Examples", "Splits", "from_text"]
+__all__ = ["DataWarning", "Example", "Examples", "Splits", "from_text", "hold_out"]

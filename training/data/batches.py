@@ -1,9 +1,9 @@
-"""Batches of examples of about the same lengths, by `tf.data` throughout.
+"""Batches of examples of similar lengths, made with `tf.data` throughout.
 
-An epoch is planned with a few ops over the whole set: shuffle, leave out what fills no batch, sort by length (the
-shuffle breaks ties), cut into batches, shuffle the batches. A batch is then the rows of each column, padded to its own
-longest: no work per example at all for what is in memory, and hardly any padding. A plan follows from the seed and the
-number of the epoch alone, so that a training can be taken up at any step.
+An epoch is planned with a few ops over the whole dataset: shuffle, leave out the examples that do not fill a batch,
+sort by length (the shuffle breaks ties), divide into batches, shuffle the batches. A batch then consists of the rows of
+each column, padded to the longest among them. So examples in memory need no work per example and hardly any padding. A
+plan depends only on the seed and the number of the epoch, so that training can be resumed at any step.
 """
 
 import dataclasses
@@ -24,54 +24,54 @@ Part = Callable[[tf.data.Dataset], tf.data.Dataset]
 
 
 def whole(rows: tf.data.Dataset) -> tf.data.Dataset:
-    """All of every batch of rows: where one worker reads them all."""
+    """Return every batch of rows unchanged, for a single worker that reads them all."""
     return rows
 
 
 @dataclasses.dataclass(frozen=True)
 class Columns:
-    """All examples as a network reads them: one column for each input, and one for the target."""
+    """All examples in the form that a network reads: one column for each input, and one for the target."""
 
     inputs: Mapping[str, Column]
     target: Column
-    says: GraphTarget
+    graph_target: GraphTarget
 
     @classmethod
     def of(cls, model: Model, examples: Examples) -> "Columns":
-        """The columns of a model."""
-        return cls(input_columns(model, examples), model.says.column(examples.targets), model.says)
+        """Create the columns of a model."""
+        return cls(input_columns(model, examples), model.graph_target.column(examples.targets), model.graph_target)
 
     @property
     def all(self) -> list[Column]:
-        """Those of the inputs, and last that of the target."""
+        """The columns of the inputs, followed by that of the target."""
         return [*self.inputs.values(), self.target]
 
     def batch(self, rows: tf.Tensor) -> tuple[Tensors, tf.Tensor]:
-        """What `fit` wants of a batch: the tensors that the network reads, and what is right."""
+        """Return a batch for `fit`: the input tensors of the network, and the target."""
         return self._batch([column.rows(rows) for column in self.all])
 
     def batch_of(self, arrays: Sequence[Mapping[str, tf.Tensor]], rows: tf.Tensor) -> tuple[Tensors, tf.Tensor]:
-        """The same of arrays of other examples, those of each column."""
+        """Return a batch of rows from the arrays of other examples, given for each column."""
         return self._batch([column.gather(own, rows) for column, own in zip(self.all, arrays, strict=True)])
 
     def _batch(self, found: Sequence[Tensors]) -> tuple[Tensors, tf.Tensor]:
         *given, right = found
         tensors = by_part(dict(zip(self.inputs, given, strict=True)))
-        return {**tensors, **self.says.teach(right)}, self.says.right(right)
+        return {**tensors, **self.graph_target.teacher_inputs(right)}, self.graph_target.y_true(right)
 
 
 def by_part(inputs: Mapping[str, Tensors]) -> Tensors:
-    """What a network reads of all inputs, by `INPUT_PART`."""
+    """Merge the tensors of all inputs into one dictionary with keys of the form `INPUT_PART`."""
     return {f"{name}_{part}": tensor for name, parts in inputs.items() for part, tensor in parts.items()}
 
 
 def input_columns(model: Model, examples: Examples) -> dict[str, Column]:
-    """One column for each input of a model."""
-    return {name: field.column(examples.inputs(name)) for name, field in model.in_graph.items()}
+    """Return one column for each input of a model."""
+    return {name: field.column(examples.inputs(name)) for name, field in model.graph_inputs.items()}
 
 
 def batches(columns: Columns, size: int) -> tf.data.Dataset:
-    """Every example once, in order of length, `size` in a batch."""
+    """Return batches of `size` examples, each example once, in order of length."""
     keys = Batching(size).keys([column.lengths for column in columns.all])
     if not len(keys):
         raise ValueError("examples: expected at least one. Received: none")
@@ -80,14 +80,15 @@ def batches(columns: Columns, size: int) -> tf.data.Dataset:
 
 @dataclasses.dataclass(frozen=True)
 class Batching:
-    """How examples make batches, in every epoch of a training.
+    """The rules by which examples are grouped into batches, the same in every epoch.
 
     Args:
-        size: examples of a batch; what fills none is left out, by chance, unless there are fewer in all.
-        seed: of the order.
-        by_length: whether a batch has examples of about the same lengths, or of all.
-        budget: places that a batch may have instead of `size`, those of all inputs and of the target, padding counted;
-            nothing is left out then. 0 for none.
+        size: The number of examples per batch. Examples that do not fill a batch are left out at random, unless there
+            are fewer than `size` in total.
+        seed: The seed of the order.
+        by_length: Whether a batch contains examples of similar lengths rather than of all lengths.
+        budget: The maximum number of positions per batch, which replaces `size`; 0 for none. It counts the positions of
+            all inputs and of the target, including padding. No example is left out then.
     """
 
     size: int
@@ -97,17 +98,19 @@ class Batching:
 
     def __post_init__(self) -> None:
         if self.budget and not self.by_length:
-            raise ValueError(f"batch_tokens: expected 0 where batches are not made by length. Received: {self.budget}")
+            raise ValueError(
+                f"batch_tokens: expected 0 for data that cannot be batched by length. Received: {self.budget}"
+            )
 
     def keys(self, lengths: Sequence[np.ndarray]) -> np.ndarray:
-        """Numbers by which rows are sorted: by the lengths `[rows]` of each column, one after the other."""
+        """Return numbers that sort rows by the lengths `[rows]` of the first column, then of the second, and so on."""
         keys = np.zeros(len(lengths[0]), np.int64)
         for column in lengths if self.by_length else ():
             keys = keys * (int(column.max(initial=0)) + 1) + column
         return keys
 
     def cuts(self, lengths: Sequence[np.ndarray]) -> np.ndarray:
-        """Where each batch begins among the sorted rows, and last where the last one ends."""
+        """Return the index among the sorted rows at which each batch begins, and last the end of the last batch."""
         count = len(lengths[0])
         if not self.budget:
             size = min(self.size, count)
@@ -123,15 +126,15 @@ class Batching:
 
 
 def plan(keys: tf.Tensor, cuts: tf.Tensor, seed: tf.Tensor) -> tf.RaggedTensor:
-    """The places of the rows of each batch of an epoch, `[steps, (rows)]`, in the graph.
+    """Return the indices of the rows of each batch of an epoch, `[steps, (rows)]`. Runs in the graph.
 
     Args:
-        keys: by which rows are sorted.
-        cuts: where each batch begins then; they are the same whatever the shuffle.
-        seed: two numbers.
+        keys: The numbers to sort rows by.
+        cuts: The index at which each batch begins after sorting, which is the same for every shuffle.
+        seed: A pair of integers.
     """
     order = tf.random.experimental.stateless_shuffle(tf.range(tf.size(keys, tf.int64)), seed)
-    order = order[: cuts[-1]]  # left out before sorting: any one, not the shortest and the longest
+    order = order[: cuts[-1]]  # leave out rows before sorting, so that they are random and not the longest ones
     order = tf.gather(order, tf.argsort(tf.gather(keys, order), stable=True))
     steps = tf.random.experimental.stateless_shuffle(tf.range(tf.size(cuts) - 1), seed)
     return tf.gather(tf.RaggedTensor.from_row_splits(order, cuts), steps)
@@ -139,13 +142,14 @@ def plan(keys: tf.Tensor, cuts: tf.Tensor, seed: tf.Tensor) -> tf.RaggedTensor:
 
 @dataclasses.dataclass(frozen=True)
 class Order:
-    """Which examples in memory make which batch.
+    """A plan of batches over examples in memory.
 
     Args:
-        columns: of all examples.
-        rows: the examples meant.
-        batching: how.
-        parts: an epoch takes the next of so many equal parts of the examples; 1 for all of them every time.
+        columns: The columns of all examples.
+        rows: The indices of the examples to use.
+        batching: The rules by which examples make batches.
+        parts: The number of equal parts of the examples, of which each epoch uses the next one; 1 to use all examples
+            in every epoch.
     """
 
     columns: Columns
@@ -157,41 +161,43 @@ class Order:
         if len(self.rows) < self.parts:
             raise ValueError(f"examples: expected at least {self.parts}. Received: {len(self.rows)}")
         if self.batching.budget and self.parts > 1:
-            raise ValueError(f"batch_tokens: expected 0 of examples in an order. Received: {self.batching.budget}")
+            raise ValueError(
+                f"batch_tokens: expected 0 for examples in a fixed order. Received: {self.batching.budget}"
+            )
 
     @property
     def count(self) -> int:
-        """Examples of an epoch."""
+        """The number of examples of an epoch."""
         return len(self.rows) // self.parts
 
     @functools.cached_property
     def lengths(self) -> list[np.ndarray]:
-        """Of the examples meant, by column."""
+        """The lengths of the selected examples, by column."""
         return [column.lengths[self.rows] for column in self.columns.all]
 
     @functools.cached_property
     def cuts(self) -> np.ndarray:
-        """Where each batch of an epoch begins."""
+        """The index at which each batch of an epoch begins."""
         return self.batching.cuts([lengths[: self.count] for lengths in self.lengths])
 
     @property
     def steps(self) -> int:
-        """Batches of an epoch."""
+        """The number of batches of an epoch."""
         return len(self.cuts) - 1
 
     @property
     def batch_size(self) -> int:
-        """Examples of a batch; where batches differ, what all of them have a multiple of."""
+        """The number of examples per batch, or the greatest common divisor if batches differ in size."""
         return int(np.gcd.reduce(np.diff(self.cuts)))
 
     @property
     def symbols(self) -> float:
-        """Places that are read and said in a step, on average; at least one of each example."""
+        """The average number of input and target positions per step, at least one per column of an example."""
         of_each = sum(np.maximum(lengths, 1) for lengths in self.lengths)
         return float(np.mean(of_each)) * int(self.cuts[-1]) / self.steps
 
     def batches(self, epochs: range, step: int = 0, part: Part = whole) -> tf.data.Dataset:
-        """The batches of these epochs one after another, but for the first `step` ones; of each `part`."""
+        """Return the batches of these epochs, without the first `step`; `part` selects rows of each batch."""
         keys = tf.constant(self.batching.keys(self.lengths))
 
         def plan_epoch(epoch: tf.Tensor) -> tf.RaggedTensor:
@@ -203,18 +209,19 @@ class Order:
 
 
 def planned(plan: Callable[[tf.Tensor], Any], epochs: range, step: int = 0) -> tf.data.Dataset:
-    """What a plan says of each of these epochs, one after another, without the first `step` entries.
+    """Return the entries of the plans of these epochs in sequence, without the first `step` entries.
 
     Args:
-        plan: the number of an epoch to a tensor with an entry for each step, in the graph.
-        epochs: those meant.
-        step: how many entries are done.
+        plan: A function, run in the graph, from the number of an epoch to a tensor with an entry for each step.
+        epochs: The epochs to plan.
+        step: The number of entries to skip.
 
     >>> [int(n) for n in planned(lambda epoch: epoch * 10 + tf.range(3, dtype=tf.int64), range(2, 4), step=1)]
     [21, 22, 30, 31, 32]
     """
 
-    @tf.autograph.experimental.do_not_convert  # rewriting the source of all that a map calls takes seconds
+    # AutoGraph would take seconds to rewrite the source of everything that a map calls.
+    @tf.autograph.experimental.do_not_convert
     def slices(epoch: tf.Tensor) -> tf.data.Dataset:
         return tf.data.Dataset.from_tensor_slices(plan(epoch))
 
@@ -222,5 +229,5 @@ def planned(plan: Callable[[tf.Tensor], Any], epochs: range, step: int = 0) -> t
 
 
 def read(columns: Columns, rows: tf.data.Dataset) -> tf.data.Dataset:
-    """The batches of these rows."""
+    """Return the batches with these rows."""
     return rows.map(tf.autograph.experimental.do_not_convert(columns.batch)).prefetch(4)

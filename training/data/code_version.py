@@ -1,4 +1,4 @@
-"""A digest of the code that wrote something to disk: what other code wrote is not read."""
+"""A digest of the code that writes files to a cache, so that files written by other versions are not read."""
 
 import functools
 import importlib.util
@@ -9,9 +9,9 @@ from pathlib import Path
 from seqattn_tf import __version__
 from seqattn_tf.training.checkpoints import digest
 
-_FORMAT = 1  # to be raised where the same sources write something else, as after a change of a library below them
+_FORMAT = 1  # increase this if the same code writes something else, as after an update of a library that it uses
 SPLITTING = ("seqattn_tf.text", "seqattn_tf.lite", "seqattn_tf.inputs", "seqattn_tf.outputs", "seqattn_tf.core.columns")
-READING = tuple(f"seqattn_tf.training.data.{name}" for name in ("reading", "files", "tfds", "examples", "dealing"))
+READING = tuple(f"seqattn_tf.training.data.{name}" for name in ("reading", "files", "tfds", "examples", "windows"))
 
 
 @functools.cache
@@ -29,7 +29,7 @@ def code_version(*modules: str) -> str:
 
 
 def _sources(module: str) -> Iterator[Path]:
-    """The source files of a module; none of one that was typed in, or that comes without them."""
+    """Yield the source files of a module; none if it was entered interactively or is installed without its source."""
     if module == "__main__" or (module in sys.modules and sys.modules[module].__spec__ is None):
         origin, inside = getattr(sys.modules[module], "__file__", None), None
     else:

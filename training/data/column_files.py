@@ -1,12 +1,12 @@
-"""Column files: a word a line with what is known of it, a blank line between sentences; CoNLL's and CoNLL-U.
+"""Column files: one word with its annotations per line and a blank line between sentences, as in CoNLL and CoNLL-U.
 
-    Confidence NN B-NP                  columns are counted from 0, or from the last one: -1
+    Confidence NN B-NP                  columns are counted from 0, or from the end: -1 is the last
     in IN B-PP
 
-Files of ten columns (`.conllu`), and of the five `form upos xpos head deprel`, also have names for their columns. Lines
-that begin with `#` are comments where there are ten; words of several tokens (`1-2`) and empty ones (`1.1`) are
-skipped there. A sentence with a malformed line is reported with file and number, and skipped; a file with too many of
-them is refused (see `reading`).
+The columns also have names in files of ten columns (`.conllu`) and in files of the five `form upos xpos head deprel`.
+In files of ten columns, lines that begin with `#` are comments, and multiword tokens (`1-2`) and empty nodes (`1.1`)
+are skipped. A sentence with a malformed line is skipped, with a warning that names the file and the line. A file with
+too many of them is an error (see `reading`).
 """
 
 import re
@@ -24,20 +24,20 @@ _NAMES = {
     10: ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc"),
 }
 _WANTED = "train, dev and test files of columns (.txt, .tsv, .conll, .conllu, .iob, plain, .gz or .xz)"
-ENDINGS = ("conllu", "conll", "iob2", "iob", "bio", ".tsv", "txt")  # of several, the first
-_DOCUMENT = "-DOCSTART-"  # a sentence that is none
-_NO_WORD = re.compile(r"\d+[-.]\d+")  # in place of the number of a word
+ENDINGS = ("conllu", "conll", "iob2", "iob", "bio", ".tsv", "txt")  # in order of preference
+_DOCUMENT = "-DOCSTART-"  # marks the beginning of a document, formatted as a sentence
+_NO_WORD = re.compile(r"\d+[-.]\d+")  # the number of a multiword token or of an empty node
 Target = Callable[[list[tuple[str, ...]]], str]
 
 
 def load(data: str | Path | None, columns: Sequence[str], target: Target) -> Splits:
-    """The sentences of column files: a text with a word a line, and what comes of its other columns.
+    """Load the sentences of column files: texts with a word per line, and targets computed from the other columns.
 
     Args:
-        data: a file, or a folder with `train`, `dev` and `test`; what is missing is held out of `train`.
-        columns: the one of the words first, then those that the target needs; numbers, or names where there are any.
-        target: the rows of a sentence, each with these columns, to what should come out; a `ValueError` says that a
-            sentence is malformed.
+        data: A file, or a folder with `train`, `dev` and `test`; what is missing is held out of `train`.
+        columns: The column of the words, then those that the target needs; numbers, or names if the columns have any.
+        target: A function from the rows of a sentence, each with these columns, to its target. It raises `ValueError`
+            for a malformed sentence.
     """
     if data is not None and Path(data).is_file():
         paths = {"train": Path(data)}
@@ -65,20 +65,20 @@ def _examples(path: Path, columns: Sequence[str], target: Target) -> Iterator[Ex
         yield Example(text, {"text": text}, found)
     if not good:
         count = faults.count or "no"
-        raise ValueError(f"{path}: expected at least one good sentence. Received: {count} malformed ones")
+        raise ValueError(f"{path}: expected at least one valid sentence. Received: {count} malformed ones")
     faults.close(good, "sentences")
 
 
 def _parts(error: ValueError) -> tuple[str, str]:
-    """What an error says was expected, and what was received."""
+    """Split an error message into what was expected and what was received."""
     expected, _, received = str(error).partition(". Received: ")
     return expected.removeprefix("expected "), received
 
 
 def read_sentences(path: Path, columns: Sequence[str], faults: Faults) -> Iterator[tuple[int, list[tuple[str, ...]]]]:
-    """The sentences of a file, each with the number of its first line and some columns of its words.
+    """Yield the sentences of a file, each with the number of its first line and some columns of its words.
 
-    A sentence with malformed lines is lost once, however many they are.
+    A sentence with several malformed lines counts as lost only once.
     """
     lines = read_lines(path, faults)
     width = len(_cells(next((line for line in lines if line and line.strip() and line[0] != "#"), "")))
@@ -104,10 +104,10 @@ def read_sentences(path: Path, columns: Sequence[str], faults: Faults) -> Iterat
             elif width != 10 or not _NO_WORD.fullmatch(cells[0]):
                 rows.append(tuple(cells[place].strip() for place in places))
                 if not all(rows[-1]):
-                    faults.add(number, "text in each column", line, lost=good)
+                    faults.add(number, "nonempty text in each column", line, lost=good)
                     good = False
-                elif width == 10 and good and cells[0] != str(len(rows)):  # heads count the words
-                    faults.add(number, f"{len(rows)} in the first column, the number of the word", line, lost=good)
+                elif width == 10 and good and cells[0] != str(len(rows)):  # heads refer to word numbers
+                    faults.add(number, f"{len(rows)}, the number of the word, in the first column", line, lost=good)
                     good = False
 
 

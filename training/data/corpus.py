@@ -1,15 +1,16 @@
-"""Examples of texts that are more than memory holds: rows on disk, in windows.
+"""Text examples that do not fit into memory: rows on disk, in windows.
 
-A window is a random part of all rows, the same for every training, and small enough for memory; what is done with
-examples in memory is done with one window after the other.
+A window is a random subset of the rows. The windows are the same for every run and small enough for memory; whatever is
+done with examples in memory is done with one window after another.
 
-    about.json                  what the rows are of, the rows and bytes of each window, a checksum
+    about.json                  the inputs, the numbers of rows and bytes of each window, a checksum
     00000.jsonl 00001.jsonl     rows: a list of the inputs and the target each
     dev.jsonl test.jsonl        rows that are held out
-    counts-0f3a.json            how often each symbol of a column was seen, for each way to cut it
-    encoded-91bc/00000.npz      windows as a model reads them (see `stream`)
+    counts-0f3a.json            the frequency of each symbol of a column, for one way to tokenize it
+    encoded-91bc/00000.npz      windows encoded for a model (see `stream`)
 
-The names of the last two also follow from the code that cuts texts: what another release wrote is not read.
+The names of the last two also depend on the code that tokenizes texts, so files written by another release are not
+read.
 """
 
 import collections
@@ -29,20 +30,20 @@ from seqattn_tf.lite.text.cut import cutter
 from seqattn_tf.training.data.code_version import SPLITTING, code_version
 from seqattn_tf.training.data.examples import DataWarning, Example, Examples, example_of
 
-MOST_SYMBOLS = 2_000_000  # that are counted; beyond them, those seen least are forgotten
+MOST_SYMBOLS = 2_000_000  # symbols that are counted; beyond that, the rarest ones are dropped
 ABOUT = "about.json"
 
 
 def window_path(folder: Path, window: int) -> Path:
-    """The file of the rows of a window."""
+    """Return the path of the file with the rows of a window."""
     return folder / f"{window:05d}.jsonl"
 
 
 class Corpus(Examples):
-    """The examples to train on of a folder that `dealing.write` has written.
+    """The training examples in a folder that `windows.write` has written.
 
     Raises:
-        ValueError: the folder has none, or not all.
+        ValueError: If the folder contains no corpus or an incomplete one.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -53,43 +54,43 @@ class Corpus(Examples):
             self._checksum = about["checksum"]
             found = [window_path(folder, window).stat().st_size for window in range(len(self.rows))]
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"{folder}: expected a whole corpus. Received: {error}") from None
+            raise ValueError(f"{folder}: expected a complete corpus. Received: {error}") from None
         if found != sizes:
             raise ValueError(f"{folder}: expected windows of {sizes} bytes. Received: {found}")
 
     @property
     def windows(self) -> int:
-        """How many there are."""
+        """The number of windows."""
         return len(self.rows)
 
     def window(self, number: int) -> Examples:
-        """The examples of one, in memory."""
+        """Return the examples of a window, in memory."""
         return Examples(map(self._example, self.cells(number)))
 
     def cells(self, window: int) -> Iterator[list[str]]:
-        """The inputs and the target of each row of a window."""
+        """Yield the inputs and the target of each row of a window."""
         return _rows(window_path(self.folder, window))
 
     def held_out(self, part: str) -> list[Example]:
-        """Those that were held out for `dev` or `test`."""
+        """Return the examples held out for `dev` or `test`."""
         return list(map(self._example, _rows(self.folder / f"{part}.jsonl")))
 
     def _example(self, cells: Sequence[str]) -> Example:
         return example_of(self.names, cells)
 
-    def inputs(self, name: str) -> "CorpusTexts":
-        """One input of all."""
+    def inputs(self, name: str) -> "_CorpusTexts":
+        """Return one input of every example."""
         if name not in self.names:
             raise ValueError(f"examples: expected an input {name!r} in each. Received: {sorted(self.names)}")
-        return CorpusTexts(self, self.names.index(name))
+        return _CorpusTexts(self, self.names.index(name))
 
     @property
-    def targets(self) -> "CorpusTexts":
-        """The targets of all."""
-        return CorpusTexts(self, -1)
+    def targets(self) -> "_CorpusTexts":
+        """The target of every example."""
+        return _CorpusTexts(self, -1)
 
     def checksum(self, total: int = 0) -> int:
-        """That of all examples, beginning with another."""
+        """Return a checksum of all examples that continues from `total`."""
         return zlib.crc32(self._checksum.encode(), total)
 
     def __iter__(self) -> Iterator[Example]:
@@ -112,7 +113,7 @@ def _rows(path: Path) -> Iterator[list[str]]:
 
 
 def _item(values: Sequence[Any], index: int | slice) -> Any:
-    """Of what can only be gone through."""
+    """Return an item or a slice of a sequence that supports iteration only."""
     if isinstance(index, slice):
         return list(itertools.islice(values, *index.indices(len(values))))
     if not -len(values) <= index < len(values):
@@ -120,8 +121,8 @@ def _item(values: Sequence[Any], index: int | slice) -> Any:
     return next(itertools.islice(values, index % len(values), None))
 
 
-class CorpusTexts(Texts):
-    """One column of a corpus, of whose symbols only the counts are kept."""
+class _CorpusTexts(Texts):
+    """One column of a corpus; only the counts of its symbols are kept in memory."""
 
     def __init__(self, corpus: Corpus, place: int) -> None:
         super().__init__([])
@@ -142,16 +143,26 @@ class CorpusTexts(Texts):
         return len(self.corpus)
 
     def counts(
-        self, split: str, fold: bool | str = False, by_lines: bool = False, sentences: bool = False
+        self,
+        tokenizer: str,
+        lowercase: bool = False,
+        strip_accents: bool = False,
+        by_lines: bool = False,
+        split_sentences: bool = False,
     ) -> collections.Counter:
-        """How often each symbol stands in the texts: counted window by window, once, with a bar."""
-        how = json.dumps([self.place, split, fold, by_lines, sentences, code_version(*SPLITTING)])
+        """Count each symbol in the texts.
+
+        This runs window by window, with a progress bar, and the result is stored in the folder of the corpus.
+        """
+        how = json.dumps(
+            [self.place, tokenizer, lowercase, strip_accents, by_lines, split_sentences, code_version(*SPLITTING)]
+        )
         path = self.corpus.folder / f"counts-{zlib.crc32(how.encode()):08x}.json"
         if path.is_file():
             return collections.Counter(json.loads(path.read_text(encoding="utf-8")))
         total: collections.Counter = collections.Counter()
-        least, tokens = 0, cutter(split, fold, by_lines, sentences)
-        for window in tqdm(range(self.corpus.windows), unit="window", desc="counting symbols"):
+        least, tokens = 0, cutter(tokenizer, lowercase, strip_accents, by_lines, split_sentences)
+        for window in tqdm(range(self.corpus.windows), unit="window", desc="counting tokens"):
             texts = (cells[self.place] for cells in self.corpus.cells(window))
             total.update(itertools.chain.from_iterable(map(tokens, texts)))
             while len(total) > MOST_SYMBOLS:
@@ -159,8 +170,8 @@ class CorpusTexts(Texts):
                 total = collections.Counter({symbol: count for symbol, count in total.items() if count > least})
         if least:
             warnings.warn(
-                f"{self.corpus.folder.name}: expected at most {MOST_SYMBOLS} different symbols. "
-                f"Passed over: more of them, seen {least} times or less in some stretch of the data",
+                f"{self.corpus.folder.name}: expected at most {MOST_SYMBOLS} different tokens. "
+                f"Skipped: tokens that occur at most {least} times in a section of the data",
                 DataWarning,
                 stacklevel=2,
             )

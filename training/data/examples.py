@@ -8,25 +8,25 @@ from typing import Any, NamedTuple, overload
 
 from seqattn_tf.lite.text import Texts
 
-DEV_SHARE, TEST_SHARE = 0.02, 0.10  # of the keys, where nobody has split them
-TEST_START = 0.5  # of the hashes: away from the development split, which begins at 0
-_DEV_LEAST = 50  # examples, where a fifth of all allows it
+DEV_SHARE, TEST_SHARE = 0.02, 0.10  # shares of the keys, for data that come without splits
+TEST_START = 0.5  # hashes are from 0 to 1; the development split begins at 0
+_DEV_LEAST = 50  # examples, unless that is more than a fifth of all
 
 
 class DataWarning(UserWarning):
-    """Something about the data that a user should know: lines passed over, examples left out, answers cut."""
+    """A problem with the data that users should know about: lines skipped, examples left out, answers truncated."""
 
 
 class Example(NamedTuple):
-    """What goes in and what should come out."""
+    """The inputs of a model and the target."""
 
-    key: str  # what is split by its hash, and by which right answers belong together
+    key: str  # decides the split by its hash, and groups the correct answers to one input
     inputs: Mapping[str, Any]
     target: Any
 
     @property
     def line(self) -> str:
-        """The example as one line of text; bytes, in memory or in a file, stand in it by the key."""
+        """The example as one line of text. Bytes, in memory or in a file, are represented by the key."""
         return "\t".join(map(self._text, [*self.inputs.values(), self.target]))
 
     def _text(self, value: Any) -> str:
@@ -36,7 +36,7 @@ class Example(NamedTuple):
 
 
 def from_text(text: str, target: Any) -> Example:
-    """The example of one input named `text`, which is its own key.
+    """Return an example with one input named `text`, which is its own key.
 
     >>> from_text("cat", "K AE T")
     Example(key='cat', inputs={'text': 'cat'}, target='K AE T')
@@ -45,13 +45,16 @@ def from_text(text: str, target: Any) -> Example:
 
 
 def example_of(inputs: Iterable[str], cells: Sequence[str]) -> Example:
-    """The example of a row, whose last cell is the target; the others, named in order, together are its key."""
+    """Return the example of a row whose last cell is the target.
+
+    The other cells are the inputs, named in order; joined, they form the key.
+    """
     *given, target = cells
     return Example("\t".join(given), dict(zip(inputs, given, strict=True)), target)
 
 
 class Examples(Sequence[Example]):
-    """Examples that also give a column of theirs, whose texts remember how they were cut."""
+    """A sequence of examples that also provides each input and the targets as a column. Text columns cache tokens."""
 
     def __init__(self, examples: Iterable[Example]) -> None:
         self.examples = examples if isinstance(examples, list) else list(examples)
@@ -59,22 +62,22 @@ class Examples(Sequence[Example]):
 
     @classmethod
     def of(cls, examples: Iterable[Example]) -> "Examples":
-        """The examples themselves where they remember already."""
+        """Wrap examples, unless they are `Examples` already."""
         return examples if isinstance(examples, cls) else cls(examples)
 
     def inputs(self, name: str) -> Sequence[Any]:
-        """One input of all."""
+        """Return one input of every example."""
         if lacking := next((example for example in self.examples if name not in example.inputs), None):
             raise ValueError(f"examples: expected an input {name!r} in each. Received: {sorted(lacking.inputs)}")
         return self._column(name, lambda example: example.inputs[name])
 
     @property
     def targets(self) -> Sequence[Any]:
-        """The targets of all."""
+        """The target of every example."""
         return self._column(None, lambda example: example.target)
 
     def checksum(self, total: int = 0) -> int:
-        """That of all examples, beginning with another."""
+        """Return a checksum of all examples that continues from `total`."""
         for example in self.examples:
             total = zlib.crc32(example.line.encode(), total)
         return total
@@ -98,40 +101,40 @@ class Examples(Sequence[Example]):
 
 @dataclasses.dataclass(frozen=True)
 class Splits:
-    """Examples to learn from, to stop by, and to report on, and where they come from."""
+    """Training, development and test examples, and their origin."""
 
     train: Sequence[Example]
     dev: Sequence[Example]
     test: Sequence[Example]
     origin: str
-    notes: Mapping[str, str] = dataclasses.field(default_factory=dict)  # of what kind a key is, where that is known
-    columns: Mapping[str, str] = dataclasses.field(default_factory=dict)  # of a table, by the input or target they are
-    labels: Sequence[str] = ()  # that targets are among, where their order means something
+    notes: Mapping[str, str] = dataclasses.field(default_factory=dict)  # the category of a key, if known
+    columns: Mapping[str, str] = dataclasses.field(default_factory=dict)  # of a table: by input or target
+    labels: Sequence[str] = ()  # the possible targets, if their order means something
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """A checksum of all examples and how they are split."""
+        """A checksum of all examples and of how they are split."""
         total = 0
         for part in (self.train, self.dev, self.test):
             total = zlib.crc32(b"\n\n", Examples.of(part).checksum(total))
         return f"{total:08x}"
 
     def at_most(self, examples: int) -> "Splits":
-        """These splits with so many training examples at most, 0 for all; each part as `Examples`."""
+        """Return these splits with at most this many training examples (0 for all), each part as `Examples`."""
         few = self.train[:examples] if examples else self.train
         train, dev, test = (Examples.of(part) for part in (few, self.dev, self.test))
         return dataclasses.replace(self, train=train, dev=dev, test=test)
 
     @property
     def summary(self) -> str:
-        """One line: where the examples come from, which column is what, how many there are."""
-        counts = f"{len(self.train)} to train, {len(self.dev)} for development, {len(self.test)} to test"
+        """One line with the origin, the columns and the number of examples."""
+        counts = f"{len(self.train)} training, {len(self.dev)} development and {len(self.test)} test examples"
         mapped = ", ".join(f"{name} = {column}" for name, column in self.columns.items())
         return "; ".join(part for part in (f"data: {self.origin}", mapped, counts) if part)
 
 
 def share(key: str) -> float:
-    """A number in [0, 1) that depends on the text alone, the same on every machine.
+    """Return a number in [0, 1) that depends on the text alone and is the same on every machine.
 
     >>> 0 <= share("hello") < 1
     True
@@ -140,7 +143,7 @@ def share(key: str) -> float:
 
 
 def hold_out(examples: Iterable[Example], fraction: float, start: float = 0.0) -> tuple[list[Example], list[Example]]:
-    """Part the examples by key: `(kept, held out)`, those whose `share` is in the given stretch held out."""
+    """Split examples by key into `(kept, held out)`; a `share` in `[start, start + fraction)` is held out."""
     kept: list[Example] = []
     held: list[Example] = []
     for example in examples:
@@ -149,12 +152,12 @@ def hold_out(examples: Iterable[Example], fraction: float, start: float = 0.0) -
 
 
 def hold_out_dev(examples: Sequence[Example]) -> tuple[list[Example], list[Example]]:
-    """`(train, dev)`: 2 % of the keys for development, up to a fifth of a small set."""
+    """Split examples into `(train, dev)`: 2 % of the keys are for development, but up to a fifth of a small set."""
     return hold_out(examples, max(DEV_SHARE, min(0.2, _DEV_LEAST / max(len(examples), 1))))
 
 
 def group_targets(examples: Iterable[Example]) -> dict[str, list[Any]]:
-    """All targets of each key, in order: any of them is a right answer.
+    """Return all targets of each key, in order; each of them is a correct answer.
 
     >>> group_targets([from_text("a", "AH"), from_text("b", "B"), from_text("a", "EY")])
     {'a': ['AH', 'EY'], 'b': ['B']}
@@ -166,7 +169,7 @@ def group_targets(examples: Iterable[Example]) -> dict[str, list[Any]]:
 
 
 def first_of_each(examples: Iterable[Example]) -> dict[str, Example]:
-    """The first example of every key, in order.
+    """Return the first example of every key, in order.
 
     >>> first_of_each([from_text("a", "AH"), from_text("b", "B"), from_text("a", "EY")])["a"].target
     'AH'

@@ -1,14 +1,14 @@
-"""Examples of one's own: a single table, or a folder with `train`, `dev` and `test`, plain, gzip or xz.
+"""Your own examples: a single table, or a folder with `train`, `dev` and `test`, plain, gzip or xz.
 
     commands.csv                                                  load(file, {"text": "command"}, "actions")
-    train.tsv.xz  val.tsv.xz  test.tsv.xz                         load(folder, {"text": "0"}, "1"), or names
-    train.jsonl.gz  valid.jsonl.gz  test_2016.jsonl.gz            load(folder, {"text": "german"}, "english"), its keys
+    train.tsv.xz  val.tsv.xz  test.tsv.xz                         load(folder, {"text": "0"}, "1"), or column names
+    train.jsonl.gz  valid.jsonl.gz  test_2016.jsonl.gz            load(folder, {"text": "german"}, "english"), by key
     train.ja  train.en  dev.ja  dev.en  test.ja  test.en          load(folder, {"text": "ja"}, "en"), parallel text
     train-00000-of-00002.tsv  train-00001-of-00002.tsv            shards of one file
-    part-*.tsv.gz                                                 a pattern: all files to train on
+    part-*.tsv.gz                                                 a pattern: all matching files are training data
 
-Names of files may carry more (`train18k.tsv`, `test_2016_flickr.de.gz`). A malformed line is reported with file and
-number, and skipped; a file with too many of them is refused (see `reading`).
+File names may contain more than that (`train18k.tsv`, `test_2016_flickr.de.gz`). A malformed line is skipped, with a
+warning that names the file and the line. A file with too many malformed lines is an error (see `reading`).
 """
 
 import dataclasses
@@ -44,27 +44,27 @@ def load(
     split_column: str = "",
     stream: str = "never",
 ) -> Splits:
-    """The examples of a table, of a folder, of all files of a pattern, or of TensorFlow Datasets for `tfds:NAME`.
+    """Load the examples of a table, of a folder, of all files of a pattern, or of TensorFlow Datasets for `tfds:NAME`.
 
-    What is not given, of `dev` and `test`, is held out of `train` by a hash of the inputs, and `origin` says so.
+    If `dev` or `test` is missing, it is held out of `train` by a hash of the inputs, and `origin` mentions that.
 
     Args:
-        data: a file, a pattern such as `part-*.tsv.gz`, or a folder whose subfolders are not looked into.
-        columns: for each input, the name or number of its column, its key, or its language (the ending of a file).
-        target: the same of what comes out.
-        test: what the name of the test files holds, where there are several test sets.
-        split_column: of a single file, the column that says `train`, `dev` or `test` of each row.
-        stream: whether training examples stay on disk (see `split_sources`).
+        data: A file, a pattern such as `part-*.tsv.gz`, or a folder. Subfolders are not searched.
+        columns: For each input, the name or number of its column, its key, or its language (the ending of a file name).
+        target: The same for the target.
+        test: A part of the name of the test files, to choose among several test sets.
+        split_column: In a single file, the column that contains `train`, `dev` or `test` for each row.
+        stream: Whether training examples stay on disk (see `split_sources`).
     """
     if split_column and (data is None or not Path(data).is_file()):
-        raise ValueError(f"split_column: expected a single file, which it splits. Received: --data {data}")
+        raise ValueError(f"split_column: expected a single file to split. Received: --data {data}")
     if name := public_name(data):
         from seqattn_tf.training.data import tfds
 
         found = tfds.load(name, columns, target, stream=stream)
     elif split_column:
         if stream == "always":
-            raise ValueError(f"stream: expected auto or never of a file that a column splits. Received: {stream!r}")
+            raise ValueError(f"stream: expected auto or never with split_column. Received: {stream!r}")
         found = _load_split_file(Path(str(data)), columns, target, split_column)
     else:
         found = split_sources(_sources(data, columns, target, test), stream)
@@ -72,29 +72,29 @@ def load(
 
 
 def _sources(data: str | Path | None, columns: Mapping[str, str], target: str, test: str) -> dict[str, Source]:
-    """Each part that there is."""
+    """Return a source for each part that exists."""
     if data is not None and Path(data).is_file():
         return {"train": _source([[Path(data)]], columns, target)}
     if is_pattern(data):
         paths = sorted(map(Path, glob.glob(str(data), recursive=True)))
         if not paths:
-            raise ValueError(f"data: expected files of that pattern. Received: none for {data}")
+            raise ValueError(f"data: expected files that match the pattern. Received: none for {data}")
         return {"train": _source([[path] for path in paths], columns, target, f"{data} ({len(paths)} files)")}
     folder = check_folder(data)
     if not test:
-        raise ValueError("test: expected what the name of the test files holds. Received: ''")
+        raise ValueError("test: expected a part of the name of the test files. Received: ''")
     groups = {part: find_part(folder, part, columns, target, test) for part in ("train", "dev", "test")}
     if not groups["train"]:
         raise ValueError(f"{folder}: expected {_FORMS}. Received: {names_in(folder) or 'no files'}")
     if not groups["test"] and test != "test":
         raise ValueError(
-            f"test: expected what the name of a test file holds, of {names_in(folder)}. Received: {test!r}"
+            f"test: expected a part of the name of a test file, one of {names_in(folder)}. Received: {test!r}"
         )
     return {part: _source(found, columns, target) for part, found in groups.items() if found}
 
 
 def _source(groups: Sequence[Sequence[Path]], columns: Mapping[str, str], target: str, name: str = "") -> Source:
-    """The examples of tables, or of pairs of files of parallel text, one after the other."""
+    """Return the examples of tables, or of pairs of files of parallel text, in sequence."""
 
     def read() -> Iterator[Example]:
         for paths in groups:
@@ -112,7 +112,7 @@ def _source(groups: Sequence[Sequence[Path]], columns: Mapping[str, str], target
 
 
 def _load_split_file(path: Path, columns: Mapping[str, str], target: str, split_column: str) -> Splits:
-    _source([[path]], columns, target)  # refuses what is no table
+    _source([[path]], columns, target)  # raises an error if it is no table
     _refuse_unnamed(path, {**columns, "target": target})
     rows = read_rows(path, [*columns.values(), target, split_column])
     parts = _part_by(split_column, path.name, [(said, example_of(columns, cells)) for *cells, said in rows])
@@ -121,7 +121,7 @@ def _load_split_file(path: Path, columns: Mapping[str, str], target: str, split_
 
 
 def _part_by(column: str, name: str, examples: Iterable[tuple[str, Example]]) -> dict[str, list[Example]]:
-    """Examples by what a column says of each: `train`, `dev` or `test`, or another word for it."""
+    """Group examples by the value of a column: `train`, `dev` or `test`, or a synonym."""
     words = {word: part for part, names in PARTS.items() for word in names}
     parts: dict[str, list[Example]] = {"train": [], "dev": [], "test": []}
     strange: dict[str, int] = {}
@@ -138,7 +138,7 @@ def _part_by(column: str, name: str, examples: Iterable[tuple[str, Example]]) ->
     known = {example.key for example in parts["train"]}
     for part in ("dev", "test"):
         if seen := sum(example.key in known for example in parts[part]):
-            _warn(f"{name}: {seen} of the {len(parts[part])} rows of {part} have inputs that are in train, too")
+            _warn(f"{name}: {seen} of the {len(parts[part])} rows of {part} have inputs that also occur in train")
     return parts
 
 
@@ -147,27 +147,27 @@ def _warn(message: str) -> None:
 
 
 def _refuse_unnamed(path: Path, columns: Mapping[str, str]) -> None:
-    """Every input and the target need a column; what there is to choose from is said."""
+    """Check that every input and the target has a column; the error shows the first line of the file."""
     for name, column in columns.items():
         if not column:
             first = (next(iter_lines(path, Faults(path.name))) or "")[:200]
-            expected = f"expected a column of {path.name} (--set {name}=COLUMN), which begins with {first!r}"
-            raise ValueError(f"{name}: {expected}. Received: none")
+            expected = f"expected a column of {path.name}, which starts with {first!r}"
+            raise ValueError(f"{name}: {expected}. Received: none; use --set {name}_column=COLUMN")
 
 
 def _iter_examples(path: Path, columns: Mapping[str, str], target: str) -> Iterator[Example]:
-    """The examples of a table."""
+    """Yield the examples of a table."""
     _refuse_unnamed(path, {**columns, "target": target})
     try:
         for cells in iter_rows(path, [*columns.values(), target]):
             yield example_of(columns, cells)
     except ValueError as error:
-        asked = " ".join(f"--set {name}={column}" for name, column in {**columns, "target": target}.items())
+        asked = " ".join(f"--set {name}_column={column}" for name, column in {**columns, "target": target}.items())
         raise ValueError(f"{error} ({asked})") from None
 
 
 def _iter_parallel(paths: Sequence[Path]) -> Iterator[Example]:
-    """The pairs of two files whose lines belong together."""
+    """Yield the pairs of corresponding lines in two files."""
     faults = [Faults(path.name) for path in paths]
     sides = [iter_lines(path, fault) for path, fault in zip(paths, faults, strict=True)]
     ended, good, number = object(), 0, 0
@@ -178,7 +178,7 @@ def _iter_parallel(paths: Sequence[Path]) -> Iterator[Example]:
                 for cell, side in zip(cells, sides, strict=True)
             ]
             counts = " and ".join(f"{path.name} with {count}" for path, count in zip(paths, more, strict=True))
-            raise ValueError(f"{paths[0].parent}: expected the same number of lines. Received: {counts}")
+            raise ValueError(f"{paths[0].parent}: expected equal numbers of lines. Received: {counts}")
         bad = [fault_of(cell) if cell is not None else None for cell in cells]
         for fault, expected, cell in zip(faults, bad, cells, strict=True):
             if expected:
@@ -188,7 +188,7 @@ def _iter_parallel(paths: Sequence[Path]) -> Iterator[Example]:
             good += 1
             yield from_text(*whole)
     if not good:
-        raise ValueError(f"{paths[0]}: expected at least one good line. Received: {number} malformed ones")
+        raise ValueError(f"{paths[0]}: expected at least one valid line. Received: {number} malformed ones")
     for fault in faults:
         fault.close(number - fault.lost)
     refuse_loss(" + ".join(path.name for path in paths), number - good, number, "pairs")

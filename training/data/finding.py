@@ -1,4 +1,4 @@
-"""Which files are meant: those of a folder by their names, of a pattern, or a public set."""
+"""Functions that find data files: by their names in a folder, by a pattern, or as a public dataset."""
 
 import glob
 import re
@@ -16,12 +16,12 @@ _SHARD = re.compile(r"-(\d+)-of-(\d+)$")
 
 
 def place(data: str | Path) -> str:
-    """Where data are, from wherever one looks."""
+    """Return an absolute path, valid in any working directory, or the name of a public dataset."""
     return str(data) if public_name(data) else str(Path(data).resolve())
 
 
 def public_name(data: str | Path | None) -> str | None:
-    """The name of a set of TensorFlow Datasets, where `tfds:NAME` asks for one.
+    """Return the name of a dataset in TensorFlow Datasets, if the data are `tfds:NAME`.
 
     >>> public_name("tfds:wmt14_translate/de-en"), public_name("my/folder")
     ('wmt14_translate/de-en', None)
@@ -30,7 +30,7 @@ def public_name(data: str | Path | None) -> str | None:
 
 
 def is_pattern(data: str | Path | None) -> bool:
-    """Whether it stands for several files.
+    """Return whether this is a pattern for several files.
 
     >>> is_pattern("corpus/part-*.tsv"), is_pattern("corpus"), is_pattern("tfds:wmt14_translate/de-en")
     (True, False, False)
@@ -39,24 +39,24 @@ def is_pattern(data: str | Path | None) -> bool:
 
 
 def is_there(data: str) -> bool:
-    """Whether there are data, as far as can be told without fetching them."""
+    """Return whether the data exist, as far as this can be checked without downloading them."""
     return (
         bool(public_name(data)) or Path(data).exists() or (is_pattern(data) and bool(glob.glob(data, recursive=True)))
     )
 
 
 def check_folder(folder: str | Path | None, wanted: str = "train, dev and test files") -> Path:
-    """The folder, if it is one; `wanted` says what should be in it."""
+    """Return the folder if it exists; `wanted` describes its expected content for the error message."""
     if folder is None:
         raise ValueError(f"data: expected a folder with {wanted} (--data FOLDER). Received: none")
     if not Path(folder).is_dir():
-        what = "a file" if Path(folder).exists() else "nothing there"
+        what = "a file" if Path(folder).exists() else "a path that does not exist"
         raise ValueError(f"data: expected a folder with {wanted}. Received: {folder}, {what}")
     return Path(folder)
 
 
 def find_text(folder: str | Path | None, wanted: str) -> Path:
-    """The one `.txt` file of a folder; `wanted` says what it should hold."""
+    """Return the only `.txt` file of a folder; `wanted` describes its expected content for the error message."""
     folder = check_folder(folder, wanted)
     found = [path for path in sorted(folder.iterdir()) if path.is_file() and split_name(path)[1] == "txt"]
     if len(found) != 1:
@@ -65,15 +65,16 @@ def find_text(folder: str | Path | None, wanted: str) -> Path:
 
 
 def find(folder: Path, part: str, suffix: str, test: str = "test") -> dict[str, Path]:
-    """The files of a part with a suffix (before `.gz` or `.xz`), by the rest of their name.
+    """Return the files of a part with a suffix (before `.gz` or `.xz`), by the rest of their name.
 
-    A part's name stands for itself where nothing is added to it: beside `test.tsv`, `test_2016.tsv` is another set.
+    A file whose name is exactly the name of the part takes precedence: beside `test.tsv`, `test_2016.tsv` is another
+    set.
     """
     found: dict[str, Path] = {}
     for path in _belonging(folder, part, test):
         stem, last = split_name(path)
         if last == suffix and stem in found:
-            raise ValueError(f"{folder}: expected one of {found[stem].name} and {path.name}. Received: both")
+            raise ValueError(f"{folder}: expected either {found[stem].name} or {path.name}. Received: both")
         if last == suffix:
             found[stem] = path
     words = (test.lower(),) if part == "test" else PARTS[part]
@@ -81,26 +82,26 @@ def find(folder: Path, part: str, suffix: str, test: str = "test") -> dict[str, 
 
 
 def _belonging(folder: Path, part: str, test: str) -> list[Path]:
-    """The files with the part's word in their name: `newstest14` holds `newstest`, not `test`."""
+    """Return the files with the name of the part as a word in theirs: `newstest14` contains `newstest`, not `test`."""
     words = "|".join(map(re.escape, (test.lower(),) if part == "test" else PARTS[part]))
     word = re.compile(rf"(?<![a-z])({words})(?![a-z])")
     return [path for path in sorted(folder.iterdir()) if path.is_file() and word.search(split_name(path)[0].lower())]
 
 
 def find_files(folder: Path, suffixes: Sequence[str], test: str = "test") -> dict[str, Path]:
-    """The one file of each part that is there, with the first of the suffixes that one has."""
+    """Return one file for each part that exists, with the first of the suffixes that matches."""
     found = {part: [find_one(folder, part, [suffix], test) for suffix in suffixes] for part in PARTS}
     return {part: next(filter(None, paths)) for part, paths in found.items() if any(paths)}
 
 
 def find_one(folder: Path, part: str, suffixes: Sequence[str], test: str = "test") -> Path | None:
-    """The one file of a part with any of the suffixes; None where there is none."""
+    """Return the only file of a part with any of the suffixes, or None if there is none."""
     found = [path for suffix in suffixes for path in find(folder, part, suffix, test).values()]
     return _only(folder, part, [[path] for path in found])[0] if found else None
 
 
 def find_part(folder: Path, part: str, columns: Mapping[str, str], target: str, test: str) -> list[list[Path]]:
-    """One table, or the two files of parallel text, or all shards of one; none where the part is not there."""
+    """Return one table, the two files of parallel text, or all shards of one; an empty list if the part is missing."""
     tables = [[path] for suffix in TABLES for path in find(folder, part, suffix, test).values()]
     if len(columns) != 1:  # parallel text has one input
         return _one_set(folder, part, tables) if tables else []
@@ -115,20 +116,20 @@ def find_part(folder: Path, part: str, columns: Mapping[str, str], target: str, 
             raise ValueError(f"{name}: expected a language of the {part} files, one of {there}. Received: {language!r}")
     if any(sides):
         names = [path.name for side in sides for path in side.values()]
-        raise ValueError(f"{folder}: expected {part} files of one name in both languages. Received: {names}")
+        raise ValueError(f"{folder}: expected {part} files of the same name in both languages. Received: {names}")
     return []
 
 
 def _only(folder: Path, part: str, found: list[list[Path]]) -> list[Path]:
     if len(found) > 1:
         names = [" + ".join(path.name for path in paths) for paths in found]
-        hint = "; `test` picks one by its name" if part == "test" else ""
+        hint = "; select one by name with `test`" if part == "test" else ""
         raise ValueError(f"{folder}: expected one {part} set{hint}. Received: {names}")
     return found[0]
 
 
 def _one_set(folder: Path, part: str, found: list[list[Path]]) -> list[list[Path]]:
-    """The files of a part: one group, or all shards of one, in their order."""
+    """Return the files of a part: one group, or all its shards in order."""
     numbers = [_SHARD.search(split_name(paths[0])[0]) for paths in found]
     sets = {
         (match and _SHARD.sub("", match.string), split_name(paths[0])[1])
@@ -145,5 +146,5 @@ def _one_set(folder: Path, part: str, found: list[list[Path]]) -> list[list[Path
 
 
 def names_in(folder: Path) -> list[str]:
-    """The names of all files of a folder."""
+    """Return the names of all entries of a folder."""
     return sorted(path.name for path in folder.iterdir())

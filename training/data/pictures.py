@@ -1,10 +1,11 @@
-"""Pictures or sounds of one's own with what is said of them: a table beside the files, or Flickr8k's form of one.
+"""Your own pictures or sounds with captions: a table beside the files, or a table in the format of Flickr8k.
 
     photos/captions.csv   photos/dog.jpg   photos/more/cat.png        image,caption
     photos/train.jsonl    photos/test.jsonl    photos/*.jpg           {"image": "dog.jpg", "caption": "a dog runs"}
     photos/all.token.txt  photos/dog.jpg                              dog.jpg#0<TAB>a dog runs
 
-A file is named from the folder of the table; one with several captions stands in several rows, and all are right.
+File names are relative to the folder of the table. A file with several captions has several rows, and all of its
+captions count as correct.
 """
 
 import dataclasses
@@ -19,8 +20,8 @@ from seqattn_tf.training.data.reading import TABLES, read_rows, refuse_loss, spl
 from seqattn_tf.training.data.sources import split
 from seqattn_tf.training.data.stored import Stored
 
-_TOKENS = ".token.txt"  # what a table in Flickr8k's form ends in
-_WANTED = f"a table of files and what is said of them ({', '.join(TABLES)} or *{_TOKENS})"
+_TOKENS = ".token.txt"  # the ending of a table in the format of Flickr8k
+_WANTED = f"a table of files and their captions or labels ({', '.join(TABLES)} or *{_TOKENS})"
 
 
 def load(
@@ -32,13 +33,15 @@ def load(
     test: str = "test",
     split_column: str = "",
 ) -> Splits:
-    """Files with captions; what is not given of `dev` and `test` is held out by a hash of the names of the files.
+    """Load files with captions.
+
+    If `dev` or `test` is missing, it is held out by a hash of the file names.
 
     Args:
-        data: a table, or a folder that has one, or one for each part.
-        image, caption: the names of the columns.
-        kind: the input that the files are.
-        test, split_column: as of `files.load`.
+        data: A table, or a folder with one table, or with one table for each part.
+        image, caption: The names of the columns.
+        kind: The name of the input that the files become.
+        test, split_column: As in `files.load`.
     """
     where = _table(Path(data))
     folder = where if where.is_dir() else where.parent
@@ -58,7 +61,7 @@ def load(
 
 
 def _table(data: Path) -> Path:
-    """The table that is meant: the file itself, the only one of a folder, or the folder with one for each part."""
+    """Return the table to read, or the folder if it has a table for each part."""
     if data.is_file():
         return data
     folder = check_folder(data, _WANTED)
@@ -72,13 +75,13 @@ def _table(data: Path) -> Path:
 
 
 def _unnumbered(row: Sequence[str]) -> tuple[str, str]:
-    """`dog.jpg#0` is about `dog.jpg`."""
+    """Remove the caption number from a file name: `dog.jpg#0` becomes `dog.jpg`."""
     name, mark, number = row[0].rpartition("#")
     return (name if mark and number.isdecimal() else row[0]), row[1]
 
 
 def _stored(folder: Path, examples: Sequence[Example], kind: str) -> list[Example]:
-    """The examples whose files are there."""
+    """Return the examples whose files exist, and warn about the others."""
     there = {name: Stored(folder / name) for name in {example.inputs[kind] for example in examples}}
     missing = sorted(name for name, stored in there.items() if not stored.path.is_file())
     if missing:

@@ -1,21 +1,19 @@
-"""Lines and rows of one file: plain, gzip or xz, every malformed line reported with its number.
+"""Functions that read lines and rows of a file (plain, gzip or xz) and report malformed lines by their numbers.
 
-Files are in UTF-8 unless `reading_with` names another encoding. A file that appears to be in another one is refused,
-and so is one of which more rows are malformed than `max_bad_rows` allows.
+Files are in UTF-8 unless `reading_with` names another encoding. A file that appears to be in a different encoding is an
+error, and so is one in which the share of malformed rows exceeds `max_bad_rows`.
 
-A table is CSV (RFC 4180: quotes around what holds a comma, a quote or a line break; semicolons as separators, where the
-first line has more of them), TSV (no quoting: a quote is a quote) or JSONL (one object per line).
+A table is CSV (RFC 4180: values that contain a comma, a quote or a line break are quoted; the separator is a semicolon
+if the first line has more semicolons than commas), TSV (no quoting: a quote is an ordinary character) or JSONL (one
+object per line).
 """
 
-import collections
+import codecs
 import contextlib
 import contextvars
-import csv
 import dataclasses
-import itertools
 import json
 import math
-import re
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -33,18 +31,21 @@ from seqattn_tf.core.encodings import (
     mark_of,
     misread,
 )
+from seqattn_tf.core.records import FORMATS, LineFormat, MalformedRecord, TsvFormat, UndecodableRecord, shown
 from seqattn_tf.training.data.examples import DataWarning
 
 TABLES = (".csv", ".tsv", ".jsonl")
-SPELLED_OUT = 20  # malformed lines of a file; more are counted
-_FIRST = 3  # malformed lines that an error names
-LONGEST_CELL = 2**27  # characters of a cell of a CSV file
-_Lines = Iterator[str | None]
-_Rows = Iterator[tuple[int, list[Any]]]  # each with the number of its first line
+SPELLED_OUT = 20  # malformed lines of a file that are reported in full; the others are counted
+_FIRST = 3  # malformed lines that an error message shows
+_Values = Iterator[tuple[int, Any]]  # of records, each with the number of its first line; an error if it is malformed
+_Rows = Iterator[tuple[int, list[Any]]]
 
 
 def split_name(path: Path) -> tuple[str, str]:
-    """`train.tok.de.gz` -> `train.tok`, `de`; the endings of tables keep their dot, being no languages."""
+    """Split a file name into stem and ending: `train.tok.de.gz` becomes `train.tok`, `de`.
+
+    The endings of tables keep their dot, to tell them from languages.
+    """
     name = bare(Path(path.name))
     last = name.suffix.lower() if name.suffix.lower() in TABLES else name.suffix[1:]
     return name.stem, last
@@ -52,7 +53,7 @@ def split_name(path: Path) -> tuple[str, str]:
 
 @dataclasses.dataclass(frozen=True)
 class ReadingRules:
-    """How files are read: their encoding, and the share of the rows of a file that may be malformed."""
+    """The rules for reading files: their encoding, and the share of the rows of a file that may be malformed."""
 
     encoding: str = UTF8
     max_bad_rows: float = 0.01
@@ -60,7 +61,7 @@ class ReadingRules:
     def __post_init__(self) -> None:
         object.__setattr__(self, "encoding", check_encoding(self.encoding))
         if not 0 <= self.max_bad_rows <= 1:
-            raise ValueError(f"max_bad_rows: expected a share from 0 to 1. Received: {self.max_bad_rows}")
+            raise ValueError(f"max_bad_rows: expected a fraction from 0 to 1. Received: {self.max_bad_rows}")
 
 
 _DEFAULT = ReadingRules()
@@ -68,13 +69,13 @@ _RULES: contextvars.ContextVar[ReadingRules] = contextvars.ContextVar("reading_r
 
 
 def current_rules() -> ReadingRules:
-    """Return the rules by which files are read now."""
+    """Return the rules currently used for reading files."""
     return _RULES.get()
 
 
 @contextlib.contextmanager
 def reading_with(encoding: str = UTF8, max_bad_rows: float = 0.01) -> Iterator[None]:
-    """Read all files by these rules for as long as the block runs.
+    """Read all files by these rules inside the `with` block.
 
     >>> with reading_with(encoding="windows-1252"):
     ...     current_rules()
@@ -95,12 +96,12 @@ def _sample(path: Path) -> bytes:
 def _refuse_encoding(path: Path, found: str, where: str = "") -> None:
     """Raise the error for a file that is not in UTF-8."""
     name = f"{path}, line {where}" if where else f"{path}"
-    advice = f"; save it as UTF-8, or --set encoding={found or 'NAME'}"
+    advice = f"; save it as UTF-8, or use --set encoding={found or 'NAME'}"
     raise ValueError(f"{name}: expected UTF-8. Received: {described(found)}{advice}")
 
 
 def _check_mark(path: Path, begin: bytes, encoding: str) -> None:
-    """Refuse a file whose first bytes show that it is in another encoding."""
+    """Raise an error if the first bytes of a file show that it is in another encoding."""
     marked = mark_of(begin)
     if encoding == UTF8 and (marked not in ("", UTF8) or 0 in begin):
         found = marked or guess(_sample(path))
@@ -111,7 +112,7 @@ def _check_mark(path: Path, begin: bytes, encoding: str) -> None:
 
 
 def read_text(path: str | Path) -> str:
-    """Return a whole text, a byte order mark dropped, every line ending in one line feed."""
+    """Return the text of a file, without a byte order mark and with line feeds as line endings."""
     path, encoding = Path(path), current_rules().encoding
     with open_file(path) as file:
         data = file.read()
@@ -130,11 +131,11 @@ def _spoken(encoding: str) -> str:
 
 
 class Faults:
-    """The malformed lines of one file: the first ones spelled out, the rest counted.
+    """A record of the malformed lines of one file: the first ones are reported in full, the others are counted.
 
     Attributes:
-        count: lines that were reported.
-        lost: rows that are lost with them.
+        count: The number of reports.
+        lost: The number of rows lost.
     """
 
     def __init__(self, name: str) -> None:
@@ -142,7 +143,14 @@ class Faults:
         self._first: list[str] = []
 
     def add(self, where: int | str, expected: str, received: object, lost: int = 1) -> None:
-        """Report the line of a number, or something else by its name, with which so many rows are lost."""
+        """Report a malformed line, by its number, or another malformed item, by its name.
+
+        Args:
+            where: The line number or the name.
+            expected: What was expected.
+            received: What was received.
+            lost: The number of rows that are lost with it.
+        """
         self.count += 1
         self.lost += lost
         place = f"line {where}" if isinstance(where, int) else where
@@ -154,11 +162,11 @@ class Faults:
             self._warn(f"{self.name}, {reason}")
 
     def close(self, good: int, what: str = "rows") -> None:
-        """Say how many more there were, and refuse the file if too many of its rows are lost.
+        """Report how many more malformed lines there were, and raise an error if too many rows are lost.
 
         Args:
-            good: how many rows were read.
-            what: what the rows are called.
+            good: The number of rows read.
+            what: The name of the rows in messages.
         """
         if self.count > SPELLED_OUT:
             self._warn(f"{self.name}: {self.count - SPELLED_OUT} more malformed lines skipped")
@@ -170,14 +178,14 @@ class Faults:
 
 
 def refuse_loss(name: str, lost: int, total: int, what: str = "rows", first: Sequence[str] = ()) -> None:
-    """Raise an error where more than the allowed share of some rows is lost.
+    """Raise an error if more than the allowed share of rows is lost.
 
     Args:
-        name: of the file.
-        lost: malformed rows.
-        total: all of them.
-        what: what they are called.
-        first: what is wrong with the first ones.
+        name: The name of the file.
+        lost: The number of malformed rows.
+        total: The number of all rows.
+        what: The name of the rows in messages.
+        first: Descriptions of the first malformed rows.
     """
     most = current_rules().max_bad_rows
     if total and lost > most * total:
@@ -185,234 +193,161 @@ def refuse_loss(name: str, lost: int, total: int, what: str = "rows", first: Seq
         shown = "; ".join([*first, *(["..."] if lost > len(first) else [])])
         raise ValueError(
             f"{name}: expected at most {100 * most:g} % malformed {what}. Received: {lost} of {total} ({shown}). "
-            f"Correct them, or skip them with --set max_bad_rows={allowed:g}"
+            f"Fix them, or skip them with --set max_bad_rows={allowed:g}"
         )
 
 
-def iter_lines(path: Path, faults: Faults) -> _Lines:
-    """The lines of a file without their ends, one after the other; None for one that cannot be decoded."""
+def iter_lines(path: Path, faults: Faults) -> Iterator[str | None]:
+    """Yield the lines of a file without their line endings, and None for a line that cannot be decoded."""
+    for _, line in _iter_parsed(path, LineFormat.ending, faults):
+        yield None if isinstance(line, MalformedRecord) else line
+
+
+def _iter_parsed(path: Path, ending: str, faults: Faults) -> _Values:
+    """Yield the values of the records of a file. A malformed one is reported, and yielded as an error."""
     encoding = current_rules().encoding
-    number, whole, broken = 0, 0, 0
+    wide, whole, broken = not breaks_lines_as_ascii(encoding), 0, 0
+    records = FORMATS[ending](UTF8 if wide else encoding)
     with open_file(path) as file:
-        if not breaks_lines_as_ascii(encoding):
-            yield from _wide_lines(path, file, encoding)
-            return
-        for number, data in enumerate(file, 1):
-            if number == 1:
-                _check_mark(path, data, encoding)
+        for mark, raw in records.split((_recoded if wide else _checked)(path, file, encoding)):
             try:
-                line = data.decode("utf-8-sig" if number == 1 and encoding == UTF8 else encoding)
-            except UnicodeDecodeError as error:
+                value = records.parse(raw)
+                whole += not (raw.isascii() if isinstance(raw, bytes) else all(map(str.isascii, raw)))
+            except UndecodableRecord as error:
                 if not broken and encoding == UTF8 and (found := misread(_sample(path))) is not None:
-                    _refuse_encoding(path, found, str(number))
+                    _refuse_encoding(path, found, str(mark.line))
                 broken += 1
-                faults.add(number, _spoken(encoding), error.reason)
-                yield None
-            else:
-                whole += not data.isascii()
-                yield line.rstrip("\r\n")
-    if not number:
-        raise ValueError(f"{path}: expected lines. Received: an empty file")
+                faults.add(mark.line, error.expected, error.received)
+                value = error
+            except MalformedRecord as error:
+                faults.add(mark.line, error.expected, shown(raw))
+                value = error
+            yield mark.line, value
     if broken > max(whole, 1) and encoding == UTF8:
         _refuse_encoding(path, "")
 
 
-def _wide_lines(path: Path, file: IO[bytes], encoding: str) -> _Lines:
-    """The lines of a file in an encoding of several bytes a character, which cannot be taken up after a broken one."""
-    number = 0
+def _checked(path: Path, file: IO[bytes], encoding: str) -> Iterator[bytes]:
+    """Yield the lines of a file without a byte order mark, after checking how it begins."""
+    first = file.readline()
+    _check_mark(path, first, encoding)
+    yield _nonempty(path, first).removeprefix(codecs.BOM_UTF8 if encoding == UTF8 else b"")
+    yield from file
+
+
+def _recoded(path: Path, file: IO[bytes], encoding: str) -> Iterator[bytes]:
+    """Yield the lines of a file in an encoding with several bytes per character, in UTF-8 without a byte order mark.
+
+    Reading cannot continue after a broken line in such an encoding, so the first one is an error.
+    """
+    lines = iter_text(file, encoding)
     try:
-        for number, line in enumerate(iter_text(file, encoding), 1):
-            yield (line.removeprefix("\ufeff") if number == 1 else line).rstrip("\r\n")
+        yield _nonempty(path, next(lines, "").encode()).removeprefix(codecs.BOM_UTF8)
+        yield from map(str.encode, lines)
     except UnicodeError as error:
         reason = getattr(error, "reason", error)
         raise ValueError(f"{path}: expected {encoding}. Received: {reason}") from None
-    if not number:
-        raise ValueError(f"{path}: expected lines. Received: an empty file")
+
+
+def _nonempty(path: Path, first: bytes) -> bytes:
+    if not first:
+        raise ValueError(f"{path}: expected at least one line. Received: an empty file")
+    return first
 
 
 def read_lines(path: Path, faults: Faults) -> list[str | None]:
-    """The same, all at once."""
+    """Return all lines of `iter_lines`."""
     return list(iter_lines(path, faults))
 
 
 def fault_of(cell: object) -> str | None:
-    """What is wrong with one value of an example."""
+    """Return what is expected of a malformed value of an example, or None if the value is valid."""
     if not isinstance(cell, str):
         return "text"
     if not cell.strip():
-        return "text on each side"
+        return "nonempty text"
     try:
         cell.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can spell
-        return "whole characters"
+    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can represent
+        return "complete characters"
     return None
 
 
 def read_rows(path: str | Path, columns: Sequence[str]) -> list[tuple[str, ...]]:
-    """All rows of `iter_rows`."""
+    """Return all rows of `iter_rows`."""
     return list(iter_rows(path, columns))
 
 
 def iter_rows(path: str | Path, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Some columns of a table, row by row, blanks at their ends dropped; malformed lines are reported.
+    """Yield some columns of each row of a table, stripped of surrounding whitespace. Malformed lines are reported.
 
     Args:
-        path: a `.csv` or `.jsonl` file, or anything else as TSV; `.gz` and `.xz` are opened.
-        columns: keys, or column numbers from 0, or names, which the first line then has to give.
+        path: A `.csv` or `.jsonl` file; any other file is read as TSV. `.gz` and `.xz` files are decompressed.
+        columns: Keys, column numbers from 0, or names, which the first line must then contain.
     """
     path, good = Path(path), 0
     faults = Faults(path.name)
-    lines, kind = iter_lines(path, faults), split_name(path)[1]
-    found = _objects(lines, columns, faults) if kind == ".jsonl" else _cells(path, lines, columns, faults)
+    ending = split_name(path)[1]
+    values = _iter_parsed(path, ending if ending in TABLES else TsvFormat.ending, faults)
+    found = _objects(values, columns, faults) if ending == ".jsonl" else _cells(path, values, columns, faults)
     for number, cells in found:
         cells = [_as_text(cell) for cell in cells]
         bad = next((i for i, cell in enumerate(cells) if fault_of(cell)), None)
         if bad is None:
             good += 1
-            yield tuple(cell.strip() for cell in cells)
+            yield tuple(cell.replace("\r\n", "\n").strip() for cell in cells)
         else:
             faults.add(number, f"{fault_of(cells[bad])} in {columns[bad]!r}", cells[bad])
     if not good:
-        raise ValueError(f"{path}: expected at least one good row. Received: {faults.count or 'no'} malformed ones")
+        raise ValueError(f"{path}: expected at least one valid row. Received: {faults.count or 'no'} malformed ones")
     faults.close(good)
 
 
 def _as_text(cell: Any) -> Any:
-    """Numbers and truth values, which JSON has beside texts, as JSON writes them."""
+    """Return numbers and booleans, which occur in JSON, as JSON text."""
     return json.dumps(cell) if isinstance(cell, bool | int | float) else cell
 
 
-def _objects(lines: _Lines, keys: Sequence[str], faults: Faults) -> _Rows:
-    for number, line in enumerate(lines, 1):
-        if line is None:
+def _objects(values: _Values, keys: Sequence[str], faults: Faults) -> _Rows:
+    """Yield the values of some keys of each object."""
+    for number, entry in values:
+        if isinstance(entry, MalformedRecord):
             continue
-        try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError):
-            faults.add(number, "JSON", line, lost=bool(line.strip()))
-            continue
-        if isinstance(entry, dict) and all(key in entry for key in keys):
+        if all(key in entry for key in keys):
             yield number, [entry[key] for key in keys]
         else:
-            faults.add(number, f"an object with {list(keys)}", line)
+            faults.add(number, f"a JSON object with the keys {list(keys)}", list(entry))
 
 
-def _cells(path: Path, lines: _Lines, columns: Sequence[str], faults: Faults) -> _Rows:
-    """Some cells of each row of a CSV or TSV file.
+def _cells(path: Path, rows: _Values, columns: Sequence[str], faults: Faults) -> _Rows:
+    """Yield some cells of each row of a CSV or TSV file.
 
-    The first line of a CSV file always has the names, and says how many cells each row has: one more is a comma without
-    quotes around it. That of a TSV file has names where columns are named.
+    The first line of a CSV file always contains the names of the columns. It also defines the number of cells of each
+    row: an additional cell is due to a comma that was not quoted. The first line of a TSV file contains names if
+    columns are given by name.
     """
-    kind = split_name(path)[1]
-    named = kind == ".csv" or not all(map(str.isdecimal, columns))
-    lines = _with_names(path, lines) if named else lines
-    rows = _quoted(lines, faults) if kind == ".csv" else _tabbed(lines)
-    number, first = next(rows, (1, []))
-    header = [cell.strip() for cell in first] if named else []
-    shown = [name[:30] for name in header]
+    is_csv = split_name(path)[1] == ".csv"
+    header: list[str] = []
+    width = None
+    if is_csv or not all(map(str.isdecimal, columns)):
+        number, first = next(rows, (1, []))
+        if isinstance(first, UndecodableRecord):
+            _refuse_encoding(path, guess(_sample(path)), str(number))
+        if isinstance(first, MalformedRecord):
+            raise ValueError(f"{path}, line {number}: {first}")
+        header, width = [cell.strip() for cell in first], len(first) if is_csv else None
+    shown_names = [name[:30] for name in header]
     if missing := [column for column in columns if not column.isdecimal() and column not in header]:
-        raise ValueError(f"{faults.name}: expected columns named {missing} in its first line. Received: {shown}")
+        raise ValueError(f"{faults.name}: expected columns named {missing} in its first line. Received: {shown_names}")
     if twice := [column for column in columns if header.count(column) > 1]:
-        raise ValueError(f"{faults.name}: expected one column named {twice[0]!r}. Received: {shown}")
+        raise ValueError(f"{faults.name}: expected a single column named {twice[0]!r}. Received: {shown_names}")
     places = [header.index(column) if column in header else int(column) for column in columns]
-    width = len(first) if kind == ".csv" else None
-    if not header:
-        rows = _with_first(number, first, rows)
     for number, cells in rows:
+        if isinstance(cells, MalformedRecord):
+            continue
         if len(cells) <= max(places):
-            faults.add(number, f"at least {max(places) + 1} columns", "\t".join(cells), lost=any(cells))
+            faults.add(number, f"at least {max(places) + 1} columns", "\t".join(cells))
         elif width is not None and len(cells) != width:
             faults.add(number, f"{width} columns, as in the first line", ",".join(cells))
         else:
             yield number, [cells[place] for place in places]
-
-
-def _with_names(path: Path, lines: _Lines) -> _Lines:
-    """Lines of which the first with something in it, which names the columns, has to be decoded."""
-    for number, line in enumerate(lines, 1):
-        if line is None:
-            _refuse_encoding(path, guess(_sample(path)), str(number))
-        yield line
-        if line:
-            break
-    yield from lines
-
-
-def _with_first(number: int, first: list[str], rows: _Rows) -> _Rows:
-    yield number, first
-    yield from rows
-
-
-def _tabbed(lines: _Lines) -> _Rows:
-    for number, line in enumerate(lines, 1):
-        if line is not None:
-            yield number, line.split("\t")
-
-
-def _quoted(lines: _Lines, faults: Faults) -> _Rows:
-    """Rows of one line or more; where the quotes of one do not close, its first line is lost, and no other."""
-    text = _Ahead(lines)
-    names = re.sub('"[^"]*"', "", text.peek())
-    delimiter = ";" if names.count(";") > names.count(",") else ","
-    while text.begin():
-        try:
-            cells = _next_cells(text, delimiter)
-        except csv.Error as error:
-            faults.add(text.number, "cells with whole quotes", f"{error}: {text.taken[0]}")
-            text.give_back()
-        else:
-            if cells:
-                yield text.number, cells
-
-
-def _next_cells(text: "_Ahead", delimiter: str) -> list[str]:
-    """One row. The limit of a cell is that of the whole process, so it is raised for no longer than this."""
-    limit = csv.field_size_limit(LONGEST_CELL)
-    try:
-        return next(csv.reader(text, delimiter=delimiter, strict=True), [])
-    finally:
-        csv.field_size_limit(limit)
-
-
-class _Ahead:
-    """Lines for a reader that takes as many as a row needs, all but the first of which it may give back.
-
-    Attributes:
-        number: of the first line of the row.
-        taken: the lines of the row.
-    """
-
-    def __init__(self, lines: _Lines) -> None:
-        self.lines, self.number = lines, 1
-        self.taken: list[str | None] = []
-        self.waiting: collections.deque[str | None] = collections.deque()
-
-    def peek(self) -> str:
-        """The first line with something in it."""
-        for line in self.lines:
-            self.waiting.append(line)
-            if line:
-                return line
-        return ""
-
-    def begin(self) -> bool:
-        """Whether there is another row; it begins with the next line."""
-        self.number, self.taken = self.number + len(self.taken), []
-        if not self.waiting:
-            self.waiting.extend(itertools.islice(self.lines, 1))
-        return bool(self.waiting)
-
-    def give_back(self) -> None:
-        """The lines after the first are those of other rows."""
-        self.waiting.extendleft(reversed(self.taken[1:]))
-        self.taken = self.taken[:1]
-
-    def __iter__(self) -> "_Ahead":
-        return self
-
-    def __next__(self) -> str:
-        while True:
-            line = self.waiting.popleft() if self.waiting else next(self.lines)
-            self.taken.append(line)
-            if line is not None:
-                return line + "\n"

@@ -1,4 +1,4 @@
-"""Where examples come from, and their splits: read into memory, or kept on disk where they are many."""
+"""Sources of examples and their splits: read into memory, or stored on disk if they are large."""
 
 import dataclasses
 import json
@@ -10,7 +10,7 @@ from typing import Any
 from seqattn_tf.core.atomic_io import user_cache
 from seqattn_tf.core.compressed import is_compressed
 from seqattn_tf.training.checkpoints import digest
-from seqattn_tf.training.data import dealing
+from seqattn_tf.training.data import windows
 from seqattn_tf.training.data.code_version import READING, code_version
 from seqattn_tf.training.data.corpus import Corpus
 from seqattn_tf.training.data.examples import TEST_SHARE, TEST_START, Example, Splits, hold_out, hold_out_dev
@@ -18,19 +18,19 @@ from seqattn_tf.training.data.reading import current_rules
 
 _STREAMS = ("auto", "always", "never")
 IN_MEMORY = 64 * 2**20  # bytes of text
-_PACKING = 4  # bytes of text in one of a packed file, about
-_FORMAT = 1  # of a corpus on disk
+_PACKING = 4  # approximate bytes of text per byte of a compressed file
+_FORMAT = 1  # the version of the format of a corpus on disk
 
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """Examples that can be read again and again.
+    """Examples that can be read repeatedly.
 
     Args:
-        name: what is said of them.
-        read: gives them one after the other.
-        size: bytes of text, about.
-        state: what is another when they are, as JSON holds it.
+        name: A name for messages.
+        read: Returns an iterator over the examples.
+        size: The approximate size of the texts in bytes.
+        state: A JSON value that changes whenever the examples change.
     """
 
     name: str
@@ -42,18 +42,25 @@ class Source:
     def of_files(
         cls, name: str, paths: Iterable[Path], read: Callable[[], Iterator[Example]], asked: Sequence[str]
     ) -> "Source":
-        """That of some files, of which something was asked."""
+        """Return a source that reads some files.
+
+        Args:
+            name: A name for messages.
+            paths: The files.
+            read: Returns an iterator over the examples.
+            asked: The columns to read, on which the examples depend as well.
+        """
         found = [(path, path.stat()) for path in paths]
         size = sum(about.st_size * (_PACKING if is_compressed(path) else 1) for path, about in found)
         return cls(name, read, size, [[str(p.resolve()), a.st_size, a.st_mtime_ns] for p, a in found] + [list(asked)])
 
 
 def split_sources(sources: Mapping[str, Source], stream: str = "auto") -> Splits:
-    """Splits of what there is: `train`, and `dev` and `test` held out of it where they are not given.
+    """Return the splits of some sources; `dev` and `test` are held out of `train` if they are missing.
 
     Args:
-        sources: that of `train` at least.
-        stream: whether the training examples stay on disk: `always`, `never`, or `auto`, where they are many.
+        sources: The source of each part, at least of `train`.
+        stream: Whether the training examples stay on disk: `always`, `never`, or `auto` for only if they are large.
     """
     if stream not in _STREAMS:
         raise ValueError(f"stream: expected one of {_STREAMS}. Received: {stream!r}")
@@ -70,7 +77,7 @@ def split_sources(sources: Mapping[str, Source], stream: str = "auto") -> Splits
 
 
 def _stored(train: Source, held: Sequence[str]) -> Corpus:
-    """The corpus of these examples in the user's cache; written where it is not there, or not whole."""
+    """Return the corpus of these examples in the user's cache; write it if it is missing or incomplete."""
     rules = current_rules()
     state = [_FORMAT, train.state, sorted(held), rules.encoding, rules.max_bad_rows, code_version(*READING)]
     folder = user_cache() / "corpora" / digest(json.dumps(state).encode())
@@ -79,19 +86,19 @@ def _stored(train: Source, held: Sequence[str]) -> Corpus:
     except ValueError:
         shutil.rmtree(folder, ignore_errors=True)
     try:
-        dealing.write(folder, train.read(), train.size, held)
+        windows.write(folder, train.read(), train.size, held)
     except OSError:
-        if not folder.is_dir():  # else another process was faster
+        if not folder.is_dir():  # otherwise another process wrote it first
             raise
     return Corpus(folder)
 
 
 def split(examples: Mapping[str, list[Example]], names: Mapping[str, str]) -> Splits:
-    """Splits of examples in memory: `train`, and `dev` and `test` held out of it where they are not given.
+    """Return splits of examples in memory; `dev` and `test` are held out of `train` if they are missing.
 
     Args:
-        examples: of `train` at least.
-        names: where each part comes from; said in `origin`.
+        examples: The examples of each part, at least of `train`.
+        names: The origin of each part, which becomes part of `origin`.
     """
     held = [part for part in ("test", "dev") if part not in examples]
     parts = {"train": [], **examples}
@@ -104,7 +111,9 @@ def split(examples: Mapping[str, list[Example]], names: Mapping[str, str]) -> Sp
 
 def _splits(parts: Mapping[str, Sequence[Example]], names: Mapping[str, str], held: Sequence[str]) -> Splits:
     if not (len(parts["train"]) and parts["dev"] and parts["test"]):
-        counts = f"{len(parts['train'])} to train, {len(parts['dev'])} for development, {len(parts['test'])} to test"
+        counts = (
+            f"{len(parts['train'])} training, {len(parts['dev'])} development and {len(parts['test'])} test examples"
+        )
         raise ValueError(f"{names['train']}: expected pairs for each split. Received: {counts}")
     origin = ", ".join(dict.fromkeys(names[part] for part in ("train", "dev", "test") if part not in held))
     if held:

@@ -1,9 +1,10 @@
-"""Batches of a corpus on disk: its windows as a model reads them, one after the other.
+"""Batches of a corpus on disk: its windows are encoded for a model and read one after another.
 
-Of an epoch, the windows come in an order by chance, and of each its batches as those of examples in memory do. How
-many batches a window makes is the same in every epoch, so that a training can be taken up at any step.
+In each epoch, the windows come in random order, and each is divided into batches like examples in memory. The number of
+batches of a window is the same in every epoch, so that training can be resumed at any step.
 """
 
+import contextlib
 import dataclasses
 import json
 import zipfile
@@ -19,41 +20,44 @@ from seqattn_tf.core.atomic_io import write_atomically
 from seqattn_tf.training.data.batches import Batching, Columns, Part, plan, whole
 from seqattn_tf.training.data.corpus import Corpus
 from seqattn_tf.training.data.examples import Examples
-from seqattn_tf.training.data.left_out import LeftOut
+from seqattn_tf.training.data.skipped import SkippedExamples
 
-Read = Callable[[Examples], tuple[Columns, np.ndarray, LeftOut]]
+_ATTEMPTS = 4  # to read an array, before the last one
+Encode = Callable[[Examples], tuple[Columns, np.ndarray, SkippedExamples]]
 
 
 class Encoded:
-    """The windows of a corpus as arrays on disk, made where they are not there yet, with a bar.
+    """The windows of a corpus as arrays on disk. Missing ones are created, with a progress bar.
 
     Args:
-        corpus: of texts.
-        key: a hash of what the arrays depend on: the vocabulary, and the code that splits texts.
-        read: examples to their columns, those of them that can be learned from, and what is said of the others.
+        corpus: A corpus of texts.
+        key: A hash of what the arrays depend on: the vocabulary, and the code that tokenizes texts.
+        read: A function from examples to their columns, the rows that can be trained on, and a summary of the other
+            rows.
 
     Attributes:
-        columns: of the first window.
-        sample: the same, the rows of it that can be learned from, and what is said of all windows' others.
-        windows: how many there are.
+        columns: The columns of the first window.
+        sample: The columns of the first window, its rows that can be trained on, and a summary of the skipped rows of
+            all windows.
+        windows: The number of windows.
     """
 
-    def __init__(self, corpus: Corpus, key: str, read: Read) -> None:
+    def __init__(self, corpus: Corpus, key: str, read: Encode) -> None:
         self.folder, self.windows = corpus.folder / f"encoded-{key}", corpus.windows
         first = self.columns, rows, _ = read(corpus.window(0))
-        left = LeftOut()
-        for window in tqdm(range(corpus.windows), unit="window", desc="cutting texts"):
+        left = SkippedExamples()
+        for window in tqdm(range(corpus.windows), unit="window", desc="encoding texts"):
             if not self._is_whole(window):
                 _write(self._path(window), *(read(corpus.window(window)) if window else first))
             with np.load(self._path(window)) as stored:
-                left += LeftOut(**json.loads(stored["left"].tobytes()))
+                left += SkippedExamples(**json.loads(stored["left"].tobytes()))
         self.sample = self.columns, rows, left
 
     def _path(self, window: int) -> Path:
         return self.folder / f"{window:05d}.npz"
 
     def _is_whole(self, window: int) -> bool:
-        """Whether the file of a window is there, and as it was written."""
+        """Return whether the file of a window exists and is intact."""
         try:
             with zipfile.ZipFile(self._path(window)) as stored:
                 return stored.testzip() is None
@@ -61,20 +65,32 @@ class Encoded:
             return False
 
     def lengths(self, window: int) -> list[np.ndarray]:
-        """Of the rows of a window that can be learned from, by column."""
+        """Return the lengths of the rows of a window that can be trained on, by column."""
         with np.load(self._path(window)) as stored:
-            return [stored[f"lengths/{number}"] for number in range(len(self.columns.all))]
+            return [_array(stored, f"lengths/{number}") for number in range(len(self.columns.all))]
 
     def arrays(self, window: int) -> Iterator[np.ndarray]:
-        """The rows that can be learned from, and the arrays of every column, in their order."""
+        """Yield the rows that can be trained on, then the arrays of every column in order."""
         with np.load(self._path(window)) as stored:
-            yield stored["rows"].astype(np.int64)
+            yield _array(stored, "rows").astype(np.int64)
             for number, column in enumerate(self.columns.all):
                 for name, like in column.arrays.items():
-                    yield stored[f"{number}/{name}"].astype(like.dtype.as_numpy_dtype)
+                    yield _array(stored, f"{number}/{name}").astype(like.dtype.as_numpy_dtype)
 
 
-def _write(path: Path, columns: Columns, rows: np.ndarray, left: LeftOut) -> None:
+def _array(stored: Mapping[str, np.ndarray], name: str) -> np.ndarray:
+    """Read an array of an open window.
+
+    NumPy parses its header as Python code. That may fail in CPython 3.11 if another thread does the same, such as the
+    one that traces a graph (python/cpython#106905): then the array is read again.
+    """
+    for _ in range(_ATTEMPTS):
+        with contextlib.suppress(SystemError):
+            return stored[name]
+    return stored[name]
+
+
+def _write(path: Path, columns: Columns, rows: np.ndarray, left: SkippedExamples) -> None:
     arrays = {
         "left": np.frombuffer(json.dumps(dataclasses.asdict(left)).encode(), np.uint8),
         "rows": _narrow(rows),
@@ -82,14 +98,14 @@ def _write(path: Path, columns: Columns, rows: np.ndarray, left: LeftOut) -> Non
     }
     for number, column in enumerate(columns.all):
         if not column.arrays:
-            raise ValueError(f"stream: expected texts and labels alone. Received: {type(column).__name__}")
+            raise ValueError(f"stream: expected texts and labels only. Received: {type(column).__name__}")
         arrays |= {f"{number}/{name}": _narrow(array.numpy()) for name, array in column.arrays.items()}
     with write_atomically(path) as aside, aside.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
 
 
 def _narrow(array: np.ndarray) -> np.ndarray:
-    """Whole numbers in as few bytes as hold them.
+    """Convert integers to the smallest type that fits them.
 
     >>> _narrow(np.array([0, 255])).dtype.name, _narrow(np.array([-1])).dtype.name, _narrow(np.array([0.5])).dtype.name
     ('uint8', 'int64', 'float64')
@@ -100,11 +116,11 @@ def _narrow(array: np.ndarray) -> np.ndarray:
 
 
 class Stream:
-    """Which examples of a corpus make which batch.
+    """A plan of batches over the windows of a corpus.
 
     Args:
-        encoded: its windows.
-        batching: how.
+        encoded: The windows of the corpus.
+        batching: The rules by which rows make batches.
     """
 
     def __init__(self, encoded: Encoded, batching: Batching) -> None:
@@ -120,7 +136,7 @@ class Stream:
         self.symbols = places / max(self.steps, 1)
 
     def batches(self, epochs: range, step: int = 0, part: Part = whole) -> tf.data.Dataset:
-        """The batches of these epochs one after another, but for the first `step` ones; of each `part`."""
+        """Return the batches of these epochs, without the first `step`; `part` selects rows of each batch."""
         places = np.array(list(self._windows(epochs, step)), np.int64).reshape(-1, 3)
         todo = tf.data.Dataset.from_tensor_slices(places)
         loaded = todo.map(tf.autograph.experimental.do_not_convert(self._load)).prefetch(1)
@@ -132,7 +148,7 @@ class Stream:
         return loaded.flat_map(batches).prefetch(4)
 
     def _windows(self, epochs: range, step: int) -> Iterator[tuple[int, int, int]]:
-        """Epoch, window and the first step of it that is to be done, of every window with such a step."""
+        """Yield `(epoch, window, first step)` for every window with steps to run."""
         for epoch in epochs:
             for window in np.random.default_rng([self.batching.seed, epoch]).permutation(len(self.of_window)):
                 if step < self.of_window[window]:
@@ -140,7 +156,7 @@ class Stream:
                 step = max(step - int(self.of_window[window]), 0)
 
     def _load(self, place: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        """What the batches of a window are made of: its place, keys, cuts, rows and arrays."""
+        """Return what the batches of a window are made from: its place, keys, cuts, rows and arrays."""
         arrays = [array for column in self.encoded.columns.all for array in column.arrays.values()]
         kinds = [tf.int64, tf.int64, tf.int64, *(array.dtype for array in arrays)]
         shapes: list[Any] = [[None], [None], [None], *([None, *array.shape[1:]] for array in arrays)]
@@ -154,7 +170,7 @@ class Stream:
     def _batches(
         self, part: Part, place: tf.Tensor, keys: tf.Tensor, cuts: tf.Tensor, rows: tf.Tensor, *flat: tf.Tensor
     ) -> tf.data.Dataset:
-        """The batches of a window that are to be done."""
+        """Return the batches of a window, from the first step to run."""
         seed = tf.stack([tf.constant(self.batching.seed, tf.int64), place[0] * len(self.of_window) + place[1]])
         found = plan(keys, cuts, seed)
         found = found.with_flat_values(tf.gather(rows, found.flat_values))

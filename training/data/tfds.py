@@ -1,6 +1,7 @@
 """Public corpora by their names in TensorFlow Datasets (`--data tfds:wmt14_translate/de-en`).
 
-A set is fetched and prepared once, into TensorFlow Datasets' own folder (or `TFDS_DATA_DIR`); later it is read there.
+A dataset is downloaded and prepared once, in TensorFlow Datasets' own folder (or `TFDS_DATA_DIR`), and read from there
+afterwards.
 """
 
 import io
@@ -19,20 +20,22 @@ from seqattn_tf.training.data.reading import refuse_loss
 from seqattn_tf.training.data.sources import Source, split, split_sources
 from seqattn_tf.training.data.stored import in_tar
 
-_TOLD = "captions.json"  # of a tar of pictures: what is said of each
+_TOLD = "captions.json"  # the file in the tar that holds the captions of all pictures
 
 
 def load(
     name: str, columns: Mapping[str, str], target: str, data_dir: str | None = None, stream: str = "never"
 ) -> Splits:
-    """The examples of a public set; a part that it lacks is held out of `train` by a hash of the source.
+    """Load the examples of a public dataset.
+
+    If the dataset lacks `dev` or `test`, it is held out of `train` by a hash of the source.
 
     Args:
-        name: of the set, with its configuration where it has several: `para_crawl/ende`, `wmt14_translate/de-en`.
-        columns: for each input, the feature that goes in: a language of a set of translations.
-        target: the feature that comes out.
-        data_dir: where sets are kept; None for the usual place.
-        stream: whether training examples stay on disk (see `split_sources`).
+        name: The dataset, with its configuration if it has several: `para_crawl/ende`, `wmt14_translate/de-en`.
+        columns: The feature of each input, for example a language of a translation dataset.
+        target: The feature of the target.
+        data_dir: The folder of the datasets; None for the default one.
+        stream: Whether training examples stay on disk (see `split_sources`).
     """
     asked = [*columns.values(), target]
     builder = _prepared(name, asked, data_dir)
@@ -50,9 +53,9 @@ def load(
 
 
 def rows(name: str, columns: Sequence[str], data_dir: str | None = None) -> dict[str, list[tuple[str, ...]]]:
-    """Some features of every example as texts, by part (`train`, `dev`, `test`); classes by their names.
+    """Return some features of every example as texts, by part (`train`, `dev`, `test`).
 
-    Examples with an empty text among them are left out.
+    Class labels are returned as their names. Examples in which one of these texts is empty are left out.
     """
     builder = _prepared(name, columns, data_dir)
     features = builder.info.features
@@ -62,14 +65,16 @@ def rows(name: str, columns: Sequence[str], data_dir: str | None = None) -> dict
 
 
 def _prepared(name: str, columns: Sequence[str], data_dir: str | None) -> Any:
-    """The builder of a set that has these features, its data fetched."""
+    """Return the builder of a dataset that has these features, after downloading its data."""
     import tensorflow_datasets as tfds
 
     try:
         builder = tfds.builder(name, data_dir=data_dir)
-    except ValueError as error:  # the set, its configuration or its spelling; the reason goes on with pages of names
+    except ValueError as error:  # the message continues with pages of names
         reason = str(error).strip().partition("\n")[0][:200]
-        raise ValueError(f"data: expected a set of TensorFlow Datasets. Received: {name!r}. {reason}") from None
+        raise ValueError(
+            f"data: expected the name of a data set in TensorFlow Datasets. Received: {name!r}. {reason}"
+        ) from None
     features = builder.info.features
     for column in columns:
         if column not in features:
@@ -81,7 +86,7 @@ def _prepared(name: str, columns: Sequence[str], data_dir: str | None) -> Any:
 
 
 def _parts(builder: Any) -> Iterator[tuple[str, str]]:
-    """Which split of a set is which part."""
+    """Yield each part that the dataset has, with the name of its split."""
     for part, words in PARTS.items():
         for word in [word for word in words if word in builder.info.splits][:1]:
             yield part, word
@@ -99,7 +104,7 @@ def _texts(name: str, examples: Any, features: Any, columns: Sequence[str]) -> I
             elif column in named:
                 row.append(named[column](value) if value >= 0 else "-")
             else:
-                raise ValueError(f"{column}: expected a feature of text or classes. Received: {value}")
+                raise ValueError(f"{column}: expected a text or class feature. Received: {value}")
         if all(text.strip() for text in row):
             good += 1
             yield tuple(row)
@@ -109,13 +114,15 @@ def _texts(name: str, examples: Any, features: Any, columns: Sequence[str]) -> I
 
 
 def load_pictures(name: str, image: str, caption: str, data_dir: str | None = None) -> Splits:
-    """The pictures of a public set with all their captions, read from a tar when their batch comes.
+    """Load the pictures of a public dataset with all their captions.
+
+    The pictures are stored in a tar file and read when their batch is made.
 
     Args:
-        name: of the set, as of `load`.
-        image: the feature of the picture.
-        caption: that of what is said of it; one of a sequence as `captions/text`.
-        data_dir: where sets are kept; None for the usual place.
+        name: The dataset, as in `load`.
+        image: The feature of the picture.
+        caption: The feature of the captions; `captions/text` for a feature inside a sequence.
+        data_dir: The folder of the datasets; None for the default one.
     """
     builder = _prepared(name, [image, caption.partition("/")[0]], data_dir)
     examples: dict[str, list[Example]] = {}
@@ -130,7 +137,7 @@ def load_pictures(name: str, image: str, caption: str, data_dir: str | None = No
 
 
 def _store(builder: Any, word: str, image: str, caption: str, path: Path) -> None:
-    """Write a tar of the pictures of a split as their files are, and what is said of each; with a bar."""
+    """Write a tar file with the encoded pictures of a split and their captions, with a progress bar."""
     import tensorflow_datasets as tfds
 
     told: dict[str, list[str]] = {}
@@ -144,15 +151,15 @@ def _store(builder: Any, word: str, image: str, caption: str, path: Path) -> Non
 
 
 def _said(example: Mapping[str, Any], caption: str) -> list[str]:
-    """All captions of one example."""
+    """Return all captions of one example."""
     found: Any = example
     for name in caption.split("/"):
         if not isinstance(found, Mapping) or name not in found:
-            raise ValueError(f"{caption}: expected a feature of the set. Received: none named {name!r}")
+            raise ValueError(f"{caption}: expected a feature of the data set. Received: no feature {name!r}")
         found = found[name]
     texts = [found] if isinstance(found, bytes) else list(found)
     if not all(isinstance(text, bytes) for text in texts):
-        raise ValueError(f"{caption}: expected a feature of texts. Received: {found!r:.80}")
+        raise ValueError(f"{caption}: expected a text feature. Received: {found!r:.80}")
     return [said for text in texts if (said := text.decode("utf-8", "replace").strip())]
 
 

@@ -1,14 +1,14 @@
-"""What results are reported in.
+"""Metrics for the answers of a model.
 
-A metric takes the answer to each key and the right ones, `(answers, references)`, and returns figures by name.
+A metric takes the answer to each key and the correct answers, `(answers, references)`, and returns values by name.
 """
 
 from seqattn_tf.training.metrics.base import Metric
-from seqattn_tf.training.metrics.beginning import BEGUN, beginnings, begun_by
 from seqattn_tf.training.metrics.captions import CAPTIONS, captions, cider
 from seqattn_tf.training.metrics.errors import ERRORS, edit_distance, symbol_and_word_errors
 from seqattn_tf.training.metrics.exact import EXACT, accuracy_by, exact_match, nbest_accuracy
-from seqattn_tf.training.metrics.markup import MARKUP, markup
+from seqattn_tf.training.metrics.latex import LATEX, latex_accuracy
+from seqattn_tf.training.metrics.prefixes import PREFIX_ACCURACY, prefix_accuracy, prefix_accuracy_by
 from seqattn_tf.training.metrics.tags import SEGMENTS, TAGS, segment_f1, segments, tag_accuracy
 from seqattn_tf.training.metrics.translation import (
     BLEU,
@@ -24,21 +24,19 @@ from seqattn_tf.training.metrics.trees import ATTACHMENT, attachment
 
 __all__ = [
     "ATTACHMENT",
-    "BEGUN",
     "BLEU",
     "CAPTIONS",
     "CHRF",
     "ERRORS",
     "EXACT",
-    "MARKUP",
+    "LATEX",
+    "PREFIX_ACCURACY",
     "ROUGE",
     "SEGMENTS",
     "TAGS",
     "Metric",
     "accuracy_by",
     "attachment",
-    "beginnings",
-    "begun_by",
     "bleu",
     "bleu_by_length",
     "bleu_signature",
@@ -47,8 +45,10 @@ __all__ = [
     "cider",
     "edit_distance",
     "exact_match",
-    "markup",
+    "latex_accuracy",
     "nbest_accuracy",
+    "prefix_accuracy",
+    "prefix_accuracy_by",
     "rouge",
     "segment_f1",
     "segments",

@@ -1,4 +1,4 @@
-"""What every metric is: a function of answers and references, and which of its figures counts."""
+"""The base class of metrics: a function of answers and references, and the name of its main value."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -13,13 +13,13 @@ References = Mapping[str, Sequence[str]]
 
 @dataclasses.dataclass(frozen=True)
 class Metric(RegisteredObject):
-    """How answers are measured; found by its name (`--metric exact`) once it is made.
+    """A measure of answers, registered under its name (`--metric exact`) when it is created.
 
     Args:
-        name: of the metric.
-        measure: the answer to each key and the right ones, to figures by name.
-        figure: the one of them that picks the best epoch.
-        higher_is_better: whether more of it is better.
+        name: The name of the metric.
+        measure: A function from the answer to each key and the correct answers to values by name.
+        figure: The name of the value that selects the best epoch.
+        higher_is_better: Whether higher values of it are better.
 
     >>> def vowels(answers, references):
     ...     return {"vowels": sum(letter in "aeiou" for answer in answers.values() for letter in answer)}
@@ -36,18 +36,18 @@ class Metric(RegisteredObject):
     def __post_init__(self) -> None:
         held = full_name(self.made.get(self.name, self).measure)
         if held != full_name(self.measure):
-            raise ValueError(f"name: {self.name!r} is the name of the metric {held}. Choose another")
+            raise ValueError(f"name: {self.name!r} is already the name of the metric {held}. Choose another")
         self.remember()
 
     def check(self, right: References) -> None:
-        """Refuse a function that does not give the figure that counts, before a training relies on it."""
+        """Raise an error if the function does not return its main value, before a training run relies on it."""
         found = self.measure({key: texts[0] for key, texts in right.items()}, right)
         if not isinstance(found, Mapping) or self.figure not in found:
-            raise ValueError(f"metric {self.name}: expected a figure named {self.figure!r}. Received: {found!r:.80}")
+            raise ValueError(f"metric {self.name}: expected a result named {self.figure!r}. Received: {found!r:.80}")
 
 
 def pair_up(answers: Mapping[str, Said], references: References) -> list[tuple[Said, Sequence[str]]]:
-    """Each key's answer with its references, in the order of the references.
+    """Return each key's answer with its references, in the order of the references.
 
     >>> pair_up({"a": "EY"}, {"a": ["AH", "EY"]})
     [('EY', ['AH', 'EY'])]
@@ -56,7 +56,7 @@ def pair_up(answers: Mapping[str, Said], references: References) -> list[tuple[S
         raise ValueError("references: expected at least one. Received: none")
     for key, targets in references.items():
         if key not in answers:
-            raise ValueError(f"answers: expected one for every source. Received: none for {key!r}")
+            raise ValueError(f"answers: expected an answer for every source. Received: none for {key!r}")
         if isinstance(targets, str) or not targets:
             raise ValueError(f"references: expected a list of texts for {key!r}. Received: {targets!r}")
     return [(answers[key], targets) for key, targets in references.items()]

@@ -1,4 +1,4 @@
-"""Captions as their field counts them: BLEU of one to four words without case and punctuation, and CIDEr-D."""
+"""The usual metrics of captions: BLEU of one to four words without case and punctuation, and CIDEr-D."""
 
 import math
 import re
@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from seqattn_tf.training.metrics.base import Answers, Metric, References, pair_up
 from seqattn_tf.training.metrics.translation import corpus
 
-_ORDERS = (1, 2, 3, 4)  # words of a stretch
-_SIGMA = 6.0  # words by which a caption may be longer or shorter before it counts much less
+_ORDERS = (1, 2, 3, 4)  # the lengths of n-grams
+_SIGMA = 6.0  # the standard deviation, in words, of the penalty on differences in length
 _WORD = re.compile(r"\w+(?:['\u2019-]\w+)*")
 
 
 def plain_words(text: str) -> list[str]:
-    """The words of a caption in lower case, without punctuation.
+    """Return the words of a caption in lower case, without punctuation.
 
     >>> plain_words("A dog 's ball , in mid-air .")
     ['a', 'dog', 's', 'ball', 'in', 'mid-air']
@@ -23,7 +23,7 @@ def plain_words(text: str) -> list[str]:
 
 
 def captions(answers: Answers, references: References) -> dict[str, float]:
-    """Corpus BLEU of up to one, two, three and four words, unsmoothed, and CIDEr-D (Vedantam et al., 2015), in points.
+    """Compute unsmoothed corpus BLEU-1 to BLEU-4 and CIDEr-D (Vedantam et al., 2015), in points.
 
     >>> found = captions({"a": "A dog runs fast ."}, {"a": ["a dog runs fast", "a brown dog"]})
     >>> sorted(found), round(found["bleu4"])
@@ -42,9 +42,9 @@ def captions(answers: Answers, references: References) -> dict[str, float]:
 
 
 def cider(pairs: Sequence[tuple[Sequence[str], Sequence[Sequence[str]]]]) -> float:
-    """CIDEr-D of captions, each with the right ones of the same picture, as words; in points.
+    """Compute CIDEr-D of captions, given as words together with the references of the same picture; in points.
 
-    A stretch of words counts the more, the fewer pictures have it in their right captions.
+    The fewer pictures have an n-gram in their references, the higher its weight.
 
     >>> right = [["a", "red", "ball"], ["two", "dogs", "run"]]
     >>> cider([(words, [words]) for words in right]) > cider([(right[1], [right[0]]), (right[0], [right[1]])])
@@ -68,7 +68,7 @@ def cider(pairs: Sequence[tuple[Sequence[str], Sequence[Sequence[str]]]]) -> flo
             other = vectors(words)
             near = math.exp(-((len(said) - len(words)) ** 2) / (2 * _SIGMA**2))
             total += near * sum(_alike(given[order], other[order]) for order in _ORDERS) / len(_ORDERS) / len(right)
-    return 1000 * total / len(pairs)  # ten of the measure's own, in points
+    return 1000 * total / len(pairs)  # the factor 10 of CIDEr-D, and 100 for points
 
 
 def _stretches(words: Sequence[str]) -> Counter[tuple[str, ...]]:
@@ -76,7 +76,7 @@ def _stretches(words: Sequence[str]) -> Counter[tuple[str, ...]]:
 
 
 def _alike(said: dict[tuple[str, ...], float], right: dict[tuple[str, ...], float]) -> float:
-    """The cosine, in which a stretch counts at most as much as it does in the right caption."""
+    """Return the cosine similarity, with each n-gram of the answer counted at most as often as in the reference."""
     lengths = math.hypot(*said.values()) * math.hypot(*right.values())
     return (
         sum(min(said[key], right[key]) * right[key] for key in said.keys() & right.keys()) / lengths if lengths else 0

@@ -1,4 +1,4 @@
-"""Error rates by symbol and by whole answer."""
+"""Error rates per symbol and per answer."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -11,7 +11,7 @@ from seqattn_tf.training.metrics.base import Answers, Metric, References, pair_u
 
 
 def edit_distance(first: Sequence[Any], second: Sequence[Any]) -> int:
-    """The least number of insertions, deletions and substitutions between two sequences.
+    """Return the minimum number of insertions, deletions and substitutions between two sequences.
 
     >>> edit_distance("kitten", "sitting")
     3
@@ -20,27 +20,27 @@ def edit_distance(first: Sequence[Any], second: Sequence[Any]) -> int:
 
 
 def symbol_and_word_errors(answers: Answers, references: References) -> dict[str, float]:
-    """Error rates of answers where any of several references is right: `per` by symbol, `wer` by whole answer.
+    """Compute `symbol_error_rate` and `answer_error_rate` of answers with one or more references each.
 
-    The reference with the fewest errors (in proportion to its length) is the one that counts.
+    The reference with the fewest errors in proportion to its length is used.
 
     >>> symbol_and_word_errors({"a": "EY", "b": "B IY"}, {"a": ["AH", "EY"], "b": ["B"]})
-    {'per': 0.5, 'wer': 0.5}
+    {'symbol_error_rate': 0.5, 'answer_error_rate': 0.5}
     """
-    said, right = [], []  # symbols between single spaces
+    said, right = [], []  # symbols separated by single spaces
     for answer, targets in pair_up(answers, references):
         symbols, choices = answer.split(), [target.split() for target in targets]
         nearest = choices[0] if len(choices) == 1 else min(choices, key=partial(_error_rate, symbols))
         said.append(" ".join(symbols))
         right.append(" ".join(nearest))
     if not any(right):
-        raise ValueError("references: expected symbols. Received: empty ones alone")
+        raise ValueError("references: expected at least one token. Received: empty references only")
     wrong = sum(answer != target for answer, target in zip(said, right, strict=True))
-    return {"per": jiwer.wer(right, said), "wer": wrong / len(right)}
+    return {"symbol_error_rate": jiwer.wer(right, said), "answer_error_rate": wrong / len(right)}
 
 
 def _error_rate(said: Sequence[str], target: Sequence[str]) -> float:
     return edit_distance(said, target) / max(len(target), 1)
 
 
-ERRORS = Metric("errors", symbol_and_word_errors, figure="per", higher_is_better=False)
+ERRORS = Metric("errors", symbol_and_word_errors, figure="symbol_error_rate", higher_is_better=False)

@@ -1,4 +1,4 @@
-"""How many answers are right to the letter."""
+"""The share of answers that match a reference exactly."""
 
 from collections.abc import Hashable, Mapping, Sequence
 
@@ -6,7 +6,7 @@ from seqattn_tf.training.metrics.base import Answers, Metric, References, pair_u
 
 
 def exact_match(answers: Answers, references: References) -> dict[str, float]:
-    """The share of answers that equal one of their references.
+    """Return the share of answers that equal one of their references.
 
     >>> exact_match({"1+1": "2", "2+2": "5"}, {"1+1": ["2"], "2+2": ["4"]})
     {'accuracy': 0.5}
@@ -18,12 +18,12 @@ def exact_match(answers: Answers, references: References) -> dict[str, float]:
 def nbest_accuracy(
     ranked: Mapping[str, Sequence[str]], references: References, ns: Sequence[int] = (1, 2, 3)
 ) -> dict[str, float]:
-    """For each `n`, the share of sources with a right answer among the `n` best.
+    """Return, for each `n`, the share of sources with a correct answer among the `n` best.
 
     Args:
-        ranked: the answers to each source, best first; fewer than `n` are all looked at.
-        references: the right answers to each source.
-        ns: how many of the best may hold the right one.
+        ranked: The answers to each source, best first. If there are fewer than `n`, all of them count.
+        references: The correct answers to each source.
+        ns: The values of `n`.
 
     >>> nbest_accuracy({"kent": ["kento", "kent"]}, {"kent": ["kent"]}, ns=(1, 2))
     {'accuracy': 0.0, 'accuracy_2': 1.0}
@@ -44,7 +44,7 @@ def nbest_accuracy(
 def accuracy_by(
     keys: Mapping[str, Hashable], answers: Answers, references: References
 ) -> dict[Hashable, tuple[int, float]]:
-    """`(count, accuracy)` of the sources of each key (a length, a nesting, both), keys in order.
+    """Return `(count, accuracy)` of the sources of each key (a length, a nesting, both), with the keys in order.
 
     >>> accuracy_by({"1": 1, "23": 2, "45": 2}, {"1": "1", "23": "5", "45": "8"}, {s: [s] for s in ["1", "23", "45"]})
     {1: (1, 1.0), 2: (2, 0.0)}

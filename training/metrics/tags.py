@@ -1,4 +1,4 @@
-"""How many tags are right, and how many segments: F1 as `seqeval` and CoNLL's script count it."""
+"""The accuracy of tags, and the F1 score of segments as `seqeval` and the CoNLL script compute it."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,7 +6,7 @@ from seqattn_tf.training.metrics.base import Answers, Metric, References, pair_u
 
 
 def _pairs(answers: Answers, references: References) -> Iterator[tuple[list[str], list[str]]]:
-    """Tags said and right, of every time that a text stands in the data."""
+    """Yield the predicted and the correct tags of every occurrence of a text in the data."""
     for answer, targets in pair_up(answers, references):
         for target in targets:
             said, right = answer.split(), target.split()
@@ -16,7 +16,7 @@ def _pairs(answers: Answers, references: References) -> Iterator[tuple[list[str]
 
 
 def tag_accuracy(answers: Answers, references: References) -> dict[str, float]:
-    """The share of tags that are right.
+    """Return the share of correct tags.
 
     >>> tag_accuracy({"a b": "D N"}, {"a b": ["D V"]})
     {'accuracy': 0.5}
@@ -26,9 +26,9 @@ def tag_accuracy(answers: Answers, references: References) -> dict[str, float]:
 
 
 def segments(tags: Sequence[str]) -> list[tuple[str, int, int]]:
-    """The segments of tags as `B-X I-X` (or with `E` and `S`): label, first place, place after the last.
+    """Return the segments of tags such as `B-X I-X` (or with `E` and `S`): label, first position, end position.
 
-    What goes on without having begun, or with another label, begins; as `seqeval` has it.
+    As in `seqeval`, a tag that continues no segment, or one with another label, begins a new segment.
 
     >>> segments(["B-NP", "I-NP", "O", "I-VP"])
     [('NP', 0, 2), ('VP', 3, 4)]
@@ -47,7 +47,7 @@ def segments(tags: Sequence[str]) -> list[tuple[str, int, int]]:
 
 
 def segment_f1(answers: Answers, references: References) -> dict[str, float]:
-    """Precision, recall and F1 of segments: label and both ends must be right.
+    """Return precision, recall and F1 of segments, which are correct if their label and both ends are.
 
     >>> segment_f1({"a b": "B-NP I-NP"}, {"a b": ["B-NP I-NP"]})["f1"]
     1.0

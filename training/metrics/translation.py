@@ -1,21 +1,21 @@
-"""BLEU and chrF by sacrebleu, ROUGE by rouge-score; all in points from 0 to 100, several references allowed."""
+"""BLEU and chrF by sacrebleu, ROUGE by rouge-score, all from 0 to 100 and with any number of references."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from seqattn_tf.training.metrics.base import Answers, Metric, References, pair_up
 
-_TOKENIZERS = ("13a", "none", "char", "intl", "zh")  # those of sacrebleu that need nothing else installed
+_TOKENIZERS = ("13a", "none", "char", "intl", "zh")  # the tokenizers of sacrebleu that need no other package
 
 
 def bleu(answers: Answers, references: References, tokenize: str = "13a", lowercase: bool = False) -> dict[str, float]:
-    """Corpus BLEU-4.
+    """Compute corpus BLEU-4.
 
     Args:
-        answers: the answer to each source.
-        references: the right answers to each source; their number may differ.
-        tokenize: sacrebleu's: `13a` for raw text, `none` for text with spaces between its tokens, `char` and others.
-        lowercase: whether case is ignored.
+        answers: The answer to each source.
+        references: The correct answers to each source; their number may differ.
+        tokenize: A tokenizer of sacrebleu: `13a` for raw text, `none` for text tokenized by spaces, `char` and others.
+        lowercase: Whether to ignore case.
 
     >>> round(bleu({"a": "the cat sat on a mat"}, {"a": ["the cat sat on the mat"]})["bleu"], 1)
     53.7
@@ -24,7 +24,7 @@ def bleu(answers: Answers, references: References, tokenize: str = "13a", lowerc
 
 
 def bleu_signature(references: References, tokenize: str = "13a", lowercase: bool = False) -> str:
-    """What to quote beside the figure: sacrebleu's settings and version.
+    """Return the settings and version of sacrebleu, to be quoted with the score.
 
     >>> bleu_signature({"a": ["the cat"]}).partition("|version")[0]
     'nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp'
@@ -35,7 +35,7 @@ def bleu_signature(references: References, tokenize: str = "13a", lowercase: boo
 
 
 def chrf(answers: Answers, references: References) -> dict[str, float]:
-    """Corpus chrF: the F-score of character 6-grams, recall counting twice.
+    """Compute corpus chrF: the F-score of character 6-grams, in which recall counts twice.
 
     >>> chrf({"a": "the cat"}, {"a": ["a dog", "the cat"]})
     {'chrf': 100.0}
@@ -46,9 +46,9 @@ def chrf(answers: Answers, references: References) -> dict[str, float]:
 
 
 def rouge(answers: Answers, references: References) -> dict[str, float]:
-    """Mean F-measure of single words, of pairs and of the longest common subsequence, the best reference counting.
+    """Compute the mean F-measure of unigrams, bigrams and the longest common subsequence, each for the best reference.
 
-    Words are runs of a-z and 0-9, lower case, unstemmed: for English.
+    Words are runs of a-z and 0-9 in lower case, unstemmed, so this is suitable for English only.
 
     >>> rouge({"a": "the cat sat"}, {"a": ["the cat sat"]})
     {'rouge1': 100.0, 'rouge2': 100.0, 'rougeL': 100.0}
@@ -64,14 +64,14 @@ def rouge(answers: Answers, references: References) -> dict[str, float]:
 def bleu_by_length(
     lengths: Mapping[str, int], answers: Answers, references: References, edges: Sequence[int], **options: Any
 ) -> list[tuple[str, int, float]]:
-    """BLEU of the sources of similar length: `(label, count, bleu)` for each group that has any.
+    """Compute BLEU by source length: `(label, count, bleu)` for each group that is not empty.
 
     Args:
-        lengths: of each source, in whatever unit is asked about.
-        answers: the answer to each source.
-        references: the right answers to each source.
-        edges: the longest of each group, rising; a last group takes the longer ones.
-        **options: of `bleu`.
+        lengths: The length of each source, in any unit.
+        answers: The answer to each source.
+        references: The correct answers to each source.
+        edges: The maximum length of each group, in increasing order; a last group takes the longer ones.
+        **options: Options of `bleu`.
 
     >>> texts = {"one": "a b c d", "two": "a b c d e f"}
     >>> groups = bleu_by_length({"one": 4, "two": 6}, texts, {s: [t] for s, t in texts.items()}, edges=[5, 10])
@@ -100,11 +100,11 @@ def _bleu(tokenize: str, lowercase: bool) -> Any:
         raise ValueError(f"tokenize: expected one of {_TOKENIZERS}. Received: {tokenize!r}")
     return metrics.BLEU(
         tokenize=tokenize, lowercase=lowercase, force=True
-    )  # force: text with its tokens apart is no mistake
+    )  # without `force`, sacrebleu warns of tokenized text
 
 
 def corpus(metric: Any, answers: Answers, references: References) -> float:
-    """A corpus metric of sacrebleu; of right answers there may be more to one key than to another."""
+    """Compute a corpus metric of sacrebleu; keys may differ in the number of their references."""
     pairs = pair_up(answers, references)
     most = max(len(targets) for _, targets in pairs)
     streams = [[targets[i] if i < len(targets) else None for _, targets in pairs] for i in range(most)]

@@ -1,10 +1,10 @@
-"""How many words have the right head, and the right relation to it."""
+"""The accuracy of heads of words, and of their relations."""
 
 from seqattn_tf.training.metrics.base import Answers, Metric, References, pair_up
 
 
 def attachment(answers: Answers, references: References) -> dict[str, float]:
-    """Attachment scores over all words, punctuation included: `uas` without relations, `las` with them.
+    """Compute attachment scores over all words including punctuation: `uas` without relations, `las` with them.
 
     >>> attachment({"a b": "2:det 0:root"}, {"a b": ["2:nmod 0:root"]})
     {'las': 0.5, 'uas': 1.0}

@@ -1,12 +1,13 @@
-"""A picture and a question in, an answer out, with what was looked at on the way.
+"""Visual question answering: an answer to a question about an image, with attention maps.
 
     seqattn train answer_image
-    seqattn train answer_image --set looks=false
+    seqattn train answer_image --set use_attention=false
     seqattn explain runs/answer_image image=@picture.png question="how many red shapes are there ?" -o looks.png
 
-Data: generated scenes of coloured shapes with questions of six kinds. Encoders: a convolutional network for the
-picture, a bidirectional GRU for the question. Network: every word of the question looks at the map; without looks, the
-whole map beside the question. Loss: cross-entropy of the answers. Metric: share of right answers, by kind.
+Data: generated scenes of colored shapes with questions of six kinds. Encoders: a convolutional network for the image, a
+bidirectional GRU for the question. Network: every word of the question attends to the feature map; without attention,
+the whole map is combined with the question. Loss: cross-entropy of the answers. Metric: share of correct answers, by
+kind of question.
 """
 
 import dataclasses
@@ -16,21 +17,21 @@ from seqattn_tf.training.data import Splits
 from seqattn_tf.training.data.corpora import scenes
 from seqattn_tf.training.metrics import accuracy_by
 from seqattn_tf.training.recipes.base import Recipe, refuse_data
-from seqattn_tf.training.tasks import AskSettings, AskTask, setting
+from seqattn_tf.training.tasks import ImageQuestionSettings, ImageQuestionTask, setting
 
 
 @dataclasses.dataclass(frozen=True)
-class SceneSettings(AskSettings):
-    """Settings, and how many questions are asked."""
+class _SceneSettings(ImageQuestionSettings):
+    """The settings of visual question answering, and the number of generated questions."""
 
-    examples: int = setting(40_000, "questions that are asked to learn from, each about a scene of its own")
+    num_examples: int = setting(40_000, "generated training questions, each about its own scene")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._refuse_less(1, "examples")
+        self._refuse_less(1, "num_examples")
 
 
-FULL = SceneSettings(
+FULL = _SceneSettings(
     units=128,
     embedding=32,
     cell="gru",
@@ -42,22 +43,24 @@ FULL = SceneSettings(
 )
 
 
-def load(data: str | Path | None, settings: SceneSettings) -> Splits:
-    """Questions about generated scenes."""
+def load(data: str | Path | None, settings: _SceneSettings) -> Splits:
+    """Load questions about generated scenes."""
     refuse_data(data)
-    return scenes.load_questions(settings.examples, seed=settings.seed)
+    return scenes.load_questions(settings.num_examples, seed=settings.seed)
 
 
 def _by_kind(answers: dict, references: dict, notes: dict) -> list[tuple[str, int, float]]:
-    """Accuracy of each kind of question."""
+    """Return the accuracy for each kind of question."""
     return [(str(key), *row) for key, row in accuracy_by(notes, answers, references).items()] if notes else []
 
 
 recipe = Recipe(
     name="answer_image",
-    summary="picture, question -> answer (generated scenes)",
+    summary="image, question -> answer (generated scenes)",
     load=load,
-    task=AskTask(groups={"accuracy by kind": _by_kind}, by_length=False),  # else a batch has questions of one kind
+    task=ImageQuestionTask(
+        groups={"accuracy by kind": _by_kind}, by_length=False
+    ),  # sorted by length, a batch would contain questions of one kind
     settings=FULL,
-    small=dataclasses.replace(FULL, units=64, filters="16 32 64", examples=8_000, epochs=8),
+    small=dataclasses.replace(FULL, units=64, filters="16 32 64", num_examples=8_000, epochs=8),
 )

@@ -1,14 +1,15 @@
-"""A clip in, a sentence about it out, with the frames that each word looks at.
+"""Video captioning: a sentence about a clip, with the frames that each word attends to.
 
     seqattn train caption_video
-    seqattn train caption_video --set form=basic
-    seqattn train caption_video --data clips/captions.csv --set clip=file --set caption=text --metric captions
+    seqattn train caption_video --set attention_form=basic
+    seqattn train caption_video --data clips/captions.csv --set clip_column=file --set caption_column=text \\
+        --metric captions
     seqattn explain runs/caption_video clip=@clip.gif -o frames.png
 
-Data: generated clips of shapes that do something one after another, or GIFs and strips of frames beside a table.
-Encoder: a convolutional network for each frame, or for some together, and a bidirectional GRU over time. Decoder: GRU
-with attention over the frames, or with the last states alone (Yao et al., 2015). Loss: cross-entropy of the words.
-Metric: captions that are exactly right.
+Data: generated clips of shapes that act one after another, or GIFs and strips of frames with a table. Encoder: a
+convolutional network for each frame, or for several frames together, and a bidirectional GRU over time. Decoder: GRU
+with attention over the frames, or with only the last states (Yao et al., 2015). Loss: cross-entropy of the words.
+Metric: share of exactly correct captions.
 """
 
 import dataclasses
@@ -22,19 +23,19 @@ from seqattn_tf.training.tasks.settings import TableSplit
 
 
 @dataclasses.dataclass(frozen=True)
-class CaptionClipSettings(TableSplit, CaptionVideoSettings):
-    """Settings, how many clips are drawn, and which columns a table of one's own has."""
+class _CaptionClipSettings(TableSplit, CaptionVideoSettings):
+    """The settings of video captioning, the number of generated clips, and the columns of a table."""
 
-    clip: str = setting("clip", "column or key of a clip's file")
-    caption: str = setting("caption", "column or key of what is said of it")
-    examples: int = setting(20_000, "clips that are drawn to learn from")
+    clip_column: str = setting("clip", "column or key of the clip file name")
+    caption_column: str = setting("caption", "column or key of the caption")
+    num_examples: int = setting(20_000, "generated training clips")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._refuse_less(1, "examples")
+        self._refuse_less(1, "num_examples")
 
 
-FULL = CaptionClipSettings(
+FULL = _CaptionClipSettings(
     units=128,
     embedding=64,
     cell="gru",
@@ -45,25 +46,25 @@ FULL = CaptionClipSettings(
     epochs=14,
     learning_rate=2e-3,
     warmup_steps=200,
-    average=0.99,
-    examples=60_000,
+    ema_decay=0.99,
+    num_examples=60_000,
 )
 
 
-def load(data: str | Path | None, settings: CaptionClipSettings) -> Splits:
-    """Generated clips, or some of one's own."""
+def load(data: str | Path | None, settings: _CaptionClipSettings) -> Splits:
+    """Load generated clips, or clips with a table."""
     if data is None:
-        return clips.load(settings.examples, seed=settings.seed)
-    return load_files(data, "clip", settings.clip, settings.caption, settings)
+        return clips.load(settings.num_examples, seed=settings.seed)
+    return load_files(data, "clip", settings.clip_column, settings.caption_column, settings)
 
 
 recipe = Recipe(
     name="caption_video",
-    summary="clip -> a sentence about it (generated clips, own GIFs or strips of frames)",
+    summary="clip -> caption (generated clips, your GIFs or strips of frames)",
     load=load,
     task=CaptionVideoTask(),
     settings=FULL,
     small=dataclasses.replace(
-        FULL, units=64, embedding=32, filters="16 24 32", examples=6_000, epochs=6, batch_size=64, average=0.0
+        FULL, units=64, embedding=32, filters="16 24 32", num_examples=6_000, epochs=6, batch_size=64, ema_decay=0.0
     ),
 )

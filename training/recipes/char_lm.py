@@ -1,11 +1,11 @@
-"""Text in, how it goes on out, a character at a time.
+"""Character language model: the continuation of a text, one character at a time.
 
     seqattn train char_lm --data shakespeare
     seqattn train char_lm --data tfds:tiny_shakespeare --preset small
 
-Data: tiny Shakespeare, or any one text in a folder; the last tenth is the test split, the first twentieth development.
-Network: LSTM layers. Loss: cross-entropy of the next character. Metric: bits per character, each character having 256
-to 512 before it, but for the first ones of the split.
+Data: tiny Shakespeare, or a single text in a folder; the last tenth is the test split, the first twentieth is for
+development. Network: LSTM layers. Loss: cross-entropy of the next character. Metric: bits per character, where each
+character, except for the first ones of the split, has 256 to 512 characters of context.
 """
 
 import dataclasses
@@ -25,13 +25,13 @@ FULL = LanguageSettings(
     learning_rate=2e-3,
     warmup_steps=200,
     patience=4,
-    max_target=400,
+    max_target_length=400,
     temperature=0.8,
 )
 
 recipe = Recipe(
     name="char_lm",
-    summary="text -> how it goes on, by characters (Shakespeare)",
+    summary="text -> continuation, by characters (Shakespeare)",
     load=lambda data, settings: shakespeare.characters(data),
     task=LanguageTask(window=512),
     settings=FULL,

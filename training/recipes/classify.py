@@ -1,11 +1,12 @@
-"""A document in, its label out, with the words and the sentences that counted.
+"""Document classification: a label for a document, with the weights of its words and sentences.
 
     seqattn train classify --data movie_reviews
-    seqattn train classify --data reviews.csv --set text=review --set target=stars --set sentences=true
+    seqattn train classify --data reviews.csv --set text_column=review --set target_column=stars \\
+        --set split_sentences=true
 
-Data: movie reviews in ten folds (`test_fold`); or a table. Encoder: a hierarchical attention network, words of each
-line and lines; or flat, as where every training text has one line. Loss: cross-entropy of the labels. Metric: share of
-right labels.
+Data: movie reviews in ten folds (`test_fold`), or a table. Encoder: a hierarchical attention network over the words of
+each line and over lines; or a flat one, for training texts of one line. Loss: cross-entropy of the labels. Metric:
+share of correct labels.
 """
 
 import dataclasses
@@ -18,21 +19,21 @@ from seqattn_tf.training.tasks import ClassifySettings, ClassifyTask, setting
 
 
 @dataclasses.dataclass(frozen=True)
-class DocumentSettings(ClassifySettings):
-    """Settings of a classifier of documents, and of the movie reviews."""
+class _DocumentSettings(ClassifySettings):
+    """The settings of document classification and of the movie reviews."""
 
     encoder: str = "document"
-    max_source: int = 4000
-    test_fold: int = setting(0, "of the movie reviews, from 0 to 9; the next one is for development")
+    max_source_length: int = 4000
+    test_fold: int = setting(0, "test fold of the movie reviews, from 0 to 9; the next fold is the development split")
 
 
-FULL = DocumentSettings(
+FULL = _DocumentSettings(
     units=64, embedding=100, cell="gru", dropout=0.5, batch_size=32, epochs=12, learning_rate=2e-3, warmup_steps=50
 )
 
 
-def load(data: str | Path | None, settings: DocumentSettings) -> Splits:
-    """The movie reviews, or a table."""
+def load(data: str | Path | None, settings: _DocumentSettings) -> Splits:
+    """Load the movie reviews or a table."""
     if movie_reviews.find(data):
         return movie_reviews.load(data, settings.test_fold)
     return load_pairs(data, settings)
@@ -40,9 +41,9 @@ def load(data: str | Path | None, settings: DocumentSettings) -> Splits:
 
 recipe = Recipe(
     name="classify",
-    summary="document -> label (movie reviews, own tables)",
+    summary="document -> label (movie reviews, your tables)",
     load=load,
     task=ClassifyTask(),
     settings=FULL,
-    small=dataclasses.replace(FULL, units=32, embedding=48, epochs=3, lines=32, line_length=32),
+    small=dataclasses.replace(FULL, units=32, embedding=48, epochs=3, max_lines=32, max_line_length=32),
 )

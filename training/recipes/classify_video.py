@@ -1,13 +1,13 @@
-"""A clip in, its label out, with the frames that counted.
+"""Video classification: a label for a clip, with the weights of its frames.
 
     seqattn train classify_video
-    seqattn train classify_video --set form=global
-    seqattn train classify_video --data clips/labels.csv --set clip=file --set label=what
+    seqattn train classify_video --set attention_form=global
+    seqattn train classify_video --data clips/labels.csv --set clip_column=file --set label_column=what
 
-Data: generated clips of shapes, labelled by what is done in them and in which order, whoever does it; or GIFs and
-strips of frames beside a table. Encoder: a convolutional network for each frame, or for some together, and a
-bidirectional GRU over time; the label from its last states, or from attention over all. Loss: cross-entropy of the
-labels. Metric: share of right labels.
+Data: generated clips of shapes, labeled by the actions in them and their order, independent of the shapes; or GIFs and
+strips of frames with a table. Encoder: a convolutional network for each frame, or for several frames together, and a
+bidirectional GRU over time; the label comes from its last states, or from attention over all frames. Loss:
+cross-entropy of the labels. Metric: share of correct labels.
 """
 
 import dataclasses
@@ -16,24 +16,24 @@ from pathlib import Path
 from seqattn_tf.training.data import Splits
 from seqattn_tf.training.data.corpora import clips
 from seqattn_tf.training.recipes.base import Recipe, load_files
-from seqattn_tf.training.tasks import ClassifyVideoTask, WatchSettings, setting
+from seqattn_tf.training.tasks import ClassifyVideoTask, VideoSettings, setting
 from seqattn_tf.training.tasks.settings import TableSplit
 
 
 @dataclasses.dataclass(frozen=True)
-class ClassifyClipSettings(TableSplit, WatchSettings):
-    """Settings, how many clips are drawn, and which columns a table of one's own has."""
+class _ClassifyClipSettings(TableSplit, VideoSettings):
+    """The settings of video classification, the number of generated clips, and the columns of a table."""
 
-    clip: str = setting("clip", "column or key of a clip's file")
-    label: str = setting("label", "column or key of its label")
-    examples: int = setting(20_000, "clips that are drawn to learn from")
+    clip_column: str = setting("clip", "column or key of the clip file name")
+    label_column: str = setting("label", "column or key of the label")
+    num_examples: int = setting(20_000, "generated training clips")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._refuse_less(1, "examples")
+        self._refuse_less(1, "num_examples")
 
 
-FULL = ClassifyClipSettings(
+FULL = _ClassifyClipSettings(
     units=128,
     cell="gru",
     filters="24 48 64",
@@ -43,22 +43,24 @@ FULL = ClassifyClipSettings(
     epochs=8,
     learning_rate=2e-3,
     warmup_steps=200,
-    average=0.99,
+    ema_decay=0.99,
 )
 
 
-def load(data: str | Path | None, settings: ClassifyClipSettings) -> Splits:
-    """Generated clips, or some of one's own."""
+def load(data: str | Path | None, settings: _ClassifyClipSettings) -> Splits:
+    """Load generated clips, or clips with a table."""
     if data is None:
-        return clips.load(settings.examples, seed=settings.seed, labels=True)
-    return load_files(data, "clip", settings.clip, settings.label, settings)
+        return clips.load(settings.num_examples, seed=settings.seed, labels=True)
+    return load_files(data, "clip", settings.clip_column, settings.label_column, settings)
 
 
 recipe = Recipe(
     name="classify_video",
-    summary="clip -> label (generated clips, own GIFs or strips of frames)",
+    summary="clip -> label (generated clips, your GIFs or strips of frames)",
     load=load,
     task=ClassifyVideoTask(),
     settings=FULL,
-    small=dataclasses.replace(FULL, units=64, filters="16 24 32", examples=6_000, epochs=5, batch_size=64, average=0.0),
+    small=dataclasses.replace(
+        FULL, units=64, filters="16 24 32", num_examples=6_000, epochs=5, batch_size=64, ema_decay=0.0
+    ),
 )

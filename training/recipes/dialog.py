@@ -1,8 +1,8 @@
-"""What is said next: the last speeches of a play -> the next one.
+"""Dialog: the next speech of a play from the previous ones.
 
     seqattn train dialog --data shakespeare
 
-Data: Shakespeare's speeches (tiny Shakespeare). Encoder: hierarchical, words of each speech and speeches in a row.
+Data: Shakespeare's speeches (tiny Shakespeare). Encoder: hierarchical, over the words of each speech and over speeches.
 Decoder: GRU with additive attention over all words. Loss: cross-entropy of the words. Metric: perplexity.
 """
 
@@ -20,8 +20,8 @@ FULL = PairSettings(
     batch_size=32,
     epochs=12,
     warmup_steps=200,
-    max_source=250,
-    max_target=80,
+    max_source_length=250,
+    max_target_length=80,
 )
 
 recipe = Recipe(

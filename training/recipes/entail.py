@@ -1,13 +1,14 @@
-"""A premise and a hypothesis in, whether the one follows from the other out, by words that look at words.
+"""Textual entailment: whether a hypothesis follows from a premise, by attention between their words.
 
-    seqattn train entail --data snli --set vectors=glove.txt --set fixed_vectors=true
-    seqattn train entail --data sick --set more=snli --set heads=none --set epochs=24
+    seqattn train entail --data snli --set pretrained_embeddings=glove.txt --set freeze_embeddings=true
+    seqattn train entail --data sick --set extra_data=snli --set head_attention=none --set epochs=24
     seqattn train entail --data snli --set parser=parse
-    seqattn train entail --data pairs.csv --set premise=text --set hypothesis=claim --set target=verdict
+    seqattn train entail --data pairs.csv --set premise_column=text --set hypothesis_column=claim \\
+        --set target_column=verdict
 
-Data: SNLI, SICK, or a table. Encoder: words joined with their soft heads, the marginals of dependency trees that
-nobody has annotated (Kim et al., 2017), or of none; or with the parent that a parser gives each. Network: decomposable
-attention. Loss: cross-entropy of the labels. Metric: share of right labels.
+Data: SNLI, SICK, or a table. Encoder: words combined with their soft heads, which are the marginals of latent
+dependency trees (Kim et al., 2017), without heads, or with the parent predicted by a parser. Network: decomposable
+attention. Loss: cross-entropy of the labels. Metric: share of correct labels.
 """
 
 import dataclasses
@@ -22,21 +23,21 @@ from seqattn_tf.training.tasks import EntailSettings, EntailTask, setting
 
 @dataclasses.dataclass(frozen=True)
 class EntailTableSettings(EntailSettings):
-    """Settings, and where more pairs to learn from are."""
+    """The settings of entailment, and the location of additional training pairs."""
 
-    more: str = setting("", "a folder with SNLI, whose training pairs are learned from, too")
+    extra_data: str = setting("", "folder with SNLI; its training pairs are added to the training split")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.more:  # a run is measured from other places, too
-            object.__setattr__(self, "more", place(self.more))
+        if self.extra_data:  # absolute, because a run may be evaluated from another working folder
+            object.__setattr__(self, "extra_data", place(self.extra_data))
 
 
 FULL = EntailTableSettings(
     units=100,
     embedding=100,
     min_count=2,
-    max_source=84,
+    max_source_length=84,
     differences=True,
     dropout=0.1,
     batch_size=64,
@@ -47,27 +48,31 @@ FULL = EntailTableSettings(
 
 
 def load(data: str | Path | None, settings: EntailTableSettings) -> Splits:
-    """SICK, a table with columns of these names, or SNLI."""
+    """Load SICK, SNLI, or a table with columns of these names."""
     if sick.is_sick(data):
         found = sick.load(data)
     elif data is None or snli.is_snli(data):
         found = snli.load_labelled(data)
     else:
-        columns = {"premise": settings.premise, "hypothesis": settings.hypothesis}
-        found = load_table(data, columns, settings.target, settings)
-    if not settings.more:
+        columns = {"premise": settings.premise_column, "hypothesis": settings.hypothesis_column}
+        found = load_table(data, columns, settings.target_column, settings)
+    if not settings.extra_data:
         return found
     if strange := {example.target for example in found.train} - set(snli.LABELS):
-        raise ValueError(f"more: expected labels as those of SNLI. Received: {min(strange)!r} beside them")
-    more = snli.load_labelled(settings.more)
+        raise ValueError(
+            f"extra_data: expected only the labels of SNLI in the training data. Received: {min(strange)!r}"
+        )
+    more = snli.load_labelled(settings.extra_data)
     return dataclasses.replace(found, train=[*found.train, *more.train], origin=f"{found.origin}, and {more.origin}")
 
 
 recipe = Recipe(
     name="entail",
-    summary="premise, hypothesis -> entailment, neutral or contradiction (SNLI, SICK, own tables)",
+    summary="premise, hypothesis -> entailment, neutral or contradiction (SNLI, SICK, your tables)",
     load=load,
     task=EntailTask(),
     settings=FULL,
-    small=dataclasses.replace(FULL, units=32, embedding=48, width=0, compare_units=64, epochs=3, learning_rate=2e-3),
+    small=dataclasses.replace(
+        FULL, units=32, embedding=48, projection_units=0, compare_units=64, epochs=3, learning_rate=2e-3
+    ),
 )

@@ -1,11 +1,11 @@
-"""A sentence -> another that follows from it (or contradicts it, or neither).
+"""Entailment generation: a sentence that follows from a premise (or contradicts it, or neither).
 
     seqattn train entail_generate --data snli
-    seqattn train entail_generate --data snli --set context=state        # the premise in the first state alone
-    seqattn train entail_generate --data snli --set context=input        # and at every step
+    seqattn train entail_generate --data snli --set conditioning=state        # the premise in the initial state alone
+    seqattn train entail_generate --data snli --set conditioning=input        # and at every step
 
-Data: SNLI. Encoder: bidirectional GRU over words. Decoder: GRU that sees the premise by attention, at every step, or in
-its first state. Loss: cross-entropy of the words. Metric: perplexity of the hypotheses.
+Data: SNLI. Encoder: bidirectional GRU over words. Decoder: GRU that gets the premise by attention, at every step, or in
+its initial state. Loss: cross-entropy of the words. Metric: perplexity of the hypotheses.
 """
 
 import dataclasses
@@ -17,9 +17,9 @@ from seqattn_tf.training.tasks import PairSettings, PairTask, setting
 
 @dataclasses.dataclass(frozen=True)
 class EntailGenerateSettings(PairSettings):
-    """Settings, and which relation the pairs have."""
+    """The settings of an encoder-decoder, and the relation between the sentences of a pair."""
 
-    label: str = setting("entailment", "or neutral, contradiction")
+    label: str = setting("entailment", "label of the pairs to use: entailment, neutral, contradiction")
 
 
 FULL = EntailGenerateSettings(
@@ -29,8 +29,8 @@ FULL = EntailGenerateSettings(
     batch_size=32,
     epochs=15,
     warmup_steps=200,
-    max_source=120,
-    max_target=60,
+    max_source_length=120,
+    max_target_length=60,
 )
 
 recipe = Recipe(

@@ -1,11 +1,11 @@
-"""Run a Python program by reading it: characters in, what it prints out.
+"""Program execution: the output of a Python program from its characters.
 
     seqattn train execute
     seqattn train execute --set curriculum=naive --set length=4 --set nesting=2
 
 Data: generated programs, in the order of a curriculum (baseline, naive, mix, combined). Encoder: bidirectional LSTM
-over characters. Decoder: LSTM with additive attention. Loss: cross-entropy of the characters. Metric: how many outputs
-are right to the last digit, by length of the numbers and nesting of the program.
+over characters. Decoder: LSTM with additive attention. Loss: cross-entropy of the characters. Metric: share of exactly
+correct outputs, by length of the numbers and nesting of the program.
 """
 
 import dataclasses
@@ -20,12 +20,12 @@ from seqattn_tf.training.tasks import PairSettings, PairTask, setting
 
 @dataclasses.dataclass(frozen=True)
 class ExecuteSettings(PairSettings):
-    """Settings, and how difficult the programs are."""
+    """The settings of an encoder-decoder, and the difficulty of the programs."""
 
-    curriculum: str = setting("combined", "or baseline, naive, mix")
-    length: int = setting(3, "digits of a number, at most")
-    nesting: int = setting(3, "operations in one another, at most")
-    programs: int = setting(3_200_000, "for the whole training, each read once")
+    curriculum: str = setting("combined", "order of the programs: combined, baseline, naive, mix")
+    length: int = setting(3, "maximum number of digits")
+    nesting: int = setting(3, "maximum number of nested operations")
+    num_programs: int = setting(3_200_000, "training programs; each is used once")
 
 
 FULL = ExecuteSettings(
@@ -35,26 +35,26 @@ FULL = ExecuteSettings(
     batch_size=128,
     epochs=20,
     learning_rate=2e-3,
-    max_source=200,
-    max_target=20,
+    max_source_length=200,
+    max_target_length=20,
 )
 
 
 def by_difficulty(answers: dict, references: dict, notes: dict) -> list[tuple[str, int, float]]:
-    """Accuracy of programs of each length and nesting."""
+    """Return the accuracy for programs of each length and nesting."""
     return [(str(key), *row) for key, row in accuracy_by(notes, answers, references).items()] if notes else []
 
 
 def load(data: str | Path | None, settings: ExecuteSettings) -> Splits:
-    """Generated programs."""
+    """Load generated programs."""
     refuse_data(data)
     s = settings
-    return programs.load(s.curriculum, s.length, s.nesting, train=s.programs, seed=s.seed)
+    return programs.load(s.curriculum, s.length, s.nesting, train=s.num_programs, seed=s.seed)
 
 
 recipe = Recipe(
     name="execute",
-    summary="a Python program -> what it prints (generated)",
+    summary="Python program -> its output (generated)",
     load=load,
     task=PairTask(
         metrics=[EXACT],
@@ -68,7 +68,7 @@ recipe = Recipe(
         embedding=32,
         length=2,
         nesting=1,
-        programs=100_000,
+        num_programs=100_000,
         batch_size=64,
         epochs=4,
         learning_rate=3e-3,

@@ -1,11 +1,11 @@
-"""Words in, a dependency tree out: for each word its head, and the relation to it.
+"""Dependency parsing: for each word its head, and the relation to it.
 
     seqattn train parse --data UD_English-EWT
     seqattn train parse --data UD_English-EWT --set structure=spanning
 
-Data: CoNLL-U, or columns with heads and relations. Encoder: words with the letters of each, a bidirectional LSTM of two
-layers. Output: a distribution over all trees, projective ones or any, by a biaffine score of every arc. Loss: negative
-log-likelihood of the trees and of their relations. Metric: attachment scores.
+Data: CoNLL-U, or columns with heads and relations. Encoder: a bidirectional LSTM of two layers over words and their
+letters. Output: a distribution over all projective trees, or all trees, from a biaffine score of every arc. Loss:
+negative log-likelihood of the trees and of their relations. Metric: attachment scores.
 """
 
 import dataclasses
@@ -32,7 +32,7 @@ FULL = ParseSettings(
 
 
 def tree_of(rows: list[tuple[str, ...]]) -> str:
-    """Heads and relations of a sentence as the target has them."""
+    """Return the heads and relations of a sentence in the form of the target."""
     if wrong := [head for _, head, _ in rows if not head.isdecimal() or int(head) > len(rows)]:
         raise ValueError(f"expected heads from 0 to {len(rows)}. Received: {wrong[0]}")
     check_tree(np.array([int(head) for _, head, _ in rows]))
@@ -40,8 +40,8 @@ def tree_of(rows: list[tuple[str, ...]]) -> str:
 
 
 def load(data: str | Path | None, settings: ParseSettings) -> Splits:
-    """Sentences of column files."""
-    return column_files.load(data, [settings.word, settings.head, settings.relation], tree_of)
+    """Load the sentences of column files."""
+    return column_files.load(data, [settings.word_column, settings.head_column, settings.relation_column], tree_of)
 
 
 recipe = Recipe(

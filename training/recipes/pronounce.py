@@ -1,30 +1,30 @@
-"""Letters in, phonemes out: how an English word is spoken.
+"""Pronunciation: the phonemes of an English word from its letters.
 
     seqattn train pronounce                     # full size
     seqattn train pronounce --preset small      # minutes on two cores
-    seqattn train pronounce --set stress=true   # AA1, not AA: which vowels are stressed
+    seqattn train pronounce --set stress=true   # marks stressed vowels: AA1 instead of AA
 
 Data: the CMU pronouncing dictionary. Encoder: bidirectional LSTM over letters. Decoder: LSTM with additive attention.
-Loss: cross-entropy of the phonemes. Metric: phoneme and word error rate, any listed pronunciation being right.
+Loss: cross-entropy of the phonemes. Metric: phoneme and word error rate, where any listed pronunciation is correct.
 """
 
 import dataclasses
 
 from seqattn_tf.training.data.corpora import cmudict
-from seqattn_tf.training.made_up import make_up_words
 from seqattn_tf.training.metrics import ERRORS
 from seqattn_tf.training.recipes.base import Recipe
+from seqattn_tf.training.synthetic import synthesize_words
 from seqattn_tf.training.tasks import PairSettings, PairTask, setting
 
 
 @dataclasses.dataclass(frozen=True)
-class PronounceSettings(PairSettings):
-    """Settings of an encoder-decoder from letters to phonemes."""
+class _PronounceSettings(PairSettings):
+    """The settings of an encoder-decoder from letters to phonemes."""
 
-    stress: bool = setting(False, "whether the vowels keep their marks of stress: AH0, AA1")
+    stress: bool = setting(False, "keep the stress marks of vowels: AH0, AA1")
 
 
-FULL = PronounceSettings(fold="all", target_split="spaces")
+FULL = _PronounceSettings(lowercase=True, strip_accents=True, target_tokenizer="spaces")
 
 recipe = Recipe(
     name="pronounce",
@@ -32,7 +32,7 @@ recipe = Recipe(
     load=lambda data, settings: cmudict.load(data, settings.stress),
     task=PairTask(metrics=[ERRORS]),
     settings=FULL,
-    make_up=make_up_words,
+    synthesize=synthesize_words,
     small=dataclasses.replace(
         FULL,
         units=96,

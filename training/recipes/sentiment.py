@@ -1,11 +1,11 @@
-"""A sentence in, its sentiment out, by a TreeLSTM over its tree or by a network over its words.
+"""Sentiment of a sentence, by a TreeLSTM over its tree or by a network over its words.
 
-    seqattn train sentiment --data sst --set vectors=glove.txt
-    seqattn train sentiment --data sst --set encoder=bidirectional --set sentiments=2
-    seqattn train sentiment --data tweets.csv --set text=tweet --set target=label
+    seqattn train sentiment --data sst --set pretrained_embeddings=glove.txt
+    seqattn train sentiment --data sst --set encoder=bidirectional --set num_classes=2
+    seqattn train sentiment --data tweets.csv --set text_column=tweet --set target_column=label
 
-Data: the Stanford Sentiment Treebank, in brackets; or a table, whose texts may be trees, too. Encoder: binary TreeLSTM
-over given trees, balanced ones where none is given. Loss: cross-entropy at every node. Metric: share of right labels.
+Data: the Stanford Sentiment Treebank, in brackets; or a table, whose texts may also be trees. Encoder: binary TreeLSTM
+over the given tree, or over a balanced one. Loss: cross-entropy at every node. Metric: share of correct labels.
 """
 
 import dataclasses
@@ -18,19 +18,19 @@ from seqattn_tf.training.tasks import ClassifySettings, ClassifyTask, setting
 
 
 @dataclasses.dataclass(frozen=True)
-class SentimentSettings(ClassifySettings):
-    """Settings of a classifier of sentences, and of the treebank."""
+class _SentimentSettings(ClassifySettings):
+    """The settings of sentence classification and of the treebank."""
 
-    sentiments: int = setting(5, "of the treebank; 2 for positive and negative alone")
-    phrases: bool = setting(True, "whether all phrases of the treebank are learned from, or sentences alone")
+    num_classes: int = setting(5, "classes of the treebank: 5, or 2 for positive and negative only")
+    phrases: bool = setting(True, "train on all phrases of the treebank instead of complete sentences only")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.sentiments not in (2, 5):
-            raise ValueError(f"sentiments: expected 2 or 5. Received: {self.sentiments}")
+        if self.num_classes not in (2, 5):
+            raise ValueError(f"num_classes: expected 2 or 5. Received: {self.num_classes}")
 
 
-FULL = SentimentSettings(
+FULL = _SentimentSettings(
     encoder="tree",
     units=150,
     embedding=100,
@@ -44,16 +44,16 @@ FULL = SentimentSettings(
 )
 
 
-def load(data: str | Path | None, settings: SentimentSettings) -> Splits:
-    """The treebank, or a table."""
+def load(data: str | Path | None, settings: _SentimentSettings) -> Splits:
+    """Load the treebank or a table."""
     if not sst.is_treebank(data):
         return load_pairs(data, settings)
-    return sst.load(data, settings.sentiments == 2, settings.encoder == "tree", settings.phrases)
+    return sst.load(data, settings.num_classes == 2, settings.encoder == "tree", settings.phrases)
 
 
 recipe = Recipe(
     name="sentiment",
-    summary="sentence, with its tree or without -> sentiment (Stanford Sentiment Treebank, own tables)",
+    summary="sentence, with or without its tree -> sentiment (Stanford Sentiment Treebank, your tables)",
     load=load,
     task=ClassifyTask(),
     settings=FULL,

@@ -1,9 +1,9 @@
-"""Several sentences that say the same, in one: four captions of a picture -> the fifth.
+"""Summarization: one sentence from several with the same meaning, such as the fifth caption of an image from four.
 
     seqattn train summarize --data flickr8k
 
-Data: Flickr8k's captions. Encoder: hierarchical, words of each caption and captions in a row. Decoder: GRU with
-additive attention over all words. Loss: cross-entropy of the words. Metric: ROUGE.
+Data: the captions of Flickr8k. Encoder: hierarchical, over the words of each caption and over captions. Decoder: GRU
+with additive attention over all words. Loss: cross-entropy of the words. Metric: ROUGE.
 """
 
 import dataclasses
@@ -20,8 +20,8 @@ FULL = PairSettings(
     dropout=0.4,
     batch_size=64,
     epochs=8,
-    max_source=250,
-    max_target=50,
+    max_source_length=250,
+    max_target_length=50,
 )
 
 recipe = Recipe(

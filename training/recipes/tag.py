@@ -1,11 +1,11 @@
-"""Words in, a tag for each out: parts of speech, chunks, names.
+"""Tagging: a tag for each word, such as parts of speech, chunks or names.
 
     seqattn train tag --data conll2000 --metric segments --set scheme=BIO
-    seqattn train tag --data UD_English-EWT --set tag=upos
+    seqattn train tag --data UD_English-EWT --set tag_column=upos
 
-Data: column files, CoNLL's or CoNLL-U. Encoder: words with the letters of each, a bidirectional LSTM. Output: a
-conditional random field, or a softmax for each word. Loss: negative log-likelihood of the tags. Metric: share of right
-tags, or F1 of segments.
+Data: column files in CoNLL or CoNLL-U format. Encoder: a bidirectional LSTM over words and their letters. Output: a
+conditional random field, or a softmax for each word. Loss: negative log-likelihood of the tags. Metric: share of
+correct tags, or F1 of segments.
 """
 
 import dataclasses
@@ -21,8 +21,8 @@ FULL = TagSettings(
 
 
 def load(data: str | Path | None, settings: TagSettings) -> Splits:
-    """Sentences of column files."""
-    columns = [settings.word, settings.tag]
+    """Load the sentences of column files."""
+    columns = [settings.word_column, settings.tag_column]
     return column_files.load(data, columns, lambda rows: " ".join(tag.replace(" ", "_") for _, tag in rows))
 
 

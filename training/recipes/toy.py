@@ -1,15 +1,17 @@
-"""What an exact rule solves at every length: one answer about numbers, or a sequence made of what was read.
+"""Toy tasks with an exact rule for every length: one answer about numbers, or a sequence derived from the input.
 
     seqattn train toy --set task=parity
     seqattn train toy --set task=sum --set seed=1
     seqattn train toy --set task=sort --set learning_rate=5e-3
-    seqattn train toy --set task=copy --set longest=20 --set learning_rate=5e-3
-    seqattn train toy --set task=recall --set longest=6 --set learning_rate=4e-3 --set slots=20 --set examples=200000
+    seqattn train toy --set task=copy --set max_length=20 --set learning_rate=5e-3
+    seqattn train toy --set task=recall --set max_length=6 --set learning_rate=4e-3 --set memory_slots=20 \\
+        --set num_examples=200000
 
-Data: generated; sequences of up to 10 numbers to learn from. Sum, comparison and parity: 11 to 20 to choose the best
-epoch, 40 to test. Sort, copy and recall: the same lengths to choose by, those and up to 40 to test. Network: a linear
-recurrent cell for what adds up, a GRU for parity, a pointer decoder to sort, a memory cell to copy and recall. Loss:
-squared error, or cross-entropy of labels or symbols. Metric: how many answers are exactly right, by length.
+Data: generated; sequences of up to 10 numbers for training. Sum, comparison and parity: 11 to 20 numbers to select the
+best epoch, 40 for testing. Sort, copy and recall: the lengths of training for selection, these and lengths up to 40 for
+testing. Network: a linear recurrent cell for sum and comparison, a GRU for parity, a pointer decoder to sort, a memory
+cell to copy and recall. Loss: squared error, or cross-entropy of labels or symbols. Metric: share of exactly correct
+answers, by length.
 """
 
 import dataclasses
@@ -25,21 +27,21 @@ FULL = NumberSettings(batch_size=64, epochs=20, learning_rate=2e-2, warmup_steps
 
 
 def load(data: str | Path | None, settings: NumberSettings) -> Splits:
-    """Generated sequences."""
+    """Load generated sequences."""
     refuse_data(data)
     data_of = sequences if settings.task in sequences.TASKS else numbers
-    return data_of.load(settings.task, settings.longest, train=settings.examples, seed=settings.seed)
+    return data_of.load(settings.task, settings.max_length, train=settings.num_examples, seed=settings.seed)
 
 
 def by_length(answers: dict, references: dict, notes: dict) -> list[tuple[str, int, float]]:
-    """Accuracy at each length, where the data say it."""
+    """Return the accuracy for each length if the data contain lengths."""
     lengths = {key: int(note) for key, note in notes.items()}
     return [(str(key), *row) for key, row in accuracy_by(lengths, answers, references).items()] if notes else []
 
 
 recipe = Recipe(
     name="toy",
-    summary="numbers -> sum, comparison, parity; sorted, copied, recalled (generated)",
+    summary="numbers -> sum, comparison, parity; sort, copy, recall (generated)",
     load=load,
     task=NumberTask(groups={"accuracy by length": by_length}),
     settings=FULL,

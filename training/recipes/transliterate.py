@@ -1,26 +1,26 @@
-"""A name in one script, the same name in another: English -> katakana, romanised Hindi -> Devanagari.
+"""Transliteration of names to another script: English -> katakana, romanized Hindi -> Devanagari.
 
     seqattn train transliterate --data katakana
     seqattn train transliterate --data katakana --preset small
 
-Data: a CSV, TSV or JSONL file, or a folder with train, dev and test; spaces inside a target are dropped. Encoder:
-bidirectional LSTMs over letters. Decoder: LSTM with attention after Luong. Loss: cross-entropy of the letters. Metric:
-how often the right spelling is the best answer, among the two best, among the three best.
+Data: a CSV, TSV or JSONL file, or a folder with train, dev and test; spaces inside a target are removed. Encoder:
+bidirectional LSTMs over letters. Decoder: LSTM with Luong attention. Loss: cross-entropy of the letters. Metric: how
+often the correct spelling is the best answer, among the two best, and among the three best.
 """
 
 import dataclasses
 from pathlib import Path
 
 from seqattn_tf.training.data import Splits
-from seqattn_tf.training.made_up import make_up_words
 from seqattn_tf.training.metrics import EXACT
 from seqattn_tf.training.recipes.base import Recipe, load_pairs
+from seqattn_tf.training.synthetic import synthesize_words
 from seqattn_tf.training.tasks import PairTask, TableSettings
 
 FULL = TableSettings(
-    text="0",
-    target="1",
-    fold="case",
+    text_column="0",
+    target_column="1",
+    lowercase=True,
     decoder="luong",
     units=384,
     embedding=128,
@@ -29,13 +29,13 @@ FULL = TableSettings(
     epochs=40,
     beam_width=5,
     alternatives=4,
-    max_source=100,
-    max_target=100,
+    max_source_length=100,
+    max_target_length=100,
 )
 
 
 def load(data: str | Path | None, settings: TableSettings) -> Splits:
-    """The examples of the folder, the letters of the targets joined."""
+    """Load the examples of the folder, with the letters of the targets joined."""
     splits = load_pairs(data, settings)
     train, dev, test = (
         [example._replace(target=example.target.replace(" ", "")) for example in part]
@@ -46,11 +46,11 @@ def load(data: str | Path | None, settings: TableSettings) -> Splits:
 
 recipe = Recipe(
     name="transliterate",
-    summary="letters -> letters of another script (your table)",
+    summary="letters -> letters of another script (your tables)",
     load=load,
     task=PairTask(metrics=[EXACT], nbest=(1, 2, 3)),
     settings=FULL,
-    make_up=make_up_words,
+    synthesize=synthesize_words,
     small=dataclasses.replace(
         FULL,
         units=96,

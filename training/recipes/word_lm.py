@@ -1,13 +1,13 @@
-"""Words in, how the sentence goes on out.
+"""Word language model: the continuation of a sentence, one word at a time.
 
     seqattn train word_lm --data brown
     seqattn train word_lm --data brown --set softmax=sampled
     seqattn train word_lm --data brown --set softmax=adaptive --set tie_embeddings=false
-    seqattn evaluate runs/word_lm --data brown      # beside a Kneser-Ney 5-gram of the same vocabulary
+    seqattn evaluate runs/word_lm --data brown      # compared with a Kneser-Ney 5-gram model of the same vocabulary
 
-Data: the Brown corpus, split by position. Network: LSTM layers; a word's score is its embedding times the last output.
-Loss: cross-entropy of the next word; `softmax` says over which words a step computes it. Metric: perplexity over all of
-them, the ends of sentences counted, unknown words being one word.
+Data: the Brown corpus, split by position. Network: LSTM layers; the score of a word is the product of its embedding and
+the last output. Loss: cross-entropy of the next word; `softmax` selects the words over which a step computes it.
+Metric: perplexity over the whole vocabulary, including the ends of sentences, with all unknown words as one word.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from seqattn_tf.training.recipes.base import Recipe
 from seqattn_tf.training.tasks import LanguageSettings, LanguageTask
 
 FULL = LanguageSettings(
-    split="spaces",
+    tokenizer="spaces",
     min_count=3,
     tie_embeddings=True,
     units=512,
@@ -29,13 +29,13 @@ FULL = LanguageSettings(
     learning_rate=1e-3,
     warmup_steps=500,
     patience=4,
-    max_source=200,
-    max_target=60,
+    max_source_length=200,
+    max_target_length=60,
 )
 
 recipe = Recipe(
     name="word_lm",
-    summary="words -> how the sentence goes on (Brown)",
+    summary="words -> continuation of the sentence (Brown)",
     load=lambda data, settings: brown.load(data),
     task=LanguageTask(order=5),
     settings=FULL,

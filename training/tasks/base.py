@@ -1,4 +1,4 @@
-"""What all kinds of trainings share: their settings, and the contract of a task."""
+"""The base classes of tasks, and the training of a task on data."""
 
 import dataclasses
 import json
@@ -21,39 +21,31 @@ from seqattn_tf.training.data.batches import Batching, Columns, Order, Part, bat
 from seqattn_tf.training.data.code_version import SPLITTING, code_version
 from seqattn_tf.training.data.corpus import Corpus
 from seqattn_tf.training.data.examples import first_of_each, group_targets
-from seqattn_tf.training.data.left_out import LeftOut
+from seqattn_tf.training.data.skipped import SkippedExamples
 from seqattn_tf.training.data.stream import Encoded, Stream
-from seqattn_tf.training.lessons import Lessons
 from seqattn_tf.training.metrics import EXACT, Metric, nbest_accuracy
+from seqattn_tf.training.soft_targets import SoftTargets
 from seqattn_tf.training.tasks.settings import Settings
 
-CHARACTERS = 65_536  # of the texts that are asked together
-
-
-def parse_fold(choice: str) -> bool | str:
-    """The `fold` of `SymbolRules` that a setting names."""
-    choices: dict[str, bool | str] = {"": False, "case": "case", "all": True}
-    if choice not in choices:
-        raise ValueError(f"fold: expected one of {sorted(choices)}. Received: {choice!r}")
-    return choices[choice]
+CHARACTERS = 65_536  # characters of the texts that are answered in one batch
 
 
 def vocabulary_of(model: Model) -> str:
-    """A hash of what goes in and comes out."""
+    """Return a hash of the input fields and of the target of a model."""
     return digest(json.dumps([save_fields(model.inputs), save_target(model.target)]).encode())
 
 
 def refuse_few(rules: SymbolRules, name: str) -> None:
-    """A vocabulary with nothing to choose from is a mistake in the data."""
+    """Raise an error for a vocabulary of fewer than two symbols, which indicates a mistake in the data."""
     if len(rules.symbols) < 2:
         raise ValueError(f"{name}: expected at least two symbols. Received: {rules.symbols}")
 
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """How good a model is: figures by name, and figures of groups, `(label, count, value)` each, by title."""
+    """The results of an evaluation: metrics by name, and rows `(label, count, value)` of groups by title."""
 
-    figures: Mapping[str, float]
+    metrics: Mapping[str, float]
     groups: Mapping[str, Sequence[tuple[str, int, float]]] = dataclasses.field(default_factory=dict)
 
 
@@ -63,14 +55,14 @@ AnyModel = TypeVar("AnyModel", bound=Model)
 
 @dataclasses.dataclass(frozen=True)
 class Task(Generic[AnySettings, AnyModel]):
-    """A kind of training: how a kind of model is built and measured. A subclass gives `build`.
+    """A task: how one kind of model is built, trained and evaluated. Subclasses define `build`.
 
     Args:
-        metrics: what answers are measured by; the first one's figure picks the best epoch.
-        nbest: for how many of the best answers to say how often one of them is right.
-        groups: functions of `(answers, references, notes)` to `(label, count, value)` rows, by title.
-        ordered: whether the training examples stand in an order, of which every epoch takes the next part.
-        by_length: whether a batch has examples of about the same lengths, or of all.
+        metrics: The metrics that answers are measured by. The main value of the first one selects the best epoch.
+        nbest: Numbers `n` for which to report how often one of the `n` best answers is correct.
+        groups: Functions from `(answers, references, notes)` to rows `(label, count, value)`, by title.
+        ordered: Whether the training examples are ordered, so that every epoch takes the next part of them.
+        by_length: Whether a batch contains examples of similar lengths rather than of all lengths.
     """
 
     metrics: Sequence[Metric] = (EXACT,)
@@ -81,24 +73,24 @@ class Task(Generic[AnySettings, AnyModel]):
 
     @property
     def monitor(self) -> str:
-        """The figure that picks the best epoch."""
+        """The name of the value that selects the best epoch."""
         return self.metrics[0].figure
 
     @property
     def higher_is_better(self) -> bool:
-        """Whether more of that figure is better."""
+        """Whether higher values of `monitor` are better."""
         return self.metrics[0].higher_is_better
 
-    def measured_by(self, metric: str) -> "Task[AnySettings, AnyModel]":
-        """The same task with another metric, by its name, and no groups of the old one; itself without a name."""
+    def with_metric(self, metric: str) -> "Task[AnySettings, AnyModel]":
+        """Return this task with another metric and without groups, or the task itself if the name is empty."""
         return dataclasses.replace(self, metrics=(Metric.get(metric),), groups={}) if metric else self
 
     def build(self, settings: AnySettings, train: Examples) -> AnyModel:
-        """An untrained model for these data."""
+        """Build an untrained model for these data."""
         raise NotImplementedError
 
-    def begin(self, settings: AnySettings, splits: Splits) -> AnyModel:
-        """The model that a training begins with, where none is given."""
+    def create_model(self, settings: AnySettings, splits: Splits) -> AnyModel:
+        """Create the model that training starts from, unless one is given."""
         return self.build(settings, Examples.of(splits.train))
 
     def open(
@@ -106,57 +98,67 @@ class Task(Generic[AnySettings, AnyModel]):
         settings: AnySettings,
         splits: Splits,
         model: AnyModel | None = None,
-        lessons: Lessons | None = None,
+        soft_targets: SoftTargets | None = None,
     ) -> "Training[AnySettings, AnyModel]":
-        """Everything that a training needs; `model` where it begins with one, `lessons` where it has a teacher."""
-        return Training(self, settings, model or self.begin(settings, splits), splits, lessons)
+        """Set up the training of this task on data.
+
+        Args:
+            settings: The settings of the task.
+            splits: The data.
+            model: The model to start from; a new one by default.
+            soft_targets: The output of a teacher to train on, if there is one.
+        """
+        return Training(self, settings, model or self.create_model(settings, splits), splits, soft_targets)
 
     def inputs(self, model: AnyModel, examples: Examples) -> dict[str, Column]:
-        """What goes in of the examples, as the network learns from it."""
+        """Return the inputs of the examples as the network reads them in training."""
         return input_columns(model, examples)
 
-    def asked(self, example: Example) -> Mapping[str, Any]:
-        """What a person would ask of an example, by input: what a model carries to be shown with."""
+    def model_inputs(self, example: Example) -> Mapping[str, Any]:
+        """Return the inputs that a user would enter for an example. They are stored with a model to demonstrate it."""
         return example.inputs
 
     def max_target_length(self, model: AnyModel) -> int | None:
-        """How long a target may be to be learned; None for any length."""
+        """Return the maximum length of a target in training, or None for no limit."""
         return model.target.limit
 
     def learnable(self, model: AnyModel, train: Examples) -> np.ndarray:
-        """Which examples can be learned from, were they short enough; `[examples]`."""
+        """Return which examples can be trained on, regardless of their length: `[examples]`."""
         return np.ones(len(train), bool)
 
     def check(self, training: "Training[AnySettings, AnyModel]") -> None:
-        """Say of the data what a user should know before a long training."""
+        """Warn about problems in the data, or raise an error, before a long training run."""
 
     def check_student(self, settings: AnySettings) -> None:
-        """Refuse settings that lessons cannot be learned with."""
+        """Raise an error for settings that cannot be combined with soft targets."""
 
     def check_metrics(self, model: AnyModel, examples: Sequence[Example]) -> None:
-        """Refuse a metric that does not give its figure: right answers to a few examples are measured."""
+        """Check each metric on the references of a few examples; raise an error if its main value is missing."""
         few = self.references(model, examples[:5])
         for metric in self.metrics:
             metric.check(few)
 
-    def quick(self, model: AnyModel) -> AnyModel:
-        """The model as it is measured after every epoch: by less search, where there is any."""
+    def fast_variant(self, model: AnyModel) -> AnyModel:
+        """Return the model to evaluate after every epoch, with less search if there is any."""
         return model
 
     def measure(
         self, model: AnyModel, examples: Sequence[Example], notes: Mapping[str, str] | None = None, quiet: bool = True
     ) -> Report:
-        """The figures; any listed target of a key is right. `notes` say of what kind a key is, where that is known."""
-        return self.judge(model, answer_all(model, examples, quiet=quiet), examples, notes)
+        """Answer and evaluate examples.
 
-    def judge(
+        Every target listed for a key counts as correct. `notes` contains the categories of the keys, if known.
+        """
+        return self.evaluate(model, answer_all(model, examples, quiet=quiet), examples, notes)
+
+    def evaluate(
         self,
         model: AnyModel,
         found: Mapping[str, Answer],
         examples: Sequence[Example],
         notes: Mapping[str, str] | None = None,
     ) -> Report:
-        """The figures of the answers that were found to the keys of examples."""
+        """Evaluate the answers found for the keys of examples."""
         references = self.references(model, examples)
         said = {key: answer.text for key, answer in found.items()}
         figures = {name: value for metric in self.metrics for name, value in metric.measure(said, references).items()}
@@ -167,25 +169,29 @@ class Task(Generic[AnySettings, AnyModel]):
         return Report(figures, {title: rows(said, references, notes or {}) for title, rows in self.groups.items()})
 
     def references(self, model: AnyModel, examples: Iterable[Example]) -> dict[str, list[str]]:
-        """The right answers to each key, as the model's target writes them; none where no answer is right or wrong."""
-        return {key: [model.target.said(t) for t in ts] for key, ts in group_targets(examples).items()}
+        """Return the correct answers to each key in the notation of the target; empty for open-ended tasks."""
+        return {key: [model.target.normalize(t) for t in ts] for key, ts in group_targets(examples).items()}
 
     def baselines(self, model: AnyModel, train: Sequence[Example], examples: Sequence[Example]) -> dict[str, float]:
-        """Figures of something simpler that learned from `train`, on the same examples, to put beside the model's."""
+        """Return the results of a simpler method, trained on `train`, on the same examples, for comparison."""
         return {}
 
 
 class Training(Generic[AnySettings, AnyModel]):
-    """A task opened on data: the model, the examples that it can learn from, and their batches.
+    """A task with its data: the model, the examples that it can be trained on, and their batches.
 
-    Of a corpus on disk, `columns` and `rows` are those of its first window: a sample of it.
+    For a corpus on disk, `columns` and `rows` are those of its first window, as a sample.
 
     Args:
-        task: the kind of training.
-        settings: of it.
-        model: untrained.
-        splits: the data; what the model could not be measured on is refused.
-        lessons: what a teacher says, to be learned from besides.
+        task: The task to train.
+        settings: The settings of the task.
+        model: The model to train.
+        splits: The data.
+        soft_targets: The output of a teacher, to train on in addition to the data.
+
+    Raises:
+        ValueError: If the model cannot be evaluated on a development or test example, or trained on any training
+            example.
     """
 
     def __init__(
@@ -194,7 +200,7 @@ class Training(Generic[AnySettings, AnyModel]):
         settings: AnySettings,
         model: AnyModel,
         splits: Splits,
-        lessons: Lessons | None = None,
+        soft_targets: SoftTargets | None = None,
     ) -> None:
         self.task, self.settings, self.model, self.splits = task, settings, model, splits
         for name, part in (("development", splits.dev), ("test", splits.test)):
@@ -204,30 +210,33 @@ class Training(Generic[AnySettings, AnyModel]):
         self.columns, self.rows, left = stored.sample if stored else self.read(Examples.of(splits.train))
         left.warn()
         if not len(self.rows):
-            raise ValueError(
-                f"train: expected at least one example that the model can take. Received: none of {splits.origin}"
-            )
-        if lessons is not None:
-            self._add(lessons, stored)
+            raise ValueError(f"train: expected at least one usable example. Received: none from {splits.origin}")
+        if soft_targets is not None:
+            self._add(soft_targets, stored)
         parts = settings.epochs if task.ordered else 1
         if len(self.rows) < parts:
-            raise ValueError(f"train: expected an example for each of {parts} epochs. Received: {len(self.rows)}")
+            raise ValueError(
+                f"train: expected at least one example for each of {parts} epochs. Received: {len(self.rows)}"
+            )
         batching = Batching(settings.batch_size, settings.seed, task.by_length, settings.batch_tokens)
         self.order = Stream(stored, batching) if stored else Order(self.columns, self.rows, batching, parts)
         task.check(self)
 
-    def _add(self, lessons: Lessons, stored: Encoded | None) -> None:
+    def _add(self, soft_targets: SoftTargets, stored: Encoded | None) -> None:
         self.task.check_student(self.settings)
         if stored or self.task.ordered:
-            raise ValueError("lessons: expected data in memory, in no order (stream=never). Received: others")
+            raise ValueError(
+                "soft_targets: expected in-memory data without a fixed order. "
+                "Received: other data; use --set stream=never"
+            )
         train, smoothing = Examples.of(self.splits.train), self.settings.label_smoothing
-        self.columns, self.rows = lessons.follow(
+        self.columns, self.rows = soft_targets.follow(
             self.columns, self.rows, train, self.task.inputs, self.model, smoothing
         )
 
     def _encode(self, corpus: Corpus) -> Encoded:
         if self.task.ordered:
-            raise ValueError("stream: expected never where examples stand in an order. Received: data on disk")
+            raise ValueError("stream: expected never for examples in a fixed order. Received: data on disk")
         own = {type(part).__module__ for part in (*self.model.inputs.values(), self.model.target)}
         return Encoded(corpus, f"{vocabulary_of(self.model)}-{code_version(*SPLITTING, *own)}", self.read)
 
@@ -237,22 +246,22 @@ class Training(Generic[AnySettings, AnyModel]):
             if longest > limit:
                 value = part[int(column.lengths.argmax())].inputs[given]
                 raise ValueError(
-                    f"{name} split: expected {given} of at most {limit} places (max_source of a text). "
+                    f"{name} split: expected {given} of at most {limit} positions (max_source_length for text). "
                     f"Received: {longest}, {value!r:.80}"
                 )
 
     def _refuse_targets(self, name: str, part: Sequence[Example]) -> None:
-        """Refuse targets that answers could not be compared with, which would only be found after an epoch."""
+        """Check up front that targets can be compared with answers, instead of failing after an epoch."""
         for example in part:
             try:
-                self.model.target.said(example.target)
+                self.model.target.normalize(example.target)
             except (ValueError, TypeError, IndexError) as error:
                 raise ValueError(f"{name} split, target of {example.key!r:.80}: {error}") from None
 
-    def read(self, train: Examples) -> tuple[Columns, np.ndarray, LeftOut]:
-        """Examples as columns, those that can be learned from, and what is said of the others."""
+    def read(self, train: Examples) -> tuple[Columns, np.ndarray, SkippedExamples]:
+        """Return examples as columns, the indices of those that can be trained on, and a count of the others."""
         model = self.model
-        columns = Columns(self.task.inputs(model, train), model.says.column(train.targets), model.says)
+        columns = Columns(self.task.inputs(model, train), model.graph_target.column(train.targets), model.graph_target)
         lengths = {name: (column.lengths, model.inputs[name].limit) for name, column in columns.inputs.items()}
         most = self.task.max_target_length(model)
         if most is not None:
@@ -263,43 +272,46 @@ class Training(Generic[AnySettings, AnyModel]):
             fits &= found <= limit
         longest = {name: (int(found.max(initial=0)), limit) for name, (found, limit) in lengths.items()}
         long = {name: both for name, both in longest.items() if both[0] > both[1]}
-        left = LeftOut(len(train), int((~learnable).sum()), int((~fits).sum()), long)
+        left = SkippedExamples(len(train), int((~learnable).sum()), int((~fits).sum()), long)
         return columns, np.flatnonzero(fits & learnable), left
 
     @property
     def steps(self) -> int:
-        """Steps of an epoch."""
+        """The number of steps of an epoch."""
         return self.order.steps
 
     @property
     def batch_size(self) -> int:
-        """Examples of a step; where steps differ, what all of them have a multiple of."""
+        """The number of examples per step, or the greatest common divisor if steps differ in size."""
         return self.order.batch_size
 
     @property
     def symbols(self) -> float:
-        """Places that are read and said in a step, on average; at least one of each example."""
+        """The average number of input and target positions per step, at least one per column of an example."""
         return self.order.symbols
 
     def batches(self, epoch: int = 0, step: int = 0, part: Part = whole) -> tf.data.Dataset:
-        """What `fit` reads from this step of this epoch to the end of the last one; of every batch a `part`."""
+        """Return the batches from a step of an epoch to the end of training; `part` selects the rows of each batch."""
         return self.order.batches(range(epoch, self.settings.epochs), step, part)
 
     @property
     def loss(self) -> Callable[..., tf.Tensor]:
-        """What is minimised."""
-        return self.columns.says.loss(self.settings.label_smoothing)
+        """The loss function to minimize."""
+        return self.columns.graph_target.loss(self.settings.label_smoothing)
 
 
 def without_beam(model: AnyModel) -> AnyModel:
-    """The same model, whose answers are the best symbol at every step."""
+    """Return the same model with greedy decoding."""
     return model.with_settings(beam_width=1, alternatives=0, length_penalty=0.0)
 
 
 def answer_all(
     model: Model, examples: Iterable[Example], batch_size: int = 256, quiet: bool = True
 ) -> dict[str, Answer]:
-    """The model's answer to every key; batched by length, with a bar unless `quiet`."""
+    """Return the model's answer to every key.
+
+    Inputs of similar length are answered together, with a progress bar unless `quiet`.
+    """
     asked = {key: example.inputs for key, example in first_of_each(examples).items()}
     sizes = {key: sum(len(value) for value in row.values() if isinstance(value, str)) for key, row in asked.items()}
     answers: dict[str, Answer] = {}
@@ -315,7 +327,10 @@ def answer_all(
 
 
 def _batches_by_size(sizes: Mapping[str, int], most: int) -> list[list[str]]:
-    """Keys of rows of like size, the shortest first: at most so many, and of long ones as many as memory holds."""
+    """Divide keys into batches of inputs of similar size, shortest first.
+
+    A batch has at most `most` keys, and fewer if the inputs are so long that it would exceed `CHARACTERS`.
+    """
     batches: list[list[str]] = []
     for key in sorted(sizes, key=sizes.__getitem__):
         if not batches or len(batches[-1]) >= min(most, max(CHARACTERS // max(sizes[key], 1), 1)):
@@ -325,7 +340,7 @@ def _batches_by_size(sizes: Mapping[str, int], most: int) -> list[list[str]]:
 
 
 def refuse_unreadable(model: Model, examples: Iterable[Example]) -> None:
-    """Say which example has a value that the model cannot read, where one has."""
+    """Raise an error that names the first example with a value that the model cannot read, if there is one."""
     for example in examples:
         given = {name: field for name, field in model.inputs.items() if name in example.inputs}
         try:
@@ -335,9 +350,9 @@ def refuse_unreadable(model: Model, examples: Iterable[Example]) -> None:
 
 
 def loss_of(model: Model, examples: Sequence[Example], batch_size: int = 64) -> tuple[float, float]:
-    """The mean loss of the right answers, and the number of symbols or rows that it is the mean of."""
+    """Return the mean loss of the correct answers, and the number of symbols or rows that it is averaged over."""
     total = count = 0.0
-    loss, says = model.says.loss(), model.says
+    loss, says = model.graph_target.loss(), model.graph_target
     forward = tf.function(lambda inputs: model.network(inputs, training=False), reduce_retracing=True)
     for inputs, right in batches(Columns.of(model, Examples.of(examples)), batch_size):
         kept = float(tf.math.count_nonzero(right != tf.cast(says.padding, right.dtype)))

@@ -1,4 +1,4 @@
-"""Pictures to sentences."""
+"""A task that maps pictures to sentences."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -13,82 +13,91 @@ from seqattn_tf.lite.targets import Symbols
 from seqattn_tf.models import Captioner, CaptionNetwork
 from seqattn_tf.models.networks.caption import REGIONS
 from seqattn_tf.training.data import Example, Examples
-from seqattn_tf.training.maps import given
-from seqattn_tf.training.tasks.base import Report, parse_fold, refuse_few, without_beam
-from seqattn_tf.training.tasks.seeing import PICTURE, SeeingSettings, SeeingTask
-from seqattn_tf.training.tasks.settings import EmbeddingSettings, SearchSettings, setting
+from seqattn_tf.training.feature_maps import given
+from seqattn_tf.training.tasks.base import Report, refuse_few, without_beam
+from seqattn_tf.training.tasks.images import PICTURE, ImageSettings, ImageTask
+from seqattn_tf.training.tasks.settings import CaptionWords, EmbeddingSettings, SearchSettings, setting
 
-Box = tuple[float, float, float, float]  # left, top, right and bottom, as shares of a picture
+Box = tuple[float, float, float, float]  # left, top, right and bottom, as fractions of a picture
 
 
 @dataclasses.dataclass(frozen=True)
-class CaptionSettings(SearchSettings, EmbeddingSettings, SeeingSettings):
+class CaptionSettings(SearchSettings, CaptionWords, EmbeddingSettings, ImageSettings):
     """Settings of a captioner."""
 
-    conditioning: str = setting("soft", "what the decoder sees of the picture: state, input, soft, hard")
-    penalty: float = setting(0.0, "how much every cell is to be looked at once in all")
-    supervise: float = setting(0.0, "how much words are told where to look, where the data know")
-    entropy: float = setting(0.01, "how curious hard attention draws")
-    reward: float = setting(1.0, "how much hard attention learns from what it drew")
-    expected: float = setting(0.5, "how often hard attention reads the mean of all cells, in training")
-    gate: bool = setting(True, "whether the decoder says how much of what it looked at is read")
-    target_split: str = setting("words", "what a symbol of a caption is: words, subwords, characters, spaces")
-    fold: str = setting("", "what to ignore in captions, and say without: case, or all (case and accents)")
-    vocabulary: int = setting(0, "symbols, at most; 0 for all")
-    min_count: int = setting(1, "how often a symbol is seen to be known")
-    max_target: int = setting(40, "symbols; a longer caption is cut, and not learned from")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._refuse_less(1, "max_target", "min_count")
+    conditioning: str = setting("soft", "how the decoder uses the image: state, input, soft, hard")
+    doubly_stochastic_weight: float = setting(
+        0.0, "weight of the doubly stochastic loss, which pulls the total weight of each cell towards 1"
+    )
+    attention_supervision: float = setting(
+        0.0, "weight of the attention supervision loss, for data with a region for each word"
+    )
+    entropy_weight: float = setting(0.01, "weight of the entropy bonus of hard attention")
+    reinforce_weight: float = setting(1.0, "weight of the REINFORCE term of hard attention")
+    soft_probability: float = setting(
+        0.5, "probability of using the mean of all cells instead of a sample, in training with hard attention"
+    )
+    gate: bool = setting(True, "scale the context by a gate computed from the decoder state")
+    lowercase: bool = setting(False, "convert captions to lower case")
+    strip_accents: bool = setting(False, "remove accents from captions")
+    vocabulary: int = setting(0, "maximum vocabulary size; 0 for no limit")
 
 
 @dataclasses.dataclass(frozen=True)
-class CaptionTask(SeeingTask[CaptionSettings, Captioner]):
-    """Training of a `Captioner`; where the data know what each word names, also how much attention lies on it."""
+class CaptionTask(ImageTask[CaptionSettings, Captioner]):
+    """Training of a `Captioner`. If the data contain a box for each word, the attention inside it is also measured."""
 
     def build(self, settings: CaptionSettings, train: Examples) -> Captioner:
-        """The words of the training captions, and a network of their number."""
         limits: dict[str, Any] = {"vocabulary": settings.vocabulary, "min_count": settings.min_count}
-        cut: dict[str, Any] = {"split": settings.target_split, "fold": parse_fold(settings.fold)}
-        target = Symbols.learn(train.targets, limit=settings.max_target, **cut, **limits)
-        refuse_few(target.rules, "vocabulary of the captions")
-        losses = {name: getattr(settings, name) for name in ("penalty", "supervise", "entropy", "reward")}
+        cut: dict[str, Any] = {
+            "tokenizer": settings.target_tokenizer,
+            "lowercase": settings.lowercase,
+            "strip_accents": settings.strip_accents,
+        }
+        target = Symbols.learn(train.targets, limit=settings.max_target_length, **cut, **limits)
+        refuse_few(target.rules, "caption vocabulary")
+        losses = {
+            name: getattr(settings, name)
+            for name in ("doubly_stochastic_weight", "attention_supervision", "entropy_weight", "reinforce_weight")
+        }
         sizes = arguments_of(CaptionNetwork.of_pictures, settings) | {"embedding_dropout": settings.embedding_rate}
         network = CaptionNetwork.of_pictures(settings.make_encoder(), target.rules.size, **sizes, **losses)
         image = settings.make_image()
         return Captioner(network, {PICTURE: image}, target, max_length_ratio=0, **arguments_of(Captioner, settings))
 
     def check_student(self, settings: CaptionSettings) -> None:
-        """Only of captions of the data is it known where their words should look."""
-        if settings.supervise:
-            raise ValueError(f"supervise: expected 0 of a student. Received: {settings.supervise}")
+        """Raise an error for attention supervision, which only the captions of the data support."""
+        if settings.attention_supervision:
+            raise ValueError(
+                f"attention_supervision: expected 0 for distillation. Received: {settings.attention_supervision}"
+            )
 
     def inputs(self, model: Captioner, examples: Examples) -> dict[str, Column]:
-        """The pictures or their maps, and where words should look, if they are told."""
+        """Return the pictures or their maps and, with attention supervision, the target regions of the words."""
         found = super().inputs(model, examples)
-        if model.network.supervise:
+        if model.network.attention_supervision:
             found[PICTURE] = ColumnGroup([found[PICTURE], _regions_column(model, examples)])
         return found
 
-    def quick(self, model: Captioner) -> Captioner:
-        """The same without a beam."""
+    def fast_variant(self, model: Captioner) -> Captioner:
         return without_beam(model)
 
-    def judge(
+    def evaluate(
         self,
         model: Captioner,
         found: Mapping[str, Answer],
         examples: Sequence[Example],
         notes: Mapping[str, str] | None = None,
     ) -> Report:
-        """The figures of the captions, and of the looks of those that are right."""
-        report = super().judge(model, found, examples, notes)
-        return dataclasses.replace(report, figures={**report.figures, **looked_inside(found, examples)})
+        """Return the metrics of the captions, and those of the attention of correct ones."""
+        report = super().evaluate(model, found, examples, notes)
+        return dataclasses.replace(report, metrics={**report.metrics, **looked_inside(found, examples)})
 
 
 def cells(box: Box, rows: int, columns: int, grown: int = 0) -> np.ndarray:
-    """How much of each cell of a grid lies in a box, `[rows, columns]`; grown: in all cells near those, fully.
+    """Return the share of each grid cell that lies in a box, `[rows, columns]`.
+
+    With `grown`, return 1 for all cells that overlap the box and for cells up to this distance from them.
 
     >>> cells((0.0, 0.0, 0.5, 0.75), 2, 2).tolist()
     [[1.0, 0.0], [0.5, 0.0]]
@@ -111,12 +120,12 @@ def cells(box: Box, rows: int, columns: int, grown: int = 0) -> np.ndarray:
 
 
 def _regions_of(example: Example) -> list[Box | None] | None:
-    """The box of what each word of a caption names, where the picture of an example knows; None where it does not."""
+    """Return the box of each word of the caption, None for words without one; None if the picture has no boxes."""
     return getattr(given(example.inputs[PICTURE]), REGIONS, None)
 
 
 def _regions_column(model: Captioner, examples: Examples) -> RaggedColumn:
-    """Where each word of the captions should look, `[steps, cells]` each, and nowhere at their ends."""
+    """Return a column with the target region of each word of the captions, `[steps, cells]`, empty at their ends."""
     encoder, tables, starts = model.network.pictures, [], [0]
     rows, columns = encoder.rows, encoder.columns
     for example in examples:
@@ -124,7 +133,7 @@ def _regions_column(model: Captioner, examples: Examples) -> RaggedColumn:
         said = model.target.rules.tokens(example.target)
         if boxes is None or len(boxes) != len(said):
             raise ValueError(
-                f"supervise: expected pictures whose words have regions, one each. Received: {example.key}"
+                f"attention_supervision: expected a region for each word of a caption. Received: {example.key}"
             )
         nowhere = np.zeros([rows, columns])
         found = [nowhere if box is None else cells(box, rows, columns) for box in (*boxes, None)]
@@ -134,11 +143,11 @@ def _regions_column(model: Captioner, examples: Examples) -> RaggedColumn:
 
 
 def looked_inside(found: Mapping[str, Answer], examples: Sequence[Example]) -> dict[str, float]:
-    """How much of attention lies on what is named, or a cell beside it, in right captions; and how much by chance."""
+    """Return the share of attention on or next to the named objects in correct captions, and that share by chance."""
     inside, chance = [], []
     for example in examples:
         answer, boxes = found[example.key], _regions_of(example)
-        look = answer.looks.get(PICTURE)
+        look = answer.attention.get(PICTURE)
         if boxes is None or look is None or answer.text != example.target or len(look.weights) < len(boxes):
             continue
         for box, weights in zip(boxes, look.weights, strict=False):

@@ -1,4 +1,4 @@
-"""Language models: sentences one by one, or one long text in stretches; measured by how surprising held-out text is."""
+"""Language models of single sentences or of one long text, evaluated by the perplexity of held-out text."""
 
 import dataclasses
 import math
@@ -19,14 +19,14 @@ from seqattn_tf.models import LanguageModel, LanguageNetwork
 from seqattn_tf.outputs.symbols import SHIFTED
 from seqattn_tf.training.data import Example, Examples, Splits
 from seqattn_tf.training.data.batches import Part, planned, whole
-from seqattn_tf.training.lessons import Lessons
 from seqattn_tf.training.ngrams import KneserNey
-from seqattn_tf.training.tasks.base import Report, Task, Training, parse_fold, refuse_few
+from seqattn_tf.training.pretrained_embeddings import read_vectors
+from seqattn_tf.training.soft_targets import SoftTargets
+from seqattn_tf.training.tasks.base import Report, Task, Training, refuse_few
 from seqattn_tf.training.tasks.settings import TextSettings, setting
-from seqattn_tf.training.vectors import read_vectors
 
-_BEGINNING = re.compile(r"\s*(\S+\s+){0,3}\S*")  # of a text, a few words to go on from
-_LONGEST = 60  # characters of them
+_BEGINNING = re.compile(r"\s*(\S+\s+){0,3}\S*")  # the first few words of a text
+_LONGEST = 60  # maximum characters of such a beginning
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,25 +34,25 @@ class LanguageSettings(TextSettings):
     """Settings of a language model."""
 
     label_smoothing: float = 0.0
-    tie_embeddings: bool = setting(False, "whether what scores a symbol is its embedding")
-    softmax: str = setting("full", "or sampled, adaptive: what a step computes of a large vocabulary")
-    samples: int = setting(512, "words that are drawn in a step, for a sampled softmax")
-    split: str = setting("characters", "what a symbol is: characters, letters, spaces, words, subwords")
-    sequence_length: int = setting(128, "of a long text, how many symbols are learned from at once")
-    max_source: int = setting(
-        400, "symbols; a longer text to go on from is refused, a longer sentence not learned from"
+    tie_embeddings: bool = setting(False, "use the embedding matrix as output weights")
+    softmax: str = setting("full", "full, sampled, adaptive; the last two are cheaper for large vocabularies")
+    num_sampled: int = setting(512, "words drawn per step for a sampled softmax")
+    tokenizer: str = setting("characters", "token type: characters, letters, spaces, words, subwords")
+    sequence_length: int = setting(128, "training window in tokens, for long texts")
+    max_source_length: int = setting(
+        400, "maximum tokens of a prompt (longer: error) or training sentence (longer: skipped)"
     )
-    max_target: int = setting(200, "symbols that are added to a text, at most")
-    temperature: float = setting(1.0, "of sampling; 0 for the best symbol")
-    top_k: int = setting(0, "sample among so many of the best symbols; 0 for all")
-    top_p: float = setting(1.0, "sample among the best symbols that have this probability together")
-    beam_width: int = setting(0, "above 0, no sampling but a search of this width")
+    max_target_length: int = setting(200, "maximum tokens to generate")
+    temperature: float = setting(1.0, "sampling temperature; 0 for the most probable token")
+    top_k: int = setting(0, "sample from the k most probable tokens; 0 for all")
+    top_p: float = setting(1.0, "sample from the most probable tokens with this total probability")
+    beam_width: int = setting(0, "use beam search of this width instead of sampling; 0 for sampling")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._refuse_less(1, "sequence_length", "max_target", "samples")
+        self._refuse_less(1, "sequence_length", "max_target_length", "num_sampled")
         if self.label_smoothing and self.softmax != "full":
-            raise ValueError(f"label_smoothing: expected 0 without a full softmax. Received: {self.label_smoothing}")
+            raise ValueError(f"label_smoothing: expected 0 unless softmax=full. Received: {self.label_smoothing}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,9 +60,9 @@ class LanguageTask(Task[LanguageSettings, LanguageModel]):
     """Training of a language model on the targets of examples, which have no inputs.
 
     Args:
-        window: 0 if the targets are sentences; their ends are learned and counted. Else they are texts that go on,
-            measured in windows of so many symbols (see `LanguageModel.measure`).
-        order: of the n-gram model beside which the figure is put; 0 for none.
+        window: 0 if the targets are sentences, whose ends are modelled and counted. Otherwise the targets are
+            continuous text, evaluated in windows of this many symbols (see `LanguageModel.measure`).
+        order: The order of the n-gram model to compare with; 0 for none.
     """
 
     window: int = 0
@@ -71,34 +71,37 @@ class LanguageTask(Task[LanguageSettings, LanguageModel]):
 
     @property
     def monitor(self) -> str:
-        """Bits per symbol of a long text, perplexity of sentences."""
+        """Bits per symbol for a long text, perplexity for sentences."""
         return "bits" if self.window else "perplexity"
 
-    def measured_by(self, metric: str) -> "LanguageTask":
-        """Itself: a language model is measured by nothing else."""
+    def with_metric(self, metric: str) -> "LanguageTask":
+        """Return the task itself; language models have no other metrics."""
         if metric:
-            raise ValueError(f"metric: expected none, {self.monitor} is what counts here. Received: {metric!r}")
+            raise ValueError(
+                f"metric: expected none, because this task is evaluated by {self.monitor}. Received: {metric!r}"
+            )
         return self
 
     def build(self, settings: LanguageSettings, train: Examples) -> LanguageModel:
-        """Rules learned from the training texts, with an id for what is unknown, and a network of their size."""
+        """Build an untrained model with the vocabulary of the training texts and an id for unknown symbols."""
         learned = learn(
             train.targets,
-            settings.split,
-            parse_fold(settings.fold),
+            settings.tokenizer,
+            settings.lowercase,
+            settings.strip_accents,
             vocabulary=settings.vocabulary,
             min_count=settings.min_count,
         )
         refuse_few(learned, "vocabulary")
-        text = Text(dataclasses.replace(learned, unknown=True), settings.max_source)
+        text = Text(dataclasses.replace(learned, unknown=True), settings.max_source_length)
         vectors = read_vectors(settings)
-        if vectors is not None:  # of its own words alone: every other would be one more to choose from
-            text, settings = vectors.widen(text, dataclasses.replace(settings, vector_words=0))
+        if vectors is not None:  # only for training words, because any other word would be one more candidate
+            text, settings = vectors.widen(text, dataclasses.replace(settings, max_pretrained_words=0))
         rules = text.rules
         network = LanguageNetwork(rules.size, **arguments_of(LanguageNetwork, settings))
         if vectors is not None:
             vectors.begin(network, rules)
-        target = Symbols(rules, settings.max_target)
+        target = Symbols(rules, settings.max_target_length)
         return LanguageModel(network, {"text": text}, target, **arguments_of(LanguageModel, settings))
 
     def open(
@@ -106,32 +109,32 @@ class LanguageTask(Task[LanguageSettings, LanguageModel]):
         settings: LanguageSettings,
         splits: Splits,
         model: LanguageModel | None = None,
-        lessons: Lessons | None = None,
+        soft_targets: SoftTargets | None = None,
     ) -> Training[LanguageSettings, LanguageModel]:
-        """Sentences as they are, a long text in stretches; nobody teaches what comes next in a text."""
-        if lessons is not None:
-            raise ValueError("lessons: expected none of a language model. Received: some")
+        """Set up training on sentences, or on segments of a long text. Soft targets are not supported."""
+        if soft_targets is not None:
+            raise ValueError("soft_targets: expected none for a language model. Received: soft targets")
         kind = Stream if self.window else Training
-        return kind(self, settings, model or self.begin(settings, splits), splits)
+        return kind(self, settings, model or self.create_model(settings, splits), splits)
 
     def check_metrics(self, model: LanguageModel, examples: Sequence[Example]) -> None:
-        """There are none."""
+        """Do nothing, because a language model has no metrics."""
 
     def inputs(self, model: LanguageModel, examples: Examples) -> dict[str, Column]:
-        """Nothing: a text is learned from as a target."""
+        """Return no inputs, because the text is the target."""
         return {}
 
     def references(self, model: LanguageModel, examples: Iterable[Example]) -> dict[str, list[str]]:
-        """None: a text may go on in many ways."""
+        """Return no references, because a text may have many continuations."""
         return {}
 
-    def asked(self, example: Example) -> Mapping[str, Any]:
-        """The beginning of a text, to go on from."""
+    def model_inputs(self, example: Example) -> Mapping[str, Any]:
+        """Return the beginning of a text, to be continued."""
         found = _BEGINNING.match(example.target[:_LONGEST])
         return {"text": found[0] if found else ""}
 
     def max_target_length(self, model: LanguageModel) -> int | None:
-        """A text that can be gone on from can be learned; one in stretches has any length."""
+        """Return the maximum length of a sentence; None for a long text, which is divided into segments."""
         return None if self.window else model.source.limit
 
     def measure(
@@ -141,7 +144,7 @@ class LanguageTask(Task[LanguageSettings, LanguageModel]):
         notes: Mapping[str, str] | None = None,
         quiet: bool = True,
     ) -> Report:
-        """Bits a symbol, or perplexity."""
+        """Return bits per symbol, or the perplexity."""
         nats, symbols = model.measure((example.target for example in examples), window=self.window)
         mean = nats / max(symbols, 1)
         value = mean / math.log(2) if self.window else math.exp(mean) if mean < 700 else math.inf
@@ -150,7 +153,7 @@ class LanguageTask(Task[LanguageSettings, LanguageModel]):
     def baselines(
         self, model: LanguageModel, train: Sequence[Example], examples: Sequence[Example]
     ) -> dict[str, float]:
-        """The same figure of an n-gram model of the training sentences, with the model's vocabulary."""
+        """Return the perplexity of an n-gram model of the training sentences with the same vocabulary."""
         if not self.order:
             return {}
         rules = model.rules
@@ -159,11 +162,14 @@ class LanguageTask(Task[LanguageSettings, LanguageModel]):
 
 
 class Stream(Training[LanguageSettings, LanguageModel]):
-    """A training on long texts, in stretches that begin at another place in every epoch; `max_examples` counts them."""
+    """Training on segments of a long text, which begin at other positions in every epoch.
+
+    `max_examples` limits the number of segments per epoch.
+    """
 
     def __init__(self, task: LanguageTask, settings: LanguageSettings, model: LanguageModel, splits: Splits) -> None:
         texts, rules = Examples.of(splits.train).targets, model.rules
-        if rules.split == "characters" and not rules.fold:  # no space is lost
+        if rules.tokenizer == "characters" and not (rules.lowercase or rules.strip_accents):  # spaces are preserved
             self.ids = np.concatenate([model.stream(text) for text in texts]).astype(np.int32)
         else:
             self.ids = model.target.stretches(texts).ids
@@ -174,22 +180,22 @@ class Stream(Training[LanguageSettings, LanguageModel]):
 
     @property
     def steps(self) -> int:
-        """Steps of an epoch."""
+        """The number of steps of an epoch."""
         stretches = len(self.ids) // self.settings.sequence_length
         return max(min(stretches, self.settings.max_examples or stretches) // self.settings.batch_size, 1)
 
     @property
     def batch_size(self) -> int:
-        """Stretches of a step."""
+        """The number of segments per step."""
         return min(self.settings.batch_size, max(len(self.ids) // self.settings.sequence_length, 1))
 
     @property
     def symbols(self) -> float:
-        """Of all stretches of a step."""
+        """The number of symbols in all segments of a step."""
         return float(self.settings.sequence_length * self.batch_size)
 
     def batches(self, epoch: int = 0, step: int = 0, part: Part = whole) -> tf.data.Dataset:
-        """Stretches from this step of this epoch to the end of the last one; of every batch a `part`."""
+        """Return the batches from a step of an epoch to the end of training; `part` selects rows of each batch."""
         settings, epochs = self.settings, range(epoch, self.settings.epochs)
         size, steps, length = settings.batch_size, self.steps, settings.sequence_length
         return _stretches(self.ids, length, size, steps, settings.seed, epochs, step, part)
@@ -198,7 +204,7 @@ class Stream(Training[LanguageSettings, LanguageModel]):
 def _stretches(
     ids: np.ndarray, length: int, size: int, steps: int, seed: int, epochs: range, step: int, part: Part
 ) -> tf.data.Dataset:
-    """`steps` batches an epoch of `size` stretches of a text `[symbols]`, cut anew and in another order every epoch."""
+    """Return `steps` batches per epoch of `size` segments of a text `[symbols]`, divided and shuffled every epoch."""
     text = tf.constant(ids, tf.int32)
     count = max(len(ids) // length, 1)
     size = min(size, count)
@@ -211,7 +217,7 @@ def _stretches(
 
     def plan(epoch: tf.Tensor) -> tf.Tensor:
         seeds = tf.stack([seed, epoch])
-        spare = len(ids) - (count - 1) * length  # places where the first stretch may begin
+        spare = len(ids) - (count - 1) * length  # the number of positions available to the first segment
         first = tf.random.stateless_uniform([], seeds, 0, tf.minimum(spare - length + 1, length), tf.int32)
         starts = first + length * tf.range(count)
         starts = tf.random.experimental.stateless_shuffle(starts, seeds)

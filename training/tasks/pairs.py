@@ -1,4 +1,4 @@
-"""Text to text: encoder-decoders on pairs, measured by their answers or by how probable the right ones are to them."""
+"""A task that maps text to text with an encoder-decoder, evaluated by its answers or by perplexity."""
 
 import dataclasses
 import math
@@ -9,96 +9,93 @@ from typing import Any
 import numpy as np
 
 from seqattn_tf.core.registry import arguments_of
-from seqattn_tf.encoder import Encoder
+from seqattn_tf.decoders import DecoderOptions
+from seqattn_tf.encoders import Encoder
 from seqattn_tf.lite.fields import Field
 from seqattn_tf.lite.targets import Symbols
 from seqattn_tf.models import EncoderDecoder, Seq2Seq
 from seqattn_tf.models.seq2seq import MARGIN
 from seqattn_tf.training.data import DataWarning, Example, Examples
 from seqattn_tf.training.metrics import Metric
-from seqattn_tf.training.tasks.base import Report, Task, Training, loss_of, parse_fold, refuse_few, without_beam
+from seqattn_tf.training.pretrained_embeddings import read_vectors
+from seqattn_tf.training.tasks.base import Report, Task, Training, loss_of, refuse_few, without_beam
 from seqattn_tf.training.tasks.settings import EmbeddingSettings, SearchSettings, TableColumns, TextSettings, setting
-from seqattn_tf.training.vectors import read_vectors
 
-_MOST_CUT = 0.01  # of the training targets may be longer than an answer, before it is said
+_MOST_CUT = 0.01  # the share of the training targets that may exceed the length of an answer without a warning
 
 
 @dataclasses.dataclass(frozen=True)
-class PairSettings(SearchSettings, EmbeddingSettings, TextSettings):
+class PairSettings(SearchSettings, EmbeddingSettings, DecoderOptions, TextSettings):
     """Settings of an encoder-decoder."""
 
-    encoder: str = setting("bidirectional", "or forward, hierarchical, or one of a plug-in")
-    field: str = setting("", "what reads the source, of a plug-in; empty for what the encoder takes")
-    embedding_stddev: float = setting(0.0, "standard deviation of embeddings before training; 0 for Glorot's")
-    residual: bool = setting(True, "whether the outputs of an encoder's layer are added to those of the next")
-    decoder: str = setting("bahdanau", "or luong, stacked, or one of a plug-in")
-    context: str = setting("attention", "what the decoder sees of the source: attention, input, state")
-    bridge: str = setting("all", "which first states of the decoder are made from what was read: all, first")
-    score: str = setting(
-        "additive", "or general, scaled_general, dot, scaled_dot, cosine, location, coverage, ..., or one of a plug-in"
+    encoder: str = setting("bidirectional", "bidirectional, forward, hierarchical, or a plug-in")
+    field: str = setting("", "source field of a plug-in; empty for the one that the encoder needs")
+    embedding_stddev: float = setting(0.0, "standard deviation of the initial embeddings; 0 for Glorot's")
+    residual: bool = setting(True, "add residual connections between encoder layers")
+    source_tokenizer: str = setting("characters", "source token type: characters, letters, spaces, words, subwords")
+    target_tokenizer: str = setting(
+        "characters", "target token type, as source_tokenizer; spaces for pre-tokenized text"
     )
-    align: str = setting(
-        "softmax", "or sigmoid, sparsemax, entmax, crf, segments, monotonic, hard, or one of a plug-in"
+    max_target_length: int = setting(
+        64, "maximum target tokens; longer training targets are skipped, longer answers are cut"
     )
-    gate: bool = setting(False, "whether the decoder says how much of the context to read")
-    scheduled_sampling: float = setting(0.0, "how often the decoder sees its own symbol in training")
-    source_split: str = setting("characters", "what a symbol is: characters, letters, spaces, words, subwords")
-    target_split: str = setting("characters", "the same of what comes out; spaces for tokens of one's own")
-    max_target: int = setting(64, "symbols; a longer answer is cut, and not learned from")
-    direction: str = setting("left_to_right", "or right_to_left: the last symbol of an answer is said first")
-    max_length_ratio: int = setting(
-        2, "symbols of an answer per symbol read, at most, and a few more; 0 for no such limit"
-    )
+    direction: str = setting("left_to_right", "left_to_right, or right_to_left to generate the last token first")
+    max_length_ratio: int = setting(2, "maximum answer length per source position, plus a margin; 0 for no such limit")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._refuse_less(1, "max_target")
+        self._refuse_less(1, "max_target_length")
         self._refuse_less(0, "embedding_stddev")
 
 
 @dataclasses.dataclass(frozen=True)
 class TableSettings(TableColumns, PairSettings):
-    """Settings of an encoder-decoder on pairs of one's own."""
+    """Settings of an encoder-decoder on a table of text pairs."""
 
 
 @dataclasses.dataclass(frozen=True)
 class PairTask(Task[PairSettings, Seq2Seq]):
-    """Training of an encoder-decoder on pairs; without metrics, perplexity alone is measured, and nothing answered."""
+    """Training of an encoder-decoder on pairs. Without metrics, only perplexity is measured and nothing is decoded."""
 
     metrics: Sequence[Metric] = ()
 
     @property
     def monitor(self) -> str:
-        """The figure that picks the best epoch."""
+        """The name of the value that selects the best epoch."""
         return super().monitor if self.metrics else "perplexity"
 
     @property
     def higher_is_better(self) -> bool:
-        """Whether more of that figure is better."""
+        """Whether higher values of `monitor` are better."""
         return super().higher_is_better if self.metrics else False
 
     def build(self, settings: PairSettings, train: Examples) -> Seq2Seq:
-        """Vocabularies learned from the training pairs, and a network of their sizes."""
         limits: dict[str, Any] = {"vocabulary": settings.vocabulary, "min_count": settings.min_count}
-        taken = Encoder.member(settings.encoder).takes
+        taken = Encoder.member(settings.encoder).field_type
         kind = Field.member(settings.field or taken)
         if not issubclass(kind, Field.member(taken)) or not hasattr(kind, "learn"):
             raise ValueError(
-                f"field: expected one like {taken!r}, which the encoder reads. Received: {settings.field!r}"
+                f"field: expected a field of type {taken!r}, which the encoder needs. Received: {settings.field!r}"
             )
-        cut = {"split": settings.source_split, "fold": parse_fold(settings.fold), "limit": settings.max_source}
+        cut = {
+            "tokenizer": settings.source_tokenizer,
+            "lowercase": settings.lowercase,
+            "strip_accents": settings.strip_accents,
+            "limit": settings.max_source_length,
+        }
         source = kind.learn(train.inputs("text"), **cut, **limits)
-        limits |= {"limit": settings.max_target, "direction": settings.direction}
-        target = Symbols.learn(train.targets, split=settings.target_split, **limits)
-        if not self.metrics:  # what the model has no word for is counted as unknown, not left out
+        limits |= {"limit": settings.max_target_length, "direction": settings.direction}
+        target = Symbols.learn(train.targets, tokenizer=settings.target_tokenizer, **limits)
+        if not self.metrics:  # count unknown words as such, instead of leaving them out
             target = Symbols(dataclasses.replace(target.rules, unknown=True), target.limit, target.direction)
         vectors = read_vectors(settings)
         if vectors is not None:
             source, settings = vectors.widen(source, settings)
         for side, rules in (("source", source.rules), ("target", target.rules)):
             refuse_few(rules, f"{side} vocabulary")
-        own = arguments_of(Encoder.member(settings.encoder), settings)
-        arguments = {**own, **arguments_of(EncoderDecoder.of_symbols, settings)}
+        arguments: dict[str, Any] = {}
+        for made in (Encoder.member(settings.encoder), DecoderOptions, EncoderDecoder.of_symbols):
+            arguments |= arguments_of(made, settings)
         arguments["embedding_dropout"] = settings.embedding_rate
         network = EncoderDecoder.of_symbols(target_vocabulary=target.rules.size, **{**arguments, **source.sizes})
         if vectors is not None:
@@ -106,29 +103,28 @@ class PairTask(Task[PairSettings, Seq2Seq]):
         return Seq2Seq(network, {"text": source}, target, **arguments_of(Seq2Seq, settings))
 
     def check(self, training: Training[PairSettings, Seq2Seq]) -> None:
-        """Whether answers may be as long as the right ones are."""
+        """Warn if the limit on the length of answers is below the length of some targets."""
         [read], said = training.columns.inputs.values(), training.columns.target.lengths[training.rows]
-        longest = training.model.longest_answer(read.lengths[training.rows])
+        longest = training.model.max_answer_length(read.lengths[training.rows])
         cut = int(np.sum(said > longest))
         if cut > len(said) * _MOST_CUT:
             ratio = training.model.max_length_ratio
             enough = math.ceil(np.max((said - MARGIN) / np.maximum(read.lengths[training.rows], 1)))
             warnings.warn(
-                f"max_length_ratio={ratio}: {cut} of {len(said)} training targets are longer than an answer may be, "
-                f"which is {ratio} symbols per symbol read and {MARGIN} more; "
-                f"--set max_length_ratio={enough} lets all of them be said, 0 leaves max_target alone to decide",
+                f"max_length_ratio={ratio}: {cut} of {len(said)} training targets are longer than an answer "
+                f"can be ({ratio} tokens per source token, plus {MARGIN}); "
+                f"use --set max_length_ratio={enough} to allow all of them, or 0 to use max_target_length only",
                 DataWarning,
                 stacklevel=2,
             )
 
-    def quick(self, model: Seq2Seq) -> Seq2Seq:
-        """The same without a beam."""
+    def fast_variant(self, model: Seq2Seq) -> Seq2Seq:
         return without_beam(model)
 
     def measure(
         self, model: Seq2Seq, examples: Sequence[Example], notes: Mapping[str, str] | None = None, quiet: bool = True
     ) -> Report:
-        """The figures of the answers; without metrics, `exp` of the cross-entropy of the right symbols and ends."""
+        """Return the metrics of the answers or, without metrics, the perplexity of the targets including their ends."""
         if self.metrics:
             return super().measure(model, examples, notes, quiet)
         mean, symbols = loss_of(model, examples)

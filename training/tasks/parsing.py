@@ -1,4 +1,4 @@
-"""Words to dependency trees."""
+"""A task that maps words to dependency trees."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from seqattn_tf.models import Parser, ParserNetwork
 from seqattn_tf.training.data import Examples
 from seqattn_tf.training.metrics import ATTACHMENT, Metric
 from seqattn_tf.training.tasks.base import Task, Training
-from seqattn_tf.training.tasks.reading import Reads, WordSettings, check_places
+from seqattn_tf.training.tasks.reading import FieldAndEncoder, WordSettings, check_places
 from seqattn_tf.training.tasks.settings import setting
 
 _STRUCTURES = ("projective", "spanning")
@@ -22,12 +22,12 @@ _STRUCTURES = ("projective", "spanning")
 class ParseSettings(WordSettings):
     """Settings of a parser."""
 
-    structure: str = setting("projective", "trees whose arcs do not cross; or spanning: any tree")
-    arc_units: int = setting(200, "numbers that stand for a word as a head, and as a dependent")
-    relation_units: int = setting(64, "the same for what relation they have")
-    max_source: int = 100
-    head: str = setting("head", "column of the heads")
-    relation: str = setting("deprel", "column of the relations")
+    structure: str = setting("projective", "projective (no crossing arcs) or spanning (any tree)")
+    arc_units: int = setting(200, "units of the head and dependent representations of a word")
+    relation_units: int = setting(64, "units of its representations for relations")
+    max_source_length: int = 100
+    head_column: str = setting("head", "column of the heads")
+    relation_column: str = setting("deprel", "column of the relations")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -42,18 +42,17 @@ class ParseTask(Task[ParseSettings, Parser]):
     metrics: Sequence[Metric] = (ATTACHMENT,)
 
     def build(self, settings: ParseSettings, train: Examples) -> Parser:
-        """Vocabularies and relations of the training sentences, and a network of their sizes."""
-        reads = Reads.learn(settings, train.inputs("text"))
+        reads = FieldAndEncoder.learn(settings, train.inputs("text"))
         target = Tree.learn(train.targets, projective=settings.structure == "projective")
         network = ParserNetwork(reads.encoder, target.size, **arguments_of(ParserNetwork, settings))
         return Parser(reads.begin(network), {"text": reads.field}, target)
 
     def check(self, training: Training[ParseSettings, Parser]) -> None:
-        """Whether there is a head for each word."""
+        """Check that there is a head for each word."""
         check_places(training)
 
     def learnable(self, model: Parser, train: Examples) -> np.ndarray:
-        """Of projective trees those alone: the others have no probability to learn."""
+        """Exclude trees that are not projective from projective training, because they have no probability."""
         if not model.target.projective:
             return super().learnable(model, train)
         return np.array([is_projective(model.target.arrays(target)["heads"]) for target in train.targets], bool)

@@ -1,4 +1,4 @@
-"""What trainings of systems share that read one text and answer at once."""
+"""The base of tasks whose models read one text and answer in a single step."""
 
 import dataclasses
 from collections.abc import Iterable
@@ -8,61 +8,71 @@ import keras
 import numpy as np
 
 from seqattn_tf.core.registry import arguments_of
-from seqattn_tf.encoder import Encoder
+from seqattn_tf.encoders import Encoder
 from seqattn_tf.lite.fields import Field, Text
 from seqattn_tf.lite.text import SymbolRules
-from seqattn_tf.training.tasks.base import Training, parse_fold, refuse_few
+from seqattn_tf.training.pretrained_embeddings import Vectors, read_vectors
+from seqattn_tf.training.tasks.base import Training, refuse_few
 from seqattn_tf.training.tasks.settings import TextSettings, setting
-from seqattn_tf.training.vectors import Vectors, read_vectors
 
 AnySettings = TypeVar("AnySettings", bound=TextSettings)
 
 
 @dataclasses.dataclass(frozen=True)
 class ReadingSettings(TextSettings):
-    """Settings of a system that reads one text."""
+    """Settings of a model that reads one text."""
 
-    encoder: str = setting("bidirectional", "or one by another name")
-    split: str = setting("tokens", "what a symbol is: tokens, spaces, words, characters, ...")
-    fold: str = "case"
+    encoder: str = setting("bidirectional", "name of the encoder")
+    tokenizer: str = setting("tokens", "token type: tokens, spaces, words, characters, ...")
+    lowercase: bool = True
     min_count: int = 2
-    max_source: int = 160
+    max_source_length: int = 160
     label_smoothing: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)
 class WordSettings(ReadingSettings):
-    """Settings of a system that answers for each word."""
+    """Settings of a model with an output for each word."""
 
-    encoder: str = setting("words", "or bidirectional, forward, or one of a plug-in that gives a value for each word")
-    filters: int = setting(48, "numbers that stand for the spelling of a word")
-    letter_embedding: int = setting(32, "numbers that stand for a letter")
-    word_length: int = setting(16, "letters of a word that are read")
-    word: str = setting("form", "column of the words: its name in CoNLL-U, or its number; form is the first elsewhere")
+    encoder: str = setting("words", "words, bidirectional, forward, or a plug-in with one output per word")
+    filters: int = setting(48, "filters of the convolution over the letters of a word")
+    letter_embedding_dim: int = setting(32, "embedding size of a letter")
+    max_word_length: int = setting(16, "letters read per word")
+    word_column: str = setting(
+        "form", "column of the words: a name in CoNLL-U, or a number; default: form, else the first"
+    )
 
 
 def check_places(training: Training) -> None:
-    """Refuse a target with more or fewer parts than its text has words: a text that is cut another way than it was."""
+    """Raise an error if the number of parts of a target differs from the number of words of its text."""
     [read], said = training.columns.inputs.values(), training.columns.target.lengths
-    training.model.network.encoder.check_one_each()
+    training.model.network.encoder.check_one_per_token()
     wrong = np.flatnonzero(read.lengths != said)
     if len(wrong):
         example = training.splits.train[int(wrong[0])]
         raise ValueError(
-            f"train: expected as many words as right answers. Received: {read.lengths[wrong[0]]} and "
-            f"{said[wrong[0]]} of {example.key!r:.80}; encoder=words leaves words as they are"
+            f"train: expected one target per word. Received: {read.lengths[wrong[0]]} words and "
+            f"{said[wrong[0]]} targets for {example.key!r:.80}; use --set encoder=words, which does not split words"
         )
 
 
 def learn_field(
-    kind: Any, settings: AnySettings, split: str, texts: Iterable[Any]
+    kind: Any, settings: AnySettings, tokenizer: str, texts: Iterable[Any]
 ) -> tuple[Any, AnySettings, Vectors | None]:
-    """The field of a kind with the vocabulary of texts, that of word vectors beside it; settings by these, and them."""
+    """Return a field of this kind with the vocabulary of the texts, the updated settings, and word vectors or None.
+
+    With word vectors, their words are added to the vocabulary, and their dimension to the settings.
+    """
     limits = {"vocabulary": settings.vocabulary, "min_count": settings.min_count}
-    cut = {"split": split, "fold": parse_fold(settings.fold), "limit": settings.max_source}
+    cut = {
+        "tokenizer": tokenizer,
+        "lowercase": settings.lowercase,
+        "strip_accents": settings.strip_accents,
+        "limit": settings.max_source_length,
+    }
     field = kind.learn(texts, **{**arguments_of(kind.learn, settings), **cut, **limits})
     refuse_few(field.rules, "vocabulary")
-    field = field.with_rules(dataclasses.replace(field.rules, unknown=True))  # unknown words have an answer, too
+    field = field.with_rules(dataclasses.replace(field.rules, unknown=True))  # unknown words need an output, too
     vectors = read_vectors(settings)
     if vectors is not None:
         field, settings = vectors.widen(field, settings)
@@ -70,18 +80,18 @@ def learn_field(
 
 
 @dataclasses.dataclass(frozen=True)
-class Reads:
-    """The field of a system that reads, and what reads it."""
+class FieldAndEncoder:
+    """The input field of a model and its encoder."""
 
     field: Text
     encoder: Encoder
     vectors: Vectors | None
 
     @classmethod
-    def learn(cls, settings: ReadingSettings, texts: Iterable[Any]) -> "Reads":
-        """Vocabularies of the texts, and an encoder of their sizes."""
+    def learn(cls, settings: ReadingSettings, texts: Iterable[Any]) -> "FieldAndEncoder":
+        """Create a field with the vocabulary of the texts, and an encoder of matching size."""
         member = Encoder.member(settings.encoder)
-        field, settings, vectors = learn_field(Field.member(member.takes), settings, settings.split, texts)
+        field, settings, vectors = learn_field(Field.member(member.field_type), settings, settings.tokenizer, texts)
         arguments: dict[str, Any] = {}
         for base in reversed(member.__mro__):
             if issubclass(base, Encoder):
@@ -90,11 +100,11 @@ class Reads:
 
     @property
     def rules(self) -> SymbolRules:
-        """Of the words."""
+        """The vocabulary of the words."""
         return self.field.rules
 
     def begin(self, network: keras.Model) -> keras.Model:
-        """The network itself, begun with word vectors where there are any."""
+        """Return the network, with its embeddings initialized from word vectors if there are any."""
         if self.vectors is not None:
             self.vectors.begin(network, self.rules)
         return network

@@ -1,4 +1,4 @@
-"""Words to tags."""
+"""A task that maps words to tags."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from seqattn_tf.structured.tags import Allowed, allowed_transitions
 from seqattn_tf.training.data import Examples
 from seqattn_tf.training.metrics import TAGS, Metric
 from seqattn_tf.training.tasks.base import Task, Training
-from seqattn_tf.training.tasks.reading import Reads, WordSettings, check_places
+from seqattn_tf.training.tasks.reading import FieldAndEncoder, WordSettings, check_places
 from seqattn_tf.training.tasks.settings import setting
 
 
@@ -20,10 +20,10 @@ from seqattn_tf.training.tasks.settings import setting
 class TagSettings(WordSettings):
     """Settings of a tagger."""
 
-    output: str = setting("crf", "or softmax: every word for itself")
-    scheme: str = setting("", "BIO or BIOES: only sequences of tags that the scheme allows")
-    alternatives: int = setting(2, "other sequences of tags beside the best")
-    tag: str = setting("-1", "column of the tags: -1 for the last; or its name, as upos")
+    output: str = setting("crf", "crf, or softmax for independent tags")
+    scheme: str = setting("", "BIO or BIOES: allow only valid tag sequences")
+    alternatives: int = setting(2, "additional tag sequences to return")
+    tag_column: str = setting("-1", "column of the tags: -1 for the last, or a name such as upos")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,13 +33,12 @@ class TagTask(Task[TagSettings, Tagger]):
     metrics: Sequence[Metric] = (TAGS,)
 
     def build(self, settings: TagSettings, train: Examples) -> Tagger:
-        """Vocabularies and tags of the training sentences, and a network of their sizes."""
-        reads, target = Reads.learn(settings, train.inputs("text")), ChainTags.learn(train.targets)
+        reads, target = FieldAndEncoder.learn(settings, train.inputs("text")), ChainTags.learn(train.targets)
         network = TaggerNetwork(reads.encoder, target.tags, **arguments_of(TaggerNetwork, settings))
         return Tagger(reads.begin(network), {"text": reads.field}, target, **arguments_of(Tagger, settings))
 
     def learnable(self, model: Tagger, train: Examples) -> np.ndarray:
-        """Of a scheme, what it allows: anything else has no probability to learn."""
+        """Exclude sequences of tags that the scheme forbids, because they have no probability."""
         scheme, tags = model.network.scheme, model.target
         if not scheme:
             return super().learnable(model, train)
@@ -48,16 +47,15 @@ class TagTask(Task[TagSettings, Tagger]):
         return np.array([_keeps(allowed, found) for found in numbers], bool)
 
     def check(self, training: Training[TagSettings, Tagger]) -> None:
-        """Whether there is a tag for each word."""
+        """Check that there is a tag for each word."""
         check_places(training)
 
-    def quick(self, model: Tagger) -> Tagger:
-        """The same without alternatives."""
+    def fast_variant(self, model: Tagger) -> Tagger:
         return model.with_settings(alternatives=0)
 
 
 def _keeps(allowed: Allowed, tags: np.ndarray) -> bool:
-    """Whether a sequence of tags is one that a scheme allows."""
+    """Return whether the scheme allows a sequence of tags."""
     if not len(tags):
         return True
     inside = allowed.transitions[tags[:-1], tags[1:]].all()

@@ -1,4 +1,4 @@
-"""How matches become weights: one file each, found by name."""
+"""Alignments: how scores become attention weights. One module per alignment, found by name."""
 
 from seqattn_tf.attention.alignments.crf import CRFAlignment
 from seqattn_tf.attention.alignments.entmax import EntmaxAlignment

@@ -1,4 +1,4 @@
-"""What alignments share that decide about each place by itself: a learned threshold."""
+"""The base class of alignments that decide on each position separately, with a trainable threshold."""
 
 from typing import Any
 
@@ -11,11 +11,11 @@ from seqattn_tf.structured.base import floats
 
 
 class BiasedAlignment(Alignment):
-    """An alignment of `e_j + b` with a learned number `b`.
+    """An alignment of `e_j + b` with a trainable scalar `b`.
 
     Args:
-        bias: the first value of `b`. At minus the logarithm of the length, about one place is selected at first; at 0
-            half of all places would be, too many to learn from.
+        bias: The initial value of `b`. At minus the logarithm of the length, about one position is selected before
+            training; at 0, half of all positions are, which is too many to train from.
     """
 
     def __init__(self, bias: float = -3.0, **kwargs: Any) -> None:
@@ -23,17 +23,15 @@ class BiasedAlignment(Alignment):
         self.bias = bias
 
     def build(self, logits_shape: Any = None) -> None:
-        """Create `b`."""
         start = keras.initializers.Constant(self.bias)
         self.shift = self.add_weight(name="shift", shape=(), initializer=start, autocast=False)
         self.built = True
 
     def shifted(self, logits: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-        """`e_j + b`, in single precision at least; whatever stands where nothing is kept, it reaches nothing."""
+        """Return `e_j + b` in at least single precision; masked logits count as 0, whatever their value."""
         wide = bounded(floats(logits, "logits", 3))
         wide = tf.where(mask, wide, tf.zeros_like(wide))
         return wide + tf.cast(self.shift, wide.dtype)
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {**super().get_config(), "bias": self.bias}

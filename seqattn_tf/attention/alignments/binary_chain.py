@@ -1,15 +1,18 @@
-"""Marginals of a chain of places, each selected or not, fast enough for every step of a decoder.
+"""Marginals of a chain of binary selections, fast enough for every step of a decoder.
 
-    p(z) ~ exp(sum_i scores_i z_i + sum_i pairwise[z_i, z_{i+1}])        over the kept places, neighbours over any gap
+    p(z) ~ exp(sum_i scores_i z_i + sum_i pairwise[z_i, z_{i+1}])
 
-With `f_i` the log-odds of a place by itself and all that is left of it, and `r_i` by itself and all to its right,
+The chain consists of the unmasked positions; positions on either side of a masked gap are neighbors. Let `f_i` be the
+log-odds of position `i` given the scores of `i` and of everything to its left, and `r_i` the log-odds given the scores
+of `i` and of everything to its right. Then
 
     f_i = scores_i + g(f_{i-1})        g(x) = log (exp p01 + exp(p11 + x)) / (exp p00 + exp(p10 + x))
     p(z_i = 1) = sigmoid(f_i + r_i - scores_i)
 
-The way forward is a product of 2x2 matrices in log space, from either end at once, in logarithmic depth: scores of any
-size will do. The way back is a linear recursion, `g'` being a difference of two sigmoids, and needs only `f` and `r`.
-Inside, the source is the leading axis, then come the two ways along it, then the queries of the batch.
+The forward pass is a product of 2x2 matrices in log space, computed from both ends at once in logarithmic depth, and
+is stable for scores of any size. The backward pass is a linear recurrence that needs only `f` and `r`, because `g'` is
+a difference of two sigmoids. Internally the source is the leading axis, followed by the two directions and by the
+queries of the batch.
 """
 
 from typing import Any, NamedTuple
@@ -19,34 +22,34 @@ import tensorflow as tf
 from seqattn_tf.attention.alignments.prefixes import backward_recurrence, earlier, prefixes
 from seqattn_tf.core.scan import size_of
 
-_NEVER = -1e30  # the logarithm of nothing, but fit to be subtracted
+_NEVER = -1e30  # the logarithm of 0, finite so that it can be subtracted
 
 
 class _Kept(NamedTuple):
-    """Places on either way, `[source, 2, rows]` each."""
+    """The mask of the positions in both directions, `[source, 2, rows]` each."""
 
     all: tf.Tensor
-    inner: tf.Tensor  # with a neighbour before them
+    inner: tf.Tensor  # the positions that have a predecessor
 
 
 def _both(values: tf.Tensor) -> tf.Tensor:
-    """The two ways: `[source, rows] -> [source, 2, rows]`."""
+    """Stack both directions: `[source, rows] -> [source, 2, rows]`."""
     return tf.stack([values, tf.reverse(values, [0])], axis=1)
 
 
 def _product(left: tf.Tensor, right: tf.Tensor) -> tf.Tensor:
-    """Of matrices of logarithms, `[source, 2, 2, ...]`."""
+    """Multiply matrices in log space, `[source, 2, 2, ...]`."""
     by_0, by_1 = left[:, :, :1] + right[:, :1], left[:, :, 1:] + right[:, 1:]
     most = tf.maximum(by_0, by_1)
     return most + tf.math.log(tf.exp(by_0 - most) + tf.exp(by_1 - most))
 
 
 def _log_odds(scores: tf.Tensor, pairwise: tf.Tensor, kept: _Kept) -> tf.Tensor:
-    """`f` on either way: `[source, 2, rows], [2, 2, 2, 1] -> [source, 2, rows]`."""
+    """Return `f` in both directions: `[source, 2, rows], [2, 2, 2, 1] -> [source, 2, rows]`."""
     inner, gone = (tf.cast(places, scores.dtype)[:, None] for places in (kept.inner, ~kept.all))
     unit = tf.reshape(tf.constant([0.0, _NEVER, _NEVER, 0.0], scores.dtype), [4, 1, 1])
-    larger = tf.nn.relu(scores)  # a place that is not kept has the score 0: with the unit matrix, nothing changes
-    flat = inner * tf.reshape(pairwise, [4, 2, 1]) + gone * unit  # older LiteRT multiplies four axes at most
+    larger = tf.nn.relu(scores)  # a masked position has score 0: multiplying by the identity changes nothing
+    flat = inner * tf.reshape(pairwise, [4, 2, 1]) + gone * unit  # older LiteRT multiplies tensors of at most four axes
     matrices = tf.reshape(flat, [size_of(scores, 0), 2, 2, 2, size_of(scores, 2)])
     matrices += tf.stack([-larger, scores - larger], axis=1)[:, None]
     found = prefixes(_product, matrices)
@@ -54,13 +57,13 @@ def _log_odds(scores: tf.Tensor, pairwise: tf.Tensor, kept: _Kept) -> tf.Tensor:
 
 
 def _known_log_odds(scores: tf.Tensor, pairwise: tf.Tensor, kept: _Kept, value: tf.Tensor) -> tf.Tensor:
-    """What was already found, as a function of scores and `pairwise` that can be differentiated any number of times."""
+    """Return the precomputed `value` as a function of its inputs, differentiable any number of times."""
 
     @tf.custom_gradient
     def function(scores: tf.Tensor, pairwise: tf.Tensor) -> tuple[tf.Tensor, Any]:
         def gradient(flow: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             before = earlier(_known_log_odds(scores, pairwise, kept, value))
-            if_on = tf.sigmoid(before + (pairwise[1, 1] - pairwise[0, 1]))  # p(z_{i-1} = 1 | z_i, all that is left)
+            if_on = tf.sigmoid(before + (pairwise[1, 1] - pairwise[0, 1]))  # p(z_{i-1} = 1 | z_i, all to the left)
             if_off = tf.sigmoid(before + (pairwise[1, 0] - pairwise[0, 0]))
             slope = tf.where(kept.inner, if_on - if_off, tf.cast(~kept.all, flow.dtype))
             into = backward_recurrence(slope, flow)
@@ -76,7 +79,7 @@ def _known_log_odds(scores: tf.Tensor, pairwise: tf.Tensor, kept: _Kept, value: 
 
 @tf.autograph.experimental.do_not_convert
 def selected(scores: tf.Tensor, pairwise: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """`p(z_i = 1)` of every place, 0 where it is not kept.
+    """Return `p(z_i = 1)` of every position; masked positions get 0.
 
     `[batch, queries, source], [2, 2], bool [batch, 1, source] -> [batch, queries, source]`.
 

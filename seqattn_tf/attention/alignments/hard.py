@@ -1,4 +1,4 @@
-"""Hard attention: one place is read, drawn at random."""
+"""Hard attention: reads one position, drawn at random."""
 
 from typing import Any, NamedTuple
 
@@ -15,23 +15,23 @@ _ESTIMATORS = ("straight_through", "reinforce")
 
 
 class Sampled(NamedTuple):
-    """What was drawn so far, `[batch]` each."""
+    """Statistics of the samples drawn so far, `[batch]` each."""
 
-    log_prob: tf.Tensor  # the logarithm of its probability, with a gradient
-    entropy: tf.Tensor  # of the distributions it was drawn from
+    log_prob: tf.Tensor  # log-probability of the samples, differentiable
+    entropy: tf.Tensor  # entropy of the distributions they were drawn from
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class HardAlignment(Alignment):
-    """`alpha = onehot(j)`, `j ~ softmax(e / temperature)` in training; the softmax itself, its mean, otherwise.
+    """Hard attention: in training `alpha = onehot(j)`, `j ~ softmax(e / temperature)`; otherwise the softmax itself.
 
     Args:
-        estimator: `"straight_through"` hands the gradient on as if the softmax had been read; `"reinforce"` hands on
-            none, and `losses.Reinforce` learns from the log-probability and the entropy in the state.
-        temperature: of the softmax; below one it is surer.
-        expected: how often, in training, the softmax itself is read in place of what was drawn, which tells the same
-            with less chance (Xu et al., 2015: half the time); decided for each row at each step.
-        seed: of the draws.
+        estimator: `"straight_through"` passes the gradient on as if the softmax had been read. `"reinforce"` passes
+            none on; `losses.Reinforce` trains from the log-probability and the entropy in the state instead.
+        temperature: The temperature of the softmax. Values below one sharpen the distribution.
+        soft_probability: The probability of reading the softmax itself in place of the sample in training, decided for
+            each row at each step. It has the same mean and a lower variance (Xu et al., 2015, use 0.5).
+        seed: The seed of the samples.
 
     >>> align = HardAlignment(seed=1)
     >>> state = align.initial_state(tf.ones([1, 3], tf.bool), tf.float32)
@@ -47,7 +47,7 @@ class HardAlignment(Alignment):
         self,
         estimator: str = "straight_through",
         temperature: float = 1.0,
-        expected: float = 0.0,
+        soft_probability: float = 0.0,
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
@@ -56,27 +56,30 @@ class HardAlignment(Alignment):
             raise ValueError(f"estimator: expected one of {_ESTIMATORS}. Received: {estimator!r}")
         if not temperature > 0:
             raise ValueError(f"temperature: expected a positive number. Received: {temperature!r}")
-        if not 0 <= expected <= 1:
-            raise ValueError(f"expected: expected a number from 0 to 1. Received: {expected!r}")
-        self.estimator, self.temperature, self.expected, self.seed = estimator, temperature, expected, seed
+        if not 0 <= soft_probability <= 1:
+            raise ValueError(f"soft_probability: expected a number from 0 to 1. Received: {soft_probability!r}")
+        self.estimator, self.temperature, self.soft_probability, self.seed = (
+            estimator,
+            temperature,
+            soft_probability,
+            seed,
+        )
         self.generator = keras.random.SeedGenerator(seed)
 
     @property
     def random(self) -> bool:
-        """The place that is read."""
+        """Whether `call` draws random numbers in training: always true."""
         return True
 
     def initial_state(self, mask: tf.Tensor, dtype: tf.DType) -> Sampled:
-        """Nothing was drawn."""
         nothing = tf.zeros(tf.shape(mask)[:1], at_least_single(dtype))
         return Sampled(nothing, nothing)
 
     def call(
         self, logits: tf.Tensor, mask: tf.Tensor, state: Any = (), training: bool = False
     ) -> tuple[tf.Tensor, tuple]:
-        """`[batch, queries, source], [batch, 1, source] -> ([batch, queries, source], state)`."""
         wide = bounded(floats(logits, "logits", 3)) / self.temperature
-        mask = tf.logical_and(mask, wide > -float("inf"))  # a forbidden place is one that is not kept
+        mask = tf.logical_and(mask, wide > -float("inf"))  # a logit of -inf masks its position
         wide = tf.where(mask, wide, tf.zeros_like(wide))
         shares = masked_softmax(wide, mask)
         if not training:
@@ -85,19 +88,18 @@ class HardAlignment(Alignment):
         log_shares = tf.where(some, wide - masked_logsumexp(wide, mask)[..., None], tf.zeros_like(wide))
         gumbel = -tf.math.log(-tf.math.log(uniform(tf.shape(wide), self.generator.next(), wide.dtype)))
         best = tf.argmax(tf.where(some, log_shares + gumbel, wide.dtype.min), axis=-1)
-        drawn = some & tf.one_hot(best, size_of(wide, -1), True, False)  # nothing from an empty row
+        drawn = some & tf.one_hot(best, size_of(wide, -1), True, False)  # a fully masked row draws nothing
         drawn = tf.cast(drawn, wide.dtype)
         log_prob = tf.reduce_sum(drawn * log_shares, [1, 2])
         entropy = state.entropy - tf.reduce_sum(shares * log_shares, [1, 2])
         if self.estimator == "straight_through":
             drawn += shares - tf.stop_gradient(shares)
-        if self.expected:
-            mean = uniform(tf.shape(wide)[:1], self.generator.next(), wide.dtype) < self.expected
+        if self.soft_probability:
+            mean = uniform(tf.shape(wide)[:1], self.generator.next(), wide.dtype) < self.soft_probability
             drawn = tf.where(mean[:, None, None], shares, drawn)
-            log_prob = tf.where(mean, tf.zeros_like(log_prob), log_prob)  # nothing was left to chance
+            log_prob = tf.where(mean, tf.zeros_like(log_prob), log_prob)  # nothing was sampled
         return tf.cast(drawn, logits.dtype), Sampled(state.log_prob + log_prob, entropy)
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         arguments = {"estimator": self.estimator, "temperature": self.temperature}
-        return {**super().get_config(), **arguments, "expected": self.expected, "seed": self.seed}
+        return {**super().get_config(), **arguments, "soft_probability": self.soft_probability, "seed": self.seed}

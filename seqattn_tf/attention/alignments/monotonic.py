@@ -12,26 +12,29 @@ from seqattn_tf.attention.base import at_least_single, first_kept
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class MonotonicAlignment(BiasedAlignment):
-    """The expected alignment of a reader that goes on from where it stopped last (Raffel et al., 2017).
+    """Monotonic alignment: the expected alignment of a reader that never moves back (Raffel et al., 2017).
 
-    At every place it stops with the probability `p_tj = sigmoid(e_tj + b)` or else goes on to the next, so
+    The reader continues from the position of the previous step, beginning at the first unmasked one. At every position
+    it stops with probability `p_tj = sigmoid(e_tj + b)` or moves on to the next, so
 
         alpha_tj = p_tj q_tj,        q_tj = (1 - p_{t,j-1}) q_{t,j-1} + alpha_{t-1,j}
 
-    What runs off the end reads nothing: weights may sum to less than one. It begins at the first kept place.
+    If the reader runs off the end, it reads nothing, so weights may sum to less than one.
 
-    A `hard` reader does so in training. Otherwise it stops where it is likelier than not, at the first `p_tj > 1/2`
-    from the last place on, and reads that place alone:
+    With `hard`, this holds in training only. Otherwise the reader stops at the first position with `p_tj > 1/2`, from
+    its last position on, and reads that position alone:
 
         alpha_tj = p_tj prod_{i < j} (1 - p_ti),        p_tj = [e_tj + b > 0] sum_{i <= j} alpha_{t-1,i}
 
-    Where there is none it has run off the end, and reads nothing at later queries either. No gradient passes.
+    If there is no such position, the reader has run off the end and reads nothing at later queries either. This mode
+    has no gradient.
 
     Args:
-        bias: the first value of the learned `b`; the more negative, the further a new reader goes.
-        noise: standard deviation of what is added to `e` in training, so that it learns to be sure.
-        seed: of the noise.
-        hard: whether one place is read outside training, TensorFlow Addons' `mode="hard"`.
+        bias: The initial value of the trainable `b`. The more negative it is, the further an untrained reader moves.
+        noise: The standard deviation of the noise added to `e` in training, which favors stop probabilities near 0 and
+            1.
+        seed: The seed of the noise.
+        hard: Whether to read a single position outside training, like `mode="hard"` in TensorFlow Addons.
 
     >>> align = MonotonicAlignment(bias=0.0)
     >>> state = align.initial_state(tf.ones([1, 3], tf.bool), tf.float32)
@@ -58,17 +61,16 @@ class MonotonicAlignment(BiasedAlignment):
 
     @property
     def random(self) -> bool:
-        """The noise."""
+        """Whether `call` draws random numbers in training: true if there is noise."""
         return self.noise > 0
 
     def initial_state(self, mask: tf.Tensor, dtype: tf.DType) -> tuple[tf.Tensor]:
-        """All of the last weight on the first kept place: `[batch, source]`."""
+        """Return weights `[batch, source]` with all weight on the first unmasked position."""
         return (first_kept(mask, at_least_single(dtype)),)
 
     def call(
         self, logits: tf.Tensor, mask: tf.Tensor, state: tuple = (), training: bool = False
     ) -> tuple[tf.Tensor, tuple]:
-        """`[batch, 1, source], [batch, 1, source], ([batch, source],) -> ([batch, 1, source], state)`."""
         wide = self.shifted(logits, mask)
         if self.hard and not training:
             weights = self._first_stop(tf.squeeze(mask & (wide > 0), 1), tf.cast(state[0], wide.dtype))
@@ -82,9 +84,8 @@ class MonotonicAlignment(BiasedAlignment):
 
     @staticmethod
     def _first_stop(stops: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
-        """One at the first place to stop at, from the last one on: `[batch, source], [batch, source]`."""
+        """Return 1 at the first stop from the last position on: `[batch, source]` twice `-> [batch, source]`."""
         return first_kept(stops & (tf.cumsum(last, axis=1) > 0), last.dtype)
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {**super().get_config(), "noise": self.noise, "seed": self.seed, "hard": self.hard}

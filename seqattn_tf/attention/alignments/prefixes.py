@@ -1,16 +1,17 @@
-"""Recursions along the source in few rounds, for what an alignment computes at every step of a loop.
+"""Recurrences along the source in few rounds, for alignments that compute them at every step of a loop.
 
     out[0] = x[0],    out[1] = x[0] o x[1],    out[2] = x[0] o x[1] o x[2],    ...
 
-for any associative `o`. The source is cut into chunks. Inside them the recursion runs over all chunks at once, then
-over their totals in the same way, and what came before a chunk is joined to all in it:
+for any associative operation `o`. The source is split into chunks. The recurrence first runs inside all chunks at once,
+then over the totals of the chunks in the same way; finally the total of everything before a chunk is joined to each of
+its elements:
 
     x     a   b   c   d     e   f   g   h     i  ...
           a   ab  abc abcd  e   ef  efg efgh  i  ...        inside the chunks
-                      abcd              abcdefgh            of their totals
+                      abcd              abcdefgh            over their totals
     out   a   ab  abc abcd  abcde ...             abcdefghi ...
 
-The source is the leading axis here, where parts of it are contiguous.
+The source is the leading axis here, so that slices of it are contiguous.
 """
 
 from collections.abc import Callable
@@ -26,13 +27,13 @@ Join = Callable[[Any, Any], Any]  # join(earlier, later) = earlier o later, alon
 
 
 def prefixes(join: Join, elements: Any) -> Any:
-    """`out[i] = x[0] o ... o x[i]` along the leading axis of a structure of tensors.
+    """Compute `out[i] = x[0] o ... o x[i]` along the leading axis of a structure of tensors.
 
     >>> prefixes(tf.add, tf.constant([1, 2, 3, 4, 5])).numpy().tolist()
     [1, 3, 6, 10, 15]
     """
     size = size_of(tf.nest.flatten(elements)[0], 0)
-    if not isinstance(size, int):  # as many rounds as sentences need, and a loop for what is longer
+    if not isinstance(size, int):  # two rounds suffice for sentences; a loop handles longer ones
         return _in_chunks(join, elements, lambda x: _in_chunks(join, x, lambda y: _doubling(join, y)))
     if size > _CHUNK:
         return _in_chunks(join, elements, lambda totals: prefixes(join, totals))
@@ -47,15 +48,15 @@ def _cut(elements: Any, part: slice) -> Any:
 
 
 def _in_chunks(join: Join, elements: Any, along: Callable[[Any], Any]) -> Any:
-    """The recursion inside chunks; `along` gives that of the totals."""
+    """Run the recurrence in chunks; `along` runs it over their totals."""
     size = size_of(tf.nest.flatten(elements)[0], 0)
     chunks = -(-size // _CHUNK)
     if not isinstance(size, int):
-        chunks = tf.maximum(chunks, 2)  # so that there is a total: LiteRT cannot take nothing apart
+        chunks = tf.maximum(chunks, 2)  # so that there is a total: LiteRT cannot unstack an empty tensor
     missing = chunks * _CHUNK - size
 
     def places(x: tf.Tensor) -> list[tf.Tensor]:
-        """The first of every chunk, the second, ...: strided slices would be slow."""
+        """Return the first element of every chunk, then the second, and so on, without slow strided slices."""
         rest = [size_of(x, axis) for axis in range(1, x.shape.rank)]
         padded = tf.pad(x, [[0, missing]] + [[0, 0]] * len(rest))
         return tf.unstack(tf.reshape(padded, [chunks, _CHUNK, *rest]), axis=1)
@@ -76,7 +77,10 @@ def _in_chunks(join: Join, elements: Any, along: Callable[[Any], Any]) -> Any:
 
 
 def _doubling(join: Join, elements: Any) -> Any:
-    """Each result joined with the one `reach` before it, the reach doubled until there is none: any size, more work."""
+    """Run the recurrence for any size by joining each result with the one `reach` before it and doubling `reach`.
+
+    This takes more work than chunks do.
+    """
     size = tf.shape(tf.nest.flatten(elements)[0])[0]
 
     def further(reach: tf.Tensor, elements: Any) -> tuple:
@@ -87,7 +91,7 @@ def _doubling(join: Join, elements: Any) -> Any:
 
 
 def earlier(values: tf.Tensor) -> tf.Tensor:
-    """What stands one place before, along the leading axis; 0 before the first."""
+    """Shift values by one position along the leading axis, with 0 before the first."""
     return tf.concat([tf.zeros_like(values[:1]), values[:-1]], 0)
 
 
@@ -96,13 +100,13 @@ def _later(values: tf.Tensor) -> tf.Tensor:
 
 
 def _join_affine(before: tuple, after: tuple) -> tuple:
-    """First the one `y -> d y + x`, then the other."""
+    """Compose two affine maps `y -> d y + x`, the first one applied first."""
     return before[0] * after[0], after[0] * before[1] + after[1]
 
 
 @tf.custom_gradient
 def recurrence(decay: tf.Tensor, inputs: tf.Tensor) -> tuple[tf.Tensor, Any]:
-    """`y[j] = decay[j] y[j-1] + inputs[j]` along the leading axis, from `y[-1] = 0`, without a division.
+    """Compute `y[j] = decay[j] y[j-1] + inputs[j]` along the leading axis, from `y[-1] = 0`, without a division.
 
     Both arguments have the same shape.
 
@@ -119,7 +123,7 @@ def recurrence(decay: tf.Tensor, inputs: tf.Tensor) -> tuple[tf.Tensor, Any]:
 
 
 def backward_recurrence(decay: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
-    """`y[j] = inputs[j] + decay[j+1] y[j+1]`, from the end: the gradient of `recurrence` in its inputs.
+    """Compute `y[j] = inputs[j] + decay[j+1] y[j+1]` from the end: the gradient of `recurrence` in its inputs.
 
     >>> backward_recurrence(tf.constant([9.0, 0.5, 0.0]), tf.constant([1.0, 1.0, 1.0])).numpy().tolist()
     [1.5, 1.0, 1.0]

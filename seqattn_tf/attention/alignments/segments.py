@@ -1,4 +1,4 @@
-"""Structured attention over segments: what is selected are whole spans."""
+"""Structured attention over segments: whole spans are selected."""
 
 from typing import Any
 
@@ -13,27 +13,27 @@ from seqattn_tf.structured.segments import SemiMarkov
 
 
 def _shifted(values: tf.Tensor, by: int) -> tf.Tensor:
-    """`[batch, source]` with what stands `by` places further on, or back where negative; zeros from outside."""
+    """Shift `[batch, source]` left by `by` positions, or right if negative, filling with zeros."""
     padded = tf.pad(values, [[0, 0], [max(-by, 0), max(by, 0)]])
     return padded[:, by:] if by > 0 else padded[:, : tf.shape(values)[1]]
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class SegmentsAlignment(StructuredAlignment):
-    """`alpha_j`, the probability that place `j` lies in a selected segment.
+    """Segmental attention: `alpha_j` is the probability that position `j` lies in a selected segment.
 
         p(segments) ~ exp(sum over selected segments (b_length + sum_{j in segment} e_j))
 
-    over all ways to select segments, which do not overlap, among the kept places, neighbours over any gap. The number
-    `b` of every length is learned: the model knows how long what it looks for is.
+    over all ways to select non-overlapping segments among the unmasked positions, where positions on either side of a
+    masked gap are neighbors. There is one trainable `b` for every length, so that the model learns typical lengths.
 
     Args:
-        width: the longest segment.
-        bias: the first value of `b`, for every place of a segment; near minus the logarithm of the source's length.
+        width: The maximum length of a segment.
+        bias: The initial value of `b` per position of a segment, best near minus the logarithm of the source length.
 
     >>> align = SegmentsAlignment(width=2, bias=0.0)
     >>> weights, _ = align(tf.zeros([1, 1, 2]), tf.constant([[[True, True]]]))
-    >>> weights.numpy().round(3).tolist()  # nothing, the first, the second, one after the other, both together
+    >>> weights.numpy().round(3).tolist()  # none, the first, the second, both separately, both as one segment
     [[[0.6000000238418579, 0.6000000238418579]]]
     """
 
@@ -44,7 +44,6 @@ class SegmentsAlignment(StructuredAlignment):
         self.width, self.bias = check_count("width", width), bias
 
     def build(self, logits_shape: Any = None) -> None:
-        """Create `b`."""
         self.lengths = self.add_weight(
             name="lengths",
             shape=(self.width,),
@@ -54,7 +53,7 @@ class SegmentsAlignment(StructuredAlignment):
         self.built = True
 
     def _spans(self, logits: tf.Tensor) -> tf.Tensor:
-        """`[batch, source] -> [batch, source, width, 2]`: not selected, a place at a time, and selected."""
+        """Score unselected single positions and selected spans: `[batch, source] -> [batch, source, width, 2]`."""
         totals = [logits]
         for further in range(1, self.width):
             totals.append(totals[-1] + _shifted(logits, further))
@@ -63,12 +62,12 @@ class SegmentsAlignment(StructuredAlignment):
         return tf.stack([apart + tf.zeros_like(chosen), chosen], -1)
 
     def _covered(self, segments: tf.Tensor) -> tf.Tensor:
-        """From the probability of each segment `[batch, source, width]` to that of lying in one `[batch, source]`."""
-        longer = tf.cumsum(segments, axis=2, reverse=True)  # starts here and reaches that far, at least
+        """Sum the probabilities of the segments over each position: `[batch, source, width] -> [batch, source]`."""
+        longer = tf.cumsum(segments, axis=2, reverse=True)  # segments that start here and reach at least that far
         return tf.add_n([_shifted(longer[:, :, back], -back) for back in range(self.width)])
 
     def marginals(self, logits: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-        """By the semi-Markov model, every query a row of its own."""
+        """Compute the marginals with the semi-Markov model, treating every query as a separate row."""
         shape = tf.shape(logits)
         rows = [-1, size_of(logits, 2)]
         packing = Packing(tf.reshape(tf.broadcast_to(mask, shape), rows))
@@ -77,5 +76,4 @@ class SegmentsAlignment(StructuredAlignment):
         return tf.reshape(packing.unpack(self._covered(chosen)), shape)
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {**super().get_config(), "width": self.width, "bias": self.bias}

@@ -1,4 +1,4 @@
-"""Sigmoid alignment: every place is selected or not, whatever the others are."""
+"""Sigmoid alignment: every position is selected or not, independently of the others."""
 
 import keras
 import tensorflow as tf
@@ -8,10 +8,10 @@ from seqattn_tf.attention.alignments.biased import BiasedAlignment
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class SigmoidAlignment(BiasedAlignment):
-    """`alpha_j = sigmoid(e_j + b)`, the probability that place `j` is selected.
+    """Sigmoid alignment: `alpha_j = sigmoid(e_j + b)`, the probability that position `j` is selected.
 
     Args:
-        bias: the first value of the learned `b`, near minus the logarithm of the length.
+        bias: The initial value of the trainable `b`, best near minus the logarithm of the length.
 
     >>> weights, _ = SigmoidAlignment(bias=0.0)(tf.zeros([1, 1, 2]), tf.constant([[[True, False]]]))
     >>> weights.numpy().tolist()
@@ -24,6 +24,5 @@ class SigmoidAlignment(BiasedAlignment):
     def call(
         self, logits: tf.Tensor, mask: tf.Tensor, state: tuple = (), training: bool = False
     ) -> tuple[tf.Tensor, tuple]:
-        """`[batch, queries, source], [batch, 1, source] -> ([batch, queries, source], state)`."""
         weights = tf.cast(tf.sigmoid(self.shifted(logits, mask)), logits.dtype)
         return tf.where(mask, weights, tf.zeros_like(weights)), state

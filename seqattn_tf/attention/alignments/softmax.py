@@ -1,4 +1,4 @@
-"""Softmax alignment: the weights are a distribution over places."""
+"""Softmax alignment: the weights are a distribution over positions."""
 
 import keras
 import tensorflow as tf
@@ -9,7 +9,7 @@ from seqattn_tf.core.masking import masked_softmax
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class SoftmaxAlignment(Alignment):
-    """`alpha_j = exp(e_j) / sum_k exp(e_k)` over the kept places.
+    """Softmax alignment: `alpha_j = exp(e_j) / sum_k exp(e_k)` over the unmasked positions.
 
     >>> weights, _ = SoftmaxAlignment()(tf.zeros([1, 1, 2]), tf.constant([[[True, True]]]))
     >>> weights.numpy().tolist()
@@ -22,5 +22,4 @@ class SoftmaxAlignment(Alignment):
     def call(
         self, logits: tf.Tensor, mask: tf.Tensor, state: tuple = (), training: bool = False
     ) -> tuple[tf.Tensor, tuple]:
-        """`[batch, queries, source], [batch, 1, source] -> ([batch, queries, source], state)`."""
         return masked_softmax(logits, mask), state

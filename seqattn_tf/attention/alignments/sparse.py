@@ -1,4 +1,4 @@
-"""What alignments share that give most places no weight at all: a threshold found by sorting."""
+"""The base class of sparse alignments, which give most positions a weight of zero: a threshold found by sorting."""
 
 import tensorflow as tf
 
@@ -8,13 +8,14 @@ from seqattn_tf.structured.base import floats
 
 
 class SparseAlignment(Alignment):
-    """`alpha_j = max(z_j - tau, 0)^power`, `z = scale * e`, where `tau` makes them sum to one.
+    """A sparse alignment `alpha_j = max(z_j - tau, 0)^power`, `z = scale * e`; `tau` makes the weights sum to one.
 
-    The places above the threshold are a prefix of the sorted ones, and for a given number of them `tau` has a closed
-    form in their mean and their mean square, so the right number is the last that keeps its own smallest place. The
-    weights are then that closed form of the kept places, differentiable as often as one likes.
+    The positions above the threshold are a prefix of the positions sorted by score. For a given prefix length, `tau`
+    has a closed form in the mean and the mean square of the prefix; the right length is the largest at which the
+    smallest element of the prefix still exceeds `tau`. The weights are then that closed form over the selected
+    positions, and differentiable any number of times.
 
-    A subclass gives `scale`, `power` and `threshold`.
+    Subclasses define `scale`, `power` and `threshold`.
     """
 
     meaning = "distribution"
@@ -22,22 +23,21 @@ class SparseAlignment(Alignment):
     power: int
 
     def threshold(self, count: tf.Tensor, mean: tf.Tensor, mean_square: tf.Tensor) -> tf.Tensor:
-        """`tau` from the number of places above it, their mean and the mean of their squares."""
+        """Return `tau` from the number of positions above it, their mean and the mean of their squares."""
         raise NotImplementedError
 
     def _support(self, ranged: tf.Tensor) -> tf.Tensor:
-        """Which places are above the threshold: `[batch, queries, source]`, of logits less the largest."""
-        sorted_ = tf.sort(tf.maximum(ranged, -2), axis=-1, direction="DESCENDING")  # never a whole unit below the best
+        """Return which positions are above the threshold, `[batch, queries, source]`; the logits have maximum 0."""
+        sorted_ = tf.sort(tf.maximum(ranged, -2), axis=-1, direction="DESCENDING")  # tau is at least maximum - 1
         count = tf.cast(tf.range(1, tf.shape(ranged)[-1] + 1), ranged.dtype)
         mean, mean_square = (tf.cumsum(x, axis=-1) / count for x in (sorted_, sorted_**2))
         found = self.threshold(count, mean, mean_square)
-        found = tf.where(found < sorted_, found, found.dtype.min)  # grows as long as it keeps the smallest
+        found = tf.where(found < sorted_, found, found.dtype.min)  # increases while the smallest element exceeds it
         return ranged > tf.reduce_max(found, axis=-1, keepdims=True)
 
     def call(
         self, logits: tf.Tensor, mask: tf.Tensor, state: tuple = (), training: bool = False
     ) -> tuple[tf.Tensor, tuple]:
-        """`[batch, queries, source], [batch, 1, source] -> ([batch, queries, source], state)`."""
         wide = bounded(floats(logits, "logits", 3))
         kept = mask & (wide > -float("inf"))
         wide = self.scale * tf.where(kept, wide, tf.zeros_like(wide))

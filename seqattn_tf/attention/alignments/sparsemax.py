@@ -1,4 +1,4 @@
-"""Sparsemax: a distribution with exact zeros, the nearest to the scores."""
+"""Sparsemax alignment: the distribution nearest to the scores, with exact zeros."""
 
 import keras
 import tensorflow as tf
@@ -8,7 +8,9 @@ from seqattn_tf.attention.alignments.sparse import SparseAlignment
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class SparsemaxAlignment(SparseAlignment):
-    """`alpha = argmin |p - e|^2` over distributions `p` (Martins and Astudillo, 2016): `max(e_j - tau, 0)`.
+    """Sparsemax alignment: `max(e_j - tau, 0)`, which is `argmin |p - e|^2` over distributions `p`.
+
+    Reference: Martins and Astudillo, 2016.
 
     >>> weights, _ = SparsemaxAlignment()(tf.constant([[[1.0, 0.5, -1.0]]]), tf.constant([[[True, True, True]]]))
     >>> weights.numpy().tolist()
@@ -19,5 +21,5 @@ class SparsemaxAlignment(SparseAlignment):
     scale, power = 1.0, 1
 
     def threshold(self, count: tf.Tensor, mean: tf.Tensor, mean_square: tf.Tensor) -> tf.Tensor:
-        """`sum (z_j - tau) = 1`."""
+        """Return the solution of `sum (z_j - tau) = 1`."""
         return mean - 1 / count

@@ -1,4 +1,4 @@
-"""How well a query matches each place: one file each, found by name."""
+"""Attention scores: how well a query matches each position. One module per score, found by name."""
 
 from seqattn_tf.attention.scores.additive import AdditiveScore
 from seqattn_tf.attention.scores.average import AverageScore

@@ -12,15 +12,15 @@ from seqattn_tf.core.registry import check_count
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class AdditiveScore(Score):
-    """`e_j = v^T tanh(U q + W h_j)`; normalised, `e_j = g v^T/|v| tanh(U q + W h_j + b)` (Salimans and Kingma, 2016).
+    """The additive score `e_j = v^T tanh(U q + W h_j)`, optionally normalized.
 
-    The second is TensorFlow Addons' `BahdanauAttention(normalize=True)`. A score that adds something to what is seen of
-    a place overrides `seen`.
+    The normalized form is `e_j = g v^T/|v| tanh(U q + W h_j + b)` (Salimans and Kingma, 2016), as in TensorFlow Addons'
+    `BahdanauAttention(normalize=True)`. Override `seen` to add further terms to the keys.
 
     Args:
-        units: width of the hidden layer.
-        normalize: whether the length of `v` is a number of its own, `g`, learned from `1 / sqrt(units)` on, and the
-            hidden layer has a bias `b`, learned from zeros on.
+        units: The width of the hidden layer.
+        normalize: Whether to train the length of `v` separately as `g`, initially `1 / sqrt(units)`, and to add a bias
+            `b`, initially zero, to the hidden layer.
 
     >>> score = AdditiveScore(4)
     >>> score.build((None, None, 3), (None, None, 6))
@@ -36,7 +36,7 @@ class AdditiveScore(Score):
         self.normalize = normalize
 
     def build(self, query_shape: Any, values_shape: Any) -> None:
-        """Create `U`, `W` and `v`; normalised, `g` and `b`."""
+        """Create `U`, `W` and `v`, and with `normalize` also `g` and `b`."""
         self.query_kernel = self.add_weight(name="query_kernel", shape=(query_shape[-1], self.units))
         self.value_kernel = self.add_weight(name="value_kernel", shape=(values_shape[-1], self.units))
         self.scale = self.add_weight(name="scale", shape=(self.units, 1))
@@ -48,28 +48,26 @@ class AdditiveScore(Score):
         self.built = True
 
     def prepare(self, values: tf.Tensor) -> tf.Tensor:
-        """`W h_j` for every place."""
+        """Return `W h_j` for every position."""
         return linear(values, self.value_kernel)
 
     def seen(self, keys: tf.Tensor, state: tuple) -> tf.Tensor:
-        """What is added to the query's part: `[batch, source, keys] -> [batch, source, keys]`."""
+        """Return the terms added to the projected query: `[batch, source, keys] -> [batch, source, keys]`."""
         return keys
 
     def _readout(self) -> tf.Tensor:
-        """`v`, or `g v/|v|`: `[units, 1]`."""
+        """Return `v`, or `g v/|v|` if normalized: `[units, 1]`."""
         if not self.normalize:
             return self.scale
         return self.gain * tf.math.l2_normalize(tf.convert_to_tensor(self.scale), axis=0)
 
     def call(self, query: tf.Tensor, keys: tf.Tensor, state: tuple = ()) -> tf.Tensor:
-        """`[batch, queries, units], [batch, source, keys] -> [batch, queries, source]`."""
         asked = linear(query, self.query_kernel, self.bias)
         seen, scale = self.seen(keys, state), self._readout()
-        if query.shape[1] == 1:  # a step of a loop: fewer and smaller ops
+        if query.shape[1] == 1:  # a single step of a loop: use fewer and smaller ops
             return tf.linalg.matrix_transpose(linear(tf.tanh(asked + seen), scale))
         hidden = tf.tanh(asked[:, :, None] + seen[:, None])  # [batch, queries, source, keys]
         return tf.squeeze(linear(hidden, scale), -1)
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {**super().get_config(), "units": self.units, "normalize": self.normalize}

@@ -1,4 +1,4 @@
-"""No score at all: every place matches alike."""
+"""A constant score: every position matches equally well."""
 
 import keras
 import tensorflow as tf
@@ -8,7 +8,7 @@ from seqattn_tf.attention.base import Score
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class AverageScore(Score):
-    """`e_j = 0`: with softmax the context is the mean of the kept values, the baseline that looks at no content.
+    """The constant score `e_j = 0`, a baseline that ignores content: softmax then averages the unmasked values.
 
     >>> score = AverageScore()
     >>> score.build((None, None, 3), (None, None, 6))
@@ -19,9 +19,8 @@ class AverageScore(Score):
     name_in_registry = "average"
 
     def prepare(self, values: tf.Tensor) -> tf.Tensor:
-        """Zeros: `[batch, source, 1]`."""
+        """Return zeros `[batch, source, 1]`."""
         return tf.zeros_like(values[:, :, :1])
 
     def call(self, query: tf.Tensor, keys: tf.Tensor, state: tuple = ()) -> tf.Tensor:
-        """`[batch, queries, units], [batch, source, 1] -> [batch, queries, source]`."""
         return tf.zeros_like(query[:, :, :1]) + tf.linalg.matrix_transpose(keys)

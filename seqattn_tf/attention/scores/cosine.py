@@ -1,4 +1,4 @@
-"""The cosine of the angle between query and place."""
+"""The cosine similarity of the query and each position."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from seqattn_tf.attention.scores.dot import DotScore
 
 
 def unit_length(vectors: tf.Tensor) -> tf.Tensor:
-    """The vectors of the last axis with the length one; a zero vector stays zero.
+    """Scale the vectors of the last axis to length one; zero vectors remain zero.
 
     >>> unit_length(tf.constant([[3.0, 4.0], [0.0, 0.0]])).numpy().round(3).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
@@ -20,10 +20,10 @@ def unit_length(vectors: tf.Tensor) -> tf.Tensor:
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class CosineScore(DotScore):
-    """`e_j = s * q . h_j / (|q| |h_j|)`, for values as wide as the query, with a learned strength `s`.
+    """The cosine score `e_j = s * q . h_j / (|q| |h_j|)` with a trainable scale `s`, for values as wide as the query.
 
     Args:
-        strength: the first value of `s`: cosines lie between -1 and 1, too close together for a softmax.
+        strength: The initial value of `s`. Plain cosines lie between -1 and 1, too close together for a softmax.
 
     >>> score = CosineScore(strength=2.0)
     >>> score.build((None, None, 2), (None, None, 2))
@@ -43,13 +43,11 @@ class CosineScore(DotScore):
         self.scale = self.add_weight(name="scale", shape=(), initializer=keras.initializers.Constant(self.strength))
 
     def prepare(self, values: tf.Tensor) -> tf.Tensor:
-        """The values with the length one."""
+        """Return the values scaled to length one."""
         return unit_length(values)
 
     def call(self, query: tf.Tensor, keys: tf.Tensor, state: tuple = ()) -> tf.Tensor:
-        """`[batch, queries, units], [batch, source, units] -> [batch, queries, source]`."""
         return super().call(unit_length(query), keys) * tf.cast(self.scale, query.dtype)
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {**super().get_config(), "strength": self.strength}

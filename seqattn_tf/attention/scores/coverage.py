@@ -1,4 +1,4 @@
-"""The additive score that sees how much attention each place has had."""
+"""The additive score with coverage: it depends on how much attention each position has already received."""
 
 from typing import Any
 
@@ -10,11 +10,13 @@ from seqattn_tf.attention.scores.additive import AdditiveScore
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class CoverageScore(AdditiveScore):
-    """`e_tj = v^T tanh(U q_t + W h_j + w c_tj)`, where `c_tj = sum_{i < t} alpha_ij` (See, Liu and Manning, 2017).
+    """The coverage score `e_tj = v^T tanh(U q_t + W h_j + w c_tj)`, where `c_tj = sum_{i < t} alpha_ij`.
+
+    Reference: See, Liu and Manning, 2017.
 
     Args:
-        units: width of the hidden layer.
-        normalize: as in `AdditiveScore`.
+        units: The width of the hidden layer.
+        normalize: See `AdditiveScore`.
 
     >>> score = CoverageScore(4)
     >>> score.build((None, None, 3), (None, None, 6))
@@ -27,19 +29,19 @@ class CoverageScore(AdditiveScore):
     name_in_registry = "coverage"
 
     def build(self, query_shape: Any, values_shape: Any) -> None:
-        """Create `w` beside the others."""
+        """Create `w` and the weights of the additive score."""
         super().build(query_shape, values_shape)
         self.coverage_kernel = self.add_weight(name="coverage_kernel", shape=(1, self.units))
 
     def initial_state(self, mask: tf.Tensor, dtype: tf.DType) -> tuple[tf.Tensor]:
-        """Nothing is covered: `[batch, source]`."""
+        """Return a coverage of zero, `[batch, source]`."""
         return (tf.zeros_like(mask, dtype),)
 
     def seen(self, keys: tf.Tensor, state: tuple) -> tf.Tensor:
-        """`W h_j + w c_j`."""
+        """Return `W h_j + w c_j`."""
         (covered,) = state
         return keys + tf.expand_dims(covered, 2) * tf.cast(self.coverage_kernel, keys.dtype)
 
     def remember(self, state: tuple, weights: tf.Tensor) -> tuple[tf.Tensor]:
-        """The weights are added up."""
+        """Add the weights to the coverage."""
         return (state[0] + weights,)

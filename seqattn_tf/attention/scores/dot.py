@@ -1,4 +1,4 @@
-"""The dot product of query and place."""
+"""The dot product of the query and each position."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from seqattn_tf.attention.base import Score
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class DotScore(Score):
-    """`e_j = q . h_j`, for values as wide as the query.
+    """The dot-product score `e_j = q . h_j`. Values must be as wide as the query.
 
     >>> score = DotScore()
     >>> score.build((None, None, 2), (None, None, 2))
@@ -21,18 +21,17 @@ class DotScore(Score):
     name_in_registry = "dot"
 
     def build(self, query_shape: Any, values_shape: Any) -> None:
-        """Nothing to learn; the widths must agree."""
+        """Check that query and values have the same width."""
         if query_shape[-1] != values_shape[-1]:
             raise ValueError(
-                f"values: expected the width of the query, {query_shape[-1]}, for the score "
+                f"values: expected {query_shape[-1]} features, as in the query, for the score "
                 f"{self.name_in_registry!r}. Received: {values_shape[-1]}"
             )
         self.built = True
 
     def prepare(self, values: tf.Tensor) -> tf.Tensor:
-        """The values themselves."""
+        """Return the values unchanged."""
         return values
 
     def call(self, query: tf.Tensor, keys: tf.Tensor, state: tuple = ()) -> tf.Tensor:
-        """`[batch, queries, units], [batch, source, units] -> [batch, queries, source]`."""
         return tf.matmul(query, keys, transpose_b=True)

@@ -1,4 +1,4 @@
-"""The bilinear score: a dot product after a learned map."""
+"""The bilinear score: a dot product after a trainable linear map."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from seqattn_tf.core.linear import linear
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class GeneralScore(DotScore):
-    """`e_j = q . W h_j`, for values of any width.
+    """The bilinear score `e_j = q . W h_j`, for values of any width.
 
     >>> score = GeneralScore()
     >>> score.build((None, None, 3), (None, None, 6))
@@ -22,10 +22,9 @@ class GeneralScore(DotScore):
     name_in_registry = "general"
 
     def build(self, query_shape: Any, values_shape: Any) -> None:
-        """Create `W`."""
         self.kernel = self.add_weight(name="kernel", shape=(values_shape[-1], query_shape[-1]))
         self.built = True
 
     def prepare(self, values: tf.Tensor) -> tf.Tensor:
-        """`W h_j` for every place."""
+        """Return `W h_j` for every position."""
         return linear(values, self.kernel)

@@ -1,4 +1,4 @@
-"""The dot product, scaled so that its size does not grow with the width."""
+"""The dot product, scaled so that its magnitude does not grow with the width."""
 
 import keras
 import tensorflow as tf
@@ -8,7 +8,7 @@ from seqattn_tf.attention.scores.dot import DotScore
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class ScaledDotScore(DotScore):
-    """`e_j = q . h_j / sqrt(units)`.
+    """The scaled dot-product score `e_j = q . h_j / sqrt(units)`.
 
     >>> score = ScaledDotScore()
     >>> score.build((None, None, 4), (None, None, 4))
@@ -19,5 +19,5 @@ class ScaledDotScore(DotScore):
     name_in_registry = "scaled_dot"
 
     def prepare(self, values: tf.Tensor) -> tf.Tensor:
-        """`h_j / sqrt(units)`."""
+        """Return `h_j / sqrt(units)`."""
         return values * values.shape[-1] ** -0.5

@@ -1,4 +1,4 @@
-"""The bilinear score, scaled so that its size does not grow with the width."""
+"""The bilinear score, scaled so that its magnitude does not grow with the width."""
 
 import keras
 import tensorflow as tf
@@ -8,7 +8,9 @@ from seqattn_tf.attention.scores.general import GeneralScore
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class ScaledGeneralScore(GeneralScore):
-    """`e_j = q . W h_j / sqrt(units)`, for values of any width; `units` is that of the query.
+    """The scaled bilinear score `e_j = q . W h_j / sqrt(units)`, where `units` is the query width.
+
+    Values may have any width.
 
     >>> score = ScaledGeneralScore()
     >>> score.build((None, None, 3), (None, None, 6))
@@ -19,6 +21,6 @@ class ScaledGeneralScore(GeneralScore):
     name_in_registry = "scaled_general"
 
     def prepare(self, values: tf.Tensor) -> tf.Tensor:
-        """`W h_j / sqrt(units)` for every place."""
+        """Return `W h_j / sqrt(units)` for every position."""
         keys = super().prepare(values)
         return keys * keys.shape[-1] ** -0.5

@@ -1,4 +1,4 @@
-"""Cells around a cell: regularised in training, or several to a step."""
+"""Cells that wrap other cells: to regularize training, to skip time steps, or to combine several cells in one step."""
 
 from seqattn_tf.cells.wrappers.base import Drawn, WrapperCell
 from seqattn_tf.cells.wrappers.deep import DeepTransitionCell

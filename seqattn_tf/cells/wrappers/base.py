@@ -1,4 +1,4 @@
-"""What the cells around a cell share: the inner cell does the step, the wrapper brings random numbers to it."""
+"""The base class of cells that wrap a cell: the inner cell takes the step, the wrapper supplies random numbers."""
 
 from typing import Any, NamedTuple
 
@@ -10,26 +10,26 @@ from seqattn_tf.core.layer import Composed
 
 
 class Drawn(NamedTuple):
-    """A projection on its way to the step, and the random numbers drawn for it."""
+    """A projection together with the random numbers drawn for its steps."""
 
     projected: Any  # what the inner cell projected
     numbers: tuple[tf.Tensor, ...]  # with the same leading axes; none outside training
 
 
 def check_rate(rate: Any) -> float:
-    """The rate itself, a number from 0 up to, and without, 1."""
+    """Return the rate, checked to be a number in `[0, 1)`."""
     if not isinstance(rate, (int, float)) or not 0 <= rate < 1:
         raise ValueError(f"rate: expected a number in [0, 1). Received: {rate!r}")
     return rate
 
 
 class WrapperCell(Composed, Cell):
-    """A cell around a cell; a subclass gives `draw` and `step`, and whatever else it changes.
+    """A cell that wraps another one. Subclasses define `draw`, `step` and whatever else they change.
 
     Args:
-        cell: the `Cell` inside, or the name of one together with `units`.
-        units: size of the state when the cell is given by name.
-        seed: of the random numbers.
+        cell: The inner `Cell`, or its name together with `units`.
+        units: The size of the state, if the cell is given by name.
+        seed: The seed of the random numbers.
     """
 
     parts = ("cell",)
@@ -42,51 +42,43 @@ class WrapperCell(Composed, Cell):
 
     @property
     def state_size(self) -> list[int]:
-        """Of the inner cell."""
         return self.cell.state_size
 
     @property
     def projected_size(self) -> int:
-        """Of the inner cell."""
         return self.cell.projected_size
 
     @property
     def dropped_size(self) -> int:
-        """Of the inner cell."""
         return self.cell.dropped_size
 
     def build(self, input_shape: Any) -> None:
-        """Build the inner cell."""
         if not self.cell.built:
             self.cell.build(input_shape)
         self.built = True
 
     def draw(self, inputs: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        """The random numbers of training, with the leading axes of the inputs."""
+        """Draw the random numbers of training, with the leading axes of the inputs."""
         raise NotImplementedError
 
     def project(self, inputs: tf.Tensor, training: bool = False) -> Drawn:
-        """The inner projection, and in training the random numbers for its steps."""
+        """Compute the projection of the inner cell and, in training, draw the random numbers for its steps."""
         return Drawn(self.cell.project(inputs, training=training), self.draw(inputs) if training else ())
 
     def join(self, projected: Drawn, extra: tf.Tensor) -> Drawn:
-        """Joined inside."""
         return projected._replace(projected=self.cell.join(projected.projected, extra))
 
     def gates(self, inputs: tf.Tensor, states: list[tf.Tensor]) -> dict[str, tf.Tensor]:
-        """Of the inner cell."""
         return self.cell.gates(inputs, states)
 
     def get_initial_state(self, batch_size: tf.Tensor | int) -> list[tf.Tensor]:
-        """Of the inner cell."""
         return self.cell.get_initial_state(batch_size)
 
     def twin(self) -> Cell:
-        """Another around a twin of the inner cell; a given seed becomes the next one."""
+        """Return a new wrapper around a twin of the inner cell; a given seed is incremented."""
         inner = keras.saving.serialize_keras_object(self.cell.twin())
         seed = None if self.seed is None else self.seed + 1
         return type(self).from_config({**self.get_config(), "cell": inner, "seed": seed, "name": f"{self.name}_twin"})
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {**super().get_config(), "seed": self.seed}

@@ -1,4 +1,4 @@
-"""Connections that skip time (Lin et al. 1996): the state of several steps ago is read, too."""
+"""Skip connections in time (Lin et al. 1996): a step also reads the output of several steps ago."""
 
 from typing import Any
 
@@ -13,16 +13,16 @@ from seqattn_tf.core.registry import check_count
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class TimeSkipCell(Composed, Cell):
-    """Any cell that also sees its output of `delay` steps ago, by a matrix of its own.
+    """Any cell that also reads its output of `delay` steps ago, through a separate matrix.
 
         s' = step(W x + V h_{t - delay}, s)
 
-    What happened `n` steps ago is `n / delay` steps away then: a gradient that shrinks at every step shrinks less.
+    An event `n` steps ago is then only `n / delay` steps away, so a gradient that shrinks at every step shrinks less.
 
     Args:
-        cell: the `Cell` inside, or the name of one together with `units`.
-        delay: how many steps ago.
-        units: size of the state when the cell is given by name.
+        cell: The inner `Cell`, or its name together with `units`.
+        delay: The number of steps to look back.
+        units: The size of the state, if the cell is given by name.
 
     >>> cell = TimeSkipCell("rnn", delay=3, units=4)
     >>> output, states = cell(tf.ones([2, 3]), cell.get_initial_state(2))
@@ -39,21 +39,19 @@ class TimeSkipCell(Composed, Cell):
 
     @property
     def state_size(self) -> list[int]:
-        """Of the inner cell, and its last outputs side by side, the oldest first."""
+        """The sizes of the inner cell's states, and of its last outputs concatenated from the oldest on."""
         return [*self.cell.state_size, self.delay * self.cell.output_size]
 
     @property
     def projected_size(self) -> int:
-        """Of the inner cell."""
         return self.cell.projected_size
 
     @property
     def dropped_size(self) -> int:
-        """Of the inner cell."""
         return self.cell.dropped_size
 
     def build(self, input_shape: Any) -> None:
-        """Build the inner cell, and create `V`."""
+        """Build the inner cell and create `V`."""
         if not self.cell.built:
             self.cell.build(input_shape)
         self.skip_kernel = self.add_weight(
@@ -62,43 +60,38 @@ class TimeSkipCell(Composed, Cell):
         self.built = True
 
     def project(self, inputs: tf.Tensor, training: bool = False) -> Any:
-        """Of the inner cell."""
         return self.cell.project(inputs, training=training)
 
     def join(self, projected: Any, extra: tf.Tensor) -> Any:
-        """Joined inside."""
         return self.cell.join(projected, extra)
 
     def _seen(self, projected: Any, states: list[tf.Tensor]) -> Any:
-        """The projection, with what is seen of the oldest output."""
+        """Add the projection of the oldest output."""
         return self.cell.join(projected, linear(states[-1][:, : self.output_size], self.skip_kernel))
 
     def _shifted(self, states: list[tf.Tensor], before: list[tf.Tensor]) -> list[tf.Tensor]:
         return [*states, tf.concat([before[-1][:, self.output_size :], states[0]], axis=-1)]
 
     def step(self, projected: Any, states: list[tf.Tensor]) -> list[tf.Tensor]:
-        """The step of the inner cell, which sees more."""
+        """Take a step of the inner cell with the delayed output added to its projection."""
         return self._shifted(self.cell.step(self._seen(projected, states), states[:-1]), states)
 
     def dropped_step(self, projected: Any, states: list[tf.Tensor], factors: tf.Tensor) -> list[tf.Tensor]:
-        """Dropped where the inner cell reads the state of the step before."""
+        """Take one step with dropout on the inner cell's previous state, but not on the delayed output."""
         seen = self._seen(projected, states)
         return self._shifted(self.cell.dropped_step(seen, states[:-1], factors), states)
 
     def gates(self, inputs: tf.Tensor, states: list[tf.Tensor]) -> dict[str, tf.Tensor]:
-        """Of the inner cell, without what it sees of old outputs."""
+        """Return the gates of the inner cell, computed without the delayed output."""
         return self.cell.gates(inputs, states[:-1])
 
     def get_initial_state(self, batch_size: tf.Tensor | int) -> list[tf.Tensor]:
-        """Of the inner cell, and zeros before."""
         old = tf.zeros([batch_size, self.state_size[-1]], self.compute_dtype)
         return [*self.cell.get_initial_state(batch_size), old]
 
     def twin(self) -> Cell:
-        """Another around a twin of the inner cell."""
         inner = keras.saving.serialize_keras_object(self.cell.twin())
         return type(self).from_config({**self.get_config(), "cell": inner, "name": f"{self.name}_twin"})
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {**super().get_config(), "delay": self.delay}

@@ -1,4 +1,4 @@
-"""The contract of a field: one raw input of a model, in plain Python, so that a device can import it."""
+"""The base class of fields: one raw input of a model each, in plain Python, so that a device can import it."""
 
 import abc
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,55 +8,60 @@ import numpy as np
 
 from seqattn_tf.core.registry import Registered
 
-TOGETHER = "in one batch"  # in what is said of values that are too many together, and not too large alone
+TOGETHER = "in one batch"  # in errors about values that are valid one by one but too large together
 
 
 class Field(Registered, abc.ABC):
-    """One raw input: what a person or a program gives, and the arrays that a network reads.
+    """One raw input: the values that a user or a program provides, and the arrays that a network reads.
 
-    A field names itself, and says which input of the page draws it (`kind`). Its twin, the `inputs.GraphField` of the
-    same name, does the same to a batch of strings inside a TensorFlow graph; a test holds the two together.
+    A field has a name in the registry and names the widget of the web page in which a value is entered (`widget`). Its
+    counterpart, the `inputs.GraphField` of the same name, does the same to a batch of strings inside a TensorFlow
+    graph; a test checks that both agree.
 
     Attributes:
-        limit: the most places of a value; more is refused.
-        page: rows and columns of pixels to which a picture is padded and that a grid lies over; None where it is not.
+        limit: The maximum number of positions of a value; larger values are rejected.
+        canvas: The height and width in pixels to which an image is padded and which a grid covers; None without
+            padding.
     """
 
     registry: ClassVar[dict[str, type]] = {}
-    kind: ClassVar[str] = "text"
+    widget: ClassVar[str] = "text"
     limit: int
-    page: tuple[int, int] | None = None
+    canvas: tuple[int, int] | None = None
 
     @abc.abstractmethod
     def arrays(self, value: Any) -> dict[str, np.ndarray]:
-        """What a network reads of one value, by part.
+        """Convert one value to the arrays that a network reads, by part.
 
         Raises:
-            ValueError: the value is too long, broken, or of another kind.
+            ValueError: If the value is too long, malformed, or of another kind.
         """
 
-    def places(self, value: Any, level: str = "") -> tuple[str, ...]:
-        """What attention may point at, at a level of the value where it has several; none of a grid."""
+    def positions(self, value: Any, level: str = "") -> tuple[str, ...]:
+        """Return the names of the positions that attention can refer to; none for a grid.
+
+        A value may have positions at several levels, one of which `level` selects.
+        """
         return ()
 
     def picture(self, value: Any) -> np.ndarray | None:
-        """What a look is drawn over or under, `[y, x, 3]` from 0 to 255; None where there is nothing to see."""
+        """Return the image `[y, x, 3]` from 0 to 255 on which an attention map is drawn, or None if there is none."""
         return None
 
     @abc.abstractmethod
-    def made_up(self, count: int, seed: int = 0) -> Sequence[str | bytes]:
-        """Values nobody has seen, the same for the same seed: to verify with, and to warm up."""
+    def sample_inputs(self, count: int, seed: int = 0) -> Sequence[str | bytes]:
+        """Return random values, which depend only on the seed, for verification and warm-up."""
 
-    def odd(self) -> list[str | bytes]:
-        """Values at the edges of what may come: to verify with, as well."""
+    def edge_cases(self) -> list[str | bytes]:
+        """Return extreme values for verification."""
         return []
 
     @classmethod
     def raw(cls, value: Any) -> bytes:
-        """A value as it is sent.
+        """Return a value as bytes, as it is sent.
 
         Raises:
-            ValueError: it is neither text nor bytes, nor something with a method `read` that gives bytes.
+            ValueError: If it is neither text nor bytes, nor an object whose method `read` returns bytes.
         """
         if isinstance(value, str):
             return value.encode("utf-8", "replace")
@@ -66,25 +71,26 @@ class Field(Registered, abc.ABC):
             raise ValueError(f"expected text or bytes. Received: {value!r:.80}")
         return value
 
-    def shown(self, value: Any) -> bytes:
-        """A value as a person would write it: to be shown as an example, and asked."""
+    def display(self, value: Any) -> bytes:
+        """Return a value as a user would write it, so that it can be shown as an example."""
         return self.raw(value)
 
     @abc.abstractmethod
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments, as JSON holds them."""
+        """Return the constructor arguments, in the form stored as JSON."""
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> "Field":
-        """The field of these constructor arguments."""
+        """Create the field from its constructor arguments."""
         return cls(**config)
 
 
 def read_row(fields: Mapping[str, Field], row: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """What a network reads of one row, by `INPUT_PART`.
+    """Convert one row to the arrays that a network reads, by `INPUT_PART`.
 
     Raises:
-        ValueError: a value is refused by its field, or its file cannot be read; with the name of the input.
+        ValueError: If a field rejects its value, or if a file cannot be read; the message starts with the name of the
+            input.
     """
     found = {}
     for name, field in fields.items():
@@ -96,7 +102,7 @@ def read_row(fields: Mapping[str, Field], row: Mapping[str, Any]) -> dict[str, n
 
 
 def row_fault(fields: Mapping[str, Field], row: Mapping[str, Any]) -> str:
-    """Return what `read_row` says is wrong with a row; an empty text where nothing is."""
+    """Return the error message of `read_row` for a row, or an empty string if the row is valid."""
     try:
         read_row(fields, row)
     except ValueError as error:
@@ -105,12 +111,12 @@ def row_fault(fields: Mapping[str, Field], row: Mapping[str, Any]) -> str:
 
 
 def save_fields(fields: Mapping[str, Field]) -> list[dict[str, Any]]:
-    """Fields by name as JSON holds them, in their order."""
+    """Return a description of fields by name, in their order, that can be stored as JSON."""
     return [
         {"name": name, "field": field.name_in_registry, "config": field.get_config()} for name, field in fields.items()
     ]
 
 
 def load_fields(saved: Iterable[Mapping[str, Any]]) -> dict[str, Field]:
-    """The fields that `save_fields` described."""
+    """Create the fields that `save_fields` described."""
     return {entry["name"]: Field.member(entry["field"]).from_config(entry["config"]) for entry in saved}

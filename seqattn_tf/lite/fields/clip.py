@@ -1,4 +1,4 @@
-"""A clip: the frames of an animated GIF, or of a strip that has them side by side."""
+"""A video clip: the frames of an animated GIF, or of an image strip that contains them side by side."""
 
 import io
 import random
@@ -10,38 +10,38 @@ from seqattn_tf.core.registry import check_count
 from seqattn_tf.lite.fields.base import Field
 from seqattn_tf.lite.fields.image import FORMATS, Image, TooLarge, png, shares
 
-_LARGEST = 1 << 24  # pixels of all frames: 50 MB when decoded
-GIF = (b"GIF87a", b"GIF89a")  # how the files begin
-EXTENSION, FRAME, TRAILER = 0x21, 0x2C, 0x3B  # what the blocks of a GIF begin with
-EXTENSIONS = 1_000  # of a GIF: real ones have two or three for each frame
+_LARGEST = 1 << 24  # maximum pixels of all frames: 50 MB when decoded
+GIF = (b"GIF87a", b"GIF89a")  # file signatures
+EXTENSION, FRAME, TRAILER = 0x21, 0x2C, 0x3B  # the first bytes of GIF blocks
+EXTENSIONS = 1_000  # maximum number of extension blocks of a GIF; real files have two or three per frame
 CLIPS = f"an animated GIF, or a strip of frames as {FORMATS}"
 
 
 class Clip(Field):
-    """One clip as frames of red, green and blue from 0 to 255, shrunk or stretched to one size.
+    """One video clip as frames with red, green and blue from 0 to 255, resized to a fixed size.
 
-    A strip is a picture with frames side by side, each of which has the proportions of what the network sees.
+    A strip is an image with frames side by side, each with the proportions of the network's input.
 
     Args:
-        height, width: of a frame as the network sees it.
-        limit: clips with more frames are refused.
-        pixels: clips with more pixels in all their frames are refused before they are decoded.
+        height, width: The size of a frame in the network's input.
+        limit: The maximum number of frames; longer clips are rejected.
+        pixels: The maximum number of pixels of all frames; larger clips are rejected before they are decoded.
 
     >>> clip = Clip(4, 6)
-    >>> [strip] = clip.made_up(1)
-    >>> clip.arrays(strip)["frames"].shape[1:], len(clip.places(strip)) == len(clip.arrays(strip)["frames"])
+    >>> [strip] = clip.sample_inputs(1)
+    >>> clip.arrays(strip)["frames"].shape[1:], len(clip.positions(strip)) == len(clip.arrays(strip)["frames"])
     ((4, 6, 3), True)
     """
 
     name_in_registry = "clip"
-    kind = "clip"
+    widget = "clip"
 
     def __init__(self, height: int, width: int, limit: int = 64, pixels: int = _LARGEST) -> None:
         self.height, self.width = check_count("height", height), check_count("width", width)
         self.limit, self.pixels = check_count("limit", limit), check_count("pixels", pixels)
 
     def frames(self, value: Any) -> np.ndarray:
-        """The frames as they are: `[frames, y, x, 3]`."""
+        """Return the frames at their original size: `[frames, y, x, 3]`."""
         data = self.raw(value)
         if not data.startswith(GIF):
             return self._cut(data)
@@ -53,11 +53,11 @@ class Clip(Field):
         try:
             with Pillow.open(io.BytesIO(data), formats=("GIF",)) as picture:
                 return np.stack([np.asarray(frame.convert("RGB")) for frame in ImageSequence.Iterator(picture)])
-        except Exception as error:  # on a broken file Pillow may fail in any way
-            raise ValueError(f"expected {CLIPS}. Received: a broken one: {error}") from None
+        except Exception as error:  # Pillow raises all kinds of errors for broken files
+            raise ValueError(f"expected {CLIPS}. Received: a corrupt one: {error}") from None
 
     def _cut(self, data: bytes) -> np.ndarray:
-        """The frames of a strip."""
+        """Return the frames of a strip."""
         picture = Image(self.height, self.width, self.pixels)
         try:
             height, width = picture.size(data)
@@ -79,37 +79,36 @@ class Clip(Field):
             raise ValueError(f"expected a clip of at most {self.pixels} pixels. Received: {size}")
 
     def arrays(self, value: Any) -> dict[str, np.ndarray]:
-        """The frames, `[frames, height, width, 3]`, and a one for each."""
+        """Return the resized frames, `[frames, height, width, 3]`, and a one for each."""
         frames = self.frames(value)
         down, across = shares(frames.shape[1], self.height), shares(frames.shape[2], self.width)
         seen = [np.einsum("hy,yxc,wx->hwc", down, f.astype(np.float32), across, optimize=True) for f in frames]
         return {"frames": np.stack(seen), "there": np.ones(len(seen), np.int32)}
 
-    def places(self, value: Any, level: str = "") -> tuple[str, ...]:
-        """The numbers of the frames, from 1."""
+    def positions(self, value: Any, level: str = "") -> tuple[str, ...]:
+        """Return the numbers of the frames, from 1."""
         return tuple(str(number) for number in range(1, len(self.frames(value)) + 1))
 
     def picture(self, value: Any) -> np.ndarray:
-        """All frames side by side, `[y, x, 3]`."""
+        """Return all frames side by side, `[y, x, 3]`."""
         return np.concatenate(list(self.frames(value)), axis=1)
 
-    def made_up(self, count: int, seed: int = 0) -> list[bytes]:
-        """Strips of a few frames of noise, as PNG."""
+    def sample_inputs(self, count: int, seed: int = 0) -> list[bytes]:
+        """Return strips of several frames of noise, as PNG."""
         generator = random.Random(seed)
         most = min(self.limit, 6)
         return [png(generator, self.height, self.width * generator.randint(1, most)) for _ in range(count)]
 
-    def odd(self) -> list[str | bytes]:
-        """As many frames as there may be."""
+    def edge_cases(self) -> list[str | bytes]:
+        """Return a strip with the maximum number of frames."""
         return [png(random.Random(0), self.height, self.width * self.limit)]
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {name: getattr(self, name) for name in ("height", "width", "limit", "pixels")}
 
 
 def fitting(height: Any, width: Any, of_height: int, of_width: int) -> Any:
-    """How many frames with these proportions fit best into a strip of a size, numbers or tensors.
+    """Return the number of frames with these proportions that fits a strip best; sizes are numbers or tensors.
 
     >>> fitting(10, 59, 20, 40), fitting(10, 61, 20, 40)
     (3, 3)
@@ -118,16 +117,16 @@ def fitting(height: Any, width: Any, of_height: int, of_width: int) -> Any:
 
 
 def read_gif(data: bytes, most: int | None = None) -> tuple[int, int, int]:
-    """Height, width and number of frames of a GIF, by its blocks: nothing is decoded.
+    """Return height, width and number of frames of a GIF from its blocks, without decoding them.
 
     Args:
-        data: the file.
-        most: frames of a GIF that is not refused for having too many; None for any number.
+        data: The bytes of the file.
+        most: The number of frames above which the limit on extension blocks does not apply; None to apply it always.
 
     Raises:
-        ValueError: it has no frame, or is broken.
+        ValueError: If there is no frame, or if the file is damaged.
     """
-    broken = f"expected {CLIPS}. Received: a broken one"
+    broken = f"expected {CLIPS}. Received: a corrupt one"
     if len(data) < 13:
         raise ValueError(broken)
     width, height = (int.from_bytes(data[i : i + 2], "little") for i in (6, 8))
@@ -154,5 +153,5 @@ def read_gif(data: bytes, most: int | None = None) -> tuple[int, int, int]:
 
 
 def _palette(flags: int) -> int:
-    """Bytes of the colours that follow."""
+    """Return the number of bytes of the color table that follows."""
     return 3 << (flags % 8 + 1) if flags >= 128 else 0

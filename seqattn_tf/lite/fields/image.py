@@ -1,4 +1,4 @@
-"""A picture, from the bytes of its file."""
+"""An image, from the bytes of its file."""
 
 import io
 import random
@@ -11,46 +11,46 @@ import numpy as np
 from seqattn_tf.core.registry import check_count
 from seqattn_tf.lite.fields.base import Field
 
-_LARGEST = 1 << 25  # pixels: 100 MB when decoded
-SIDE = 1 << 16  # pixels of a row or of a column
-BATCH = 1 << 28  # pixels of all pictures that a graph reads at once
-RESIZED = 1 << 26  # pixels of all pictures as a network sees them: 800 MB
-SCANNED = 1 << 32  # pixels of a JPEG times its scans: a progressive one is gone over once for each
+_LARGEST = 1 << 25  # maximum pixels of an image: 100 MB when decoded
+SIDE = 1 << 16  # maximum height and width in pixels
+BATCH = 1 << 28  # maximum pixels of all images that a graph reads at once
+RESIZED = 1 << 26  # maximum pixels of all images after resizing: 800 MB
+SCANNED = 1 << 32  # maximum pixels of a JPEG times its scans, each of which the decoder processes in turn
 COMPRESSED = (b"zTXt", b"iTXt")  # chunks of a PNG that may unpack to a thousand times their size
-TEXTS = 16  # such chunks of a PNG; real files have a handful
-_NEEDED = (b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND")  # chunks of a PNG that its pixels are decoded from
-SCAN = b"\xff\xda"  # how the scans of a JPEG begin
-JPEG, PNG, BMP = b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"BM"  # how the files begin
-BMP_BITS = 24  # of a pixel, at least: with fewer, TensorFlow takes the places of a palette for colours
+TEXTS = 16  # maximum number of such chunks of a PNG; real files have a handful
+_NEEDED = (b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND")  # the PNG chunks required to decode pixels
+SCAN = b"\xff\xda"  # the marker at the start of a JPEG scan
+JPEG, PNG, BMP = b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"BM"  # file signatures
+BMP_BITS = 24  # minimum bits per pixel: with fewer, TensorFlow reads palette indices as colors
 WHITE = 255.0
 FORMATS = "a JPEG, PNG or BMP picture"
 
 
 class Image(Field):
-    """One picture as red, green and blue from 0 to 255, shrunk or stretched to one size.
+    """One image with red, green and blue from 0 to 255, resized to a fixed size.
 
     Args:
-        height, width: of what the network sees.
-        limit: pictures with more pixels are refused before they are decoded.
-        pad: whether a picture keeps its proportions, and white is added to its right and below; a smaller one then
-            stays as it is.
+        height, width: The size of the network's input.
+        limit: The maximum number of pixels; larger images are rejected before they are decoded.
+        pad: Whether to keep the proportions of an image and pad it with white on the right and at the bottom; a smaller
+            image is then not enlarged.
 
     >>> image = Image(2, 3)
-    >>> [picture] = image.made_up(1)
+    >>> [picture] = image.sample_inputs(1)
     >>> image.arrays(picture)["pixels"].shape
     (2, 3, 3)
     """
 
     name_in_registry = "image"
-    kind = "image"
+    widget = "image"
 
     def __init__(self, height: int, width: int, limit: int = _LARGEST, pad: bool = False) -> None:
         self.height, self.width = check_count("height", height), check_count("width", width)
         self.limit, self.pad = check_count("limit", limit), pad
-        self.page = (height, width) if pad else None
+        self.canvas = (height, width) if pad else None
 
     def arrays(self, value: Any) -> dict[str, np.ndarray]:
-        """The pixels: `[height, width, 3]`."""
+        """Return the resized pixels `[height, width, 3]`."""
         pixels = self.decoded(value)
         height, width = self.height, self.width
         if self.pad:
@@ -61,11 +61,11 @@ class Image(Field):
         return {"pixels": np.pad(found, beyond, constant_values=WHITE)}
 
     def picture(self, value: Any) -> np.ndarray:
-        """The picture as it is, `[y, x, 3]`; where it is padded, what the network sees of it."""
+        """Return the original image `[y, x, 3]`; with padding, return the input of the network."""
         return self.arrays(value)["pixels"].astype(np.uint8) if self.pad else self.decoded(value)
 
     def decoded(self, value: Any) -> np.ndarray:
-        """The picture as it is: `[y, x, 3]`."""
+        """Decode the image at its original size: `[y, x, 3]`."""
         from PIL import Image as Pillow
 
         data = self.raw(value)
@@ -73,17 +73,17 @@ class Image(Field):
         try:
             whole = io.BytesIO(_bare_png(data) if data.startswith(PNG) else data)
             with Pillow.open(whole, formats=("JPEG", "PNG", "BMP")) as picture:
-                deep = picture.mode.startswith("I")  # 16 bits, which Pillow would cut off at 255
+                deep = picture.mode.startswith("I")  # 16 bits, which Pillow would clip at 255
                 pixels = np.asarray(picture, np.float32) // 256 if deep else np.asarray(picture.convert("RGB"))
-        except Exception as error:  # on a broken file Pillow may fail in any way
-            raise ValueError(f"expected {FORMATS}. Received: a broken one: {error}") from None
+        except Exception as error:  # Pillow raises all kinds of errors for broken files
+            raise ValueError(f"expected {FORMATS}. Received: a corrupt one: {error}") from None
         return np.repeat(pixels[:, :, None], 3, axis=2) if pixels.ndim == 2 else pixels
 
     def size(self, data: bytes) -> tuple[int, int]:
-        """Height and width as the header of a file says; nothing is decoded.
+        """Return height and width from the header of a file, without decoding it.
 
         Raises:
-            ValueError: it is no picture, or one that costs too much to decode.
+            ValueError: If the file is not an image, or if decoding it would be too expensive.
         """
         if not data.startswith((JPEG, PNG, BMP)):
             raise ValueError(f"expected {FORMATS}. Received: bytes that begin with {data[:8]!r}")
@@ -93,7 +93,7 @@ class Image(Field):
             raise ValueError(f"expected a PNG picture of at most {TEXTS} compressed texts. Received: {texts}")
         height, width = self._header(data)
         if not height or not width:
-            raise ValueError(f"expected {FORMATS}. Received: a broken one: {width} x {height} pixels")
+            raise ValueError(f"expected {FORMATS}. Received: a corrupt one: {width} x {height} pixels")
         if height * width > self.limit:
             raise TooLarge(f"expected a picture of at most {self.limit} pixels. Received: {width} x {height}")
         if max(height, width) > SIDE:
@@ -104,10 +104,10 @@ class Image(Field):
         return height, width
 
     def _header(self, data: bytes) -> tuple[int, int]:
-        """Height and width as the header of a kind of file says."""
+        """Return height and width from the header of the file, by its format."""
         if data.startswith(PNG):
             return int.from_bytes(data[20:24], "big"), int.from_bytes(data[16:20], "big")
-        if data.startswith(BMP):  # a height below zero is that of rows from the top down
+        if data.startswith(BMP):  # a negative height means that rows are stored from the top down
             height, width = (int.from_bytes(data[i : i + 4], "little", signed=True) for i in (22, 18))
             return abs(height), abs(width)
         from PIL import Image as Pillow
@@ -117,25 +117,24 @@ class Image(Field):
                 return picture.height, picture.width
         except Pillow.DecompressionBombError:
             raise TooLarge(f"expected a picture of at most {self.limit} pixels. Received: many more") from None
-        except Exception as error:  # on a broken file Pillow may fail in any way
-            raise ValueError(f"expected {FORMATS}. Received: a broken one: {error}") from None
+        except Exception as error:  # Pillow raises all kinds of errors for broken files
+            raise ValueError(f"expected {FORMATS}. Received: a corrupt one: {error}") from None
 
-    def made_up(self, count: int, seed: int = 0) -> list[bytes]:
-        """Noise of a few sizes, as PNG."""
+    def sample_inputs(self, count: int, seed: int = 0) -> list[bytes]:
+        """Return noise images of several sizes, as PNG."""
         generator = random.Random(seed)
         return [png(generator, generator.randint(1, 40), generator.randint(1, 40)) for _ in range(count)]
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {"height": self.height, "width": self.width, "limit": self.limit, "pad": self.pad}
 
 
 class TooLarge(ValueError):
-    """A picture that is not decoded."""
+    """The error for an image that is too large to be decoded."""
 
 
 def _bare_png(data: bytes) -> bytes:
-    """The chunks of a PNG that its pixels are decoded from: texts, profiles and the like are left out, not unpacked."""
+    """Return a PNG with only the chunks required to decode its pixels, so that texts and profiles are not unpacked."""
     kept, place = [PNG], len(PNG)
     while place + 8 <= len(data):
         end = place + 12 + int.from_bytes(data[place : place + 4], "big")
@@ -146,7 +145,7 @@ def _bare_png(data: bytes) -> bytes:
 
 
 def inside(height: int, width: int, most_height: int, most_width: int) -> tuple[int, int]:
-    """The size of a picture that keeps its proportions and is no larger than another.
+    """Return the largest size within the given limits that keeps the proportions of an image, which is never enlarged.
 
     >>> inside(100, 50, 20, 20), inside(3, 4, 20, 20), inside(1000, 1, 20, 20)
     ((20, 10), (3, 4), (20, 1))
@@ -159,7 +158,7 @@ def inside(height: int, width: int, most_height: int, most_width: int) -> tuple[
 
 
 def shares(given: int, wanted: int) -> np.ndarray:
-    """How much of each given row goes into each wanted row: a triangle over those near it, `[wanted, given]`.
+    """Return the weight of each input row in each output row, a triangle around its center: `[wanted, given]`.
 
     >>> (shares(4, 2) * 7).round().tolist()
     [[3.0, 3.0, 1.0, 0.0], [0.0, 1.0, 3.0, 3.0]]
@@ -172,7 +171,7 @@ def shares(given: int, wanted: int) -> np.ndarray:
 
 
 def png(generator: random.Random, height: int, width: int) -> bytes:
-    """A picture of noise as the bytes of a PNG file."""
+    """Create a noise image as the bytes of a PNG file."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

@@ -1,4 +1,4 @@
-"""A story, a document or a dialog: one text, a sentence or a turn a line."""
+"""A story, a document or a dialog: one text with a sentence or a turn on each line."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,28 +9,28 @@ from seqattn_tf.lite.text import SymbolRules, lines
 
 
 class Lines(Text):
-    """One text of several lines, as the ids of its symbols with a mark between two lines; blank lines are nothing.
+    """One text of several lines, as the ids of its symbols with a mark between two lines; blank lines are ignored.
 
-    A value may also be a list of its lines. Attention may point at symbols, or at the level `lines`.
+    A value may also be a list of lines. The positions of attention are symbols, or lines at the level `lines`.
 
     Args:
-        rules: how text becomes symbols.
-        limit: texts with more symbols are refused.
-        sentences: whether a line is cut into its sentences, each being a line of its own.
+        rules: The conversion of text to symbols.
+        limit: The maximum number of symbols; longer texts are rejected.
+        split_sentences: Whether lines are split into sentences, each of which becomes a line.
 
     >>> from seqattn_tf.lite.text import SymbolRules
     >>> story = Lines(SymbolRules(("\\n", "a", "b"), "spaces"))
-    >>> story.arrays(["a b", "a"])["ids"].tolist(), story.places("a b\\na", "lines")
+    >>> story.arrays(["a b", "a"])["ids"].tolist(), story.positions("a b\\na", "lines")
     ([4, 5, 3, 4], ('a b', 'a'))
     """
 
     name_in_registry = "lines"
-    kind = "lines"
+    widget = "lines"
     by_lines = True
 
-    def __init__(self, rules: SymbolRules, limit: int = 64, sentences: bool = False) -> None:
+    def __init__(self, rules: SymbolRules, limit: int = 64, split_sentences: bool = False) -> None:
         super().__init__(rules, limit)
-        self.sentences = sentences
+        self.split_sentences = split_sentences
 
     @classmethod
     def learn(
@@ -38,59 +38,65 @@ class Lines(Text):
         texts: Iterable[Any],
         *,
         limit: int = 64,
-        split: str = "characters",
-        fold: bool | str = False,
-        sentences: bool = False,
+        tokenizer: str = "characters",
+        lowercase: bool = False,
+        strip_accents: bool = False,
+        split_sentences: bool = False,
         **limits: Any,
     ) -> "Lines":
-        """As of any text."""
-        found = super().learn(texts, limit=limit, split=split, fold=fold, sentences=sentences, **limits)
-        return cls(found.rules, found.limit, sentences)
+        found = super().learn(
+            texts,
+            limit=limit,
+            tokenizer=tokenizer,
+            lowercase=lowercase,
+            strip_accents=strip_accents,
+            split_sentences=split_sentences,
+            **limits,
+        )
+        return cls(found.rules, found.limit, split_sentences)
 
     @property
     def sizes(self) -> dict[str, int]:
-        """What an encoder of lines needs to know.
+        """The arguments that an encoder of lines requires.
 
         Raises:
-            ValueError: the vocabulary has no mark: no text it was learned from has two lines.
+            ValueError: If the vocabulary has no mark, because none of the texts it comes from has two lines.
         """
         if lines.MARK not in self.rules.ids:
             raise ValueError(
-                "lines: expected texts of several lines to learn from. Received: none with two; sentences=true makes a "
-                "line of each sentence, and encoder=bidirectional needs none"
+                "lines: expected training texts with several lines. Received: single lines only; "
+                "use split_sentences=true to make each sentence a line, or encoder=bidirectional"
             )
         return {**super().sizes, "mark": self.rules.ids[lines.MARK]}
 
     @classmethod
     def raw(cls, value: Any) -> bytes:
-        """A text, or a list of lines."""
+        """Return a text or a list of lines as bytes."""
         if isinstance(value, Sequence) and not isinstance(value, str | bytes) and not hasattr(value, "read"):
             value = lines.MARK.join(cls.text(line) for line in value)
         return super().raw(value)
 
     def tokens(self, value: Any) -> list[str]:
-        """The symbols of all lines, and the marks between them."""
-        return lines.tokens(self.rules, self.text(value), self.sentences)
+        """Return the symbols of all lines, with marks between lines."""
+        return lines.tokens(self.rules, self.text(value), self.split_sentences)
 
-    def places(self, value: Any, level: str = "") -> tuple[str, ...]:
-        """The symbols with the marks, or the lines."""
+    def positions(self, value: Any, level: str = "") -> tuple[str, ...]:
+        """Return the symbols including marks, or the lines."""
         if level == "lines":
-            return tuple(lines.split_lines(self.text(value), self.sentences))
-        return super().places(value)
+            return tuple(lines.split_lines(self.text(value), self.split_sentences))
+        return super().positions(value)
 
-    def made_up(self, count: int, seed: int = 0) -> list[str]:
-        """Texts of one to three lines, as long as texts of one line are."""
+    def sample_inputs(self, count: int, seed: int = 0) -> list[str]:
+        """Return random texts of one to three lines."""
         symbols = [symbol for symbol in self.rules.symbols if symbol != lines.MARK]
         flat = Text(dataclasses.replace(self.rules, symbols=tuple(symbols)), max((self.limit - 2) // 3, 1))
-        parts = flat.made_up(3 * count, seed)
-        most = min(3, (self.limit + 1) // 2)  # a line of one symbol takes two, but for the last
+        parts = flat.sample_inputs(3 * count, seed)
+        most = min(3, (self.limit + 1) // 2)  # every line but the last takes at least two symbols, one of them the mark
         return [lines.MARK.join(parts[3 * i : 3 * i + 1 + i % most]) for i in range(count)]
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
-        return {**super().get_config(), "sentences": self.sentences}
+        return {**super().get_config(), "split_sentences": self.split_sentences}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> "Lines":
-        """The field of these constructor arguments."""
-        return cls(SymbolRules.from_config(config["rules"]), config["limit"], config.get("sentences", False))
+        return cls(SymbolRules.from_config(config["rules"]), config["limit"], config["split_sentences"])

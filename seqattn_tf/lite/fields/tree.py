@@ -1,4 +1,4 @@
-"""A text with its tree: brackets as treebanks write them, or plain text under a balanced tree."""
+"""A text with its tree: brackets as in treebanks, or plain text with a balanced tree."""
 
 import re
 from collections.abc import Iterable
@@ -10,29 +10,31 @@ from seqattn_tf.lite.fields.text import Text
 from seqattn_tf.lite.text.cut import Cut, learn_from
 from seqattn_tf.lite.text.rules import BEGIN, SPACES, SymbolRules
 
-NONE = 0  # in place of a child: the root, whose number it is, is nobody's
-INNER = BEGIN  # the id of a node above the words
+NONE = 0  # marks a missing child; it is the number of the root, which is never a child
+INNER = BEGIN  # the id of an inner node
 EXPECTED = "expected a tree of (LABEL WORD) and (LABEL TREE TREE)"
-TREE = rf"(?s)\([{SPACES}]*[^{SPACES}()]+[{SPACES}]+(?:\(.*|[^{SPACES}()]+[{SPACES}]*)\)"  # what may be one
+TREE = rf"(?s)\([{SPACES}]*[^{SPACES}()]+[{SPACES}]+(?:\(.*|[^{SPACES}()]+[{SPACES}]*)\)"  # text that may be a tree
 _TREE = re.compile(TREE)
 _SYMBOL = re.compile(rf"[()]|[^{SPACES}()]+")
 
 
 class Nodes(NamedTuple):
-    """A binary tree, the nodes in the order in which their brackets open: the root first, a left child after its
-    parent."""
+    """A binary tree, with its nodes in the order of their opening brackets.
+
+    The root comes first, and a left child directly follows its parent.
+    """
 
     words: list[str]
-    spans: list[tuple[int, int]]  # of the words below each node
-    children: list[tuple[int, int]]  # NONE for a word
-    labels: list[str]  # empty under plain text
+    spans: list[tuple[int, int]]  # the range of words below each node
+    children: list[tuple[int, int]]  # NONE twice for a leaf
+    labels: list[str]  # empty strings for plain text
 
 
 def parse(text: str) -> Nodes:
-    """The tree of a text in brackets.
+    """Parse the tree of a text in brackets.
 
     Raises:
-        ValueError: the brackets do not close, a node has no label, or neither one word nor two children.
+        ValueError: If brackets are unbalanced, a node has no label, or a node has neither one word nor two children.
 
     >>> tree = parse("(3 (2 not) (1 bad))")
     >>> tree.spans, tree.children, tree.labels
@@ -43,9 +45,9 @@ def parse(text: str) -> Nodes:
     spans: list[tuple[int, int]] = []
     children: list[tuple[int, int]] = []
     labels: list[str] = []
-    below: list[list[int]] = []  # of each open node
+    below: list[list[int]] = []  # the children of each open node
     open_nodes: list[int] = []
-    own: list[int] = []  # words of each node
+    own: list[int] = []  # the number of words directly below each node
     for place, symbol in enumerate(symbols):
         if symbol == "(":
             if (not open_nodes and labels) or symbols[place + 1 : place + 2] in ([], ["("], [")"]):
@@ -70,12 +72,12 @@ def parse(text: str) -> Nodes:
             own[open_nodes[-1]] += 1
             words.append(symbol)
     if open_nodes:
-        raise ValueError(f"{EXPECTED}. Received: {text!r:.80}, which breaks off")
+        raise ValueError(f"{EXPECTED}. Received: {text!r:.80}, which is incomplete")
     return Nodes(words, spans, children, labels)
 
 
 def _balance(words: list[str]) -> Nodes:
-    """The balanced tree over words, the right half having one word more where their number is odd.
+    """Return the balanced tree over words; with an odd number of words, the right half has one more.
 
     >>> _balance(["a", "b", "c"]).children
     [(1, 2), (0, 0), (3, 4), (0, 0), (0, 0)]
@@ -98,17 +100,18 @@ def _balance(words: list[str]) -> Nodes:
 class TreeText(Text):
     """One text as the nodes of its tree: the ids of its words at the leaves, and the children of every node.
 
-    A text that begins as `(LABEL (` and ends in a bracket, or is `(LABEL WORD)`, is a tree; any other is cut into words
-    by its rules, under a balanced tree. Attention may point at words, or at the level `nodes`: the words below each.
+    A text that starts with `(LABEL (` and ends in a bracket, or that is `(LABEL WORD)`, is a tree; the rules cut any
+    other text into words, over which the tree is balanced. The positions of attention are words, or at the level
+    `nodes` the words below each node.
 
     Args:
-        rules: how plain text becomes words, and their vocabulary, with an id for unknown words.
-        limit: texts with more words are refused.
+        rules: The conversion of plain text to words, with their vocabulary, which must have an id for unknown words.
+        limit: The maximum number of words; longer texts are rejected.
 
     >>> text = TreeText(SymbolRules(("not", "bad"), "tokens", unknown=True))
     >>> {name: array.tolist() for name, array in text.arrays("(3 (2 not) (1 bad))").items()}
     {'ids': [1, 4, 5], 'children': [[1, 2], [0, 0], [0, 0]]}
-    >>> text.places("not so bad", "nodes")
+    >>> text.positions("not so bad", "nodes")
     ('not so bad', 'not', 'so bad', 'so', 'bad')
     """
 
@@ -117,7 +120,9 @@ class TreeText(Text):
     def __init__(self, rules: SymbolRules, limit: int = 128) -> None:
         super().__init__(rules, limit)
         if not rules.unknown:
-            raise ValueError("rules: expected ones with an id for unknown words. Received: ones without")
+            raise ValueError(
+                "rules: expected a vocabulary with an id for unknown words. Received: a vocabulary without it"
+            )
 
     @classmethod
     def learn(
@@ -125,47 +130,48 @@ class TreeText(Text):
         texts: Iterable[Any],
         *,
         limit: int = 128,
-        split: str = "tokens",
-        fold: bool | str = "case",
+        tokenizer: str = "tokens",
+        lowercase: bool = True,
+        strip_accents: bool = False,
         **limits: Any,
     ) -> "TreeText":
-        """The field whose vocabulary comes from texts; `vocabulary` and `min_count` limit it."""
-        bare = SymbolRules((), split, fold, unknown=True)
+        """Create the field with a vocabulary from texts, limited by `vocabulary` and `min_count`."""
+        bare = SymbolRules((), tokenizer, lowercase, strip_accents, unknown=True)
         cut = Cut(map(cls(bare, limit).tokens, texts))
         return cls(learn_from(cut.renamed(bare.normalise).counts, bare, **limits), limit)
 
     def nodes(self, value: Any) -> Nodes:
-        """The tree of a value."""
+        """Return the tree of a value."""
         text = self.text(value).replace("\0", "\ufffd").strip(SPACES)
         if _TREE.fullmatch(text):
             return parse(text)
-        return _balance(SymbolRules((), self.rules.split).tokens(text))
+        return _balance(SymbolRules((), self.rules.tokenizer).tokens(text))
 
     def tokens(self, value: Any) -> list[str]:
-        """The words as they are written."""
+        """Return the words in their original spelling."""
         return self.nodes(value).words
 
     def arrays(self, value: Any) -> dict[str, np.ndarray]:
-        """The ids, `[nodes]`, and the children, `[nodes, 2]`."""
+        """Return the ids, `[nodes]`, and the children, `[nodes, 2]`."""
         nodes = self.nodes(value)
         if len(nodes.words) > self.limit:
             raise ValueError(f"expected at most {self.limit} words. Received: {len(nodes.words)}")
         return self.encode(nodes)
 
     def encode(self, nodes: Nodes) -> dict[str, np.ndarray]:
-        """The same of a tree of any size."""
+        """Return the arrays of a tree of any size."""
         ids = self.word_ids(nodes.words)
         found = [INNER if left != NONE else ids[low] for (left, _), (low, _) in zip(*nodes[2:0:-1], strict=True)]
         return {"ids": np.array(found, np.int32), "children": np.array(nodes.children, np.int32).reshape(-1, 2)}
 
-    def places(self, value: Any, level: str = "") -> tuple[str, ...]:
-        """The words, or what stands below each node."""
+    def positions(self, value: Any, level: str = "") -> tuple[str, ...]:
+        """Return the words, or the text below each node."""
         nodes = self.nodes(value)
         if level == "nodes":
             return tuple(" ".join(nodes.words[low:high]) for low, high in nodes.spans)
         return tuple(nodes.words)
 
-    def odd(self) -> list[str | bytes]:
-        """As of any text, and trees."""
+    def edge_cases(self) -> list[str | bytes]:
+        """Return the edge cases of any text, and trees."""
         word = self.rules.symbols[0] if self.rules.symbols else "\ue000"
-        return [*super().odd(), f"(1 {word})", f"(a (b {word}) (c (d \ue000) (e {word})))"]
+        return [*super().edge_cases(), f"(1 {word})", f"(a (b {word}) (c (d \ue000) (e {word})))"]

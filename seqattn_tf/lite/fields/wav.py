@@ -1,17 +1,17 @@
-"""WAV files: what a header says, the samples themselves, and the same at another rate."""
+"""WAV files: reading headers and samples, resampling, and writing."""
 
 import struct
 from typing import NamedTuple
 
 import numpy as np
 
-RATES = (4_000, 192_000)  # samples a second, the fewest and the most
-CHANNELS = 8  # at most; they are averaged
-CHUNKS = 128  # before the samples: real files have a handful
-BLOCKS = 25  # of a second: rates are met to so many hertz, which all that are in use divide by
-CROSSINGS = 16  # of the sinc on either side
-PASSED = 0.95  # of the lower one of two rates' halves, what a resampled sound keeps
-_PCM, _FLOAT, EXTENSIBLE = 1, 3, 0xFFFE  # tags of what samples are; the last says it later
+RATES = (4_000, 192_000)  # the lowest and the highest number of samples per second
+CHANNELS = 8  # maximum number of channels, which are averaged
+CHUNKS = 128  # maximum number of chunks before the samples; real files have a handful
+BLOCKS = 25  # blocks per second; rates are rounded to multiples of it, which all common rates are
+CROSSINGS = 16  # zero crossings of the sinc on either side
+PASSED = 0.95  # the share of the lower of both Nyquist frequencies that resampling preserves
+_PCM, _FLOAT, EXTENSIBLE = 1, 3, 0xFFFE  # format tags; with the last one, the actual tag follows later
 KINDS = {
     (_PCM, 8): "u1",
     (_PCM, 16): "<i2",
@@ -20,25 +20,25 @@ KINDS = {
     (_FLOAT, 32): "<f4",
     (_FLOAT, 64): "<f8",
 }
-STREAMED = 0xFFFFFFFF  # the size of a chunk whose writer did not know its end
+STREAMED = 0xFFFFFFFF  # the size of a chunk whose writer did not know its length
 FORMATS = "a WAV sound of 8, 16, 24 or 32 bits, or of floating-point numbers"
 
 
 class Header(NamedTuple):
-    """Where the samples of a file are, and what they are."""
+    """The location and the format of the samples of a file."""
 
     kind: str
     channels: int
     rate: int
-    start: int  # of the first byte
-    samples: int  # of each channel
+    start: int  # the offset of the first byte
+    samples: int  # the number of samples per channel
 
 
 def read_header(data: bytes) -> Header:
-    """What a file says of itself.
+    """Read the header of a file.
 
     Raises:
-        ValueError: it is no WAV file, a broken one, or one of another kind.
+        ValueError: If the file is not a WAV file, is damaged, or has an unsupported format.
     """
     if data[:4] != b"RIFF" or data[8:12] != b"WAVE":
         raise ValueError(f"expected {FORMATS}. Received: bytes that begin with {data[:12]!r}")
@@ -55,7 +55,7 @@ def read_header(data: bytes) -> Header:
         if name == b"fmt " and size >= 16 and place + 16 <= len(data):
             told = data[place : place + min(size, 26)]
         place += size + size % 2
-    raise ValueError(f"expected {FORMATS}. Received: one that breaks off")
+    raise ValueError(f"expected {FORMATS}. Received: a truncated one")
 
 
 def _header(told: bytes, start: int, size: int, end: int) -> Header:
@@ -68,43 +68,43 @@ def _header(told: bytes, start: int, size: int, end: int) -> Header:
         wanted = f"1 to {CHANNELS} channels and {RATES[0]} to {RATES[1]} hertz"
         raise ValueError(f"expected {wanted}. Received: {channels} and {rate}")
     if size != STREAMED and start + size > end:
-        raise ValueError(f"expected {FORMATS}. Received: one that breaks off")
+        raise ValueError(f"expected {FORMATS}. Received: a truncated one")
     return Header(KINDS[tag, bits], channels, rate, start, min(size, end - start) // (channels * bits // 8))
 
 
 def read_samples(data: bytes, header: Header) -> np.ndarray:
-    """The samples from -1 to 1, the mean of all channels: `[samples]`.
+    """Return the samples from -1 to 1, averaged over all channels: `[samples]`.
 
     Raises:
-        ValueError: one of them is no number.
+        ValueError: If a sample is not a finite number.
     """
     width = int(header.kind[-1])
     count = header.samples * header.channels
     values = np.frombuffer(data, np.uint8, count * width, header.start)
     if header.kind == "i3":
         wide = np.zeros([count, 4], np.uint8)
-        wide[:, 1:] = values.reshape(-1, 3)  # 256 times as large
+        wide[:, 1:] = values.reshape(-1, 3)  # scaled by 256
         found = wide.view("<i4")[:, 0] / 2.0**31
     else:
         found = values.view(header.kind).astype(np.float64)
         found = {"u": (found - 128) / 128, "i": found / 2.0 ** (8 * width - 1), "f": found}[header.kind.lstrip("<")[0]]
     if not np.isfinite(found).all():
-        raise ValueError("expected samples that are numbers. Received: some that are not")
+        raise ValueError("expected finite samples. Received: NaN or infinity")
     return found.reshape(-1, header.channels).mean(axis=1).astype(np.float32)
 
 
 def _blocks_of(rate: int) -> int:
-    """Samples of a block at a rate, which is met to the nearest that has whole ones."""
+    """Return the number of samples per block at a rate, rounded to the nearest integer."""
     return (2 * rate + BLOCKS) // (2 * BLOCKS)
 
 
 def _margin_of(given: int, wanted: int) -> int:
-    """Samples around a block of `given` that count for a block of `wanted`."""
+    """Return the number of samples around a block of `given` that contribute to a block of `wanted`."""
     return -(-CROSSINGS * max(given, wanted) * 100 // (round(100 * PASSED) * wanted))
 
 
 def resample(samples: np.ndarray, given: int, wanted: int) -> np.ndarray:
-    """Samples at another rate, by a windowed sinc.
+    """Convert samples to another rate, by a windowed sinc.
 
     >>> tone = np.sin(2 * np.pi * 440 * np.arange(16_000) / 16_000).astype(np.float32)
     >>> lower = resample(tone, 16_000, 8_000)
@@ -115,9 +115,9 @@ def resample(samples: np.ndarray, given: int, wanted: int) -> np.ndarray:
     if before == after:
         return samples
     margin = _margin_of(before, after)
-    columns = min(after, -(-len(samples) * after // before))  # a sound shorter than a block has fewer
+    columns = min(after, -(-len(samples) * after // before))  # fewer if the sound is shorter than a block
     centres = np.arange(columns) * (before / after)
-    taps = np.arange(-margin, margin + 1)[:, None] + np.floor(centres).astype(np.int64)  # all others weigh nothing
+    taps = np.arange(-margin, margin + 1)[:, None] + np.floor(centres).astype(np.int64)  # all others have no weight
     apart = taps - centres
     narrow = PASSED * min(1.0, after / before)
     shape = np.cos(np.clip(narrow * apart / CROSSINGS, -1, 1) * np.pi / 2) ** 2
@@ -130,7 +130,7 @@ def resample(samples: np.ndarray, given: int, wanted: int) -> np.ndarray:
 
 
 def write_wav(samples: np.ndarray, rate: int) -> bytes:
-    """Samples from -1 to 1 as the bytes of a WAV file of 16 bits; what is louder is cut off.
+    """Encode samples from -1 to 1 as the bytes of a 16-bit WAV file; louder samples are clipped.
 
     >>> read_header(write_wav(np.zeros(10), 8_000)).samples
     10

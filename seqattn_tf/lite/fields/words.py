@@ -1,4 +1,4 @@
-"""A sentence, read as words and as the letters of each word."""
+"""A sentence as words and as the letters of each word."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from seqattn_tf.lite.text import lines
 from seqattn_tf.lite.text.cut import Cut, learn_from
 from seqattn_tf.lite.text.rules import PAD, SPACES, SymbolRules
 
-LETTERS = 16  # of a word that are read
+LETTERS = 16  # the default number of letters of a word that are read
 _NO_BREAK = "\u00a0"
 SPACED = f"[^{SPACES}][ \t\v\f\r]+[^{SPACES}]"  # a line of several words
 _SPACED, _BLANKS = re.compile(SPACED), re.compile(f"[{SPACES}]+")
@@ -21,18 +21,18 @@ _SPACED, _BLANKS = re.compile(SPACED), re.compile(f"[{SPACES}]+")
 class Words(Text):
     """One text, as the ids of its words and of the letters of each; letters keep their case.
 
-    A text is cut into words by its rules. A text of lines without blanks inside has one word a line instead, as column
-    files have, and words stay as they are. A list of words is such a text; a blank inside one becomes one that does not
-    break.
+    The rules cut a text into words. A text of several lines without blanks inside them has one word per line instead,
+    as in column files, and its words are not cut further. A list of words is treated like such a text; blanks inside a
+    word become non-breaking ones.
 
     Args:
-        rules: how text becomes words, and their vocabulary, with an id for unknown words.
-        letters: the vocabulary of characters.
-        limit: texts with more words are refused.
-        word_length: how many letters of a word are read; of a longer one the first and the last.
+        rules: The conversion of text to words, with their vocabulary, which must have an id for unknown words.
+        letters: The vocabulary of characters.
+        limit: The maximum number of words; longer texts are rejected.
+        max_word_length: The number of letters of a word that are read; of longer words, the first and the last.
 
-    >>> words = Words(SymbolRules(("the", "dog"), "tokens", "case", unknown=True), SymbolRules(tuple("Tdegho")), 9, 4)
-    >>> words.places("The dog."), words.places(["a.", "The"])
+    >>> words = Words(SymbolRules(("the", "dog"), "tokens", True, unknown=True), SymbolRules(tuple("Tdegho")), 9, 4)
+    >>> words.positions("The dog."), words.positions(["a.", "The"])
     (('The', 'dog', '.'), ('a.', 'The'))
     >>> {name: array.tolist() for name, array in words.arrays("The cats").items()}
     {'ids': [4, 3], 'letters': [[3, 7, 5, 0], [0, 0, 0, 0]]}
@@ -40,11 +40,15 @@ class Words(Text):
 
     name_in_registry = "words"
 
-    def __init__(self, rules: SymbolRules, letters: SymbolRules, limit: int = 128, word_length: int = LETTERS) -> None:
+    def __init__(
+        self, rules: SymbolRules, letters: SymbolRules, limit: int = 128, max_word_length: int = LETTERS
+    ) -> None:
         super().__init__(rules, limit)
         if not rules.unknown:
-            raise ValueError("rules: expected ones with an id for unknown words. Received: ones without")
-        self.letters, self.word_length = letters, check_count("word_length", word_length)
+            raise ValueError(
+                "rules: expected a vocabulary with an id for unknown words. Received: a vocabulary without it"
+            )
+        self.letters, self.max_word_length = letters, check_count("max_word_length", max_word_length)
 
     @classmethod
     def learn(
@@ -52,85 +56,84 @@ class Words(Text):
         texts: Iterable[Any],
         *,
         limit: int = 128,
-        split: str = "tokens",
-        fold: bool | str = "case",
-        word_length: int = LETTERS,
+        tokenizer: str = "tokens",
+        lowercase: bool = True,
+        strip_accents: bool = False,
+        max_word_length: int = LETTERS,
         **limits: Any,
     ) -> "Words":
-        """The field whose vocabularies come from texts; `vocabulary` and `min_count` limit that of words."""
-        bare = SymbolRules((), split, fold, unknown=True)
+        """Create the field with vocabularies from texts; `vocabulary` and `min_count` limit that of words."""
+        bare = SymbolRules((), tokenizer, lowercase, strip_accents, unknown=True)
         cut = cls(bare, SymbolRules((), unknown=True), limit).cut(texts)
         rules = learn_from(cut.renamed(bare.normalise).counts, bare, **limits)
         seen = sorted({letter for word in cut.tokens for letter in word})
-        return cls(rules, SymbolRules(tuple(seen), unknown=True), limit, word_length)
+        return cls(rules, SymbolRules(tuple(seen), unknown=True), limit, max_word_length)
 
     @property
     def sizes(self) -> dict[str, int]:
-        """What an encoder of words needs to know."""
+        """The arguments that an encoder of words requires."""
         return {**super().sizes, "letters": self.letters.size}
 
     @classmethod
     def raw(cls, value: Any) -> bytes:
-        """A text, or a list of words."""
+        """Return a text or a list of words as bytes."""
         if isinstance(value, Sequence) and not isinstance(value, str | bytes):
             words = [cls.text(word).strip(SPACES) for word in value]
             if wrong := [word for word in words if not word or lines.MARK in word]:
-                raise ValueError(f"expected words of one line, none of them empty. Received: {wrong[0]!r:.80}")
+                raise ValueError(f"expected non-empty words without line breaks. Received: {wrong[0]!r:.80}")
             value = "".join(f"{_BLANKS.sub(_NO_BREAK, word)}{lines.MARK}" for word in words)
         return super().raw(value)
 
     def tokens(self, value: Any) -> list[str]:
-        """The words as they are written."""
+        """Return the words in their original spelling."""
         text = self.text(value).replace("\0", "\ufffd")
         if lines.MARK in text and not _SPACED.search(text):
             return lines.split_lines(text)
-        return SymbolRules((), self.rules.split).tokens(text)
+        return SymbolRules((), self.rules.tokenizer).tokens(text)
 
     def cut(self, values: Iterable[Any]) -> Cut:
-        """The words of many values."""
+        """Return the words of many values."""
         return Cut(map(self.tokens, values))
 
     def spelled(self, words: Sequence[str]) -> np.ndarray:
-        """The ids of the letters of each word: `[words, word_length]`."""
-        found = np.full([len(words), self.word_length], PAD, np.int32)
+        """Return the ids of the letters of each word: `[words, max_word_length]`."""
+        found = np.full([len(words), self.max_word_length], PAD, np.int32)
         for row, word in zip(found, words, strict=True):
             ids = [self.letters.ids.get(letter, self.letters.default) for letter in self.shortened(word)]
             row[: len(ids)] = ids
         return found
 
     def shortened(self, word: str) -> str:
-        """A word without its middle, where it is too long to be read whole.
+        """Return a word without its middle if it is too long to be read completely.
 
-        >>> Words(SymbolRules((), unknown=True), SymbolRules(()), word_length=5).shortened("abcdefgh")
+        >>> Words(SymbolRules((), unknown=True), SymbolRules(()), max_word_length=5).shortened("abcdefgh")
         'abfgh'
         """
-        front = self.word_length // 2
-        return word if len(word) <= self.word_length else word[:front] + word[front - self.word_length :]
+        front = self.max_word_length // 2
+        return word if len(word) <= self.max_word_length else word[:front] + word[front - self.max_word_length :]
 
     def numbers(self, words: Sequence[str]) -> dict[str, np.ndarray]:
-        """The ids of words, `[words]`, and of their letters, `[words, word_length]`."""
+        """Return the ids of words, `[words]`, and of their letters, `[words, max_word_length]`."""
         return {"ids": self.word_ids(words), "letters": self.spelled(words)}
 
     def arrays(self, value: Any) -> dict[str, np.ndarray]:
-        """The numbers of the words."""
+        """Return the ids of the words and of their letters."""
         words = self.tokens(value)
         if len(words) > self.limit:
             raise ValueError(f"expected at most {self.limit} words. Received: {len(words)}")
         return self.numbers(words)
 
-    def shown(self, value: Any) -> bytes:
-        """Running text, where it is cut into the same words."""
+    def display(self, value: Any) -> bytes:
+        """Return running text if it is cut into the same words, and otherwise the value."""
         words = self.tokens(value)
         together = " ".join(words)
-        return super().shown(together if self.tokens(together) == words else value)
+        return super().display(together if self.tokens(together) == words else value)
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
-        own = {"letters": self.letters.get_config(), "word_length": self.word_length}
+        own = {"letters": self.letters.get_config(), "max_word_length": self.max_word_length}
         return {**super().get_config(), **own}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> "Words":
-        """The field of these constructor arguments."""
         rules, letters = (SymbolRules.from_config(config[name]) for name in ("rules", "letters"))
-        return cls(rules, letters, config["limit"], config["word_length"])
+        return cls(rules, letters, config["limit"], config["max_word_length"])

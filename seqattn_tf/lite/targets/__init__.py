@@ -1,4 +1,4 @@
-"""What comes out of a model: in plain Python here, inside a graph in `outputs`."""
+"""The targets of models in plain Python; `outputs` contains the same targets inside a graph."""
 
 from seqattn_tf.lite.targets.base import Target
 from seqattn_tf.lite.targets.chain_tags import ChainTags

@@ -1,8 +1,8 @@
-"""The contract of a target: what comes out of a model, in plain Python, so that a device can import it.
+"""The base class of targets: the form of a model's answers, in plain Python, so that a device can import it.
 
-A model *finds* numbers, a target *says* them. What is found has names and, first, the axis of the batch; `scores
-[batch, answers]` is always among it: the log-probability of each answer, the best first. An answer with a score of
-minus infinity is none.
+A model computes named outputs, and a target turns them into an answer. The first axis of every output is the batch. One
+output is always `scores [batch, answers]`: the log-probability of each answer, best first. A score of minus infinity
+means that there is no answer.
 """
 
 import abc
@@ -16,14 +16,14 @@ from seqattn_tf.core.registry import Registered
 
 
 class Target(Registered, abc.ABC):
-    """What a model says.
+    """The form of a model's answers.
 
-    Its twin, the `outputs.GraphTarget` of the same name, learns, and says the same inside a TensorFlow graph; a test
-    holds the two together.
+    Its counterpart, the `outputs.GraphTarget` of the same name, is used in training and does the same inside a
+    TensorFlow graph; a test checks that both agree.
 
     Attributes:
-        names: of what is found beside `scores`: `(tokens,)`, `(labels,)`, ...
-        limit: the most symbols of an answer; None for any number.
+        names: The names of the outputs besides `scores`: `(tokens,)`, `(labels,)`, ...
+        limit: The maximum number of symbols of an answer; None for no limit.
     """
 
     registry: ClassVar[dict[str, type]] = {}
@@ -32,36 +32,38 @@ class Target(Registered, abc.ABC):
 
     @abc.abstractmethod
     def arrays(self, value: Any) -> dict[str, np.ndarray]:
-        """One right answer as numbers, for training.
+        """Convert one expected answer to arrays for training.
 
         Raises:
-            ValueError: it is none that this target can say.
+            ValueError: If this target cannot produce the answer.
         """
 
-    def said(self, value: Any) -> str:
-        """A right answer as this target would say it: what answers are held against."""
+    def normalize(self, value: Any) -> str:
+        """Return an expected answer in the form in which this target would produce it, for comparison with answers."""
         return str(value)
 
-    def decide_row(self, given: Mapping[str, np.ndarray], answers: int, look: str) -> Mapping[str, np.ndarray]:
-        """What is found in one row of what a network gives on a device; that itself, unless it is left to the host.
+    def decode_row(self, given: Mapping[str, np.ndarray], answers: int, look: str) -> Mapping[str, np.ndarray]:
+        """Return the outputs of one row from those of a network in LiteRT.
+
+        Outputs are returned unchanged; potentials, which the network leaves to the host, are decoded.
 
         Args:
-            given: the potentials, where structure ends the network, else what was found.
-            answers: how many of the best to find.
-            look: the name of the input whose places are decided about.
+            given: The potentials if the network ends in a structure, otherwise the outputs themselves.
+            answers: The number of best answers to compute.
+            look: The name of the input over whose positions the structure is defined.
         """
         return given
 
     @abc.abstractmethod
     def tokens(self, found: Mapping[str, np.ndarray], answer: int) -> list[str]:
-        """The tokens of one answer to one row of what was found."""
+        """Return the tokens of one of the answers to a row, from the outputs of this row."""
 
     def text(self, tokens: Sequence[str]) -> str:
-        """The text of tokens."""
+        """Join tokens to a text."""
         return " ".join(tokens)
 
-    def say_row(self, found: Mapping[str, np.ndarray]) -> dict[str, Any]:
-        """`text`, `score`, `alternatives` and `tokens` of an `Answer`, from one row of what was found."""
+    def format_row(self, found: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        """Return `text`, `score`, `alternatives` and `tokens` of an `Answer` from the outputs of one row."""
         scores = [float(score) for score in found["scores"]]
         said = [self.tokens(found, i) if score > -math.inf else [] for i, score in enumerate(scores)]
         others = zip(said[1:], scores[1:], strict=True)
@@ -74,27 +76,27 @@ class Target(Registered, abc.ABC):
 
     @abc.abstractmethod
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments, as JSON holds them."""
+        """Return the constructor arguments, in the form stored as JSON."""
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> "Target":
-        """The target of these constructor arguments."""
+        """Create the target from its constructor arguments."""
         return cls(**config)
 
 
 def save_target(target: Target) -> dict[str, Any]:
-    """A target as JSON holds it."""
+    """Return a description of a target that can be stored as JSON."""
     return {"target": target.name_in_registry, "config": target.get_config()}
 
 
 def load_target(saved: Mapping[str, Any]) -> Target:
-    """The target that `save_target` described."""
+    """Create the target that `save_target` described."""
     return Target.member(saved["target"]).from_config(saved["config"])
 
 
 def check_names(what: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Names of what can be said: at least one, none empty, none twice."""
+    """Check the names in an answer: there must be at least one, none may be empty, and none may occur twice."""
     names = tuple(names)
     if not names or len(set(names)) != len(names) or not all(isinstance(name, str) and name for name in names):
-        raise ValueError(f"{what}: expected names, each once. Received: {names!r:.80}")
+        raise ValueError(f"{what}: expected unique names. Received: {names!r:.80}")
     return names

@@ -1,4 +1,4 @@
-"""Tags that depend on each other: a chain over the places, decided as a whole."""
+"""Tags that depend on each other: a chain over the positions, decoded as a whole."""
 
 from collections.abc import Mapping
 
@@ -10,22 +10,22 @@ from seqattn_tf.lite.targets.tags import Tags
 
 
 class ChainTags(Tags):
-    """A tag for each place, the best sequence of them being the answer; arguments as of `Tags`.
+    """A tag for each position, where the answer is the best sequence of tags; arguments as in `Tags`.
 
-    A network gives potentials: `unary [places, tags]`, `pairwise [tags, tags]` and `lengths []`. Of them come the best
-    sequences with their log-probabilities, and the probability of every tag at every place, as a look of all tags at
-    the places.
+    A network computes potentials: `unary [positions, tags]`, `pairwise [tags, tags]` and `lengths []`. From them come
+    the best sequences with their log-probabilities, and the probability of every tag at every position as an attention
+    map whose queries are the tags.
 
     >>> tags = ChainTags(("D", "N"))
     >>> given = {"unary": np.array([[2.0, 0.0], [1.0, 0.0]]), "pairwise": np.array([[-9.0, 0.0], [0.0, 0.0]])}
-    >>> tags.say_row(tags.decide_row({**given, "lengths": 2}, answers=1, look="text"))["text"]  # no D after D
+    >>> tags.format_row(tags.decode_row({**given, "lengths": 2}, answers=1, look="text"))["text"]  # no D after D
     'D N'
     """
 
     name_in_registry = "chain_tags"
 
-    def decide_row(self, given: Mapping[str, np.ndarray], answers: int, look: str) -> dict[str, np.ndarray]:
-        """The best sequences, by dynamic programming in NumPy."""
+    def decode_row(self, given: Mapping[str, np.ndarray], answers: int, look: str) -> dict[str, np.ndarray]:
+        """Find the best sequences by dynamic programming in NumPy."""
         length = int(given["lengths"])
         unary, pairwise = given["unary"][:length], given["pairwise"]
         log_partition, marginals = chain_marginals(unary, pairwise)

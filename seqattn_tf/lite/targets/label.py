@@ -1,4 +1,4 @@
-"""A label: one of a few names."""
+"""A label: one of a fixed set of names."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -9,15 +9,17 @@ from seqattn_tf.lite.targets.base import Target, check_names
 
 
 class Label(Target):
-    """One of some labels; found are `labels [batch, answers]`, their places, and all others are alternatives.
+    """One of several labels.
 
-    A right answer may also be a list: the label of the whole, then those of its parts, empty where one has none.
+    The output is `labels [batch, answers]`, the indices of the labels; all labels but the best are alternatives. An
+    expected answer may also be a list: the label of the whole, followed by those of its parts, empty for a part without
+    a label.
 
     Args:
-        labels: their names.
+        labels: The names of the labels.
 
     >>> import numpy as np
-    >>> Label(("no", "yes")).say_row({"labels": np.array([1, 0]), "scores": np.array([-0.1, -2.3])})
+    >>> Label(("no", "yes")).format_row({"labels": np.array([1, 0]), "scores": np.array([-0.1, -2.3])})
     {'text': 'yes', 'score': -0.1, 'alternatives': (('no', -2.3),), 'tokens': ('yes',)}
     """
 
@@ -30,17 +32,17 @@ class Label(Target):
 
     @classmethod
     def learn(cls, values: Iterable[str | Sequence[str]], first: Sequence[str] = ()) -> "Label":
-        """The target whose labels are those given `first`, as they stand, and all others of the values, in order."""
+        """Create the target from values: the labels are those of `first` in their order, then all others, sorted."""
         found = {label for value in values for label in _listed(value)} - {""}
         return cls([*first, *sorted(found.difference(first))])
 
     @property
     def size(self) -> int:
-        """Numbers that a network gives for a row."""
+        """The number of logits of a row."""
         return len(self.labels)
 
     def arrays(self, value: Any) -> dict[str, np.ndarray]:
-        """The place of the label: `[]`; of a list, `[parts]` with -1 for none."""
+        """Return the index of the label, `[]`; for a list, the indices `[parts]`, -1 for a part without a label."""
         listed = _listed(value)
         known = {*self.labels, *([""] if isinstance(value, list | tuple) else [])}
         if not listed or any(label not in known for label in listed):
@@ -49,20 +51,18 @@ class Label(Target):
         places = [self.numbers.get(label, -1) for label in listed]
         return {"labels": np.array(places[0] if isinstance(value, str) else places, np.int32)}
 
-    def said(self, value: str | Sequence[str]) -> str:
-        """The label of the whole."""
+    def normalize(self, value: str | Sequence[str]) -> str:
+        """Return the label of the whole."""
         return _listed(value)[0]
 
     def tokens(self, found: Mapping[str, np.ndarray], answer: int) -> list[str]:
-        """The label, as one token."""
+        """Return the label as the only token."""
         return [self.labels[int(found["labels"][answer])]]
 
     def text(self, tokens: Sequence[str]) -> str:
-        """The label itself."""
         return "".join(tokens)
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {"labels": list(self.labels)}
 
 

@@ -1,4 +1,4 @@
-"""Tags: a name for each place of what was read."""
+"""Tags: a name for each position of the input."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -12,13 +12,15 @@ AnyTags = TypeVar("AnyTags", bound="Tags")
 
 
 class Tags(Target):
-    """A tag for each place; found are `tags [batch, answers, places]`: 1 for the first tag, 0 after the last place.
+    """A tag for each position.
+
+    The output is `tags [batch, answers, positions]`: 1 for the first tag, 0 after the last position.
 
     Args:
-        tags: their names, without spaces: the text of an answer has spaces between the tags.
+        tags: The names of the tags, without spaces, which separate the tags in the text of an answer.
 
     >>> import numpy as np
-    >>> Tags(("D", "N")).say_row({"tags": np.array([[1, 2, 0]]), "scores": np.array([-0.5])})["text"]
+    >>> Tags(("D", "N")).format_row({"tags": np.array([[1, 2, 0]]), "scores": np.array([-0.5])})["text"]
     'D N'
     """
 
@@ -33,39 +35,37 @@ class Tags(Target):
 
     @classmethod
     def learn(cls: type[AnyTags], values: Iterable[str | Sequence[str]]) -> AnyTags:
-        """The target whose tags are those of the values, in order."""
+        """Create the target whose tags are those of the values, sorted."""
         return cls(sorted({tag for value in values for tag in listed(value)}))
 
     @property
     def size(self) -> int:
-        """Numbers that a network gives for a place."""
+        """The number of scores at a position."""
         return len(self.tags)
 
     def arrays(self, value: str | Sequence[str]) -> dict[str, np.ndarray]:
-        """The numbers of the tags: `[places]`."""
+        """Return the numbers of the tags `[positions]`."""
         if unknown := [tag for tag in listed(value) if tag not in self.numbers]:
             raise ValueError(f"expected tags among {list(self.tags)[:20]}. Received: {unknown[0]!r}")
         return {"tags": np.array([self.numbers[tag] for tag in listed(value)], np.int32)}
 
     def tokens(self, found: Mapping[str, np.ndarray], answer: int) -> list[str]:
-        """The tags."""
         names = ["", *self.tags]
         return without_end([names[number] for number in found["tags"][answer].tolist()])
 
-    def said(self, value: str | Sequence[str]) -> str:
-        """The tags, spaces between them."""
+    def normalize(self, value: str | Sequence[str]) -> str:
+        """Return the tags separated by spaces."""
         return " ".join(listed(value))
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {"tags": list(self.tags)}
 
 
-GAP = "_"  # said of a place inside that was not read
+GAP = "_"  # the tag of an inner position that was not read
 
 
 def without_end(names: Sequence[str]) -> list[str]:
-    """Names up to the last that is not empty; those before it that are, are gaps.
+    """Return the names up to the last one that is not empty; empty names before it become gaps.
 
     >>> without_end(["D", "", "N", "", ""])
     ['D', '_', 'N']
@@ -75,5 +75,5 @@ def without_end(names: Sequence[str]) -> list[str]:
 
 
 def listed(value: str | Sequence[T]) -> list[str] | list[T]:
-    """Tags in a text with spaces between them, or in a list."""
+    """Return the tags of a text, in which they are separated by spaces, or of a sequence as a list."""
     return value.split() if isinstance(value, str) else list(value)

@@ -1,4 +1,4 @@
-"""A dependency tree: for each word the word that it depends on, and how."""
+"""A dependency tree: for each word the word that it depends on, and the relation between them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -13,18 +13,19 @@ from seqattn_tf.lite.targets.tags import listed
 
 
 class Tree(Heads):
-    """A head for each word with the relation to it, written `2:det`; together they are a tree with one root.
+    """A head for each word with the relation to it, written as `2:det`; together they form a tree with one root.
 
-    A network gives potentials: `arcs [words, root and words]`, `gains` of the same shape, what the best relation of an
-    arc adds to its score, `relations`, which one that is, and `lengths []`. Of them come the probability of every arc,
-    as a look of the words at the words (what a row lacks to 1 is the root's), and the tree with the most arcs expected
-    to be right, relations included: the largest sum of their probabilities. The score is its log-probability.
+    A network computes potentials: `arcs [words, root and words]`; `gains` of the same shape, which is what the best
+    relation of an arc adds to its score; `relations`, which is the index of that relation; and `lengths []`. From them
+    come the probability of every arc, as an attention map from words to words (the probability of the root is what a
+    row lacks to 1), and the tree with the largest sum of arc probabilities including relations, which has the largest
+    expected number of correct arcs. Its score is its log-probability.
 
     Args:
-        relations: their names, without spaces.
-        projective: whether no two arcs may cross.
+        relations: The names of the relations, without spaces.
+        projective: Whether arcs must not cross.
 
-    >>> Tree(("det", "root")).said("2:det 0:root")
+    >>> Tree(("det", "root")).normalize("2:det 0:root")
     '2:det 0:root'
     """
 
@@ -39,16 +40,16 @@ class Tree(Heads):
 
     @classmethod
     def learn(cls, values: Iterable[str | Sequence[str]], projective: bool = True) -> "Tree":
-        """The target whose relations are those of the values, in order."""
+        """Create the target whose relations are those of the values, sorted."""
         return cls(sorted({arc.partition(":")[2] for value in values for arc in listed(value)}), projective)
 
     @property
     def size(self) -> int:
-        """Numbers that a network gives for an arc."""
+        """The number of relations, and so of relation scores of an arc."""
         return len(self.relations)
 
     def arrays(self, value: Any) -> dict[str, np.ndarray]:
-        """Heads and relations: `[words]` each."""
+        """Return heads and relations, `[words]` each."""
         arcs = [arc.partition(":") for arc in listed(value)]
         if unknown := [relation for _, _, relation in arcs if relation not in self.numbers]:
             raise ValueError(f"expected relations among {list(self.relations)[:20]}. Received: {unknown[0]!r}")
@@ -56,8 +57,8 @@ class Tree(Heads):
         check_tree(heads)
         return {"heads": heads, "relations": np.array([self.numbers[arc[2]] for arc in arcs], np.int32)}
 
-    def decide_row(self, given: Mapping[str, np.ndarray], answers: int, look: str) -> dict[str, np.ndarray]:
-        """The tree with the most arcs expected to be right, by Eisner's algorithm or by Chu-Liu-Edmonds, in NumPy."""
+    def decode_row(self, given: Mapping[str, np.ndarray], answers: int, look: str) -> dict[str, np.ndarray]:
+        """Find the tree with the most expected correct arcs by Eisner's algorithm or by Chu-Liu-Edmonds, in NumPy."""
         length = int(given["lengths"])
         arcs, gains, relations = (given[name][:length, : length + 1] for name in ("arcs", "gains", "relations"))
         if not length:
@@ -75,17 +76,16 @@ class Tree(Heads):
         }
 
     def tokens(self, found: Mapping[str, np.ndarray], answer: int) -> list[str]:
-        """Heads and relations."""
+        """Return heads and relations as `HEAD:RELATION`."""
         pairs = zip(found["heads"][answer].tolist(), found["relations"][answer].tolist(), strict=True)
         return [f"{head}:{self.relations[relation]}" for head, relation in pairs if head != NONE]
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {"relations": list(self.relations), "projective": self.projective}
 
 
 def check_tree(heads: np.ndarray) -> None:
-    """Refuse heads that form no tree with one root.
+    """Check that heads form a tree with one root.
 
     >>> check_tree(np.array([2, 1, 0]))
     Traceback (most recent call last):
@@ -99,7 +99,7 @@ def check_tree(heads: np.ndarray) -> None:
 
 
 def is_projective(heads: np.ndarray) -> bool:
-    """Whether no two arcs of a tree cross.
+    """Return whether no two arcs of a tree cross.
 
     >>> is_projective(np.array([2, 0, 2])), is_projective(np.array([3, 4, 0, 3]))
     (True, False)

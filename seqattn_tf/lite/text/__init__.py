@@ -1,4 +1,4 @@
-"""How texts are cut into symbols, in plain Python."""
+"""Tokenization and vocabularies in plain Python."""
 
 from seqattn_tf.lite.text.cut import Texts, learn
 from seqattn_tf.lite.text.rules import SymbolRules

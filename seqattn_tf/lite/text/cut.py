@@ -1,4 +1,4 @@
-"""Texts cut into tokens once, however often their vocabulary, their lengths and their ids are asked for."""
+"""Tokenized texts, cut only once even if their vocabulary, their lengths and their ids are all needed."""
 
 import dataclasses
 import functools
@@ -13,31 +13,31 @@ from seqattn_tf.lite.text import lines, pieces
 from seqattn_tf.lite.text.rules import SymbolRules
 
 
-class Stretches(NamedTuple):
-    """Ids of many texts in a row, and where each begins; the last number is where all end."""
+class RaggedIds(NamedTuple):
+    """The concatenated ids of many texts and the index where each text starts; the last index is the total length."""
 
     ids: np.ndarray  # [symbols]
     starts: np.ndarray  # [texts + 1]
 
     @property
     def lengths(self) -> np.ndarray:
-        """Number of symbols of each text."""
+        """The number of symbols of each text."""
         return np.diff(self.starts)
 
-    def reversed(self) -> "Stretches":
-        """Each text from its end.
+    def reversed(self) -> "RaggedIds":
+        """Reverse the order of the ids in each text.
 
-        >>> Stretches(np.array([3, 4, 5, 6]), np.array([0, 3, 3, 4])).reversed().ids.tolist()
+        >>> RaggedIds(np.array([3, 4, 5, 6]), np.array([0, 3, 3, 4])).reversed().ids.tolist()
         [5, 4, 3, 6]
         """
         ends = np.repeat(
             self.starts[:-1] + self.starts[1:] - 1, self.lengths
-        )  # of both, what a place and its own add up to
-        return Stretches(self.ids[ends - np.arange(len(self.ids))], self.starts)
+        )  # the sum of an index and its mirror image
+        return RaggedIds(self.ids[ends - np.arange(len(self.ids))], self.starts)
 
 
 class Cut:
-    """Tokens of many texts: every distinct token has a number, every text is a stretch of numbers.
+    """The tokens of many texts: every distinct token has a number, and every text is a range of numbers.
 
     >>> cut = Cut([["a", "b"], ["b"]])
     >>> cut.counts
@@ -57,7 +57,7 @@ class Cut:
         self.starts = np.frombuffer(starts, np.int64)
 
     def renamed(self, name: Callable[[str], str]) -> "Cut":
-        """The same texts with every token under another name; several may come to have one."""
+        """Return the same texts with renamed tokens; several tokens may get the same name."""
         found = Cut([[name(token) for token in self.tokens]])
         numbers = found.flat
         found.flat, found.starts = numbers[self.flat], self.starts
@@ -65,37 +65,41 @@ class Cut:
 
     @property
     def counts(self) -> Counter:
-        """How often each token stands in the texts."""
+        """The number of occurrences of each token in the texts."""
         return Counter(dict(zip(self.tokens, np.bincount(self.flat, minlength=len(self.tokens)).tolist(), strict=True)))
 
-    def encode(self, rules: SymbolRules) -> Stretches:
-        """The ids of the texts; of subwords, each distinct word is cut into its pieces once."""
-        if rules.split != "subwords":
+    def encode(self, rules: SymbolRules) -> RaggedIds:
+        """Return the ids of the texts. With subwords, each distinct word is split into its pieces only once."""
+        if rules.tokenizer != "subwords":
             known = np.array([rules.ids.get(token, rules.default) for token in self.tokens], np.int32)
-            return Stretches(known[self.flat], self.starts)
+            return RaggedIds(known[self.flat], self.starts)
         cuts = [pieces.cut(token, rules.ids) for token in self.tokens]
         sizes = np.array([len(cut) for cut in cuts], np.int64)
         first = np.concatenate([[0], np.cumsum(sizes)])
         known = np.array([rules.ids.get(piece, rules.default) for cut in cuts for piece in cut], np.int32)
         ends = np.concatenate([[0], np.cumsum(sizes[self.flat])])
         inside = np.arange(ends[-1]) - np.repeat(ends[:-1], sizes[self.flat])
-        return Stretches(known[np.repeat(first[self.flat], sizes[self.flat]) + inside], ends[self.starts])
+        return RaggedIds(known[np.repeat(first[self.flat], sizes[self.flat]) + inside], ends[self.starts])
 
 
 def cutter(
-    split: str, fold: bool | str = False, by_lines: bool = False, sentences: bool = False
+    tokenizer: str,
+    lowercase: bool = False,
+    strip_accents: bool = False,
+    by_lines: bool = False,
+    split_sentences: bool = False,
 ) -> Callable[[str], list[str]]:
-    """What cuts a text as rules of this `split` and `fold` do, subwords into their words.
+    """Return a function that cuts a text as rules with these settings do; subwords are cut only into words.
 
-    >>> cutter("spaces", "case")("A b")
+    >>> cutter("spaces", lowercase=True)("A b")
     ['a', 'b']
     """
-    rules = SymbolRules((), "words" if split == "subwords" else split, fold)
-    return functools.partial(lines.tokens, rules, sentences=sentences) if by_lines else rules.tokens
+    rules = SymbolRules((), "words" if tokenizer == "subwords" else tokenizer, lowercase, strip_accents)
+    return functools.partial(lines.tokens, rules, sentences=split_sentences) if by_lines else rules.tokens
 
 
 class Texts(Sequence[str]):
-    """A list of texts that remembers how it was cut.
+    """A list of texts that caches its tokenizations.
 
     >>> texts = Texts(["a b", "c"])
     >>> texts.cut("spaces") is texts.cut("spaces")
@@ -104,23 +108,37 @@ class Texts(Sequence[str]):
 
     def __init__(self, texts: Iterable[str]) -> None:
         self.texts = texts if isinstance(texts, list) else list(texts)
-        self._cuts: dict[tuple[str, bool | str, bool, bool], Cut] = {}
+        self._cuts: dict[tuple[str, bool, bool, bool, bool], Cut] = {}
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> "Texts":
-        """The texts themselves where they remember already."""
+        """Return the texts as `Texts`; an instance is returned unchanged."""
         return texts if isinstance(texts, cls) else cls(texts)
 
-    def cut(self, split: str, fold: bool | str = False, by_lines: bool = False, sentences: bool = False) -> Cut:
-        """The texts cut as rules of this `split` and `fold` do, subwords into their words; once."""
-        key = ("words" if split == "subwords" else split, fold, by_lines, sentences)
+    def cut(
+        self,
+        tokenizer: str,
+        lowercase: bool = False,
+        strip_accents: bool = False,
+        by_lines: bool = False,
+        split_sentences: bool = False,
+    ) -> Cut:
+        """Cut the texts as rules with these settings do, with subwords cut only into words; the result is cached."""
+        key = ("words" if tokenizer == "subwords" else tokenizer, lowercase, strip_accents, by_lines, split_sentences)
         if key not in self._cuts:
             self._cuts[key] = Cut(map(cutter(*key), self))
         return self._cuts[key]
 
-    def counts(self, split: str, fold: bool | str = False, by_lines: bool = False, sentences: bool = False) -> Counter:
-        """How often each symbol stands in the texts, cut that way."""
-        return self.cut(split, fold, by_lines, sentences).counts
+    def counts(
+        self,
+        tokenizer: str,
+        lowercase: bool = False,
+        strip_accents: bool = False,
+        by_lines: bool = False,
+        split_sentences: bool = False,
+    ) -> Counter:
+        """Return the number of occurrences of each symbol in the texts when cut with these settings."""
+        return self.cut(tokenizer, lowercase, strip_accents, by_lines, split_sentences).counts
 
     @overload
     def __getitem__(self, index: int) -> str: ...
@@ -135,46 +153,50 @@ class Texts(Sequence[str]):
 
 def learn(
     texts: Iterable[str],
-    split: str = "characters",
-    fold: bool | str = False,
+    tokenizer: str = "characters",
+    lowercase: bool = False,
+    strip_accents: bool = False,
     vocabulary: int = 0,
     min_count: int = 1,
     by_lines: bool = False,
-    sentences: bool = False,
+    split_sentences: bool = False,
 ) -> SymbolRules:
-    """The rules whose vocabulary comes from `texts`, the most frequent symbol first.
+    """Return rules whose vocabulary comes from `texts`, with the most frequent symbol first.
 
     Args:
-        texts: what to learn from.
-        split, fold: as of the rules.
-        vocabulary: at most so many symbols; 0 for all. Of subwords, about so many.
-        min_count: a symbol seen less often is left out; then, or when there are too many, what is left out is unknown.
-        by_lines: whether the mark between two lines is a symbol.
-        sentences: whether a sentence is a line of its own.
+        texts: The texts that define the vocabulary.
+        tokenizer, lowercase, strip_accents: As in the rules.
+        vocabulary: The maximum number of symbols; 0 for no limit. With subwords, the approximate number.
+        min_count: The minimum number of occurrences. If any symbol is left out by this or by `vocabulary`, there is an
+            id for unknown symbols.
+        by_lines: Whether the mark between two lines is a symbol.
+        split_sentences: Whether each sentence is a separate line.
 
     >>> learn(["abab", "b"], vocabulary=1)
-    SymbolRules(symbols=('b',), split='characters', fold=False, unknown=True)
+    SymbolRules(symbols=('b',), tokenizer='characters', lowercase=False, strip_accents=False, unknown=True)
     """
-    counts = Texts.of(texts).counts(split, fold, by_lines, sentences)
-    return learn_from(counts, SymbolRules((), split, fold), vocabulary, min_count, by_lines)
+    counts = Texts.of(texts).counts(tokenizer, lowercase, strip_accents, by_lines, split_sentences)
+    return learn_from(counts, SymbolRules((), tokenizer, lowercase, strip_accents), vocabulary, min_count, by_lines)
 
 
 def learn_from(
     counts: Counter, bare: SymbolRules, vocabulary: int = 0, min_count: int = 1, by_lines: bool = False
 ) -> SymbolRules:
-    """The same from how often each token was seen; `bare` says how text is cut, and whether there is always an id for
-    what is unknown."""
+    """Return rules whose vocabulary comes from the counts of tokens, as `learn` does.
+
+    The settings come from `bare`, which also defines whether there is always an id for unknown symbols.
+    """
     for name, value, bound in (("vocabulary", vocabulary, 0), ("min_count", min_count, 1)):
         if value < bound:
             raise ValueError(f"{name}: expected at least {bound}. Received: {value}")
-    if bare.split == "subwords":
+    if bare.tokenizer == "subwords":
         if vocabulary < 1:
-            raise ValueError(f"vocabulary: expected a size for subwords. Received: {vocabulary}")
+            raise ValueError(f"vocabulary: expected a positive size for subwords. Received: {vocabulary}")
         mark = [lines.MARK] if counts.pop(lines.MARK, 0) else []
         symbols = mark + pieces.learn(counts, vocabulary)
     else:
         ranked = sorted(counts, key=lambda symbol: (-counts[symbol], symbol))
         symbols = [symbol for symbol in ranked if symbol and counts[symbol] >= min_count][: vocabulary or None]
         symbols += [lines.MARK] if by_lines and lines.MARK in counts and lines.MARK not in symbols else []
-    unknown = bare.unknown or bare.split == "subwords" or len(symbols) < len(counts)
+    unknown = bare.unknown or bare.tokenizer == "subwords" or len(symbols) < len(counts)
     return dataclasses.replace(bare, symbols=tuple(symbols), unknown=unknown)

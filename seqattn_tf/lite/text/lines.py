@@ -1,4 +1,4 @@
-"""Texts of several lines, a sentence or a turn each: their symbols in a row, with a mark between two lines."""
+"""Texts of several lines, such as sentences or turns: the symbols of all lines, with a mark between two lines."""
 
 import re
 
@@ -6,12 +6,12 @@ from seqattn_tf.lite.text.rules import SPACES, SymbolRules
 from seqattn_tf.lite.text.tokens import ABBREVIATION
 
 MARK = "\n"  # the symbol between two lines
-BREAK = f"[{SPACES}]*\n[{SPACES}]*"  # blank lines and blanks around a line are nothing
-SENTENCES: tuple[tuple[str, str], ...] = (  # where one ends, a line does; for Python and TensorFlow (RE2) alike
-    (r"\x00", "\ufffd"),  # which marks an end until it is known to be one
+BREAK = f"[{SPACES}]*\n[{SPACES}]*"  # blank lines and blanks around a line are ignored
+SENTENCES: tuple[tuple[str, str], ...] = (  # puts each sentence on a line, in Python and in TensorFlow (RE2)
+    (r"\x00", "\ufffd"),  # NUL marks a possible end of a sentence below
     ("([.!?\u2026]+)", "\\1\0"),
     ("\\x00(['\")\\]\u201d\u2019]+)", "\\1\0"),
-    *[(rf"(^|[ \n])((?:{ABBREVIATION}|[A-Z])\.)\x00 ", r"\1\2 ")] * 2,  # two at once share what is between them
+    *[(rf"(^|[ \n])((?:{ABBREVIATION}|[A-Z])\.)\x00 ", r"\1\2 ")] * 2,  # twice: neighbors share a space
     (r"\x00[ \t]+", MARK),
     (r"\x00", ""),
     ("([\u3002\uff01\uff1f])", rf"\1{MARK}"),
@@ -20,7 +20,7 @@ _COMPILED = [(re.compile(pattern), replacement) for pattern, replacement in SENT
 
 
 def split_lines(text: str, sentences: bool = False) -> list[str]:
-    """The lines of a text, blank ones left out; of `sentences`, each on a line of its own.
+    """Return the lines of a text without blank ones; with `sentences`, each sentence is a separate line.
 
     >>> split_lines("a b\\r\\n\\n c\\n"), split_lines("I saw Mr. Smith. Did you?\\nNo.", sentences=True)
     (['a b', 'c'], ['I saw Mr. Smith.', 'Did you?', 'No.'])
@@ -32,7 +32,7 @@ def split_lines(text: str, sentences: bool = False) -> list[str]:
 
 
 def tokens(rules: SymbolRules, text: str, sentences: bool = False) -> list[str]:
-    """The symbols of all lines, a mark between two.
+    """Return the symbols of all lines, with a mark between two lines.
 
     >>> tokens(SymbolRules((), "spaces"), "a b\\nc")
     ['a', 'b', '\\n', 'c']

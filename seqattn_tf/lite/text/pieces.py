@@ -1,7 +1,7 @@
-"""Words, and the pieces of words, such that joining them gives the text back.
+"""Words and pieces of words, which give the text back when joined.
 
-A space is written `▁` at the head of the word after it, so `A man, asleep` is the words `▁A`, `▁man`, `,`, `▁asleep`,
-and a piece inside a word begins with `##`: `▁as`, `##leep`.
+A space is written as `▁` at the start of the next word, so the words of `A man, asleep` are `▁A`, `▁man`, `,`,
+`▁asleep`. A piece inside a word starts with `##`: `▁as`, `##leep`.
 """
 
 import functools
@@ -13,19 +13,19 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 
 SPACE, INSIDE = "\u2581", "##"
-LONGEST_WORD = 100  # bytes; a longer word is cut into no pieces
+LONGEST_WORD = 100  # bytes; longer words are not split
 _WORDLIKE = frozenset("LMN")  # general categories: letters, marks, numbers
 
 
 @functools.cache
 def _ascii(spaces: str) -> re.Pattern[str]:
-    """Words of texts in ASCII, each after the spaces before it."""
+    """Return a pattern for the words of ASCII texts, each with the spaces before it."""
     blank = re.escape(spaces)
     return re.compile(f"([{blank}]*)([A-Za-z0-9]+|[^A-Za-z0-9{blank}])")
 
 
 def words(text: str, spaces: str) -> list[str]:
-    """Runs of letters and digits, and every other character for itself, each with the space before it.
+    """Split a text into runs of letters and digits and single other characters, each with the space before it.
 
     >>> words("A man, asleep", " ")
     ['\u2581A', '\u2581man', ',', '\u2581asleep']
@@ -48,7 +48,7 @@ def words(text: str, spaces: str) -> list[str]:
 
 
 def cut(word: str, vocabulary: Collection[str]) -> list[str]:
-    """The pieces of a word, the longest that is known first; the word itself where there are none.
+    """Split a word into pieces by longest match, or return the word itself if that fails.
 
     >>> cut("asleep", {"as", "a", "##leep", "##le"})
     ['as', '##leep']
@@ -69,7 +69,7 @@ def cut(word: str, vocabulary: Collection[str]) -> list[str]:
 
 
 def join(pieces: Iterable[str]) -> str:
-    """The text of some words or pieces.
+    """Join words or pieces to a text.
 
     >>> join(["\u2581A", "\u2581man", ",", "\u2581as", "##leep"])
     'A man, asleep'
@@ -78,10 +78,10 @@ def join(pieces: Iterable[str]) -> str:
 
 
 def learn(counts: Mapping[str, int], size: int) -> list[str]:
-    """At most `size` pieces for words of these counts, the most frequent characters first.
+    """Learn at most `size` pieces from the counts of words; single characters come first, by frequency.
 
-    Beginning with single characters, the two neighbours that stand together most often become one piece, again and
-    again (Sennrich et al. 2016); ties are broken by the alphabet. The pieces are then used by the longest match.
+    Starting from single characters, the most frequent pair of adjacent pieces is merged repeatedly (Sennrich et al.
+    2016); ties are broken alphabetically. The resulting pieces are applied by longest match.
 
     >>> learn({"low": 5, "lower": 2, "slow": 3}, 10)
     ['##o', '##w', 'l', '##l', 's', '##e', '##r', '##ow', 'low', '##low']
@@ -105,7 +105,7 @@ def learn(counts: Mapping[str, int], size: int) -> list[str]:
     heapq.heapify(queue)
     while queue and len(found) < size:
         count, pair = heapq.heappop(queue)
-        if pairs[pair] != -count:  # it has fallen since it was put here
+        if pairs[pair] != -count:  # the count has decreased since it was queued
             if pairs[pair] > 0:
                 heapq.heappush(queue, (-pairs[pair], pair))
             continue

@@ -1,6 +1,6 @@
-"""How text becomes symbols and back, in plain Python: what a device without TensorFlow needs.
+"""The conversion between text and symbols in plain Python, for devices without TensorFlow.
 
-`SymbolTokenizer` does the same inside a graph; a test holds the two together.
+`SymbolTokenizer` does the same inside a graph; a test checks that both agree.
 """
 
 import dataclasses
@@ -16,8 +16,7 @@ from seqattn_tf.lite.text import tokens as treebank
 
 PAD, BEGIN, END, UNKNOWN = 0, 1, 2, 3
 _SPECIAL = ("<pad>", "<s>", "</s>", "<unk>")
-SPLITS = ("characters", "letters", "spaces", "tokens", "words", "subwords")
-FOLDS = (False, "case", True)
+TOKENIZERS = ("characters", "letters", "spaces", "tokens", "words", "subwords")
 JOINS = {
     "characters": "".join,
     "letters": "".join,
@@ -26,9 +25,9 @@ JOINS = {
     "words": pieces.join,
     "subwords": pieces.join,
 }
-SPACES = " \t\n\v\f\r"  # not Unicode's: TensorFlow splits at these alone
+SPACES = " \t\n\v\f\r"  # without Unicode's other spaces, at which TensorFlow does not split
 _SPACED = re.compile(f"[^{SPACES}]+")
-_FILLERS = frozenset(  # that show nothing and that case folding in the graph drops, besides the category Cf
+_FILLERS = frozenset(  # invisible characters besides category Cf that case folding in the graph removes
     map(
         chr,
         [
@@ -46,7 +45,7 @@ _FILLERS = frozenset(  # that show nothing and that case folding in the graph dr
 
 
 def as_texts(texts: Iterable[str | bytes]) -> list[str]:
-    """A list of texts as strings, invalid UTF-8 and lone surrogates replaced; anything else is refused.
+    """Return a list of texts as strings, with invalid UTF-8 and lone surrogates replaced; reject any other value.
 
     >>> as_texts(["a", b"\\xff"])
     ['a', '\ufffd']
@@ -65,33 +64,32 @@ class SymbolRules:
     """A vocabulary of symbols and the way text is cut into them.
 
     Args:
-        symbols: the vocabulary; the id of a symbol is its place plus the special ids before it.
-        split: `"characters"`; `"letters"`, characters without the spaces; `"spaces"` for words that stand apart
-            already; `"tokens"`, words and punctuation as treebanks of English have them; `"words"` and punctuation of
-            raw text, such that joining them gives it back; `"subwords"`, pieces of words.
-        fold: `"case"`: ignore case and the forms of a character that mean the same; True: ignore also accents and the
-            shape of apostrophes.
-        unknown: whether a symbol outside the vocabulary has an id of its own. Else it gets the padding id: it is seen
-            and not read.
+        symbols: The vocabulary; the id of a symbol is its index plus the number of special ids.
+        tokenizer: `"characters"`; `"letters"`, characters without spaces; `"spaces"`, words separated by spaces;
+            `"tokens"`, words and punctuation as in English treebanks; `"words"`, words and punctuation of raw text that
+            give the text back when joined; `"subwords"`, pieces of words.
+        lowercase: Whether to ignore case and differences between compatible forms of a character.
+        strip_accents: Whether to ignore accents and the shape of apostrophes.
+        unknown: Whether there is an id for symbols outside the vocabulary. Otherwise they get the padding id: they are
+            listed as tokens, but the network ignores them.
 
-    >>> rules = SymbolRules(("a", "b"), fold=True)
+    >>> rules = SymbolRules(("a", "b"), lowercase=True, strip_accents=True)
     >>> rules.encode("Bá"), rules.decode([4, 3])
     ([4, 3], 'ba')
     """
 
     symbols: tuple[str, ...]
-    split: str = "characters"
-    fold: bool | str = False
+    tokenizer: str = "characters"
+    lowercase: bool = False
+    strip_accents: bool = False
     unknown: bool = False
 
     def __post_init__(self) -> None:
-        if self.split not in SPLITS:
-            near = suggest(self.split, SPLITS)
-            raise ValueError(f"split: expected one of {SPLITS}. Received: {self.split!r}{near}")
-        if self.fold not in FOLDS:
-            raise ValueError(f"fold: expected one of {FOLDS}. Received: {self.fold!r}")
+        if self.tokenizer not in TOKENIZERS:
+            near = suggest(self.tokenizer, TOKENIZERS)
+            raise ValueError(f"tokenizer: expected one of {TOKENIZERS}. Received: {self.tokenizer!r}{near}")
         if len(set(self.symbols)) != len(self.symbols):
-            raise ValueError("symbols: expected each symbol once. Received repeated symbols")
+            raise ValueError("symbols: expected unique symbols. Received: repeated ones")
         broken = [symbol for symbol in self.symbols if not symbol or (symbol != "\n" and "\n" in symbol)]
         if broken:
             raise ValueError(f"symbols: expected non-empty strings without line breaks. Received: {broken!r}")
@@ -103,70 +101,72 @@ class SymbolRules:
 
     @property
     def size(self) -> int:
-        """Number of ids, the special ones included."""
+        """The number of ids, including special ones."""
         return len(self.special) + len(self.symbols)
 
     @property
     def unsayable(self) -> tuple[int, ...]:
-        """The ids that are in no text: all special ones but the end."""
+        """The ids that never occur in a generated text: all special ones except the end."""
         return tuple(i for i in range(len(self.special)) if i != END)
 
     @property
     def default(self) -> int:
-        """The id of whatever is not in the vocabulary."""
+        """The id of symbols outside the vocabulary."""
         return UNKNOWN if self.unknown else PAD
 
     @functools.cached_property
     def ids(self) -> dict[str, int]:
-        """The id of every symbol."""
+        """The ids by symbol."""
         return {symbol: i for i, symbol in enumerate(self.symbols, len(self.special))}
 
     def normalise(self, text: str) -> str:
-        """The text as the model reads it."""
+        """Return the text in the form that the model reads."""
         text = text.replace("\0", "\ufffd")
-        if self.fold and text.isascii():
-            text = text.lower()
-        elif self.fold:
-            form: Literal["NFKC", "NFKD"] = "NFKC" if self.fold == "case" else "NFKD"
-            dropped = ("Cf",) if self.fold == "case" else ("Mn", "Cf")
-            folded = "".join(unicodedata.normalize(form, character).casefold() for character in text)
-            folded = unicodedata.normalize(form, folded)
-            text = "".join(c for c in folded if unicodedata.category(c) not in dropped and c not in _FILLERS)
-        if self.fold is True:
+        if text.isascii():
+            text = text.lower() if self.lowercase else text
+        elif self.lowercase or self.strip_accents:
+            form: Literal["NFKC", "NFKD"] = "NFKD" if self.strip_accents else "NFKC"
+            dropped = {"Mn", "Cf"} if self.strip_accents else {"Cf"}
+            fillers = _FILLERS if self.lowercase else frozenset()
+            if self.lowercase:
+                text = "".join(unicodedata.normalize(form, character).casefold() for character in text)
+            text = unicodedata.normalize(form, text)
+            text = "".join(c for c in text if unicodedata.category(c) not in dropped and c not in fillers)
+        if self.strip_accents:
             text = text.replace("\u2019", "'")
         return text.strip(SPACES)
 
     def tokens(self, text: str) -> list[str]:
-        """The symbols of a text, known or not."""
+        """Return the symbols of a text, including unknown ones."""
         text = self.normalise(text)
-        if self.split == "characters":
+        if self.tokenizer == "characters":
             return list(text)
-        if self.split == "letters":
+        if self.tokenizer == "letters":
             return [character for character in text if character not in SPACES]
-        if self.split == "spaces":
+        if self.tokenizer == "spaces":
             return _SPACED.findall(text)
-        if self.split == "tokens":
+        if self.tokenizer == "tokens":
             return treebank.tokens(text, SPACES)
         words = pieces.words(text, SPACES)
-        return words if self.split == "words" else [piece for word in words for piece in pieces.cut(word, self.ids)]
+        return words if self.tokenizer == "words" else [piece for word in words for piece in pieces.cut(word, self.ids)]
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text."""
+        """Return the ids of a text."""
         return [self.ids.get(token, self.default) for token in self.tokens(text)]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of some ids."""
-        return JOINS[self.split](self.names(ids))
+        """Return the text of a sequence of ids."""
+        return JOINS[self.tokenizer](self.names(ids))
 
     def names(self, ids: Iterable[int]) -> list[str]:
-        """The symbols of some ids, special ones left out."""
+        """Return the symbols of a sequence of ids, without special ones."""
         return [self.symbols[i - len(self.special)] for i in ids if i >= len(self.special)]
 
     def get_config(self) -> dict[str, Any]:
-        """What JSON holds of them."""
+        """Return the constructor arguments, in the form stored as JSON."""
         return dataclasses.asdict(self)
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "SymbolRules":
-        """The rules of what `get_config` gave."""
+        """Create the rules from the result of `get_config`."""
         return cls(**{**config, "symbols": tuple(config["symbols"])})

@@ -1,1 +1,1 @@
-"""The networks that systems are made of: what reads, what looks, what says."""
+"""The Keras networks inside the models: encoders, attention and decoders combined."""

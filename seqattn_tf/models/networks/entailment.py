@@ -1,4 +1,4 @@
-"""The network of entailment: words of one text look at words of another."""
+"""The network of entailment models: the words of one text attend to the words of another."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ import tensorflow as tf
 from seqattn_tf.attention import Alignment
 from seqattn_tf.core.masking import zero_masked
 from seqattn_tf.core.registry import check_count
-from seqattn_tf.encoder import Encoder, Read
+from seqattn_tf.encoders import Encoder, EncoderOutput
 from seqattn_tf.inputs.base import Tensors
 from seqattn_tf.models.networks.base import ReadingNetwork
 
@@ -19,24 +19,24 @@ PAIR = (PREMISE, HYPOTHESIS)
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class EntailmentNetwork(ReadingNetwork):
-    """Decomposable attention (Parikh et al., 2016) over what one encoder reads of both texts.
+    """Decomposable attention (Parikh et al., 2016) over the encodings of two texts by the same encoder.
 
         e_ij = F(a_i) . F(b_j)    beta_i = sum_j softmax_j(e_ij) b_j    alpha_j = sum_i softmax_i(e_ij) a_i
         y = H([sum_i G([a_i; beta_i]); sum_j G([b_j; alpha_j])])
 
     Args:
-        encoder: what reads either text.
-        outputs: how many labels there are.
-        units: width of `F`, `G` and `H`, two layers each.
-        dropout: rate before each of their layers, in training.
-        differences: whether `G` also sees `a_i - beta_i` and their product (Chen et al., 2017): with few pairs it
-            learns what it would find by itself from many.
+        encoder: The encoder of both texts.
+        outputs: The number of labels.
+        units: The width of `F`, `G` and `H`, which have two layers each.
+        dropout: The dropout rate before each of their layers in training.
+        differences: Whether `G` also gets `a_i - beta_i` and the product of both (Chen et al., 2017), which the network
+            could otherwise learn only from many pairs.
 
     Call arguments: a dict with the tensors that the encoder reads, of `premise` and of `hypothesis`; returns the logits
     `[batch, outputs]`.
 
-    >>> from seqattn_tf.encoder import HeadsEncoder
-    >>> network = EntailmentNetwork(HeadsEncoder(30, heads="none", embedding=8), outputs=3, units=8)
+    >>> from seqattn_tf.encoders import HeadsEncoder
+    >>> network = EntailmentNetwork(HeadsEncoder(30, head_attention="none", embedding=8), outputs=3, units=8)
     >>> ids = tf.ones([2, 5], tf.int32)
     >>> network({"premise_ids": ids, "hypothesis_ids": ids[:, :3]}).shape.as_list()
     [2, 3]
@@ -52,7 +52,7 @@ class EntailmentNetwork(ReadingNetwork):
         **kwargs: Any,
     ) -> None:
         super().__init__(encoder, **kwargs)
-        encoder.check_one_each()
+        encoder.check_one_per_token()
         self.outputs_count, self.units = check_count("outputs", outputs), check_count("units", units)
         self.differences = differences
         alike = {"dtype": self.dtype_policy}
@@ -65,7 +65,6 @@ class EntailmentNetwork(ReadingNetwork):
         self.decide = keras.layers.Dense(outputs, name="decide", **alike)
 
     def build(self, input_shape: Any = None) -> None:
-        """Build every part."""
         super().build()
         width = self.encoder.output_size
         sizes = {"attend": width, "compare": (4 if self.differences else 2) * width, "aggregate": 2 * self.units}
@@ -82,16 +81,16 @@ class EntailmentNetwork(ReadingNetwork):
         return values
 
     def tensors_of(self, name: str, tensors: Tensors) -> Tensors:
-        """The tensors of one text, as the encoder wants them named."""
+        """Return the tensors of one text under the names that the encoder expects."""
         begin = f"{name}_"
         found = {key: value for key, value in tensors.items() if key.startswith(begin)}
-        return {f"{self.encoder.reads}_{key[len(begin) :]}": value for key, value in found.items()}
+        return {f"{self.encoder.input_name}_{key[len(begin) :]}": value for key, value in found.items()}
 
-    def _read(self, tensors: Tensors, training: bool) -> dict[str, Read]:
+    def _read(self, tensors: Tensors, training: bool) -> dict[str, EncoderOutput]:
         return {name: self.encoder(self.tensors_of(name, tensors), training=training) for name in PAIR}
 
-    def _compared(self, read: Mapping[str, Read], training: bool) -> tuple[tf.Tensor, Tensors]:
-        """The logits, and how each text is looked at from the other."""
+    def _compared(self, read: Mapping[str, EncoderOutput], training: bool) -> tuple[tf.Tensor, Tensors]:
+        """Return the logits and, for each text, the attention weights from the other text."""
         attend = {name: self._steps("attend", read[name].values, training) for name in PAIR}
         sums, looks = [], {}
         for name, other in (PAIR, PAIR[::-1]):
@@ -109,19 +108,17 @@ class EntailmentNetwork(ReadingNetwork):
         return self.decide(self.drop(joined, training=training)), looks
 
     def call(self, tensors: Tensors, training: bool = False) -> tf.Tensor:
-        """The logits."""
         return self._compared(self._read(tensors, training), training)[0]
 
     def look(self, tensors: Tensors) -> tuple[tf.Tensor, Tensors, dict[str, tf.Tensor | None]]:
-        """The logits, all looks, at a text from the other and within each, and the best tree of each text."""
+        """Return the logits, the attention weights between the texts and within each, and the best tree of each."""
         read = self._read(tensors, training=False)
         logits, looks = self._compared(read, training=False)
-        within = {f"{name}_{level}": weights for name in PAIR for level, weights in read[name].looks.items()}
+        within = {f"{name}_{level}": weights for name in PAIR for level, weights in read[name].attention.items()}
         return logits, {**looks, **within}, {name: read[name].trees for name in PAIR}
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {
             "outputs": self.outputs_count,
             "units": self.units,

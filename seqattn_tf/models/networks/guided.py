@@ -1,4 +1,4 @@
-"""An encoder-decoder whose attention is told where to look while it learns."""
+"""An encoder-decoder whose attention is supervised in training."""
 
 from typing import Any
 
@@ -14,56 +14,57 @@ from seqattn_tf.outputs.symbols import SHIFTED
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class GuidedEncoderDecoder(EncoderDecoder):
-    """Symbols to symbols of the same ids: each symbol that is said should look at the place that has it.
+    """A network whose input and output share ids, where each output symbol should attend to its position in the input.
 
-        loss = cross-entropy + supervise * alignment_loss(weights, true places)
+        loss = cross-entropy + attention_supervision * alignment_loss(weights, true places)
 
     Args:
-        encoder, decoder: as of an `EncoderDecoder`.
-        supervise: weight of that loss, in training.
+        encoder, decoder: As in an `EncoderDecoder`.
+        attention_supervision: The weight of the alignment loss in training.
 
-    >>> network = GuidedEncoderDecoder.of_symbols(30, 30, units=8, embedding=4, supervise=0.5)
+    >>> network = GuidedEncoderDecoder.of_symbols(30, 30, units=8, embedding=4, attention_supervision=0.5)
     >>> tensors = {"text_ids": tf.constant([[5, 7]]), "shifted": tf.constant([[1, 7]])}
     >>> logits = network(tensors, training=True)
     >>> len(network.losses)
     1
     """
 
-    def __init__(self, encoder: Any, decoder: Any, supervise: float = 0.0, **kwargs: Any) -> None:
+    def __init__(self, encoder: Any, decoder: Any, attention_supervision: float = 0.0, **kwargs: Any) -> None:
         super().__init__(encoder, decoder, **kwargs)
-        if supervise < 0:
-            raise ValueError(f"supervise: expected a number of at least 0. Received: {supervise}")
-        self.supervise = supervise
+        if attention_supervision < 0:
+            raise ValueError(
+                f"attention_supervision: expected a number of at least 0. Received: {attention_supervision}"
+            )
+        self.attention_supervision = attention_supervision
 
     @classmethod
-    def of_symbols(cls, *sizes: int, supervise: float = 0.0, **settings: Any) -> "GuidedEncoderDecoder":
-        """As of an `EncoderDecoder`."""
+    def of_symbols(cls, *sizes: int, attention_supervision: float = 0.0, **settings: Any) -> "GuidedEncoderDecoder":
         made = EncoderDecoder.of_symbols(*sizes, **settings)
-        return cls(made.encoder, made.decoder, supervise, dtype=made.dtype_policy)
+        return cls(made.encoder, made.decoder, attention_supervision, dtype=made.dtype_policy)
 
     def aligned(self, tensors: Tensors, training: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
-        """Teacher-forced logits, and where each step looked: `[batch, target, source]`."""
+        """Return teacher-forced logits and the attention weights of each step: `[batch, target, source]`."""
         read = self.encoder(tensors, training=training)
         return self.decoder(tensors[SHIFTED], read.values, mask=read.mask, summary=read.summary, training=training)
 
     @staticmethod
     def true_places(tensors: Tensors) -> tf.Tensor:
-        """Which place each step is to look at, of the symbols said next: ones in `[batch, target, source]`.
+        """Return the input position of the symbol that each step predicts, one-hot: `[batch, target, source]`.
 
-        The last step, after which nothing is said, looks where it likes.
+        The attention of a step should be at this position. The last step predicts no symbol, so its attention is not
+        supervised.
         """
         said, ids = tensors[SHIFTED][:, 1:], tensors[IDS]
         places = tf.pad(places_of(said, ids), [[0, 0], [0, 1]], constant_values=-1)
         return tf.one_hot(places, tf.shape(ids)[1])
 
     def call(self, tensors: Tensors, training: bool = False) -> tf.Tensor:
-        """Teacher-forced logits; the loss of the alignment beside them."""
+        """Return teacher-forced logits; in training, also add the alignment loss."""
         logits, weights = self.aligned(tensors, training)
-        if training and self.supervise:
+        if training and self.attention_supervision:
             lost = alignment_loss(weights, self.true_places(tensors))
-            self.add_loss(self.supervise * tf.reduce_mean(lost))
+            self.add_loss(self.attention_supervision * tf.reduce_mean(lost))
         return logits
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
-        return {**super().get_config(), "supervise": self.supervise}
+        return {**super().get_config(), "attention_supervision": self.attention_supervision}

@@ -1,4 +1,4 @@
-"""The network of answers about a picture: a question looks at its parts."""
+"""The network of models that answer questions about an image: the words of a question attend to the image."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ import tensorflow as tf
 from seqattn_tf.attention import Attention
 from seqattn_tf.core.masking import masked_mean
 from seqattn_tf.core.registry import check_count
-from seqattn_tf.encoder import Encoder
+from seqattn_tf.encoders import Encoder
 from seqattn_tf.inputs.base import Tensors
 from seqattn_tf.models.networks.base import ReadingNetwork
 from seqattn_tf.recurrent import Bidirectional
@@ -16,27 +16,28 @@ from seqattn_tf.recurrent import Bidirectional
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class ImageAnswerNetwork(ReadingNetwork):
-    """The logits of answers, from a picture and a question of which every word looks at the picture.
+    """A network that computes the logits of answers from an image and a question whose words attend to the image.
 
         h_t = norm(RNN(question))_t    a_tj = softmax_j(h_t W v_j)    c_t = sum_j a_tj v_j
         s = RNN(relu(U [h_t; c_t]))    g_j = relu(V relu(A v_j (1 + C q) + B q))    q = mean_t h_t
-        y = H [mean_t s_t; sum_j g_j / sqrt(J); q]    of J places
+        y = H [mean_t s_t; sum_j g_j / sqrt(J); q]    for J positions
 
-    Without looks, `[CNN(I); RNN(q)]`: all of the map beside the question, and no `s`.
+    Without attention, there is no `s`: the answer comes from the whole feature map and the question, `[CNN(I);
+    RNN(q)]`.
 
     Args:
-        encoder: what reads the picture.
-        question: what reads the question.
-        outputs: how many answers there are.
-        looks: whether every word of the question looks at the picture.
-        units: width of all between.
-        cell: of what reads what the words saw.
-        dropout: rate before the answer, in training.
+        encoder: The image encoder.
+        question: The question encoder.
+        outputs: The number of answers.
+        use_attention: Whether every word of the question attends to the image.
+        units: The width of all hidden layers.
+        cell: The name of the recurrent cell that reads the words and their context vectors.
+        dropout: The dropout rate before the output layer in training.
 
     Call arguments: a dict with the tensors that both encoders read; returns `[batch, outputs]`.
 
-    >>> from seqattn_tf.encoder import BidirectionalEncoder, GridEncoder
-    >>> question = BidirectionalEncoder(30, units=8, reads="question")
+    >>> from seqattn_tf.encoders import BidirectionalEncoder, GridEncoder
+    >>> question = BidirectionalEncoder(30, units=8, input_name="question")
     >>> network = ImageAnswerNetwork(GridEncoder("cnn", 32, 32), question, outputs=4, units=8)
     >>> network({"image_pixels": tf.zeros([1, 32, 32, 3]), "question_ids": tf.constant([[5, 6]])}).shape.as_list()
     [1, 4]
@@ -47,7 +48,7 @@ class ImageAnswerNetwork(ReadingNetwork):
         encoder: Encoder,
         question: Encoder,
         outputs: int,
-        looks: bool = True,
+        use_attention: bool = True,
         units: int = 128,
         cell: str = "gru",
         dropout: float = 0.0,
@@ -55,10 +56,10 @@ class ImageAnswerNetwork(ReadingNetwork):
     ) -> None:
         super().__init__(encoder, **kwargs)
         self.question, self.outputs_count = question, check_count("outputs", outputs)
-        self.looks, self.units, self.cell = looks, check_count("units", units), cell
+        self.use_attention, self.units, self.cell = use_attention, check_count("units", units), cell
         alike = {"dtype": self.dtype_policy}
         self.norm, self.drop = keras.layers.LayerNormalization(**alike), keras.layers.Dropout(dropout, **alike)
-        if looks:
+        if use_attention:
             self.attention = Attention("general", "softmax", **alike)
             self.join = keras.layers.Dense(units, "relu", **alike)
             self.follow = Bidirectional(cell, units=max(units // 2, 1), return_sequences=True, **alike)
@@ -67,35 +68,34 @@ class ImageAnswerNetwork(ReadingNetwork):
         self.hidden, self.decide = keras.layers.Dense(units, "relu", **alike), keras.layers.Dense(outputs, **alike)
 
     def build(self, input_shape: Any = None) -> None:
-        """Build every part."""
         super().build()
         if not self.question.built:
             self.question.build()
         cells, asked, units = self.encoder.output_size, self.question.output_size, self.units
-        found = self.follow.output_size if self.looks else 0
+        found = self.follow.output_size if self.use_attention else 0
         shapes = [(self.norm, asked), (self.seen, cells), (self.sought, asked), (self.wanted, asked)]
         shapes += [(self.fitted, units), (self.hidden, found + units + asked), (self.decide, units)]
-        if self.looks:
+        if self.use_attention:
             shapes.append((self.join, asked + cells))
         for layer, size in shapes:
             if not layer.built:
                 layer.build((None, None, size))
-        if self.looks and not self.attention.built:
+        if self.use_attention and not self.attention.built:
             self.attention.build((None, None, asked), (None, None, cells))
             self.follow.build((None, None, units))
 
     @property
     def pictures(self) -> Any:
-        """What reads pictures."""
+        """The image encoder."""
         return self.encoder
 
     def _find(self, tensors: Tensors, training: bool) -> tuple[tf.Tensor, tf.Tensor | None]:
-        """The logits, and the weights `[batch, words, places]` of each look."""
+        """Return the logits and the attention weights `[batch, words, positions]`."""
         read, asked = self.encoder(tensors, training=training), self.question(tensors, training=training)
         words, weights = self.norm(asked.values), None
         whole = masked_mean(words, asked.mask)
         found = [self._fitting(read.values, whole), whole]
-        if self.looks:
+        if self.use_attention:
             memory = self.attention.prepare(read.values, read.mask)
             query = words / tf.sqrt(tf.cast(words.shape[-1], words.dtype))
             seen, weights, _ = self.attention.attend(query, memory, training=training, query_mask=asked.mask)
@@ -104,27 +104,25 @@ class ImageAnswerNetwork(ReadingNetwork):
         return self.decide(self.drop(self.hidden(tf.concat(found, axis=-1)), training=training)), weights
 
     def _fitting(self, values: tf.Tensor, asked: tf.Tensor) -> tf.Tensor:
-        """What in the whole picture fits the question, `[batch, units]`: as much more of it, the more there is."""
+        """Return how much of the image matches the question, `[batch, units]`; more matches give larger values."""
         fits = self.seen(values) * (1 + self.wanted(asked)[:, None]) + self.sought(asked)[:, None]
         found = self.fitted(tf.nn.relu(fits))
         return tf.reduce_sum(found, axis=1) / tf.sqrt(tf.cast(tf.shape(found)[1], found.dtype))
 
     def call(self, tensors: Tensors, training: bool = False) -> tf.Tensor:
-        """The logits."""
         return self._find(tensors, training)[0]
 
     def look(self, tensors: Tensors) -> tuple[tf.Tensor, tf.Tensor | None]:
-        """The logits, and where each word looked, as of the places of the picture."""
+        """Return the logits and the attention weights of each word over the positions of the image."""
         logits, weights = self._find(tensors, False)
-        return logits, None if weights is None else self.encoder.at_places(weights, tensors)
+        return logits, None if weights is None else self.encoder.to_positions(weights, tensors)
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {
             "question": keras.saving.serialize_keras_object(self.question),
             "outputs": self.outputs_count,
-            "looks": self.looks,
+            "use_attention": self.use_attention,
             "units": self.units,
             "cell": self.cell,
             "dropout": self.drop.rate,
@@ -132,6 +130,5 @@ class ImageAnswerNetwork(ReadingNetwork):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> "ImageAnswerNetwork":
-        """Rebuild, both encoders included."""
         parts = {name: keras.saving.deserialize_keras_object(config[name]) for name in ("encoder", "question")}
         return cls(**{**config, **parts})

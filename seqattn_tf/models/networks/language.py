@@ -1,4 +1,4 @@
-"""The network of a language model: the next symbol from those before it."""
+"""The network of language models: the next symbol from all symbols before it."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -15,34 +15,34 @@ from seqattn_tf.models.networks.softmaxes import SOFTMAXES, AdaptiveSoftmax, cut
 from seqattn_tf.outputs.symbols import SHIFTED
 from seqattn_tf.recurrent import Recurrent
 
-States = list[list[tf.Tensor]]  # of each layer
+States = list[list[tf.Tensor]]  # the states of each layer
 
 
 class Nothing(NamedTuple):
-    """The memory of a model that looks at nothing."""
+    """The empty memory of a model without attention."""
 
     mask: tf.Tensor  # [batch, 0]
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class LanguageNetwork(keras.Model):
-    """The next symbol from all symbols before it, by recurrent layers with residual connections.
+    """A network that predicts the next symbol from all those before it, by recurrent layers with residual connections.
 
     Args:
-        size: number of ids.
-        units: state size of each layer.
-        embedding: size of a symbol's embedding.
-        cell: name of the recurrent cell.
-        depth: number of layers.
-        dropout: rate on what every layer reads and on the last outputs, in training.
-        tie_embeddings: whether what scores a symbol is its embedding (Press and Wolf, 2017): fewer weights for a large
-            vocabulary.
-        softmax: what a training step computes of a large vocabulary: `"full"`, all of it; `"sampled"`, a few words that
-            are drawn; `"adaptive"`, frequent words, and rare ones where one is right.
-        samples: how many words are drawn.
+        size: The number of ids.
+        units: The size of the state of each layer.
+        embedding: The size of a symbol embedding.
+        cell: The name of the recurrent cell.
+        depth: The number of layers.
+        dropout: The dropout rate of the inputs of every layer and of the last outputs, in training.
+        tie_embeddings: Whether the embeddings are also the output weights (Press and Wolf, 2017), which saves weights
+            for a large vocabulary.
+        softmax: Which part of a large vocabulary a training step computes: `"full"`, all of it; `"sampled"`, a sample
+            of its words; `"adaptive"`, frequent words, and groups of rare words that contain a target.
+        num_sampled: The number of sampled words.
 
     Call arguments: a dict with `shifted [batch, target]`; returns logits `[batch, target, size]`. In training without a
-    full softmax it returns the last outputs `[batch, target, units]`, of which `compute_loss` makes the loss.
+    full softmax, it returns the last outputs `[batch, target, units]`, from which `compute_loss` computes the loss.
 
     >>> network = LanguageNetwork(40, units=8, embedding=4)
     >>> network({"shifted": tf.ones([2, 3], tf.int32)}).shape.as_list()
@@ -59,14 +59,16 @@ class LanguageNetwork(keras.Model):
         dropout: float = 0.0,
         tie_embeddings: bool = False,
         softmax: str = "full",
-        samples: int = 512,
+        num_sampled: int = 512,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         if softmax not in SOFTMAXES:
             raise ValueError(f"softmax: expected one of {SOFTMAXES}. Received: {softmax!r}")
         if softmax == "adaptive" and tie_embeddings:
-            raise ValueError("tie_embeddings: expected False for an adaptive softmax, which has no embeddings")
+            raise ValueError(
+                "tie_embeddings: expected False for an adaptive softmax, which has no output embeddings. Received: True"
+            )
         self.draws = keras.random.SeedGenerator() if softmax == "sampled" else None
         self.settings = {
             "size": check_count("size", size),
@@ -77,7 +79,7 @@ class LanguageNetwork(keras.Model):
             "dropout": dropout,
             "tie_embeddings": tie_embeddings,
             "softmax": softmax,
-            "samples": samples,
+            "num_sampled": num_sampled,
         }
         alike = {"dtype": self.dtype_policy}
         self.embedding = keras.layers.Embedding(size, embedding, **alike)
@@ -85,13 +87,13 @@ class LanguageNetwork(keras.Model):
         self.stack = [Recurrent(cell, units=units, **alike) for _ in range(depth)]
         self.adapted = (
             not tie_embeddings or units != embedding
-        )  # whether a kernel stands between the outputs and the logits
+        )  # whether there is a kernel between the outputs and the logits or embeddings
 
-        self.samples = check_count("samples", samples)
+        self.num_sampled = check_count("num_sampled", num_sampled)
         self.adaptive = AdaptiveSoftmax(cutoffs_of(size), **alike) if softmax == "adaptive" else None
 
     def build(self, input_shape: Any = None) -> None:
-        """Build every part; the shapes follow from the settings."""
+        """Build all parts; the shapes follow from the settings."""
         size, embedding, tie_embeddings = (self.settings[name] for name in ("size", "embedding", "tie_embeddings"))
         width = embedding
         self.embedding.build((None, None))
@@ -109,7 +111,7 @@ class LanguageNetwork(keras.Model):
         self.bias = self.add_weight(name="bias", shape=(size,), initializer="zeros")
 
     def _through(self, values: tf.Tensor, states: States, training: bool, run: Callable) -> tuple[tf.Tensor, States]:
-        """Layer after layer by `run(layer, inputs, states) -> (outputs, states)`."""
+        """Apply all layers in order by `run(layer, inputs, states) -> (outputs, states)`."""
         found = []
         for layer, own in zip(self.stack, states, strict=True):
             outputs, last = run(layer, self.drop(values, training=training), own)
@@ -134,14 +136,14 @@ class LanguageNetwork(keras.Model):
         return self._through(self.embedding(tokens), states, training, run)
 
     def call(self, tensors: dict[str, tf.Tensor], training: bool = False) -> tf.Tensor:
-        """Logits of the symbol after each given one, or what their loss is made of."""
+        """Return the logits of the symbol after each given one, or the outputs from which the loss is computed."""
         outputs = self._over_time(tensors[SHIFTED], None, training)[0]
         return outputs if training and self.settings["softmax"] != "full" else self._logits(outputs)
 
     def compute_loss(
         self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None, training: bool = True
     ) -> tf.Tensor:
-        """That of the symbols which are no padding, as the softmax of training has it."""
+        """Compute the loss of all symbols that are not padding, with the softmax that is used in training."""
         if not training or self.settings["softmax"] == "full":
             return super().compute_loss(x, y, y_pred, sample_weight, training)
         kept = tf.where(y != PAD)
@@ -150,30 +152,30 @@ class LanguageNetwork(keras.Model):
         return mean_of_all(total, tf.size(right))
 
     def _each_loss(self, outputs: tf.Tensor, right: tf.Tensor) -> tf.Tensor:
-        """The loss of each right symbol, by a part of them: `[rows, units], [rows] -> [rows]`."""
+        """Return the loss of each target, computed on a part of the vocabulary: `[rows, units], [rows] -> [rows]`."""
         if self.adaptive is not None:
             return self.adaptive.losses_of(outputs, right)
         values = linear(outputs, self.kernel) if self.adapted and self.settings["tie_embeddings"] else outputs
         tied = self.settings["tie_embeddings"]
         words = tf.convert_to_tensor(self.embedding.embeddings) if tied else tf.transpose(self.kernel)
         values, words = tf.cast(values, tf.float32), tf.cast(words, tf.float32)
-        return sampled_losses(values, words, tf.cast(self.bias, tf.float32), right, self.samples, self.draws)
+        return sampled_losses(values, words, tf.cast(self.bias, tf.float32), right, self.num_sampled, self.draws)
 
     def read(self, tokens: tf.Tensor, mask: tf.Tensor) -> States:
-        """The states after the kept symbols of each row, `[batch, time]`."""
+        """Return the states after the symbols of each row that `mask` `[batch, time]` selects."""
         return self._over_time(tokens, mask, training=False)[1]
 
     def begin(self, batch: tf.Tensor | int) -> tuple[Nothing, States]:
-        """What generation starts from: the memory and the states before the first step."""
+        """Return the start of generation: the memory and the states before the first step."""
         return Nothing(tf.zeros([batch, 0], tf.bool)), [layer.cell.get_initial_state(batch) for layer in self.stack]
 
     def step(self, tokens: tf.Tensor, state: States, memory: Nothing) -> tuple[tf.Tensor, tf.Tensor, States]:
-        """The step function of decoding: `tokens [batch] -> (logits [batch, size], weights [batch, 0], state)`."""
+        """Decode one step: `tokens [batch] -> (logits [batch, size], weights [batch, 0], state)`."""
         outputs, state = self._through(self.embedding(tokens), state, False, lambda layer, x, s: layer.cell(x, s))
         return self._logits(outputs), tf.zeros_like(memory.mask, tf.float32), state
 
     def states(self, tokens: tf.Tensor) -> States:
-        """The states after every symbol, `[batch, time] -> [batch, time, units]` for each state of each layer."""
+        """Return the states after each symbol, `[batch, time] -> [batch, time, units]` for each state of each layer."""
 
         def step(tokens: tf.Tensor, states: States) -> States:
             return self._through(self.embedding(tokens), states, False, lambda layer, x, s: layer.cell(x, s))[1]
@@ -182,5 +184,4 @@ class LanguageNetwork(keras.Model):
         return tf.nest.map_structure(to_time_major, stacked)
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {**super().get_config(), **self.settings}

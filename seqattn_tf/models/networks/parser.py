@@ -1,4 +1,4 @@
-"""The network of parsers: scores of every arc between words."""
+"""The network of dependency parsers: scores of all arcs between words."""
 
 from typing import Any
 
@@ -8,30 +8,31 @@ import tensorflow as tf
 from seqattn_tf.core.linear import linear
 from seqattn_tf.core.masking import row_lengths
 from seqattn_tf.core.registry import check_count
-from seqattn_tf.encoder import Encoder
+from seqattn_tf.encoders import Encoder
 from seqattn_tf.inputs.base import Tensors
 from seqattn_tf.models.networks.base import ReadingNetwork
 
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class ParserNetwork(ReadingNetwork):
-    """Scores of all arcs and of their relations (Dozat and Manning, 2017).
+    """A network that scores all arcs and their relations (Dozat and Manning, 2017).
 
         arcs[d, h] = a_d W b_h + v . b_h            relations[d, h] = log softmax(c_d U e_h + ...)
 
-    with `a, b, c, e` one layer each over what was read of a word as a dependent and as a head.
+    where each of `a, b, c, e` is a dense layer over the encoding of a word, as a dependent (`a`, `c`) or a head (`b`,
+    `e`).
 
     Args:
-        encoder: what reads; it gives a value for each place.
-        relations: how many there are.
-        arc_units: width of `a` and `b`.
-        relation_units: width of `c` and `e`.
-        dropout: rate on all four, in training.
+        encoder: The encoder, which must return a value for each position.
+        relations: The number of relations.
+        arc_units: The width of `a` and `b`.
+        relation_units: The width of `c` and `e`.
+        dropout: The dropout rate of all four layers in training.
 
     Call arguments: a dict with the tensors that the encoder reads; returns `arcs [batch, words, root and words]`,
     `relations [batch, words, root and words, relations]` and `lengths [batch]`.
 
-    >>> from seqattn_tf.encoder import BidirectionalEncoder
+    >>> from seqattn_tf.encoders import BidirectionalEncoder
     >>> network = ParserNetwork(BidirectionalEncoder(30, units=8), relations=3)
     >>> network({"text_ids": tf.ones([2, 5], tf.int32)})["relations"].shape.as_list()
     [2, 5, 6, 3]
@@ -58,7 +59,6 @@ class ParserNetwork(ReadingNetwork):
         }
 
     def build(self, input_shape: Any = None) -> None:
-        """Build every part."""
         super().build()
         width = self.encoder.output_size
         for layer in self.layers_of.values():
@@ -67,11 +67,10 @@ class ParserNetwork(ReadingNetwork):
         self.root = self.add_weight(name="root", shape=(1, 1, width))
         self.arc_kernel = self.add_weight(name="arc_kernel", shape=(self.arc_units, self.arc_units))
         self.arc_bias = self.add_weight(name="arc_bias", shape=(self.arc_units, 1), initializer="zeros")
-        units, count = self.relation_units + 1, self.relations  # one more for what head or dependent say alone
+        units, count = self.relation_units + 1, self.relations  # one more for linear terms in head or dependent
         self.relation_kernel = self.add_weight(name="relation_kernel", shape=(units, count * units))
 
     def call(self, tensors: Tensors, training: bool = False) -> Tensors:
-        """The scores."""
         read = self.encoder(tensors, training=training)
         values, lengths = read.values, row_lengths(read.mask)
         batch, words = tf.shape(values)[0], tf.shape(values)[1]
@@ -83,7 +82,7 @@ class ParserNetwork(ReadingNetwork):
 
         head, dependent = view("head", heads), view("dependent", values)
         arcs = tf.matmul(linear(dependent, self.arc_kernel), head, transpose_b=True)
-        arcs += tf.linalg.matrix_transpose(linear(head, self.arc_bias))  # how often a word is a head at all
+        arcs += tf.linalg.matrix_transpose(linear(head, self.arc_bias))  # how likely a word is to be a head at all
         governor, governed = (
             tf.pad(view(name, of), [[0, 0], [0, 0], [0, 1]], constant_values=1)
             for name, of in (("governor", heads), ("governed", values))
@@ -97,7 +96,6 @@ class ParserNetwork(ReadingNetwork):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {
             "relations": self.relations,
             "arc_units": self.arc_units,

@@ -1,4 +1,4 @@
-"""The network that answers with what it read: a pointer decoder over the symbols of a text."""
+"""A network that answers with symbols of its input: a pointer decoder over the symbols of a text."""
 
 from typing import Any, NamedTuple
 
@@ -8,43 +8,43 @@ import tensorflow as tf
 from seqattn_tf.attention import Attention
 from seqattn_tf.cells import Cell
 from seqattn_tf.core.registry import check_count
-from seqattn_tf.decoder import DecoderMemory, DecoderState, PointerDecoder
-from seqattn_tf.encoder import Encoder
+from seqattn_tf.decoders import DecoderMemory, DecoderState, PointerDecoder
+from seqattn_tf.encoders import Encoder
 from seqattn_tf.inputs.base import Tensors
 from seqattn_tf.lite.text.rules import END, PAD
 from seqattn_tf.outputs.symbols import SHIFTED
 
 IDS = "text_ids"
-NEVER = -1e30  # the logit of what is not to be pointed at, or not there to be said
+NEVER = -1e30  # the logit of positions that must not be pointed at, and of symbols not in the input
 
 
 class Places(NamedTuple):
-    """What all steps point at."""
+    """The positions that every step can point at."""
 
-    look: DecoderMemory  # the end, and the places that were read
-    ids: tf.Tensor  # [batch, 1 + source], the symbols there
+    look: DecoderMemory  # the end, followed by the input positions
+    ids: tf.Tensor  # [batch, 1 + source], the symbols at these positions
 
     @property
     def mask(self) -> tf.Tensor:
-        """`[batch, source]`, True for what was read."""
+        """The mask of the input `[batch, source]`, True for symbols that are not padding."""
         return self.look.mask[:, 1:]
 
 
 class Pointing(NamedTuple):
-    """What a step hands to the next."""
+    """The state passed from one step to the next."""
 
     decoder: DecoderState
-    said: tf.Tensor  # [batch, 1 + source], True for the places said already
+    said: tf.Tensor  # [batch, 1 + source], True for positions already pointed at
 
 
 def places_of(said: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:
-    """Which place of a row each symbol of an answer stands for: the k-th time that it is said, the k-th that has it.
+    """Return the position of each output symbol in its input row, matching the k-th occurrences of the symbol.
 
     Args:
-        said: `[batch, target]` ids.
-        ids: `[batch, source]` ids.
+        said: The output ids `[batch, target]`.
+        ids: The input ids `[batch, source]`.
 
-    Returns `[batch, target]`; -1 for padding and for what the row does not have so often.
+    Returns `[batch, target]`; -1 for padding and for symbols that occur less often in the row.
 
     >>> places_of(tf.constant([[7, 5, 7, 9, 0]]), tf.constant([[5, 7, 0, 7]])).numpy().tolist()
     [[1, 0, 3, -1, -1]]
@@ -55,7 +55,7 @@ def places_of(said: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:
 
 
 def _times(ids: tf.Tensor) -> tf.Tensor:
-    """How often each id stood in its row up to its place: `[batch, length] -> [batch, length]`."""
+    """Count the occurrences of each id in its row up to and including itself: `[batch, length] -> [batch, length]`."""
     length = tf.shape(ids)[1]
     before = tf.range(length)[:, None] >= tf.range(length)
     return tf.reduce_sum(tf.cast((ids[:, :, None] == ids[:, None]) & before, tf.int32), axis=2)
@@ -63,21 +63,21 @@ def _times(ids: tf.Tensor) -> tf.Tensor:
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class PointerNetwork(keras.Model):
-    """Symbols of a text in another order, by pointing at them (Vinyals et al., 2015).
+    """A network that generates the symbols of a text in another order, by pointing at them (Vinyals et al., 2015).
 
-        p(y_t = v) = sum_{j: x_j = v} a_tj        a symbol is as probable as all places that have it
+        p(y_t = v) = sum_{j: x_j = v} a_tj        the probability of a symbol is that of all its positions
 
-    One place more, which is learned, has the symbol of the end.
+    One additional position, with a trained vector, represents the end symbol.
 
     Args:
-        vocabulary: number of ids, of what is read and what is said alike.
-        units: state size of each direction of the encoder, of the decoder and of the score.
-        embedding: size of a symbol's embedding.
-        cell: name of the recurrent cell.
-        score: name of the attention's score.
-        encoder: name of the encoder: `"bidirectional"` or `"forward"`.
-        dropout: rate on embeddings and encoder outputs, in training.
-        once: whether a place is said at most once: what was said is not pointed at again.
+        vocabulary: The number of ids, shared by input and output.
+        units: The size of the state of each encoder direction, of the decoder and of the attention score.
+        embedding: The size of a symbol embedding.
+        cell: The name of the recurrent cell.
+        score: The name of the attention score.
+        encoder: The name of the encoder: `"bidirectional"` or `"forward"`.
+        dropout: The dropout rate of embeddings and encoder outputs in training.
+        point_once: Whether a position can be pointed at only once.
 
     Call arguments: a dict with `text_ids [batch, source]` and `shifted [batch, target]`; returns logits
     `[batch, target, vocabulary]`.
@@ -85,7 +85,7 @@ class PointerNetwork(keras.Model):
     >>> network = PointerNetwork(30, units=8, embedding=4)
     >>> tensors = {"text_ids": tf.constant([[5, 7, 9]]), "shifted": tf.constant([[1, 7]])}
     >>> said = tf.nn.softmax(network(tensors))
-    >>> tf.where(said[0, 1] > 1e-6)[:, 0].numpy().tolist()  # the end, and what is left
+    >>> tf.where(said[0, 1] > 1e-6)[:, 0].numpy().tolist()  # the end, and the remaining symbols
     [2, 5, 9]
     """
 
@@ -100,7 +100,7 @@ class PointerNetwork(keras.Model):
         score: str = "additive",
         encoder: str = "bidirectional",
         dropout: float = 0.0,
-        once: bool = True,
+        point_once: bool = True,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -112,7 +112,7 @@ class PointerNetwork(keras.Model):
             "score": score,
             "encoder": encoder,
             "dropout": dropout,
-            "once": once,
+            "point_once": point_once,
         }
         alike = {"dtype": self.dtype_policy}
         sizes = {"units": units, "embedding": embedding, "cell": cell, "dropout": dropout}
@@ -122,7 +122,7 @@ class PointerNetwork(keras.Model):
         )
 
     def build(self, input_shape: Any = None) -> None:
-        """Build both; the shapes follow from the settings."""
+        """Build encoder and decoder; the shapes follow from the settings."""
         if not self.encoder.built:
             self.encoder.build()
         width = self.encoder.output_size
@@ -132,7 +132,7 @@ class PointerNetwork(keras.Model):
         self.built = True
 
     def _read(self, tensors: Tensors, training: bool) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
-        """Values, mask and ids of the end and of all places, and the summary."""
+        """Return values, mask and ids of the end followed by all positions, and the summary."""
         read = self.encoder(tensors, training=training)
         ids = tensors[IDS]
         end = tf.tile(tf.cast(self.end, read.values.dtype)[None, None], [tf.shape(ids)[0], 1, 1])
@@ -140,7 +140,7 @@ class PointerNetwork(keras.Model):
         return tf.concat([end, read.values], axis=1), ids != PAD, ids, read.summary
 
     def call(self, tensors: Tensors, training: bool = False) -> tf.Tensor:
-        """Teacher-forced logits."""
+        """Return teacher-forced logits."""
         values, mask, ids, summary = self._read(tensors, training)
         places = places_of(tensors[SHIFTED], ids)
         logits, _ = self.decoder(places, values, mask=mask, summary=summary, training=training)
@@ -148,11 +148,11 @@ class PointerNetwork(keras.Model):
         return self._of_symbols(self._left(logits, before), ids)
 
     def _left(self, logits: tf.Tensor, said: tf.Tensor) -> tf.Tensor:
-        """The logits of the places that may still be said."""
-        return tf.where(said, tf.cast(NEVER, logits.dtype), logits) if self.settings["once"] else logits
+        """Mask the logits of positions that can no longer be pointed at."""
+        return tf.where(said, tf.cast(NEVER, logits.dtype), logits) if self.settings["point_once"] else logits
 
     def _of_symbols(self, logits: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:
-        """The logits of places as those of symbols: `[batch, target, places] -> [batch, target, vocabulary]`."""
+        """Convert logits of positions to symbols: `[batch, target, positions] -> [batch, target, vocabulary]`."""
         logits = tf.maximum(tf.cast(logits, tf.float32), NEVER)
         most = tf.stop_gradient(tf.reduce_max(logits, axis=-1, keepdims=True))
         held = tf.one_hot(ids, self.settings["vocabulary"]) * tf.cast(ids != PAD, tf.float32)[..., None]
@@ -160,13 +160,13 @@ class PointerNetwork(keras.Model):
         return tf.where(total > 0, tf.math.log(tf.maximum(total, 1e-37)), NEVER) + most
 
     def begin(self, tensors: Tensors) -> tuple[Places, Pointing]:
-        """What generation starts from: what is pointed at, and the state before the first step."""
+        """Return the start of generation: the positions to point at, and the state before the first step."""
         values, mask, ids, summary = self._read(tensors, training=False)
         memory, state = self.decoder.begin(values, mask, summary)
         return Places(memory, ids), Pointing(state, tf.zeros_like(mask))
 
     def step(self, tokens: tf.Tensor, state: Pointing, memory: Places) -> tuple[tf.Tensor, tf.Tensor, Pointing]:
-        """The step function of decoding: `tokens [batch] -> (logits [batch, vocabulary], weights, state)`."""
+        """Decode one step: `tokens [batch] -> (logits [batch, vocabulary], weights, state)`."""
         fits = (memory.ids == tokens[:, None]) & ~state.said & memory.look.mask
         place = tf.where(tf.reduce_any(fits, axis=1), tf.argmax(tf.cast(fits, tf.int32), 1, output_type=tf.int32), -1)
         said = state.said | (tf.range(tf.shape(fits)[1]) == place[:, None])
@@ -176,5 +176,4 @@ class PointerNetwork(keras.Model):
         return tf.squeeze(self._of_symbols(left[:, None], memory.ids), 1), weights, Pointing(after, said)
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {**super().get_config(), **self.settings}

@@ -1,6 +1,6 @@
-"""Softmax over many words, for less than all of them in a training step; probabilities are exact all the same.
+"""Softmax over a large vocabulary, where a training step computes only a part; probabilities are exact in inference.
 
-Ids are in order of frequency, the most frequent words first, as `text.learn` gives them.
+Ids are ordered by decreasing frequency of the words, as `text.learn` assigns them.
 """
 
 from collections.abc import Sequence
@@ -13,15 +13,16 @@ from seqattn_tf.core.linear import linear
 from seqattn_tf.core.registry import check_count
 
 SOFTMAXES = ("full", "sampled", "adaptive")
-SHARES = (10, 3)  # of the words, those in the head and those up to the first tail: one in so many
-_FACTOR = 4  # by which each tail's projection is narrower than the one before
+SHARES = (10, 3)  # the head has 1/10 of all words, and head and first tail together have 1/3
+_FACTOR = 4  # the ratio between the widths of successive projections
 
 
 def draw_words(samples: int, size: int, seed: Any) -> tuple[tf.Tensor, tf.Tensor]:
-    """Ids `[samples]` of as many words, none twice, and how probable it was that each is among them.
+    """Draw ids `[samples]` of distinct words, and return them with the probability of each to be among them.
 
-    Each word comes after a time that is exponential with its rate, `log((k + 2) / (k + 1))` for the k-th, and the first
-    ones are taken; one is among them if it comes before the first that is not (Cohen and Kaplan, 2007).
+    Each word arrives after an exponentially distributed time with the rate `log((k + 2) / (k + 1))` for the k-th word,
+    and the first `samples` words are taken. A word is among them if it arrives before the first one that is not (Cohen
+    and Kaplan, 2007).
 
     >>> ids, chances = draw_words(3, 3, seed=1)
     >>> sorted(ids.numpy().tolist()), chances.numpy().tolist()
@@ -38,19 +39,19 @@ def draw_words(samples: int, size: int, seed: Any) -> tuple[tf.Tensor, tf.Tensor
 def sampled_losses(
     outputs: tf.Tensor, words: tf.Tensor, bias: tf.Tensor, right: tf.Tensor, samples: int, seed: Any = None
 ) -> tf.Tensor:
-    """Cross-entropy of each right word among it and a few that are drawn, in place of all (Jean et al., 2015).
+    """Return the cross-entropy of each target against a sample of words instead of all (Jean et al., 2015).
 
         loss = -log(e^{s_y} / (e^{s_y} + sum_{k drawn, k != y} e^{s_k} / P(k is drawn)))
 
-    The sum stands, in the mean over what is drawn, for that over all other words; see `draw_words`.
+    The expectation of the sum is the sum over all other words; see `draw_words`.
 
     Args:
-        outputs: `[rows, n]`.
-        words: `[size, n]`, what scores each word.
-        bias: `[size]`.
-        right: `[rows]` ids.
-        samples: how many words are drawn, the same for all rows.
-        seed: of what is drawn: a number, or a `keras.random.SeedGenerator` for others every time.
+        outputs: The outputs of the network, `[rows, n]`.
+        words: The output weights of the words, `[size, n]`.
+        bias: The bias of the words, `[size]`.
+        right: The ids of the targets, `[rows]`.
+        samples: The number of sampled words, which all rows share.
+        seed: The seed of the sample: a number, or a `keras.random.SeedGenerator` for a new sample in every call.
 
     Returns `[rows]`.
 
@@ -67,7 +68,7 @@ def sampled_losses(
 
 
 def cutoffs_of(size: int) -> list[int]:
-    """Where the head and each tail of a vocabulary end.
+    """Return the ends of the head and of each tail of a vocabulary.
 
     >>> cutoffs_of(3000), cutoffs_of(4)
     ([300, 1000, 3000], [1, 2, 4])
@@ -78,16 +79,16 @@ def cutoffs_of(size: int) -> list[int]:
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class AdaptiveSoftmax(keras.layers.Layer):
-    """A head of frequent words and of one entry for each tail of rarer ones (Grave et al., 2017).
+    """A softmax with a head of frequent words and one entry for each tail of rarer words (Grave et al., 2017).
 
         p(w) = p_head(w)                      for a word of the head
-        p(w) = p_head(tail i) p_i(w)          for one of tail i, whose p_i reads a narrower projection
+        p(w) = p_head(tail i) p_i(w)          for a word of tail i, whose p_i uses a narrower projection
 
-    A right word of the head costs the head alone, and any other one tail more.
+    In training, a target in the head requires only the head, and any other target one tail in addition.
 
     Args:
-        cutoffs: where the head and each tail end, rising; the last is the number of words.
-        factor: by which each tail's projection is narrower than what was before it.
+        cutoffs: The ends of the head and of each tail in increasing order; the last is the number of words.
+        factor: The factor by which the projection of each tail is narrower than the one before.
 
     Call arguments:
         outputs: `[..., n]`.
@@ -103,11 +104,11 @@ class AdaptiveSoftmax(keras.layers.Layer):
         super().__init__(**kwargs)
         self.cutoffs, self.factor = [check_count("cutoffs", end) for end in cutoffs], check_count("factor", factor)
         if not self.cutoffs or self.cutoffs != sorted(set(self.cutoffs)):
-            raise ValueError(f"cutoffs: expected at least one, each above the one before. Received: {list(cutoffs)}")
+            raise ValueError(f"cutoffs: expected at least one number, in increasing order. Received: {list(cutoffs)}")
 
     @property
     def tails(self) -> list[tuple[int, int]]:
-        """The first word of each tail, and the first after it."""
+        """The range of words of each tail, as the first word and the first word after it."""
         return list(zip(self.cutoffs[:-1], self.cutoffs[1:], strict=True))
 
     def build(self, outputs_shape: Any) -> None:
@@ -125,22 +126,25 @@ class AdaptiveSoftmax(keras.layers.Layer):
         self.built = True
 
     def _head(self, outputs: tf.Tensor) -> tf.Tensor:
-        """Log-probabilities of the words of the head and of the tails: `[..., words + tails]`."""
+        """Return the log-probabilities of the head's words and of the tails: `[..., words + tails]`."""
         return tf.nn.log_softmax(tf.cast(linear(outputs, self.kernel, self.bias), tf.float32))
 
     def _tail(self, outputs: tf.Tensor, number: int) -> tf.Tensor:
-        """Log-probabilities of the words of a tail, given that it is one of them."""
+        """Return the log-probabilities of the words of a tail, given that the word is in this tail."""
         return tf.nn.log_softmax(tf.cast(linear(linear(outputs, self.down[number]), self.up[number]), tf.float32))
 
     def call(self, outputs: tf.Tensor) -> tf.Tensor:
-        """Of all words, exactly."""
+        """Return the exact log-probabilities of all words."""
         head = self._head(outputs)
         shortlist = self.cutoffs[0]
         tails = [head[..., shortlist + number, None] + self._tail(outputs, number) for number in range(len(self.tails))]
         return tf.concat([head[..., :shortlist], *tails], axis=-1)
 
     def losses_of(self, outputs: tf.Tensor, right: tf.Tensor) -> tf.Tensor:
-        """Minus the log-probability of each right word: `[rows, n], [rows] -> [rows]`; a tail sees its rows alone."""
+        """Return the negative log-probability of each target: `[rows, n], [rows] -> [rows]`.
+
+        Each tail is computed only for the rows whose target it contains.
+        """
         shortlist = self.cutoffs[0]
         entry, found = right, tf.zeros_like(right, tf.float32)
         for number, (start, end) in enumerate(self.tails):
@@ -152,5 +156,4 @@ class AdaptiveSoftmax(keras.layers.Layer):
         return -(tf.gather(self._head(outputs), entry, batch_dims=1) + found)
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {**super().get_config(), "cutoffs": self.cutoffs, "factor": self.factor}

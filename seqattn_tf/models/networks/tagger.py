@@ -1,4 +1,4 @@
-"""The network of taggers: scores of tags, for a conditional random field or by themselves."""
+"""The network of taggers: scores of tags, for a conditional random field or for independent tags."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 
 from seqattn_tf.core.masking import row_lengths
-from seqattn_tf.encoder import Encoder
+from seqattn_tf.encoders import Encoder
 from seqattn_tf.inputs.base import Tensors
 from seqattn_tf.models.networks.base import ReadingNetwork
 from seqattn_tf.structured import CRF
@@ -17,20 +17,21 @@ _OUTPUTS = ("crf", "softmax")
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class TaggerNetwork(ReadingNetwork):
-    """Potentials of a chain of tags.
+    """A network that computes the potentials of a chain of tags.
 
         p(tags) ~ exp(sum_t scores[t, tags[t]] + sum_t transitions[tags[t], tags[t+1]])
 
     Args:
-        encoder: what reads; it gives a value for each place.
-        tags: their names, in the order of the target.
-        output: `"crf"`, with transitions that are learned; or `"softmax"`, every place for itself.
-        scheme: `"BIO"` or `"BIOES"`: only sequences that the scheme allows; empty for all. For a `"crf"`.
+        encoder: The encoder, which must return a value for each position.
+        tags: The names of the tags, in the order of the target.
+        output: `"crf"`, with trained transitions; or `"softmax"`, with an independent tag at each position.
+        scheme: `"BIO"` or `"BIOES"` to allow only sequences that are valid in this scheme; empty to allow all. Requires
+            `"crf"`.
 
-    Call arguments: a dict with the tensors that the encoder reads; returns `unary [batch, places, tags]`, `pairwise
+    Call arguments: a dict with the tensors that the encoder reads; returns `unary [batch, positions, tags]`, `pairwise
     [batch, tags, tags]` and `lengths [batch]`.
 
-    >>> from seqattn_tf.encoder import BidirectionalEncoder
+    >>> from seqattn_tf.encoders import BidirectionalEncoder
     >>> network = TaggerNetwork(BidirectionalEncoder(30, units=8), ["D", "N", "V"])
     >>> network({"text_ids": tf.ones([2, 5], tf.int32)})["unary"].shape.as_list()
     [2, 5, 3]
@@ -43,20 +44,20 @@ class TaggerNetwork(ReadingNetwork):
         if output not in _OUTPUTS:
             raise ValueError(f"output: expected one of {_OUTPUTS}. Received: {output!r}")
         if scheme and output != "crf":
-            raise ValueError(f"scheme: expected none for a softmax, which knows no neighbours. Received: {scheme!r}")
+            raise ValueError(
+                f"scheme: expected '' for a softmax, which predicts each tag independently. Received: {scheme!r}"
+            )
         self.tags, self.output_layer, self.scheme = list(tags), output, scheme
         self.crf = CRF(self.tags, scheme or None, boundaries=output == "crf", dtype=self.dtype_policy)
 
     def build(self, input_shape: Any = None) -> None:
-        """Build both parts."""
         super().build()
         if not self.crf.built:
             self.crf.build((None, None, self.encoder.output_size))
         if self.output_layer == "softmax":
-            self.crf.transitions.trainable = False  # zero, and stay so
+            self.crf.transitions.trainable = False  # fixed at zero
 
     def call(self, tensors: Tensors, training: bool = False) -> Tensors:
-        """The potentials."""
         read = self.encoder(tensors, training=training)
         lengths = row_lengths(read.mask)
         unary, pairwise = self.crf.potentials(self.crf.scores(read.values), lengths)
@@ -69,5 +70,4 @@ class TaggerNetwork(ReadingNetwork):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {"tags": self.tags, "output": self.output_layer, "scheme": self.scheme}

@@ -1,4 +1,4 @@
-"""How the states of children become the state of their parent: one small class each, found by name."""
+"""Compositions: how the states of children become the state of their parent. One class per module, found by name."""
 
 from seqattn_tf.recurrent.compositions.base import Composition
 from seqattn_tf.recurrent.compositions.binary import BinaryComposition

@@ -1,4 +1,4 @@
-"""The contract of a composition, and what the two TreeLSTMs share."""
+"""The interface of a composition, and the base class of the two TreeLSTMs."""
 
 from typing import Any, ClassVar
 
@@ -10,17 +10,19 @@ from seqattn_tf.core.registry import check_count
 
 
 class Composition(RegisteredLayer):
-    """One step of recursion; a subclass gives `state_count`, `projected_size`, `build`, `leaf` and `compose`.
+    """One step of a recursion over trees.
 
-    As in a cell, `project` is what depends on the inputs alone, and the output is the first state.
+    Subclasses define `state_count`, `projected_size`, `build`, `leaf` and `compose`.
+
+    As in a cell, `project` computes what depends on the inputs alone, and the output is the first state.
 
     Args:
-        units: size of each state.
+        units: The size of each state.
     """
 
     registry: ClassVar[dict[str, type]] = {}
     state_count: ClassVar[int] = 1
-    most_children: ClassVar[int | None] = None  # None: any number, in no order
+    most_children: ClassVar[int | None] = None  # None: any number of children, unordered
 
     def __init__(self, units: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -28,7 +30,7 @@ class Composition(RegisteredLayer):
 
     @property
     def projected_size(self) -> int:
-        """Width of the projection."""
+        """The width of the projection."""
         raise NotImplementedError
 
     def build(self, input_shape: Any) -> None:
@@ -38,38 +40,40 @@ class Composition(RegisteredLayer):
         self.built = True
 
     def project(self, inputs: tf.Tensor) -> tf.Tensor:
-        """`x W + b`: `[..., features] -> [..., projected]`."""
+        """Compute `x W + b`: `[..., features] -> [..., projected]`."""
         return linear(inputs, self.kernel, self.bias)
 
     def leaf(self, projected: tf.Tensor) -> list[tf.Tensor]:
-        """The states of nodes without children: `[..., projected] -> [[..., units]]`."""
+        """Return the states of nodes without children: `[..., projected] -> [[..., units]]`."""
         raise NotImplementedError
 
     def compose(self, projected: tf.Tensor, children: list[tf.Tensor]) -> list[tf.Tensor]:
-        """The states of parents: `[n, projected]`, states of the children `[n, children, units]` each, 0 for none."""
+        """Return the states of parents from `projected [n, projected]` and the states of their children.
+
+        Each state in `children` is `[n, children, units]`, with zeros for missing children.
+        """
         raise NotImplementedError
 
     def get_config(self) -> dict[str, Any]:
-        """Constructor arguments."""
         return {**super().get_config(), "units": self.units}
 
 
 class TreeLSTM(Composition):
-    """A TreeLSTM: blocks i, o, g and f of the projection, a hidden vector and a memory (Tai et al. 2015)."""
+    """A TreeLSTM: a projection with blocks i, o, g and f, a hidden state and a cell state (Tai et al. 2015)."""
 
     state_count = 2
 
     @property
     def projected_size(self) -> int:
-        """Input, output, candidate and forget gate."""
+        """The total width of the blocks i, o, g and f."""
         return 4 * self.units
 
     def leaf(self, projected: tf.Tensor) -> list[tf.Tensor]:
-        """Nothing to forget: `c = i * g`, `h = o * tanh(c)`."""
+        """Compute `c = i * g` and `h = o * tanh(c)`, without anything to forget."""
         return self._states(projected[..., : 3 * self.units], 0.0)
 
     def _states(self, drives: tf.Tensor, kept: Any) -> list[tf.Tensor]:
-        """From the drives of i, o, g and what is kept of the children's memories."""
+        """Return the states, given the pre-activations of i, o, g and the gated sum of the child cell states."""
         entry, exit_, candidate = tf.split(drives, 3, axis=-1)
         memory = tf.sigmoid(entry) * tf.tanh(candidate) + kept
         return [tf.sigmoid(exit_) * tf.tanh(memory), memory]

@@ -1,4 +1,4 @@
-"""The binary TreeLSTM: a left and a right child (the N-ary one of Tai et al. 2015, with N = 2)."""
+"""The binary TreeLSTM with a left and a right child: the N-ary TreeLSTM of Tai et al. (2015) with N = 2."""
 
 from typing import Any
 
@@ -11,15 +11,15 @@ from seqattn_tf.recurrent.compositions.base import TreeLSTM
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class BinaryComposition(TreeLSTM):
-    """Left and right are read by matrices of their own, and each forget gate sees both.
+    """A binary TreeLSTM: left and right child have separate matrices, and each forget gate reads both children.
 
         [i o g] = [sig sig tanh](W x + U [h_1; h_2] + b)      f_k = sig(W_f x + U_k [h_1; h_2] + b_f)
         c = i * g + f_1 * c_1 + f_2 * c_2                     h = o * tanh(c)
 
-    A child that is missing counts as zeros.
+    A missing child counts as zeros.
 
     Args:
-        units: size of each of the two states.
+        units: The size of each of the two states.
 
     >>> composition = BinaryComposition(4)
     >>> composition.build((None, 3))
@@ -32,13 +32,12 @@ class BinaryComposition(TreeLSTM):
     most_children = 2
 
     def build(self, input_shape: Any) -> None:
-        """The projection, and one recurrent kernel for i, o, g, f_1 and f_2."""
+        """Create the projection, and one recurrent kernel for i, o, g, f_1 and f_2."""
         super().build(input_shape)
         shape = (2 * self.units, 5 * self.units)
         self.recurrent_kernel = self.add_weight(name="recurrent_kernel", shape=shape, initializer="orthogonal")
 
     def compose(self, projected: tf.Tensor, children: list[tf.Tensor]) -> list[tf.Tensor]:
-        """The states of parents."""
         hidden, memory = children  # [n, 2, units]
         wide = 3 * self.units
         own = linear(tf.reshape(hidden, [-1, 2 * self.units]), self.recurrent_kernel)

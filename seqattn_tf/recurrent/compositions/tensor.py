@@ -1,4 +1,4 @@
-"""The recursive neural tensor network: children that multiply (Socher et al. 2013)."""
+"""The recursive neural tensor network: multiplicative interactions between children (Socher et al. 2013)."""
 
 from typing import Any
 
@@ -11,14 +11,14 @@ from seqattn_tf.recurrent.compositions.base import Composition
 
 @keras.saving.register_keras_serializable("seqattn_tf")
 class TensorComposition(Composition):
-    """Every unit of the parent has a bilinear form of its two children.
+    """A neural tensor composition: every unit of the parent is a bilinear form of its two children.
 
         p = [h_1; h_2]      h_u = tanh(p' V_u p + (U p)_u + (W x + b)_u)      at a leaf, h = tanh(W x + b)
 
-    A child that is missing counts as zeros.
+    A missing child counts as zeros.
 
     Args:
-        units: size of the state; the tensor has `4 units^3` numbers.
+        units: The size of the state. The tensor has `4 units^3` entries.
 
     >>> composition = TensorComposition(4)
     >>> composition.build((None, 3))
@@ -32,11 +32,10 @@ class TensorComposition(Composition):
 
     @property
     def projected_size(self) -> int:
-        """The state alone."""
         return self.units
 
     def build(self, input_shape: Any) -> None:
-        """The projection, `recurrent_kernel [2 units, units]` and `tensor [2 units, units, 2 units]`."""
+        """Create the projection, `recurrent_kernel [2 units, units]` and `tensor [2 units, units, 2 units]`."""
         super().build(input_shape)
         pair = 2 * self.units
         self.recurrent_kernel = self.add_weight(name="recurrent_kernel", shape=(pair, self.units))
@@ -44,11 +43,10 @@ class TensorComposition(Composition):
         self.tensor = self.add_weight(name="tensor", shape=(pair, self.units, pair), initializer=spread)
 
     def leaf(self, projected: tf.Tensor) -> list[tf.Tensor]:
-        """`tanh(W x + b)`."""
+        """Compute `tanh(W x + b)`."""
         return [tf.tanh(projected)]
 
     def compose(self, projected: tf.Tensor, children: list[tf.Tensor]) -> list[tf.Tensor]:
-        """The states of parents."""
         pair = tf.reshape(children[0], [-1, 2 * self.units])
         half = linear(pair, tf.reshape(self.tensor, [2 * self.units, -1]))  # p' V: [n, units x 2 units]
         bilinear = tf.linalg.matvec(tf.reshape(half, [-1, self.units, 2 * self.units]), pair)

@@ -1,4 +1,4 @@
-"""The page at `/`: ask a model by hand and see what it looked at. Plain files, no build step, nothing from outside."""
+"""The web page at `/`: query a model and view its attention. Static files, no build step, no external resources."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-cache",  # kept, but asked for again: an upgrade is seen at once
+    "Cache-Control": "no-cache",  # revalidate cached files, so that an upgrade takes effect at once
 }
 
 
 class Page:
-    """Answers for the page, its files and the list of models it offers.
+    """A handler for the page, its files and its list of models.
 
     Args:
-        repository: the models to offer.
+        repository: The models that the page shows.
     """
 
     def __init__(self, repository: ModelRepository):
@@ -47,29 +47,36 @@ class Page:
         self._abouts: weakref.WeakKeyDictionary[Servable, About] = weakref.WeakKeyDictionary()
 
     def answer(self, request: Request) -> Reply | None:
-        """The reply to GET or HEAD of `/` and of the files under `/page/`; None for all else."""
+        """Return the reply to GET or HEAD of `/` and of the files under `/page/`; None for any other path."""
         reply = self._files.get(request.path) if request.method in ("GET", "HEAD") else None
         return None if reply is None else _unless_known(reply, request)
 
     def models(self, request: Request) -> Reply:
-        """The models that the page offers."""
+        """Return the models that the page shows."""
         return _unless_known(_tagged(json.dumps({"models": self._models()}).encode(), JSON), request)
 
     def _models(self) -> list[dict[str, Any]]:
         return [self._describe(name) for name in self._repository.names()]
 
     def _describe(self, name: str) -> dict[str, Any]:
-        """One model: the version that answers, what it is, takes and gives, and the state of each version seen."""
+        """Describe a model: its served version, manifest, inputs and outputs, and the state of each known version."""
         try:
             statuses = self._repository.status(name)
-        except ServingError:  # gone since its name was read
+        except ServingError:  # removed since its name was read
             statuses = []
-        model = {"name": name, "version": None, **NOTHING, "outputs": [], "versions": [*map(_version, statuses)]}
+        model = {
+            "name": name,
+            "version": None,
+            "engine": "",
+            **NOTHING,
+            "outputs": [],
+            "versions": [*map(_version, statuses)],
+        }
         try:
             servable = self._repository.get(name)
         except ServingError:
             return model
-        model["version"] = str(servable.version)
+        model["version"], model["engine"] = str(servable.version), servable.engine
         signature = servable.signature_defs.get(DEFAULT_SIGNATURE)
         if signature is not None:
             if servable not in self._abouts:
@@ -80,7 +87,7 @@ class Page:
 
 
 def _read_files(folder: Path) -> dict[str, Reply]:
-    """Every file of the page by its path on the server: what is not in here cannot be had."""
+    """Return every file of the page by its path on the server; files not in this mapping are not accessible."""
     files = {}
     for path in folder.rglob("*"):
         if path.suffix in _CONTENT_TYPES:
@@ -91,17 +98,17 @@ def _read_files(folder: Path) -> dict[str, Reply]:
 
 
 def _tagged(body: bytes, content_type: str) -> Reply:
-    """A reply with a mark of its body, so that what has not changed is not sent again."""
+    """Return a reply with an ETag of its body, so that clients can cache it."""
     return Reply(200, body, content_type, HEADERS | {"ETag": f'"{hashlib.sha256(body).hexdigest()[:32]}"'})
 
 
 def _unless_known(reply: Reply, request: Request) -> Reply:
-    """The reply, or that the client has it already."""
+    """Return the reply, or status 304 if the client has it already."""
     if reply.headers["ETag"] in request.headers.get("If-None-Match", ""):
         return Reply(304, b"", reply.content_type, reply.headers)
     return reply
 
 
 def _version(status: VersionStatus) -> dict[str, str]:
-    # A version is an int64, which a number of JavaScript cannot hold.
+    # Versions are int64, and JavaScript numbers cannot represent all of them.
     return {"version": str(status.version), "state": status.state, "error": status.error_message}

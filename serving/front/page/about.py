@@ -1,6 +1,6 @@
-"""What the page tells of a version: what the model does, what it takes, and examples, as its manifest says.
+"""The description of a version for the page, from its manifest: what the model does, its inputs, and examples.
 
-The manifest is optional, and may be anybody's: what is broken, very large or of another form counts as not there.
+The manifest is optional and untrusted: one that is broken, very large or in another form counts as missing.
 """
 
 from __future__ import annotations
@@ -11,40 +11,38 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypedDict
 
-from tensorflow.core.protobuf import meta_graph_pb2
-
 from seqattn_tf.lite import manifest
 from seqattn_tf.serving.api.json_values import is_base64
 from seqattn_tf.serving.models.servable import type_name
+from seqattn_tf.serving.protos import SignatureDef
 
-EXTRA = "assets.extra"  # below the folder of a version
-LARGEST = 4_000_000  # bytes of a manifest that is read
-_LONGEST = 500  # characters of a summary
-EXAMPLES, EXAMPLES_SIZE = 6, 300_000  # how many are sent, and how many characters of JSON they are together
-_PLAIN = "text"  # the kind of an input of which nothing is said
+LARGEST = 4_000_000  # maximum size of a manifest in bytes
+_LONGEST = 500  # maximum length of a summary in characters
+EXAMPLES, EXAMPLES_SIZE = 6, 300_000  # maximum number of examples, and their maximum length in total as JSON
+_PLAIN = "text"  # the default widget of an input
 
 
 class About(TypedDict):
-    """What is told of a version."""
+    """The description of a version."""
 
     summary: str
-    ranked_by: str  # what orders the best answers
-    inputs: list[dict[str, Any]]  # name, type, kind, limit and page of each, in the order in which they are asked for
-    examples: list[dict[str, Any]]  # values by input: strings or {"b64": ...}
+    score_meaning: str  # the meaning of the scores that rank the best answers
+    inputs: list[dict[str, Any]]  # name, type, widget, limit and canvas of each input, in the order of the form
+    examples: list[dict[str, Any]]  # values by input name: strings or {"b64": ...}
 
 
-NOTHING = About(summary="", ranked_by="", inputs=[], examples=[])
+NOTHING = About(summary="", score_meaning="", inputs=[], examples=[])
 
 
-def about(folder: Path | None, signature: meta_graph_pb2.SignatureDef) -> About:
-    """What is known of a version from its signature and, where there is one, its manifest."""
+def about(folder: Path | None, signature: SignatureDef) -> About:
+    """Return the description of a version, from its signature and the manifest in a folder, if there is one."""
     told = _read(folder)
     kinds = _mapping(told.get("inputs"))
     names = [name for name in kinds if name in signature.inputs]
     names += sorted(name for name in signature.inputs if name not in kinds)
     return About(
         summary=_line(told.get("summary")),
-        ranked_by=_line(told.get("ranked_by")),
+        score_meaning=_line(told.get("score_meaning")),
         inputs=[
             {"name": name, "type": type_name(signature.inputs[name].dtype), **_input(_mapping(kinds.get(name)))}
             for name in names
@@ -55,10 +53,9 @@ def about(folder: Path | None, signature: meta_graph_pb2.SignatureDef) -> About:
 
 def _read(folder: Path | None) -> dict[str, Any]:
     try:
-        path = folder / EXTRA if folder else None
-        if path is None or (path / manifest.FILE).stat().st_size > LARGEST:
+        if folder is None or (folder / manifest.FILE).stat().st_size > LARGEST:
             return {}
-        return _mapping(manifest.read(path))
+        return _mapping(manifest.read(folder))
     except (OSError, ValueError, RecursionError):
         return {}
 
@@ -72,11 +69,11 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 
 def _input(told: dict[str, Any]) -> dict[str, Any]:
-    kind, limit, page = told.get("kind"), told.get("limit"), told.get("page")
+    widget, limit, canvas = told.get("widget"), told.get("limit"), told.get("canvas")
     return {
-        "kind": kind if isinstance(kind, str) else _PLAIN,
+        "widget": widget if isinstance(widget, str) else _PLAIN,
         "limit": limit if _is_count(limit) else None,
-        "page": page if isinstance(page, list) and len(page) == 2 and all(map(_is_count, page)) else None,
+        "canvas": canvas if isinstance(canvas, list) and len(canvas) == 2 and all(map(_is_count, canvas)) else None,
     }
 
 
@@ -85,7 +82,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _examples(told: Any, names: Iterable[str]) -> list[dict[str, Any]]:
-    """The first examples that have a value for each input and fit together into what is sent."""
+    """Return the first examples that have a value for each input and whose total size is within the limit."""
     kept: list[dict[str, Any]] = []
     left = EXAMPLES_SIZE
     for example in told if isinstance(told, list) else []:

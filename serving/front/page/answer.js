@@ -11,13 +11,13 @@ const SHOWN = 6; // the best answer and five others; more of them on demand
 const SAID = ["text", "score", "alternatives", "alternative_scores"];
 
 /**
- * Elements for the outputs of one row: `spoken`, which a screen reader says at once, and `details`. `rankedBy` says what
- * orders the best; `pages` has the height and width to which the picture of an input is padded, where it is.
+ * Elements for the outputs of one row: `spoken`, which a screen reader says at once, and `details`. `scoreMeaning` says
+ * what orders the best; `canvases` has the height and width to which the picture of an input is padded, where it is.
  */
-export function answer(outputs, asked, milliseconds, { rankedBy, pages }) {
+export function answer(outputs, asked, milliseconds, { scoreMeaning, canvases }) {
   const text = outputs.text?.[0];
   const score = outputs.score?.[0];
-  const facts = [`${milliseconds < 10 ? milliseconds.toFixed(1) : Math.round(milliseconds)} ms there and back`];
+  const facts = [`${milliseconds < 10 ? milliseconds.toFixed(1) : Math.round(milliseconds)} ms round trip`];
   const told = tells(outputs, 0, asked); // a view shows it better
   const tokens = outputs.tokens?.[0];
   const found = Array.isArray(tokens) && typeof text === "string" ? formula(trimmed(tokens)) : null;
@@ -25,12 +25,12 @@ export function answer(outputs, asked, milliseconds, { rankedBy, pages }) {
   if (typeof text === "string") {
     const none = !text && !(score > -Infinity);
     if (!none && typeof score === "number") facts.unshift(score > 0 ? `score ${score}` : `probability ${probability(score)}`);
-    const words = text || (none ? `The model gave no answer: ${reason(asked)}.` : "The answer is an empty text.");
+    const words = text || (none ? `The model gave no answer: ${reason(asked)}.` : "The answer is empty.");
     spoken.push(element("p", { class: !text ? "said quiet" : told || found ? "said small" : "said", dir: "auto" }, words));
   }
   spoken.push(element("p", { class: "facts quiet" }, facts.join(" \u00b7 ")));
   const said = typeof text === "string" ? SAID.filter((name) => name in outputs) : [];
-  const [others, views] = [best(outputs, rankedBy, told), draw(outputs, 0, asked, { said, pages })];
+  const [others, views] = [best(outputs, scoreMeaning, told), draw(outputs, 0, asked, { said, canvases })];
   const set = found ? [beside(found, asked)] : []; // not spoken: its name is the text
   return { spoken, details: [...set, ...(told ? [...views, ...others] : [...others, ...views])] };
 }
@@ -38,11 +38,11 @@ export function answer(outputs, asked, milliseconds, { rankedBy, pages }) {
 /** The formula beside the picture that it was read from, where there is one. */
 function beside(math, asked) {
   const box = element("div", { class: "formula", tabindex: 0, role: "region", "aria-label": "The answer as a formula" }, math);
-  const node = element("div", { class: "beside" }, captioned("read as", framed(box)));
+  const node = element("div", { class: "beside" }, captioned("answer", framed(box)));
   const picture = Object.values(asked).find((value) => value instanceof Blob && value.type.startsWith("image/"));
   if (picture) {
     const image = element("img", { alt: "" });
-    const figure = captioned("asked", image);
+    const figure = captioned("input", image);
     node.prepend(figure);
     showFile([image], picture).then((shown) => shown || figure.remove());
   }
@@ -54,12 +54,12 @@ const captioned = (caption, node) => element("figure", {}, element("figcaption",
 /** Why a score is minus infinity: nothing was read, or nothing could be said within the limits. */
 function reason(asked) {
   const texts = Object.values(asked).filter((value) => typeof value === "string");
-  if (texts.some((text) => !text.trim())) return "there is nothing to read";
-  return texts.length ? "it can read nothing of this, or say nothing of it within its limits" : "it finds nothing to say of this";
+  if (texts.some((text) => !text.trim())) return "the input is empty";
+  return texts.length ? "the model cannot read this input, or has no answer within its limits" : "the model has no answer for this input";
 }
 
 /** The best answers with bars, where there is more than one, and what ranks them; folded where a view tells the first. */
-function best(outputs, rankedBy, told) {
+function best(outputs, scoreMeaning, told) {
   const scores = outputs.alternative_scores?.[0] ?? [];
   const others = (outputs.alternatives?.[0] ?? []).map((other, index) => [other, scores[index]]);
   const real = others.filter(([, score]) => score > -Infinity); // a place that no answer fills has a score of -Infinity
@@ -73,7 +73,7 @@ function best(outputs, rankedBy, told) {
     const words = told ? compared(text, outputs.text[0]) : [text];
     return element("tr", {}, ...[words, [probability(score)], [bar]].map((parts) => element("td", { dir: "auto" }, ...parts)));
   });
-  const order = rankedBy ? element("span", { class: "order quiet" }, ` ranked by ${rankedBy}`) : "";
+  const order = scoreMeaning ? element("span", { class: "order quiet" }, ` ranked by ${scoreMeaning}`) : "";
   const table = element("table", { class: told ? "best told" : "best" }, element("caption", {}, `The ${all.length} best answers`, order),
     element("thead", {}, element("tr", {}, ...head, element("td"))), element("tbody", {}, ...rows));
   const more = rest(rows.slice(SHOWN));

@@ -81,4 +81,4 @@ export class Fields {
   }
 }
 
-const key = ({ name, kind }) => `${kind} ${name}`;
+const key = ({ name, widget }) => `${widget} ${name}`;

@@ -1,4 +1,4 @@
-// Symbols of LaTeX as a formula that the browser sets: MathML. They are those of the recipe `markup`; arguments are in braces.
+// Symbols of LaTeX as a formula that the browser sets: MathML. They are those of the recipe `image_to_latex`; arguments are in braces.
 
 import { mathml } from "./dom.js";
 

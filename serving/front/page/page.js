@@ -9,6 +9,7 @@ import { readable } from "./words.js";
 
 const SLOW = 300; // milliseconds before a question counts as slow, with a spinner and a way to stop
 const REMEMBERED = 8; // questions kept, in this page only
+const ENGINES = { litert: "LiteRT" }; // titles of engines other than TensorFlow
 
 const at = (id) => document.getElementById(id);
 const [form, select, token, button] = ["form", "model", "token", "ask"].map(at);
@@ -51,7 +52,7 @@ async function explain(error) {
   show();
   if (error.name === "AbortError") return say("Stopped.");
   if (error.status === 401) {
-    say(token.value ? "The server refuses this access token." : "The server asks for an access token.");
+    say(token.value ? "The server rejected this access token." : "The server requires an access token.");
     at("key").hidden = false;
     return token.focus();
   }
@@ -67,7 +68,7 @@ const askable = ({ inputs }) => inputs.length > 0 && inputs.every(({ type }) => 
 
 async function loadModels(signal) {
   const found = (await fetchJson("/page/models.json", { token: token.value, signal })).models;
-  if (!found.length) say("There is no model here yet.");
+  if (!found.length) say("No model is available yet.");
   if (JSON.stringify(found) === JSON.stringify(models)) return;
   models = found;
   const name = select.value || wanted?.model;
@@ -80,14 +81,14 @@ function choose(name) {
   const known = models.some((model) => model.name === name);
   select.value = known ? name : (models.find(({ version }) => version) ?? models[0]).name;
   describe();
-  if (name && !known) say(`There is no model named ${name} here.`);
+  if (name && !known) say(`There is no model named ${name}.`);
 }
 
 /** Says what the model does, which version answers, why another does not, and whether this page can ask it at all. */
 function describe() {
-  const { name, version, versions, summary, inputs } = chosen();
+  const { name, version, engine, versions, summary, inputs } = chosen();
   const faults = versions.filter(({ error }) => error).map((fault) => `Version ${fault.version}: ${fault.error}`);
-  at("about").textContent = version ? [`version ${version}`, ...faults].join(". ") : "";
+  at("about").textContent = version ? [`version ${version}${engine && ` (${ENGINES[engine] ?? engine})`}`, ...faults].join(". ") : "";
   at("summary").textContent = summary;
   offer(chosen());
   if (version) fields.draw(askable(chosen()) ? inputs : []);
@@ -96,7 +97,7 @@ function describe() {
   button.disabled = Boolean(version) && !askable(chosen());
   if (button.disabled) {
     const taken = inputs.map((input) => `${input.name} (${input.type})`).join(", ") || "nothing by default";
-    say(`This page asks with texts, pictures, clips and sounds. ${name} takes ${taken}: ask it by REST or gRPC.`);
+    say(`This page supports text, images, clips and audio. ${name} takes ${taken}; query it over REST or gRPC.`);
   } else if (!version) {
     const states = versions.map((one) => `Version ${one.version} is in state ${one.state}.`);
     say(`${name} is not loaded. ${(faults.length ? faults : states).join(" ")}`);
@@ -148,10 +149,10 @@ async function answerTo({ model: name, inputs, values }, signal) {
   const body = { inputs: await sendAll(inputs, values) };
   const began = performance.now();
   const { outputs } = await fetchJson(path, { body, token: token.value, signal });
-  const { outputs: names, ranked_by: rankedBy } = chosen();
+  const { outputs: names, score_meaning: scoreMeaning } = chosen();
   const named = names.length === 1 ? { [names[0]]: outputs } : outputs; // a single one comes bare
-  const pages = Object.fromEntries(inputs.map(({ name: input, page }) => [input, page]));
-  const { spoken, details } = answer(named, values, performance.now() - began, { rankedBy, pages });
+  const canvases = Object.fromEntries(inputs.map(({ name: input, canvas }) => [input, canvas]));
+  const { spoken, details } = answer(named, values, performance.now() - began, { scoreMeaning, canvases });
   show(spoken, details);
 }
 

@@ -20,7 +20,7 @@ export async function typed(file, types, expected) {
   const type = typeOf(bytes);
   if (!types.includes(type)) {
     const [other] = Object.entries(OTHERS).find(([, begins]) => begins.test(firstOf(bytes))) ?? [];
-    const what = other ? `a ${other} file` : `${file.size} bytes of something else`;
+    const what = other ? `a ${other} file` : `${file.size} bytes of another format`;
     throw new Error(`Expected ${expected}. Received: ${what}`);
   }
   return file.type === type ? file : new File([file], file.name, { type });

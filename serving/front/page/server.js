@@ -18,15 +18,15 @@ export async function fetchJson(path, { body, token, signal } = {}) {
     text = await reply.text();
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Refusal(0, "The server does not answer. Your text is kept: ask again when it is back.");
+    throw new Refusal(0, "The server is not responding. Your input is still here; try again when the server is back.");
   }
   let document;
   try {
     document = parse(text);
   } catch {
-    throw new Refusal(reply.status, `The server answered ${reply.status} with something other than JSON.`);
+    throw new Refusal(reply.status, `The server returned status ${reply.status} and a body that is not JSON.`);
   }
-  if (!reply.ok) throw new Refusal(reply.status, document?.error ?? `The server answered ${reply.status}.`);
+  if (!reply.ok) throw new Refusal(reply.status, document?.error ?? `The server returned status ${reply.status}.`);
   return document;
 }
 

@@ -19,15 +19,15 @@ export function readable(message, files = []) {
   if (asserted) {
     const said = [...asserted.matchAll(/\[([^\]]*)\]/g)].map(([, part]) => part).filter((part) => !part.startsWith("["));
     const [expected, ...received] = said.join(" ").trim().split(/, received:? /);
-    const what = received.join(", received ").replace(/^other bytes: (\d+)$/, "$1 bytes of something else");
+    const what = received.join(", received ").replace(/^other bytes: (\d+)$/, "$1 bytes of another format");
     return what ? `${expected}. Received: ${what}` : expected;
   }
   const plainly = message.replace(/\s*\[\[\{\{[^]*$/, "").trim();
   if (/ConcatOp : Dimension|Dimension 0 in both shapes|Incompatible shapes|must have the same (first|0th) dim/i.test(plainly)) {
-    return `Expected as many values of each input. Received: columns of unequal length (${plainly})`;
+    return `Expected the same number of values for each input. Received: columns of different lengths (${plainly})`;
   }
   if (files.length && /^(Invalid (PNG|JPEG|GIF|BMP)|.*(jpeg|png|gif|bmp) .*(data|header|image))/i.test(plainly)) {
-    return `${files.join(", ")}: expected a file that can be read. Received: a broken one (${plainly})`;
+    return `${files.join(", ")}: expected a readable file. Received: a corrupt one (${plainly})`;
   }
   return plainly || message;
 }

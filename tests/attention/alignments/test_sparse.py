@@ -9,7 +9,7 @@ FAMILY = [SparsemaxAlignment, EntmaxAlignment]
 
 
 def by_bisection(logits, scale, power):
-    """The threshold at which the weights sum to one, found by halving."""
+    """Find the threshold at which the weights sum to one, by bisection."""
     z = scale * np.asarray(logits, "f8")
     low, high = z.max() - 1, z.max()
     for _ in range(60):

@@ -5,7 +5,7 @@ from seqattn_tf.attention.alignments.structured import StructuredAlignment
 
 
 class Shares(StructuredAlignment):
-    """Each kept place by its exponential; remembers what it was given."""
+    """A softmax over the unmasked positions that records its arguments."""
 
     def marginals(self, logits, mask):
         self.given = logits, mask

@@ -1,4 +1,4 @@
-"""What every form of an export shares, on one whose answers are given."""
+"""The common behavior of export forms, tested with a form that has given answers."""
 
 from types import SimpleNamespace
 
@@ -12,9 +12,9 @@ ROWS = [{"text": "a"}, {"text": "b"}, {"text": "c"}]
 
 
 class Echo(Form):
-    """Says what it is told to."""
+    """A form whose answers are given."""
 
-    title, share = "Echo", 0.5
+    title, min_agreement = "Echo", 0.5
 
     def __init__(self, said):
         self.said = said
@@ -31,7 +31,7 @@ def test_answers_are_compared_row_by_row_and_the_first_difference_is_told():
     form = Echo([Answer("a", -1.0), Answer("x", -1.0), Answer("c", -9.0)])
     agreeing, fault = form.compare(model_saying("a", "b", "c"), None, ROWS)
     assert agreeing.tolist() == [True, False, False]
-    assert fault == "another text for {'text': 'b'}"
+    assert fault == "a different text for {'text': 'b'}"
 
 
 def test_numbers_may_differ_by_the_tolerance():
@@ -46,11 +46,11 @@ def test_as_many_answers_as_rows_are_expected():
 
 
 def test_a_form_that_agrees_too_rarely_is_refused():
-    Echo([]).check(np.array([True] * 199 + [False]), "")
+    Echo([]).require_agreement(np.array([True] * 199 + [False]), "")
     with pytest.raises(
-        ValueError, match=r"^Echo: expected the Keras model's 200 answers\. Received: 197 of them; why$"
+        ValueError, match=r"^Echo: expected agreement .* on 200 rows.*\. Received: agreement on 197; why$"
     ):
-        Echo([]).check(np.array([True] * 197 + [False] * 3), "why")
+        Echo([]).require_agreement(np.array([True] * 197 + [False] * 3), "why")
 
 
 def test_a_form_says_how_it_is_written_and_opened():

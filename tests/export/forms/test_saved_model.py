@@ -4,14 +4,13 @@ from support import systems
 
 from seqattn_tf.export.forms import SavedModel
 from seqattn_tf.lite.text import SymbolRules
-from seqattn_tf.models import ReaderNetwork
 
 LETTERS = SymbolRules(tuple("abc"))
 
 
 def test_a_model_that_calls_python_is_not_written(tmp_path, monkeypatch):
-    network = ReaderNetwork(LETTERS.size, outputs=2, units=4, embedding=4)
-    model = systems.reader(network, LETTERS, ("yes", "no"))
+    network = systems.text_network(LETTERS.size, outputs=2, units=4, embedding=4)
+    model = systems.text_classifier(network, LETTERS, ("yes", "no"))
     told = SavedModel().write(model, tmp_path / "plain", {})
     assert "MatMul" in told["ops"]
     assert told["signatures"]["serving_default"]["inputs"] == {"text": {"dtype": "string", "shape": [None]}}

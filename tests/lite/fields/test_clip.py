@@ -1,4 +1,4 @@
-"""Clips against Pillow: what a GIF says of itself, strips cut into frames, and what is refused before it is decoded."""
+"""Clips compared with Pillow: GIF headers, strips cut into frames, and rejection before decoding."""
 
 import functools
 import io
@@ -25,7 +25,7 @@ def gif(frames):
 
 
 def shades(count, height, width):
-    """Frames that differ, so that none is left out."""
+    """Return distinct frames, so that none of them is omitted."""
     return [np.full([height, width], 40 + number % 200, np.uint8) for number in range(count)]
 
 
@@ -58,7 +58,7 @@ def test_a_strip_is_cut_into_frames_with_the_proportions_that_are_seen():
     assert [int(frame.mean()) for frame in frames] == [0, 200, 0]
     found = reader(4, 8)(tf.constant([data.getvalue()]))
     np.testing.assert_allclose(found.tensors["frames"][0, :, 1, 1, 0], [0, 200, 0])
-    assert found.places[""].numpy().tolist() == [[b"1", b"2", b"3"]]
+    assert found.positions[""].numpy().tolist() == [[b"1", b"2", b"3"]]
     assert field.picture(data.getvalue()).shape == (10, 57, 3)
 
 
@@ -96,23 +96,23 @@ def test_a_bomb_is_refused_before_it_is_decoded(make, words):
 def test_a_frame_beyond_its_canvas_is_refused():
     data = bytearray(gif(shades(2, 20, 20)))
     data[6:8] = (10).to_bytes(2, "little")
-    with pytest.raises(ValueError, match=r"expected an animated GIF.*broken"):
+    with pytest.raises(ValueError, match=r"expected an animated GIF.*corrupt"):
         Clip(8, 8).arrays(bytes(data))
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"it: expected an animated GIF.*broken"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"it: expected an animated GIF.*corrupt"):
         reader(8, 8)(tf.constant([bytes(data)]))
 
 
 def test_a_gif_on_which_pillow_stumbles_is_a_value_error():
-    """The delay of its frame is cut off: Pillow's `struct.error` is no message for a user."""
+    """The delay of its frame is cut off; Pillow's `struct.error` is not a helpful message for users."""
     whole = gif(shades(1, 4, 4))
     place = whole.index(b",", 13 + 3 * 256)
     data = whole[:place] + b"\x21\xf9\x01x\0" + whole[place:]
-    with pytest.raises(ValueError, match=r"expected an animated GIF.*broken"):
+    with pytest.raises(ValueError, match=r"expected an animated GIF.*corrupt"):
         Clip(4, 4).arrays(data)
 
 
 def test_a_large_gif_of_small_sub_blocks_is_read_like_any_other():
-    """However the data are cut into sub-blocks, and more of them than are gone over at a time."""
+    """The division of the data into sub-blocks has no effect, even if there are very many of them."""
     files = [hostile.gif(hostile.frame(size, 64, 64) * 2, 64, 64) for size in (1, 7, 255)]
     found = [header(tf.constant(data), 9) for data in files]
     assert {tuple(int(number) for number in one) for one in found} == {(64, 64, 2, 0, 1)}
@@ -124,7 +124,7 @@ def test_a_large_gif_of_small_sub_blocks_is_read_like_any_other():
     [((0, 0, 8, 8), True), ((3, 2, 5, 6), True), ((4, 0, 5, 8), False), ((0, 3, 8, 6), False), ((1, 1, 8, 8), False)],
 )
 def test_a_frame_ends_within_its_canvas_to_the_right_and_below(place, fits):
-    """Where it begins counts, not only how large it is; its own palette is skipped. Both halves."""
+    """In both halves, the limits take the position of a frame into account; a local palette is skipped."""
     palette = b"\x80" + bytes(6)
     block = b"," + struct.pack("<HHHH", *place) + palette + b"\x02\x01\x05\0"
     data = b"GIF89a" + struct.pack("<HHBBB", 8, 8, 0, 0, 0) + block * 2 + b";"
@@ -133,5 +133,5 @@ def test_a_frame_ends_within_its_canvas_to_the_right_and_below(place, fits):
     if fits:
         assert read_gif(data) == (8, 8, 2)
     else:
-        with pytest.raises(ValueError, match="broken"):
+        with pytest.raises(ValueError, match="corrupt"):
             read_gif(data)

@@ -1,4 +1,4 @@
-"""Every field: its plain half and its twin in the graph read the same, refuse the same, and come back from JSON."""
+"""Every field: its Python half and its graph half read and reject the same values, and JSON restores the field."""
 
 import functools
 import io
@@ -19,9 +19,9 @@ from seqattn_tf.lite.fields.image import shares
 from seqattn_tf.lite.text import SymbolRules, Texts
 from seqattn_tf.training.data.stored import Stored
 
-WORDS = SymbolRules(("the", "cat", "sat", "\n"), split="spaces", unknown=True)
-TOKENS = SymbolRules(("the", "cat", "n't", ".", "sat"), split="tokens", fold="case", unknown=True)
-PARSED = SymbolRules(("sat", "The", "cat", "it"), split="tokens", unknown=True)
+WORDS = SymbolRules(("the", "cat", "sat", "\n"), tokenizer="spaces", unknown=True)
+TOKENS = SymbolRules(("the", "cat", "n't", ".", "sat"), tokenizer="tokens", lowercase=True, unknown=True)
+PARSED = SymbolRules(("sat", "The", "cat", "it"), tokenizer="tokens", unknown=True)
 LETTERS = SymbolRules(tuple("aceht.'\u00e9"), unknown=True)
 
 
@@ -99,7 +99,7 @@ SOUNDS = [
 
 
 def gif(count, size=(12, 16), moving=False, **how):
-    """Noise, or a square that moves over one ground: what a GIF stores as parts of frames."""
+    """Return a GIF of noise, or of a square that moves over a background, which a GIF stores as partial frames."""
     generator = np.random.default_rng(count)
     frames = []
     for number in range(count):
@@ -123,14 +123,14 @@ CLIPS = [
 ]
 VALUES = {
     "text": (Text(WORDS, 6), TEXTS),
-    "letters": (Text(SymbolRules(tuple("abc"), fold=True), 6), ["aB\u00e1", "", "xyz", "c"]),
+    "letters": (Text(SymbolRules(tuple("abc"), lowercase=True, strip_accents=True), 6), ["aB\u00e1", "", "xyz", "c"]),
     "lines": (Lines(WORDS, 6), STORIES),
-    "sentences": (Lines(TOKENS, 20, sentences=True), DOCUMENTS),
-    "words": (Words(TOKENS, LETTERS, 6, word_length=5), SENTENCES),
-    "parsed": (ParsedWords(TOKENS, PARSED, LETTERS, 6, word_length=5), SENTENCES),
+    "sentences": (Lines(TOKENS, 20, split_sentences=True), DOCUMENTS),
+    "words": (Words(TOKENS, LETTERS, 6, max_word_length=5), SENTENCES),
+    "parsed": (ParsedWords(TOKENS, PARSED, LETTERS, 6, max_word_length=5), SENTENCES),
     "tree": (TreeText(TOKENS, 5), TREES),
     "image": (Image(14, 10), PICTURES),
-    "sound": (Sound(bands=12, per_place=2), SOUNDS),
+    "sound": (Sound(n_mels=12, frames_per_position=2), SOUNDS),
     "padded image": (Image(14, 40, pad=True), PICTURES),
     "clip": (Clip(6, 8, limit=6), CLIPS),
     "map": (Map(2, 3, 2), [np.arange(12).astype("<f2").tobytes(), np.full(12, -1.5, "<f2").tobytes()]),
@@ -145,12 +145,12 @@ def case(request):
 
 @functools.cache
 def checks(name):
-    """The checks of a field: its graph is traced once, for what it reads and for what it is to refuse."""
+    """Return the checks of a field; its graph is traced once for valid and invalid values."""
     field, values = VALUES[name]
     return FieldChecks(field, values=values)
 
 
-@functools.cache  # of fields that are compared by identity
+@functools.cache  # fields are compared by identity
 def traced(field):
     return tf.function(graph_field(field, "it").read, [tf.TensorSpec([None], tf.string)], autograph=False)
 
@@ -174,7 +174,8 @@ def test_what_a_server_pads_with_is_not_read(case):
     if "lengths" not in sent or "children" in sent:
         return
     dirty = {part: tf.where(tensor == 0, 1, tensor) for part, tensor in sent.items() if part != "lengths"}
-    for part, tensor in graph.from_wire({**dirty, "lengths": sent["lengths"]}).items():  # a server pads with anything
+    # A server may pad with any values.
+    for part, tensor in graph.from_wire({**dirty, "lengths": sent["lengths"]}).items():
         beyond = np.arange(tensor.shape[1]) >= sent["lengths"].numpy()[:, None]
         assert beyond.any()
         assert not tensor.numpy()[beyond].any(), part
@@ -211,23 +212,23 @@ REFUSED = [
     ("clip", [b""], "an animated GIF, or a strip"),
     ("clip", [b"GIF89a"], "an animated GIF, or a strip"),
     ("clip", [b"BM" + bytes(60)], "an animated GIF, or a strip|a BMP picture"),
-    ("clip", [gif(3)[:-1]], "an animated GIF, or a strip .*broken"),
-    ("clip", [gif(3)[:400]], "an animated GIF, or a strip .*broken"),
-    ("clip", [gif(3)[:13] + b";"], "an animated GIF, or a strip .*broken"),
+    ("clip", [gif(3)[:-1]], "an animated GIF, or a strip .*corrupt"),
+    ("clip", [gif(3)[:400]], "an animated GIF, or a strip .*corrupt"),
+    ("clip", [gif(3)[:13] + b";"], "an animated GIF, or a strip .*corrupt"),
     ("clip", [gif(7)], "a clip of at most 6 frames"),
     ("clip", [picture(size=(12, 16 * 7))], "a clip of at most 6 frames"),
     ("sound", [b""], "a WAV sound"),
     ("sound", [b"RIFF"], "a WAV sound"),
     ("sound", [picture()], "a WAV sound"),
-    ("sound", [wav("<i2")[:30]], "a WAV sound of .*breaks off"),
-    ("sound", [wav("<i2")[:-1]], "a WAV sound of .*breaks off"),
-    ("sound", [wav("<i2", extra=b"LIST" + b"\xff" * 4)], "a WAV sound of .*breaks off"),
+    ("sound", [wav("<i2")[:30]], "a WAV sound of .*truncated"),
+    ("sound", [wav("<i2")[:-1]], "a WAV sound of .*truncated"),
+    ("sound", [wav("<i2", extra=b"LIST" + b"\xff" * 4)], "a WAV sound of .*truncated"),
     ("sound", [wav("<i2", tag=2)], "a WAV sound of .*format"),
     ("sound", [wav("<i2", bits=12)], "a WAV sound of .*format"),
     ("sound", [wav("<i2", rate=3_999)], "1 to 8 channels and 4000 to 192000 hertz"),
     ("sound", [wav("<i2", channels=9)], "1 to 8 channels"),
     ("sound", [wav("<i2", channels=0)], "1 to 8 channels"),
-    ("sound", [wav("<f4", loud=np.nan)], "samples that are numbers"),
+    ("sound", [wav("<f4", loud=np.nan)], "finite samples"),
     ("sound", [wav("<i2", samples=240_001)], "a sound of at most 30 seconds"),
     ("date", ["2024-13-01"], "YYYY-MM-DD"),
 ]
@@ -243,7 +244,7 @@ def test_both_halves_refuse_the_same(kind, values, words):
 
 
 def test_a_large_picture_is_refused_before_it_is_decoded():
-    """By what its header says: the rest of the file is missing, and nobody gets that far."""
+    """The header suffices: the rest of the file is missing."""
     field = Image(4, 4, limit=100)
     for data in (picture(), picture("RGB", "JPEG"), picture("RGB", "BMP")):
         head = data[: len(data) * 3 // 4]
@@ -252,13 +253,13 @@ def test_a_large_picture_is_refused_before_it_is_decoded():
         with pytest.raises(ValueError, match=r"expected a picture of at most 100 pixels\. Received: 50 x 37"):
             field.arrays(data)
     wide = bytearray(picture())
-    wide[16:24] = (2**31 - 1).to_bytes(4, "big") * 2  # no product of the two fits 32 bits
+    wide[16:24] = (2**31 - 1).to_bytes(4, "big") * 2  # the product of the two exceeds 32 bits
     with pytest.raises(tf.errors.InvalidArgumentError, match="expected a picture of at most"):
         read(Image(4, 4), [bytes(wide)])
 
 
 def test_a_bmp_from_the_top_down_is_a_picture_like_another():
-    """Its header has a height below zero."""
+    """Its header contains a negative height."""
     data = bytearray(picture("RGB", "BMP"))
     data[22:26] = (-37).to_bytes(4, "little", signed=True)
     field = Image(6, 5)
@@ -285,7 +286,7 @@ def test_shrinking_keeps_the_mean_and_growing_keeps_the_corners():
 
 
 def test_lengths_decide_and_padding_does_not():
-    """A server pads a batch with anything."""
+    """A server may pad a batch with any values."""
     graph = graph_field(Text(WORDS, 6), "text")
     sent = {"ids": tf.constant([[4, 5, 4, 4], [6, 6, 6, 6]]), "lengths": tf.constant([2, 4])}
     assert graph.from_wire(sent)["ids"].numpy().tolist() == [[4, 5, 0, 0], [6, 6, 6, 6]]
@@ -294,11 +295,11 @@ def test_lengths_decide_and_padding_does_not():
 
 
 def test_many_blanks_and_one_long_text_cost_little():
-    """No time that grows with the square, no padding of a whole batch before the limit is looked at."""
+    """The time must not be quadratic, and a batch must not be padded before the limit is checked."""
     field = Lines(WORDS, 6)
-    assert field.places("the" + " " * 200_000 + "cat") == ("the", "cat")
+    assert field.positions("the" + " " * 200_000 + "cat") == ("the", "cat")
     with pytest.raises(tf.errors.InvalidArgumentError, match="it: expected at most 6 symbols, received"):
-        read(field, ["the " * 100_000, *["the"] * 300])  # 30 million strings, if they were padded
+        read(field, ["the " * 100_000, *["the"] * 300])  # would be 30 million strings with padding
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 5, 64])
@@ -306,15 +307,15 @@ def test_many_blanks_and_one_long_text_cost_little():
 def test_what_is_made_up_is_never_too_long(split, limit):
     texts = ["a man, asleep", "low\nlower slow", "a b"]
     for kind in (Text, Lines):
-        field = kind.learn(texts, split=split, limit=limit, vocabulary=14)
-        lengths = [len(field.arrays(value)["ids"]) for value in [*field.made_up(40), *field.odd()]]
-        assert max(lengths) == limit  # and the limit is reached
+        field = kind.learn(texts, tokenizer=split, limit=limit, vocabulary=14)
+        lengths = [len(field.arrays(value)["ids"]) for value in [*field.sample_inputs(40), *field.edge_cases()]]
+        assert max(lengths) == limit  # the limit is reached
 
 
 def test_values_of_any_form_are_learned_from_and_read(tmp_path):
     (tmp_path / "story.txt").write_text("the cat\nsat")
     values = [["the cat", "sat"], b"the cat\nsat", "the cat\nsat", Stored(tmp_path / "story.txt")]
-    field = Lines.learn(values, split="spaces")
+    field = Lines.learn(values, tokenizer="spaces")
     rows = graph_field(field, "it").column(values).rows(tf.range(4))["ids"].numpy()
     assert (rows == rows[0]).all()
     assert rows[0].tolist() == field.arrays(values[0])["ids"].tolist()
@@ -324,9 +325,9 @@ def test_lines_may_be_a_list_and_need_their_mark():
     field = Lines(WORDS)
     assert field.raw(["the cat", b"sat"]) == b"the cat\nsat"
     assert field.sizes == {"vocabulary": WORDS.size, "mark": WORDS.ids["\n"]}
-    with pytest.raises(ValueError, match="expected texts of several lines to learn from"):
+    with pytest.raises(ValueError, match="expected training texts with several lines"):
         _ = Lines(SymbolRules(("a",))).sizes
-    learned = Lines.learn(["a b\nb", "b"], split="spaces")
+    learned = Lines.learn(["a b\nb", "b"], tokenizer="spaces")
     assert set(learned.rules.symbols) == {"a", "b", "\n"}
 
 
@@ -357,19 +358,19 @@ def test_what_a_row_is_refused_for_is_said_with_the_name_of_the_input(tmp_path):
 
 def test_a_list_of_words_is_left_as_it_is_and_running_text_with_line_breaks_is_not():
     field, _ = VALUES["words"]
-    assert field.places(field.raw(["The cat", "sat."])) == ("The\u00a0cat", "sat.")
-    assert field.places(field.raw(["sat."])) == ("sat.",)
-    assert field.places("The cat sat.\n") == ("The", "cat", "sat", ".")
-    assert field.shown(["The", "cat", "."]) == b"The cat ."
-    assert field.shown(["The", "cat."]) == b"The\ncat.\n"
+    assert field.positions(field.raw(["The cat", "sat."])) == ("The\u00a0cat", "sat.")
+    assert field.positions(field.raw(["sat."])) == ("sat.",)
+    assert field.positions("The cat sat.\n") == ("The", "cat", "sat", ".")
+    assert field.display(["The", "cat", "."]) == b"The cat ."
+    assert field.display(["The", "cat."]) == b"The\ncat.\n"
     for wrong in (["a", ""], ["a\nb"]):
-        with pytest.raises(ValueError, match="expected words of one line, none of them empty"):
+        with pytest.raises(ValueError, match="expected non-empty words without line breaks"):
             field.raw(wrong)
     with pytest.raises(ValueError, match=r"expected text or bytes\. Received: 3"):
         field.raw(["a", 3])
-    with pytest.raises(ValueError, match="rules: expected ones with an id for unknown words"):
+    with pytest.raises(ValueError, match="rules: expected a vocabulary with an id for unknown words"):
         Words(SymbolRules(("a",)), LETTERS)
-    with pytest.raises(ValueError, match="rules: expected ones with an id for unknown words"):
+    with pytest.raises(ValueError, match="rules: expected a vocabulary with an id for unknown words"):
         TreeText(SymbolRules(("a",)))
 
 
@@ -386,13 +387,13 @@ def test_long_trees_are_in_a_column_and_left_out_by_their_length():
 
 def test_sentences_never_join_the_lines_that_were_given():
     field, _ = VALUES["sentences"]
-    assert field.places(["Plan A.", "Go on, J. R. Cat. Now!"], "lines") == ("Plan A.", "Go on, J. R. Cat.", "Now!")
-    assert field.places("." * 100_000 + "x", "lines") == ("." * 100_000 + "x",)  # in no time
+    assert field.positions(["Plan A.", "Go on, J. R. Cat. Now!"], "lines") == ("Plan A.", "Go on, J. R. Cat.", "Now!")
+    assert field.positions("." * 100_000 + "x", "lines") == ("." * 100_000 + "x",)  # must be fast
 
 
 @pytest.mark.parametrize("wrong", MALFORMED)
 def test_a_tree_that_one_half_refuses_the_other_refuses_too(wrong):
-    """A word before the two children of its node was a tree in the graph alone."""
+    """For example, a word before the two children of its node."""
     with pytest.raises(ValueError, match=r"^expected a tree of"):
         VALUES["tree"][0].arrays(wrong)
     symbols = wrong.replace("(", " ( ").replace(")", " ) ").split()
@@ -402,8 +403,8 @@ def test_a_tree_that_one_half_refuses_the_other_refuses_too(wrong):
 
 @pytest.mark.parametrize("split", ["characters", "words", "spaces", "tokens"])
 def test_sample_inputs_of_an_empty_vocabulary(split):
-    """`made_up` failed with "Cannot choose from an empty population"."""
+    """`sample_inputs` must not fail with "Cannot choose from an empty population"."""
     for kind in (Text, Lines):
-        field = kind(SymbolRules((), split=split), 8)
-        assert all(field.arrays(text) and text for text in field.made_up(3))
-        assert len(field.made_up(3)) == 3
+        field = kind(SymbolRules((), tokenizer=split), 8)
+        assert all(field.arrays(text) and text for text in field.sample_inputs(3))
+        assert len(field.sample_inputs(3)) == 3

@@ -1,6 +1,6 @@
-"""Files made to cost far more than their size: every field reads or refuses them cheaply, in both halves alike.
+"""Files designed to cost far more than their size: both halves of every field read or reject them cheaply.
 
-One child process measures all of them before the first test: the peak of its memory and the CPU seconds of each call.
+Before the first test, a child process measures all of them: its peak memory and the CPU seconds of each call.
 """
 
 import pickle
@@ -20,7 +20,7 @@ HALVES = ("plain", "graph")
 
 @pytest.fixture(scope="module")
 def costs(tmp_path_factory):
-    """What every case costs: `costs[half, name, case]`; "whole" where the graph gets many values at once."""
+    """The cost of every case: `costs[half, name, case]`; "whole" means many values in one call of the graph."""
     folder = once(tmp_path_factory, "hostile", lambda to: (to / "costs").write_bytes(pickle.dumps(measured())))
     return pickle.loads((folder / "costs").read_bytes())
 
@@ -33,7 +33,7 @@ def measured():
     for (half, name, case), make in asked.items():
         try:
             found[half, name, case] = child.read("graph" if half == "whole" else half, name, make())
-        except TimeoutError as error:  # it was ended: the next case gets another
+        except TimeoutError as error:  # the child was terminated, so the next case gets a new one
             found[half, name, case] = Cost(str(error), float("inf"), float("inf"))
             child = Child()
     child.close()
@@ -46,7 +46,7 @@ def check(case, cost, seconds=SECONDS):
 
 
 def test_every_field_has_cases():
-    """A new field, which may trust what a file says of itself, is measured as well."""
+    """Every new field must be measured as well, because it might trust the sizes in a file."""
     ours = {name for name, field in Field.registry.items() if field.__module__.startswith("seqattn_tf.")}
     assert ours == FIELDS.keys() == CASES.keys()
     assert all(CASES.values())
@@ -54,7 +54,7 @@ def test_every_field_has_cases():
 
 @pytest.mark.parametrize(("name", "case"), [(name, case) for name, cases in CASES.items() for case in cases])
 def test_one_file_costs_little_and_both_halves_agree_on_it(costs, name, case):
-    """A WAV of 4 KB took 4.4 GB (its rate went unchecked), a PNG of 4 KB 12 GB (one row of 33 million pixels)."""
+    """Without limits, a WAV of 4 KB can take 4.4 GB (by its rate), and a PNG of 4 KB 12 GB (33 megapixels in a row)."""
     plain, graph = (costs[half, name, case] for half in HALVES)
     check(f"plain, {case}", plain)
     check(f"graph, {case}", graph)
@@ -64,16 +64,16 @@ def test_one_file_costs_little_and_both_halves_agree_on_it(costs, name, case):
 
 @pytest.mark.parametrize(("name", "case"), [(name, case) for name, cases in BATCHES.items() for case in cases])
 def test_a_batch_is_refused_as_a_whole_before_anything_is_decoded(costs, name, case):
-    """A thousand pictures of 32 megapixels fit into 10 MB; padding to the longest of a batch is no cheaper."""
+    """10 MB can contain a thousand pictures of 32 megapixels; padding a batch to the longest value costs as much."""
     cost = costs["whole", name, case]
-    check(case, cost, seconds=15)  # headers of 300 files or more: 3 s; decoding them takes minutes
+    check(case, cost, seconds=15)  # the headers of 300 or more files take 3 s; decoding the files would take minutes
     assert f"{name}: expected " in cost.error
     assert "in one batch" in cost.error
 
 
 @pytest.mark.parametrize("half", HALVES)
 def test_short_sounds_at_a_high_rate_cost_little(costs, half):
-    """The weights of a resampler for a whole block took 60 ms for each, however short the sound was."""
+    """The cost of resampler weights must depend on the length of a sound, not on that of a whole block (60 ms)."""
     for name, cases in AT_ONCE.items():
         for case in cases:
             assert not costs[half, name, case].error
@@ -82,11 +82,11 @@ def test_short_sounds_at_a_high_rate_cost_little(costs, half):
 
 @pytest.mark.parametrize("name", BATCHES)
 def test_training_reads_batches_of_any_size(name, monkeypatch):
-    """The limit of a batch is for requests: the columns that `fit` reads have none."""
+    """The limit for batches applies only to requests, not to the columns that `fit` reads."""
     field = FIELDS[name]
     graph = graph_field(field, "it")
-    monkeypatch.setattr(f"{type(graph).__module__}.max", lambda *_: 1, raising=False)  # the largest of all limits
-    values = field.made_up(3)
+    monkeypatch.setattr(f"{type(graph).__module__}.max", lambda *_: 1, raising=False)  # replaces every limit by 1
+    values = field.sample_inputs(3)
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"it: expected .* in one batch"):
         graph.read(tf.constant(values))
     column = graph.column(values)

@@ -1,4 +1,4 @@
-"""Sounds against SciPy and TensorFlow's own ops: what a file holds, other rates, and the energies of bands."""
+"""Sounds compared with SciPy and TensorFlow ops: contents of files, other sampling rates, and band energies."""
 
 import io
 
@@ -31,7 +31,7 @@ def test_samples_of_24_bits_are_those_of_16_with_more_digits():
     deep, plain = (read_samples(data, read_header(data)) for data in (wav("i3"), wav("<i2")))
     np.testing.assert_allclose(deep, plain, atol=2**-15)
     assert np.abs(deep - plain).max() > 2**-18
-    assert deep.min() < -0.2  # signs survive
+    assert deep.min() < -0.2  # signs are preserved
 
 
 def test_scipy_reads_what_is_written():
@@ -59,7 +59,7 @@ def test_another_rate_is_that_of_scipy(given):
 
 def test_what_a_lower_rate_cannot_hold_is_gone():
     high = np.sin(2 * np.pi * 5_500 * np.arange(48_000) / 48_000).astype(np.float32)
-    assert np.abs(resample(high, 48_000, 8_000))[200:-200].max() < 0.01  # and not heard as 2500 hertz
+    assert np.abs(resample(high, 48_000, 8_000))[200:-200].max() < 0.01  # not aliased to 2500 Hz
 
 
 def test_bands_are_those_of_tensorflow():
@@ -78,7 +78,7 @@ def test_energies_are_those_of_tensorflow():
     frames = field.arrays(data)["frames"]
     assert frames.shape == (50, 40)
     np.testing.assert_allclose(frames, expected[:50], atol=1e-3)
-    assert frames.mean(axis=0).argmax() in range(2, 12)  # a tone of 300 hertz is low
+    assert frames.mean(axis=0).argmax() in range(2, 12)  # a tone of 300 Hz is low
 
 
 def test_loudness_does_not_matter_and_silence_is_nothing_to_read():
@@ -86,38 +86,38 @@ def test_loudness_does_not_matter_and_silence_is_nothing_to_read():
     loud, quiet = (field.arrays(wav("<f4", loud=size))["frames"] for size in (0.5, 0.01))
     np.testing.assert_allclose(loud, quiet, atol=1e-3)
     assert field.arrays(wav(loud=0))["frames"].shape == (0, 40)
-    assert field.places(wav(loud=0)) == ()
+    assert field.positions(wav(loud=0)) == ()
 
 
 def test_places_are_named_by_their_time_and_the_picture_has_low_bands_below():
-    field = Sound(per_place=8)
+    field = Sound(frames_per_position=8)
     data = wav(samples=8_000 * 2)
-    assert field.places(data)[:2] == ("0.00 s", "0.08 s")
-    assert field.places(data)[-1] == "1.92 s"
+    assert field.positions(data)[:2] == ("0.00 s", "0.08 s")
+    assert field.positions(data)[-1] == "1.92 s"
     picture = field.picture(data)
     assert picture.shape == (40, 200, 3)
     assert picture[30:].mean() < picture[:10].mean() - 20
     assert field.picture(wav(loud=0)).shape == (40, 0, 3)
-    assert field.picture(wav(samples=80 * 9)).shape == (40, 16, 3)  # the last place is whole
+    assert field.picture(wav(samples=80 * 9)).shape == (40, 16, 3)  # the last frame is complete
     assert (field.picture(wav(samples=80 * 9))[:, 9:] == 255).all()
 
 
 def test_bad_arguments_are_refused():
-    with pytest.raises(ValueError, match="rate: expected whole samples in a hop, and a multiple of 25"):
-        Sound(rate=8_001)
-    with pytest.raises(ValueError, match="seconds: expected a number above 0"):
-        Sound(seconds=0)
-    with pytest.raises(ValueError, match="bands: expected a positive integer"):
-        Sound(bands=0)
+    with pytest.raises(ValueError, match="sample_rate: expected a multiple of 25 with an integer number of samples"):
+        Sound(sample_rate=8_001)
+    with pytest.raises(ValueError, match="max_seconds: expected a number above 0"):
+        Sound(max_seconds=0)
+    with pytest.raises(ValueError, match="n_mels: expected a positive integer"):
+        Sound(n_mels=0)
 
 
 def test_a_long_sound_is_refused_by_its_header_alone():
-    """Only the header is there: nobody gets to the samples."""
+    """The file contains only a header, so the samples are not needed."""
     long = bytearray(wav(samples=8_000 * 20)[:5_000])
-    field = Sound(seconds=2)
+    field = Sound(max_seconds=2)
     for told in (8_000 * 20 * 2, 0xFFFFFFFF):
         long[40:44] = told.to_bytes(4, "little")
-    assert len(field.arrays(bytes(long))["frames"]) == 31  # of one that is streamed, what is there
+    assert len(field.arrays(bytes(long))["frames"]) == 31  # of a streamed file, the existing samples are read
     with pytest.raises(ValueError, match=r"expected a sound of at most 2 seconds\. Received: 20\.0"):
         field.arrays(wav(samples=8_000 * 20))
 
@@ -125,7 +125,7 @@ def test_a_long_sound_is_refused_by_its_header_alone():
 @pytest.mark.parametrize("extra", [b"", b"LIST\x05\0\0\0INFO!\0", b"a   \x01\0\0\0x\0b   \x03\0\0\0xyz\0"])
 @pytest.mark.parametrize("before", [False, True])
 def test_a_chunk_of_odd_size_is_followed_by_a_byte_of_padding(extra, before):
-    """Without it, what comes after such a chunk is looked for one byte too early: in both halves."""
+    """Without it, the next chunk would be searched one byte too early. Applies to both halves."""
     data = wav("<i2", samples=100, extra=b"" if before else extra)
     data = data[:12] + extra * before + data[12:]
     header, found = read_header(data), read_in_graph(tf.constant(data), "it")
@@ -134,8 +134,8 @@ def test_a_chunk_of_odd_size_is_followed_by_a_byte_of_padding(extra, before):
 
 
 def test_a_limit_in_seconds_counts_at_the_rate_of_the_file():
-    """Not at the rate of the network: then a file of 4 kHz could last twice as long, one of 16 kHz half as long."""
-    field = Sound(seconds=0.5)
+    """With the sampling rate of the network, a file of 4 kHz could last twice as long, one of 16 kHz half as long."""
+    field = Sound(max_seconds=0.5)
     graph = graph_field(field, "it")
     fine = [wav("u1", rate=rate, samples=rate // 2) for rate in (4_000, 8_000, 16_000)]
     assert {len(field.arrays(data)["frames"]) for data in fine} == {50}

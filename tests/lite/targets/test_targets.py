@@ -1,4 +1,4 @@
-"""Every target: what it says in the graph and without it, what it learns from, and that it comes back from JSON."""
+"""Every target: its answers with and without the graph, its training data, and its restoration from JSON."""
 
 import json
 
@@ -74,11 +74,11 @@ def case(request):
 
 def test_both_halves_say_the_same(case):
     target, found, texts = case
-    say = tf.function(graph_target(target).say)
+    say = tf.function(graph_target(target).format)
     said = {name: value.numpy() for name, value in say({k: tf.constant(v) for k, v in found.items()}).items()}
     for row, text in enumerate(texts):
         answer = Answer.from_outputs(said, row)
-        plain = target.say_row({name: values[row] for name, values in found.items()})
+        plain = target.format_row({name: values[row] for name, values in found.items()})
         assert plain == {name: getattr(answer, name) for name in ("text", "score", "alternatives", "tokens")}
         assert plain["text"] == text
         assert (plain["tokens"] == ()) == (text == "")
@@ -86,7 +86,7 @@ def test_both_halves_say_the_same(case):
 
 def test_nothing_and_no_rows_can_be_said(case):
     target, found, _ = case
-    said = graph_target(target).say({name: tf.constant(values[:0]) for name, values in found.items()})
+    said = graph_target(target).format({name: tf.constant(values[:0]) for name, values in found.items()})
     assert all(value.shape[0] == 0 for value in said.values())
 
 
@@ -115,9 +115,9 @@ def test_right_answers_become_numbers_in_batches(kind):
     target, (values, expected) = FOUND[kind][0], RIGHT[kind]
     graph = graph_target(target)
     rows = graph.column(values).rows(tf.constant([0, 1]))
-    assert graph.right(rows).numpy().tolist() == expected
+    assert graph.y_true(rows).numpy().tolist() == expected
     assert graph.column([values[0]] * 3).lengths.shape == (3,)
-    taught = graph.teach(rows)
+    taught = graph.teacher_inputs(rows)
     assert {name: tensor.numpy().tolist() for name, tensor in taught.items()} == (
         {"shifted": [[1, 3, 4], [1, 4, 2]]} if kind == "letters" else {}
     )
@@ -130,13 +130,13 @@ def test_right_answers_become_numbers_in_batches(kind):
         (Label(("a", "b")), ["a", ""], r"target: expected a label among \['a', 'b'\]\. Received: ''"),
         (Label(("a", "b")), [["a", "c"]], "Received: 'c'"),
         (Label(("a", "b")), [[]], r"Received: \[\]"),
-        (Number(), ["1", "many"], "target: expected a number"),
-        (Number(), ["1", "nan"], "target: expected a number"),
+        (Number(), ["1", "many"], "target: expected a finite number"),
+        (Number(), ["1", "nan"], "target: expected a finite number"),
         (Tags(("D",)), ["D", "D X"], "target: expected tags among .*Received: 'X'"),
-        (Heads(), ["0", "3 0"], "target: expected heads from 0 to the 2 words"),
-        (Heads(), ["0", "x"], "target: expected whole numbers"),
+        (Heads(), ["0", "3 0"], "target: expected heads from 0 to 2, the number of words"),
+        (Heads(), ["0", "x"], "target: expected integers"),
         (Tree(("det",)), ["0:det", "0:obj"], r"target: expected relations among \['det'\]\. Received: 'obj'"),
-        (Tree(("det",)), ["0:det 3:det"], "target: expected heads from 0 to the 2 words"),
+        (Tree(("det",)), ["0:det 3:det"], "target: expected heads from 0 to 2, the number of words"),
         (Tree(("det",)), ["2:det 1:det"], r"target: expected a tree with one root\. Received: heads \[2, 1\]"),
         (Tree(("det",)), ["0:det 0:det"], "target: expected a tree with one root"),
     ],
@@ -160,12 +160,12 @@ def test_what_cannot_be_said_is_refused(target, values, words):
     ],
 )
 def test_right_answers_are_said_as_answers_are(target, value, text):
-    assert target.said(value) == text
+    assert target.normalize(value) == text
 
 
 def test_bad_names_are_refused():
     for names in ((), ("a", "a"), ("", "a")):
-        with pytest.raises(ValueError, match="expected names, each once"):
+        with pytest.raises(ValueError, match="expected unique names"):
             Label(names)
     with pytest.raises(ValueError, match="expected names without spaces"):
         Tags(("a b",))
@@ -175,12 +175,12 @@ def test_bad_names_are_refused():
     assert {"symbols", "label", "number", "tags", "heads"} <= Target.registry.keys()
 
 
-# Deciding
+# Decisions
 
 
 def test_labels_are_ranked_by_their_probability():
     logits = np.float32([[0, 2, 1], [5, 4, 3]])
-    found = graph_target(Label(("a", "b", "c"))).decide(tf.constant(logits))
+    found = graph_target(Label(("a", "b", "c"))).decode(tf.constant(logits))
     assert found["labels"].numpy().tolist() == [[1, 2, 0], [0, 1, 2]]
     chances = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(np.exp(found["scores"]), -np.sort(-chances, axis=1), rtol=1e-5)
@@ -188,11 +188,11 @@ def test_labels_are_ranked_by_their_probability():
 
 @pytest.mark.parametrize(("target", "classes"), [(Tags(("D", "N", "V")), 3), (Heads(), 4)])
 def test_places_are_decided_for_themselves_and_padding_never(target, classes):
-    """Against a loop over every sequence: the best of all, and its probability."""
+    """Compared with a loop over every sequence: the best one, and its probability."""
     logits = np.random.default_rng(0).normal(size=(3, 3, classes)).astype("float32")
     mask = np.array([[1, 1, 1], [1, 1, 0], [0, 0, 0]], bool)
     graph = graph_target(target)
-    found = graph.decide(tf.constant(logits), tf.constant(mask))
+    found = graph.decode(tf.constant(logits), tf.constant(mask))
     [name] = target.names
     for row, kept in enumerate(mask.sum(axis=1)):
         best, total = [], 0.0
@@ -207,8 +207,8 @@ def test_places_are_decided_for_themselves_and_padding_never(target, classes):
 
 
 def test_symbols_are_not_found_in_outputs_alone():
-    with pytest.raises(NotImplementedError, match="Symbols: found by a search"):
-        graph_target(Symbols(PIECES)).decide(tf.zeros([1, 2]))
+    with pytest.raises(NotImplementedError, match="Symbols: answers are found by a search"):
+        graph_target(Symbols(PIECES)).decode(tf.zeros([1, 2]))
 
 
 # Losses
@@ -249,7 +249,7 @@ def test_the_loss_of_numbers_is_their_squared_error():
 
 @pytest.mark.parametrize("value", ["inf", "-inf", "nan", "1e39", "seven", None, float("inf"), 10**400])
 def test_a_number_that_is_not_finite_is_refused_by_name(value):
-    """`Number` failed with an OverflowError of `int`, or took 1e39 for infinity with a warning of NumPy."""
-    for use in (Number().said, Number().arrays):
-        with pytest.raises(ValueError, match=r"expected a number that is finite\. Received: "):
+    """The error must not be an OverflowError of `int`, and 1e39 must not become infinity with a warning."""
+    for use in (Number().normalize, Number().arrays):
+        with pytest.raises(ValueError, match=r"expected a finite number\. Received: "):
             use(value)

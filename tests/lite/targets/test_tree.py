@@ -1,4 +1,4 @@
-"""Which heads are trees, and which trees are projective, by enumeration."""
+"""Trees and projective trees among all head sequences, by enumeration."""
 
 import itertools
 
@@ -11,7 +11,7 @@ from seqattn_tf.lite.targets.tree import check_tree, is_projective
 
 
 def is_tree(heads):
-    """One word hangs on the root, and every word comes to it."""
+    """Return whether exactly one word depends on the root, and every word is connected to it."""
     for word in range(1, len(heads) + 1):
         above = set()
         while word and word not in above:
@@ -23,7 +23,7 @@ def is_tree(heads):
 
 
 def spans_are_whole(heads):
-    """Whatever is below a word stands together."""
+    """Return whether the descendants of every word are contiguous."""
     for word in range(1, len(heads) + 1):
         below = {word}
         for _ in heads:
@@ -35,7 +35,7 @@ def spans_are_whole(heads):
 
 @pytest.mark.parametrize(("words", "trees", "projective"), [(1, 1, 1), (2, 2, 2), (3, 9, 7), (4, 64, 30)])
 def test_trees_and_projective_ones_are_those_of_the_definitions(words, trees, projective):
-    """There are n^(n-1) trees of n words."""
+    """There are n^(n-1) trees with n words."""
     found = crossing_free = 0
     for heads in itertools.product(range(words + 1), repeat=words):
         if is_tree(heads):

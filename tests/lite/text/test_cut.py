@@ -1,5 +1,6 @@
-"""Texts cut once: the same ids and vocabularies as cutting them for every question, and no cut too many."""
+"""Texts that are tokenized once: the same ids and vocabularies as with repeated tokenization."""
 
+import itertools
 import random
 from collections import Counter
 
@@ -10,7 +11,7 @@ from seqattn_tf.lite.fields import Lines, Text
 from seqattn_tf.lite.targets import Symbols
 from seqattn_tf.lite.text import SymbolRules, Texts, learn, lines, pieces
 from seqattn_tf.lite.text.cut import Cut, learn_from
-from seqattn_tf.lite.text.rules import FOLDS, SPLITS
+from seqattn_tf.lite.text.rules import TOKENIZERS
 from seqattn_tf.training.data import Example, Splits, from_text
 from seqattn_tf.training.tasks import LanguageSettings, LanguageTask, NumberSettings, NumberTask, PairSettings, PairTask
 
@@ -24,7 +25,7 @@ TEXTS = [
     "\u7537\u304c\u5bdd\u3066\u3044\u308b\u3002",
     "",
 ]
-OTHERS = ["Z\u00fcrich? A man!", "\u00bf\u00bf", "", "a\nb\n\nc", "asleep " * 30, "x" * 300]  # with symbols never seen
+OTHERS = ["Z\u00fcrich? A man!", "\u00bf\u00bf", "", "a\nb\n\nc", "asleep " * 30, "x" * 300]  # with unknown symbols
 
 
 def vocabulary(split):
@@ -32,12 +33,12 @@ def vocabulary(split):
 
 
 @pytest.mark.parametrize("unknown", [False, True])
-@pytest.mark.parametrize("fold", FOLDS)
-@pytest.mark.parametrize("split", SPLITS)
-def test_ids_are_those_of_each_text_by_itself(split, fold, unknown):
-    learned = learn(TEXTS[:4], split, fold, **vocabulary(split))
-    rules = SymbolRules(learned.symbols, split, fold, unknown)
-    found = Texts(TEXTS + OTHERS).cut(split, fold).encode(rules)
+@pytest.mark.parametrize(("lowercase", "strip_accents"), itertools.product([False, True], repeat=2))
+@pytest.mark.parametrize("split", TOKENIZERS)
+def test_ids_are_those_of_each_text_by_itself(split, lowercase, strip_accents, unknown):
+    learned = learn(TEXTS[:4], split, lowercase, strip_accents, **vocabulary(split))
+    rules = SymbolRules(learned.symbols, split, lowercase, strip_accents, unknown)
+    found = Texts(TEXTS + OTHERS).cut(split, lowercase, strip_accents).encode(rules)
     expected = [rules.encode(text) for text in TEXTS + OTHERS]
     assert [part.tolist() for part in np.split(found.ids, found.starts[1:-1])] == expected
     assert found.lengths.tolist() == [len(ids) for ids in expected]
@@ -47,9 +48,9 @@ def test_ids_are_those_of_each_text_by_itself(split, fold, unknown):
 
 
 @pytest.mark.parametrize("kind", [Text, Lines])
-@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize("split", TOKENIZERS)
 def test_a_field_encodes_many_texts_as_it_does_one(split, kind):
-    field = kind.learn(TEXTS, split=split, limit=1000, **vocabulary(split))
+    field = kind.learn(TEXTS, tokenizer=split, limit=1000, **vocabulary(split))
     found = field.stretches(TEXTS + OTHERS)
     parts = np.split(found.ids, found.starts[1:-1])
     for text, part in zip(TEXTS + OTHERS, parts, strict=True):
@@ -57,9 +58,9 @@ def test_a_field_encodes_many_texts_as_it_does_one(split, kind):
     assert (lines.MARK in field.rules.ids) == (kind is Lines or split == "characters")
 
 
-@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize("split", TOKENIZERS)
 def test_a_target_encodes_many_texts_as_it_does_one(split):
-    target = Symbols.learn(TEXTS, split=split, **vocabulary(split))
+    target = Symbols.learn(TEXTS, tokenizer=split, **vocabulary(split))
     found = target.stretches(TEXTS + OTHERS)
     for text, part in zip(TEXTS + OTHERS, np.split(found.ids, found.starts[1:-1]), strict=True):
         np.testing.assert_array_equal(part, target.arrays(text)["tokens"])
@@ -69,7 +70,7 @@ def test_nothing_at_all():
     for texts in ([], ["", " "]):
         cut = Cut([[] for _ in texts])
         assert (cut.tokens, cut.counts) == ([], Counter())
-        for split in SPLITS:
+        for split in TOKENIZERS:
             found = Texts(texts).cut(split).encode(SymbolRules(("a",), split))
             assert found.ids.tolist() == []
             assert found.starts.tolist() == [0] * (len(texts) + 1)
@@ -87,7 +88,7 @@ def test_counts_are_those_of_the_tokens():
 @pytest.mark.parametrize("by_lines", [False, True])
 @pytest.mark.parametrize("min_count", [1, 2, 3])
 @pytest.mark.parametrize("size", [0, 1, 5])
-@pytest.mark.parametrize("split", [split for split in SPLITS if split != "subwords"])
+@pytest.mark.parametrize("split", [split for split in TOKENIZERS if split != "subwords"])
 def test_a_vocabulary_is_what_is_counted_by_hand(split, size, min_count, by_lines):
     plain = SymbolRules((), split, "case")
     counts = Counter()
@@ -95,7 +96,7 @@ def test_a_vocabulary_is_what_is_counted_by_hand(split, size, min_count, by_line
         counts.update(lines.tokens(plain, text) if by_lines else plain.tokens(text))
     ranked = sorted((symbol for symbol in counts if counts[symbol] >= min_count), key=lambda s: (-counts[s], s))
     expected = tuple(ranked[:size] if size else ranked)
-    if by_lines and lines.MARK not in expected:  # without the mark there are no lines
+    if by_lines and lines.MARK not in expected:  # without the mark, there are no lines
         expected += (lines.MARK,)
     rules = learn(TEXTS, split, "case", vocabulary=size, min_count=min_count, by_lines=by_lines)
     assert rules == SymbolRules(expected, split, "case", unknown=len(expected) < len(counts))
@@ -120,7 +121,7 @@ def test_tokens_under_other_names_are_counted_together():
     rules = SymbolRules(("b", "a"), "spaces")
     for one, other in zip(found.encode(rules), twin.encode(rules), strict=True):
         np.testing.assert_array_equal(one, other)
-    assert cut.counts == Counter(token for text in texts for token in text)  # itself unchanged
+    assert cut.counts == Counter(token for text in texts for token in text)  # the original is unchanged
     assert Cut([]).renamed(str.lower).counts == Counter()
     assert Cut([["a"], ["b"]]).renamed(lambda token: "").counts == Counter({"": 2})
 
@@ -140,15 +141,17 @@ def test_tokens_under_other_names_are_counted_together():
 )
 @pytest.mark.parametrize("always", [False, True])
 def test_a_vocabulary_comes_from_counts(counts, limits, symbols, unknown, always):
-    bare = SymbolRules((), "tokens", "case", unknown=always)
-    assert learn_from(Counter(counts), bare, **limits) == SymbolRules(symbols, "tokens", "case", unknown or always)
+    bare = SymbolRules((), "tokens", True, unknown=always)
+    assert learn_from(Counter(counts), bare, **limits) == SymbolRules(
+        symbols, "tokens", True, unknown=unknown or always
+    )
 
 
 def test_sentences_are_lines_where_they_are_asked_for():
     texts = Texts(["One here. Two!\nThree", "Four"])
     assert texts.cut("tokens", by_lines=True).counts[lines.MARK] == 1
-    assert texts.cut("tokens", by_lines=True, sentences=True).counts[lines.MARK] == 2
-    assert lines.MARK in learn(["a bc. c"], "tokens", by_lines=True, sentences=True).ids
+    assert texts.cut("tokens", by_lines=True, split_sentences=True).counts[lines.MARK] == 2
+    assert lines.MARK in learn(["a bc. c"], "tokens", by_lines=True, split_sentences=True).ids
     assert lines.MARK not in learn(["a bc. c"], "tokens", by_lines=True).ids
 
 
@@ -157,8 +160,8 @@ def test_sentences_are_lines_where_they_are_asked_for():
     [
         ({"vocabulary": -1}, r"vocabulary: expected at least 0\. Received: -1"),
         ({"min_count": 0}, r"min_count: expected at least 1\. Received: 0"),
-        ({"split": "subwords"}, r"vocabulary: expected a size for subwords\. Received: 0"),
-        ({"split": "syllables"}, "split: expected one of"),
+        ({"tokenizer": "subwords"}, r"vocabulary: expected a positive size for subwords\. Received: 0"),
+        ({"tokenizer": "syllables"}, "tokenizer: expected one of"),
     ],
 )
 def test_bad_limits_are_refused(limits, message):
@@ -172,13 +175,13 @@ def test_texts_are_a_list_that_remembers():
     assert Texts.of(texts) is texts
     assert texts.cut("spaces") is texts.cut("spaces")
     assert texts.cut("words") is texts.cut("subwords")
-    assert texts.cut("spaces") is not texts.cut("spaces", "case")
+    assert texts.cut("spaces") is not texts.cut("spaces", True)
     assert texts.cut("spaces") is not texts.cut("spaces", by_lines=True)
 
 
 @pytest.fixture
 def cuts(monkeypatch):
-    """How often each text, or line of a text, was cut."""
+    """The number of times that each text, or each line of a text, was tokenized."""
     counted, tokens = Counter(), SymbolRules.tokens
 
     def counting(self, text):
@@ -190,7 +193,7 @@ def cuts(monkeypatch):
 
 
 def splits_of(make, parts=(30, 5, 5)):
-    """Splits of examples made of their numbers, no text of which is in two of them."""
+    """Return splits of examples that are made from their numbers; no text is in two splits."""
     numbers = iter(range(sum(parts)))
     return Splits(*([make(next(numbers)) for _ in range(count)] for count in parts), "made").at_most(0)
 
@@ -202,13 +205,13 @@ TINY = {"units": 4, "embedding": 4, "batch_size": 5, "epochs": 2}
     "settings",
     [
         PairSettings(**TINY),
-        PairSettings(**TINY, source_split="words", target_split="spaces", fold="all"),
-        PairSettings(**TINY, source_split="subwords", target_split="subwords", vocabulary=40),
-        PairSettings(**TINY, source_split="words", encoder="hierarchical"),
+        PairSettings(**TINY, source_tokenizer="words", target_tokenizer="spaces", lowercase=True, strip_accents=True),
+        PairSettings(**TINY, source_tokenizer="subwords", target_tokenizer="subwords", vocabulary=40),
+        PairSettings(**TINY, source_tokenizer="words", encoder="hierarchical"),
     ],
 )
 def test_a_training_of_pairs_cuts_every_text_once(settings, cuts):
-    """For the vocabulary, the lengths, the batches and the loss."""
+    """For the vocabulary, the lengths, the batches and the loss together."""
     by_lines = settings.encoder == "hierarchical"
     splits = splits_of(
         lambda i: from_text(f"source {i} of\nsome line {i}" if by_lines else f"source {i}", f"target {i}")
@@ -236,7 +239,7 @@ def test_a_training_of_numbers_cuts_every_text_once(cuts):
 @pytest.mark.parametrize("window", [0, 8])
 def test_a_training_of_a_language_model_cuts_every_text_once(split, window, cuts):
     splits = splits_of(lambda i: Example("", {}, f"sentence {i} of many"))
-    training = LanguageTask(window=window).open(LanguageSettings(**TINY, split=split, sequence_length=8), splits)
+    training = LanguageTask(window=window).open(LanguageSettings(**TINY, tokenizer=split, sequence_length=8), splits)
     for _ in training.batches(0):
         pass
     assert cuts == Counter(example.target for example in splits.train)

@@ -1,4 +1,4 @@
-"""Words and subwords: the graph and plain Python cut alike, and what is cut is joined again."""
+"""Words and subwords: the graph and Python tokenize alike, and tokens can be joined again."""
 
 import itertools
 import random
@@ -32,7 +32,7 @@ ODD = [
 
 @pytest.fixture(scope="module", params=["letters", "words", "subwords"])
 def rules(request):
-    return learn(TEXTS, split=request.param, vocabulary=60 if request.param == "subwords" else 0)
+    return learn(TEXTS, tokenizer=request.param, vocabulary=60 if request.param == "subwords" else 0)
 
 
 def test_the_graph_and_plain_python_agree(rules):
@@ -47,12 +47,12 @@ def test_the_graph_and_plain_python_agree(rules):
 
 def test_what_was_cut_is_joined_again(rules):
     for text in TEXTS:
-        expected = "".join(text.split()) if rules.split == "letters" else text
+        expected = "".join(text.split()) if rules.tokenizer == "letters" else text
         assert rules.decode(rules.encode(text)) == expected
 
 
 def test_the_longest_match_is_taken_and_an_unknown_word_stays_whole():
-    rules = SymbolRules(("\u2581as", "\u2581a", "##leep", "##le", "."), split="subwords", unknown=True)
+    rules = SymbolRules(("\u2581as", "\u2581a", "##leep", "##le", "."), tokenizer="subwords", unknown=True)
     assert rules.tokens("asleep. xyz") == ["\u2581as", "##leep", ".", "\u2581xyz"]
     assert rules.encode("asleep. xyz") == [4, 6, 8, 3]
     tokenizer = SymbolTokenizer(rules)
@@ -61,7 +61,7 @@ def test_the_longest_match_is_taken_and_an_unknown_word_stays_whole():
 
 
 def test_pieces_are_what_stands_together_most_often():
-    """Against a slow twin that counts everything anew at every merge."""
+    """Compared with a slow implementation that recounts everything after every merge."""
     counts = Counter(word for text in TEXTS for word in pieces.words(text, " "))
     size = 75
 
@@ -93,28 +93,28 @@ def test_pieces_are_what_stands_together_most_often():
 
 
 def test_rare_symbols_are_unknown_and_unknown_ones_are_never_said():
-    rules = learn(["a b", "a c"], split="spaces", min_count=2)
+    rules = learn(["a b", "a c"], tokenizer="spaces", min_count=2)
     assert rules.symbols == ("a",)
     assert rules.unknown
     assert rules.encode("a c") == [4, 3]
     assert rules.unsayable == (0, 1, 3)
-    assert learn(["a b", "a c"], split="spaces", vocabulary=2).symbols == ("a", "b")
-    assert not learn(["a b"], split="spaces").unknown
+    assert learn(["a b", "a c"], tokenizer="spaces", vocabulary=2).symbols == ("a", "b")
+    assert not learn(["a b"], tokenizer="spaces").unknown
 
 
 def test_subwords_need_a_size():
-    with pytest.raises(ValueError, match="vocabulary: expected a size for subwords"):
-        learn(["a"], split="subwords")
+    with pytest.raises(ValueError, match="vocabulary: expected a positive size for subwords"):
+        learn(["a"], tokenizer="subwords")
 
 
 def test_a_lone_space_at_the_end_of_an_answer_is_not_said():
-    rules = SymbolRules(("\u2581a", "\u2581", "##b"), split="subwords", unknown=True)
+    rules = SymbolRules(("\u2581a", "\u2581", "##b"), tokenizer="subwords", unknown=True)
     assert rules.decode([4, 5]) == "a"
     assert SymbolTokenizer(rules).decode(tf.constant([[4, 5]])).numpy().tolist() == [b"a"]
 
 
 def test_a_word_of_more_than_a_hundred_bytes_stays_whole():
-    """Bytes, as TF Text counts them, not characters; a hundred is not too many."""
+    """The limit is in bytes rather than characters, as in TF Text, and 100 bytes are still allowed."""
     known = {"a", "##a", "\u00e9", "##\u00e9"}
     assert len(pieces.cut("a" * 100, known)) == 100
     assert pieces.cut("a" * 101, known) == ["a" * 101]
@@ -123,7 +123,7 @@ def test_a_word_of_more_than_a_hundred_bytes_stays_whole():
 
 
 def test_a_pair_that_has_become_rarer_waits_for_its_turn():
-    """It goes back into the queue with its new count: taken at the old one, or thrown away, other pieces are found."""
+    """It must be put back into the queue with its new count, otherwise other pieces would be found."""
     generator = random.Random(3)
     for _ in range(20):
         counts = {
@@ -133,7 +133,7 @@ def test_a_pair_that_has_become_rarer_waits_for_its_turn():
 
 
 def by_counting_again(counts, size):
-    """The pieces by counting all pairs anew before each is merged."""
+    """Find the pieces by recounting all pairs before every merge."""
     cuts = {word: [word[0], *("##" + letter for letter in word[1:])] for word in counts}
     seen = Counter()
     for word, parts in cuts.items():

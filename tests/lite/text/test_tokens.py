@@ -1,4 +1,6 @@
-"""Words and punctuation as treebanks of English have them: what is cut where, and the graph and plain Python alike."""
+"""Words and punctuation as in English treebanks: token boundaries, equal in the graph and in Python."""
+
+import itertools
 
 import pytest
 import tensorflow as tf
@@ -6,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from seqattn_tf.lite.text import SymbolRules
-from seqattn_tf.lite.text.rules import FOLDS, SPACES, as_texts
+from seqattn_tf.lite.text.rules import SPACES, as_texts
 from seqattn_tf.text import SymbolTokenizer
 from seqattn_tf.training.data.column_files import read_sentences
 from seqattn_tf.training.data.reading import Faults
@@ -43,10 +45,12 @@ CUT = {
 BYTES = [b"\xff", b"a\xff. b", b"don\xe2\x80\x99t \xe2\x80", b"\xc3(", b"\xed\xa0\x80!", b"\xf0\x9f\x98,\xc3\xa9"]
 
 
-def graph_tokens(texts, fold=False):
+def graph_tokens(texts, lowercase=False, strip_accents=False):
     return [
         [token.decode() for token in row]
-        for row in SymbolTokenizer(SymbolRules(("a",), "tokens", fold)).cut(tf.constant(texts, tf.string)).to_list()
+        for row in SymbolTokenizer(SymbolRules(("a",), "tokens", lowercase, strip_accents))
+        .cut(tf.constant(texts, tf.string))
+        .to_list()
     ]
 
 
@@ -55,12 +59,12 @@ def test_what_is_cut_where(text):
     assert RULES.tokens(text) == CUT[text]
 
 
-@pytest.mark.parametrize("fold", FOLDS)
-def test_the_graph_and_plain_python_agree(fold):
+@pytest.mark.parametrize(("lowercase", "strip_accents"), itertools.product([False, True], repeat=2))
+def test_the_graph_and_plain_python_agree(lowercase, strip_accents):
     texts = [*CUT, *(text.upper() for text in CUT), *BYTES]
-    rules = SymbolRules((), "tokens", fold)
-    assert graph_tokens(texts, fold) == [rules.tokens(text) for text in as_texts(texts)]
-    assert graph_tokens([], fold) == []
+    rules = SymbolRules((), "tokens", lowercase, strip_accents)
+    assert graph_tokens(texts, lowercase, strip_accents) == [rules.tokens(text) for text in as_texts(texts)]
+    assert graph_tokens([], lowercase, strip_accents) == []
 
 
 PARTS = [
@@ -69,7 +73,7 @@ PARTS = [
     *("\u00a0", "\u2003", "\x85", "\x1c", "\u200b", "\u2028", "\u2581", "\u0130", "e\u0301", "\U0001f600"),
     *("\u3002", "\ufb01", "\ufffd", "\ud800"),
 ]
-ASSIGNED = st.characters(exclude_categories=["Cn"])  # folding in the graph drops some of the others
+ASSIGNED = st.characters(exclude_categories=["Cn"])  # folding in the graph drops some unassigned characters
 TEXTS = st.one_of(
     st.lists(st.sampled_from(PARTS), max_size=20).map("".join), st.text(ASSIGNED, max_size=20), st.binary(max_size=16)
 )
@@ -78,15 +82,15 @@ TEXTS = st.one_of(
 @settings(max_examples=12, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(TEXTS, min_size=80, max_size=80))
 def test_the_graph_and_plain_python_agree_on_whatever_is_written(texts):
-    """Many texts at a time: a graph is slow to begin."""
+    """Many texts per call, because starting a graph is slow."""
     plain = as_texts(texts)
     raw = [text.encode() for text in plain]
-    for fold in FOLDS:
-        rules = SymbolRules((), "tokens", fold)
-        assert graph_tokens(raw, fold) == [rules.tokens(text) for text in plain]
+    for ways in itertools.product([False, True], repeat=2):
+        rules = SymbolRules((), "tokens", *ways)
+        assert graph_tokens(raw, *ways) == [rules.tokens(text) for text in plain]
     broken = [text for text in texts if isinstance(text, bytes)]
     assert graph_tokens(broken) == [RULES.tokens(text) for text in as_texts(broken)]
-    for text in plain:  # spaces come in, and nothing else
+    for text in plain:  # only spaces are added
         assert "".join(RULES.tokens(text)) == RULES.normalise(text).translate(dict.fromkeys(map(ord, SPACES)))
 
 
@@ -100,13 +104,13 @@ APART = [
 @settings(max_examples=300, derandomize=True, deadline=None, database=None)
 @given(st.lists(st.sampled_from(APART), max_size=12), st.sampled_from([" ", "  ", "\n", " \t"]))
 def test_words_that_stand_apart_stay_as_they_are(words, between):
-    words = [*words, "."]  # an initial at the end of a text would give its dot away
+    words = [*words, "."]  # an initial at the end of a text would lose its period
     assert RULES.tokens(between.join(words)) == words
     assert RULES.tokens(between.join(["", *words, ""])) == words
 
 
 def test_ids_and_texts_come_and_go():
-    rules = SymbolRules(("do", "n't", "."), "tokens", "case", unknown=True)
+    rules = SymbolRules(("do", "n't", "."), "tokens", True, unknown=True)
     tokenizer = SymbolTokenizer(rules)
     ids = tokenizer.encode(tf.constant(["Don't.", "", "Go."]))
     assert ids.numpy().tolist() == [[4, 5, 6], [0, 0, 0], [3, 6, 0]]

@@ -1,14 +1,13 @@
 import pytest
-from tensorflow.core.example import example_pb2
-from tensorflow_serving.apis import input_pb2
 
 from seqattn_tf.serving.api.examples import input_from_json, serialized_examples
 from seqattn_tf.serving.api.json_parser import parse_document
 from seqattn_tf.serving.errors import ServingError
+from seqattn_tf.serving.protos import Example, Input
 
 
 def features(value):
-    """The features of one JSON example: name -> kind and values."""
+    """Return the features of one JSON example: name -> kind and values."""
     (example,) = input_from_json({"examples": [value]}).example_list.examples
     kinds = {name: feature.WhichOneof("kind") for name, feature in example.features.feature.items()}
     return {
@@ -76,7 +75,7 @@ def test_bad_examples_are_refused_with_the_contract_s_words(document, message):
 def test_a_context_is_part_of_every_example_and_an_example_may_differ():
     request = input_from_json({"context": {"a": 1, "b": "c"}, "examples": [{"x": 2.0}, {"a": 5}]})
     assert request.WhichOneof("kind") == "example_list_with_context"
-    first, second = map(example_pb2.Example.FromString, serialized_examples(request))
+    first, second = map(Example.FromString, serialized_examples(request))
     assert sorted(first.features.feature) == ["a", "b", "x"]
     assert sorted(second.features.feature) == ["a", "b"]
     assert list(second.features.feature["a"].int64_list.value) == [5]
@@ -84,7 +83,7 @@ def test_a_context_is_part_of_every_example_and_an_example_may_differ():
 
 @pytest.mark.parametrize("kind", [None, "example_list", "example_list_with_context"])
 def test_no_examples(kind):
-    request = input_pb2.Input()
+    request = Input()
     if kind:
         getattr(request, kind).SetInParent()
     with pytest.raises(ServingError, match=r"INVALID_ARGUMENT: Input is empty\."):
@@ -92,9 +91,9 @@ def test_no_examples(kind):
 
 
 def test_a_context_is_not_copied_for_any_number_of_examples():
-    """A megabyte for each of 1000 examples of two bytes is a gigabyte; of 100 000 it was all the memory there is."""
+    """A megabyte for each of 1000 examples of two bytes is a gigabyte; with 100 000 examples, memory would run out."""
     request = input_from_json({"context": {"c": "x" * 1_000_000}, "examples": [{"x": 1}] * 10})
     assert len(serialized_examples(request)) == 10
-    request.example_list_with_context.examples.extend([example_pb2.Example()] * 1_000)
+    request.example_list_with_context.examples.extend([Example()] * 1_000)
     with pytest.raises(ServingError, match=r"context: expected at most 268435456 bytes, copied for each example"):
         serialized_examples(request)

@@ -2,7 +2,7 @@ import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
-from serving_toys import apis, install
+from serving_toys import apis, install, load_saved_model
 from tensorflow.core.framework import tensor_pb2
 from tensorflow_serving.apis import (
     get_model_metadata_pb2,
@@ -128,7 +128,7 @@ ERRORS = [
         "Signature input alias: text(feed name: serving_default_text:0) not found in request and no default value "
         "provided. Inputs expected to be in the request {no}, or default input alias set: ",
     ),
-    (  # refused by its name, before the values fill such a shape
+    (  # rejected by its name, before memory is allocated for the shape
         request({"no": broken(dtype=1, tensor_shape=shaped(10**13), float_val=[1])}),
         "INVALID_ARGUMENT",
         "Signature input alias: text(feed name: serving_default_text:0) not found in request",
@@ -179,7 +179,10 @@ def test_metadata_is_what_was_exported(predictions, server):
     assert (response.model_spec.name, response.model_spec.version.value) == ("toy", 1)
     signatures = get_model_metadata_pb2.SignatureDefMap()
     response.metadata["signature_def"].Unpack(signatures)
-    assert dict(signatures.signature_def) == server.repository.get("toy").signature_defs
+    served = server.repository.get("toy").signature_defs
+    assert {name: str(signature) for name, signature in signatures.signature_def.items()} == {
+        name: str(signature) for name, signature in served.items()
+    }
     assert "__saved_model_init_op" in signatures.signature_def
     assert signatures.signature_def["scale"].inputs["k"].dtype == tf.int32.as_datatype_enum
 
@@ -236,11 +239,13 @@ def test_the_client_s_deadline_reaches_the_model(predictions, server, monkeypatc
 
 @pytest.fixture
 def managed(exports, tmp_path):
-    """Stubs of a server that starts with version 1 of `toy`, and the repository's folder."""
+    """The stubs of a server that starts with version 1 of `toy`, and the folder of its repository."""
     install(exports / "1", tmp_path / "toy", 1)
     install(exports / "2", tmp_path / "toy", 2)
     policy = VersionPolicy(specific=frozenset({1}))
-    repository = ModelRepository(lambda: {"toy": ModelConfig("toy", tmp_path / "toy", policy)}, poll_seconds=0)
+    repository = ModelRepository(
+        lambda: {"toy": ModelConfig("toy", tmp_path / "toy", policy)}, load_saved_model, poll_seconds=0
+    )
     repository.start()
     with apis(repository, Metrics()) as (_, address), grpc.insecure_channel(address) as channel:
         predictions = prediction_service_pb2_grpc.PredictionServiceStub(channel)

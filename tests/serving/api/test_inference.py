@@ -3,8 +3,7 @@ import numpy as np
 import pytest
 import serving_toys
 import tensorflow as tf
-from serving_toys import http_request, post
-from tensorflow.core.protobuf import meta_graph_pb2
+from serving_toys import http_request, load_saved_model, post
 from tensorflow_serving.apis import (
     classification_pb2,
     inference_pb2,
@@ -19,6 +18,7 @@ from seqattn_tf.serving.api.metrics import Metrics
 from seqattn_tf.serving.errors import ServingError
 from seqattn_tf.serving.models.model_config import ModelConfig
 from seqattn_tf.serving.models.repository import ModelRepository
+from seqattn_tf.serving.protos import SignatureDef
 from seqattn_tf.serving.server import Server
 
 EXAMPLES = {"context": {"name": "c"}, "examples": [{"x": [1.0, 2.0], "n": 3}, {"name": "d", "n": True}]}
@@ -29,10 +29,12 @@ CLASSIFY, REGRESS = "tensorflow/serving/classify", "tensorflow/serving/regress"
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    """REST URL and stub of a server of the model `ex`, whose version 3 is also called `best`."""
+    """The REST URL and stub of a server with the model `ex`, whose version 3 has the label `best`."""
     folder = tmp_path_factory.mktemp("examples")
     serving_toys.export_examples(folder / "3")
-    repository = ModelRepository(lambda: {"ex": ModelConfig("ex", folder, labels={"best": 3})}, poll_seconds=0)
+    repository = ModelRepository(
+        lambda: {"ex": ModelConfig("ex", folder, labels={"best": 3})}, load_saved_model, poll_seconds=0
+    )
     repository.start()
     with serving_toys.apis(repository, Metrics()) as (url, address), grpc.insecure_channel(address) as channel:
         yield url, prediction_service_pb2_grpc.PredictionServiceStub(channel)
@@ -60,7 +62,7 @@ def request_of(kind, document=EXAMPLES, **spec):
     request = kind()
     fill(request.model_spec, **spec)
     if document:
-        request.input.CopyFrom(input_from_json(document))
+        request.input.MergeFromString(input_from_json(document).SerializeToString())
     return request
 
 
@@ -201,7 +203,7 @@ def multi(*tasks, document=EXAMPLES):
     for method, spec in tasks:
         fill(request.tasks.add(method_name=method).model_spec, **spec)
     if document:
-        request.input.CopyFrom(input_from_json(document))
+        request.input.MergeFromString(input_from_json(document).SerializeToString())
     return request
 
 
@@ -255,7 +257,7 @@ def test_multi_inference_faults(stub, message, code, details):
 
 @pytest.fixture(scope="module")
 def of_today(tmp_path_factory):
-    """What `tf.saved_model.save` writes: every signature is called `predict`."""
+    """A model as written by `tf.saved_model.save`: every signature has the method name `predict`."""
 
     def parsed(inputs):
         return tf.io.parse_example(inputs, {"x": tf.io.FixedLenFeature([2], tf.float32)})["x"]
@@ -294,7 +296,7 @@ def test_method_names_are_looked_at_where_that_is_wanted(of_today):
         code, details = refusal(stub.MultiInference, multi((CLASSIFY, {}), document=document))
         assert (code, said in details) == ("INVALID_ARGUMENT", True)
         instances = post(server.rest_url, {"inputs": {"inputs": []}}, "/v1/models/ex:predict")
-        assert instances == (200, {"outputs": []})  # predict is what they say
+        assert instances == (200, {"outputs": []})  # their method name is predict
         server.repository.get("ex").signature_defs["serving_default"].method_name = "else"
         status, answer = post(server.rest_url, {"inputs": {"inputs": []}}, "/v1/models/ex:predict")
         assert status == 500
@@ -311,13 +313,13 @@ def test_metadata_of_such_a_model_keeps_its_methods(url):
 
 
 class Fake:
-    """A version whose answers are given, and who remembers what it was asked."""
+    """A version with given outputs that records its requests."""
 
     name, version, check_method_names = "m", 4, False
 
     def __init__(self, **outputs):
         self.outputs, self.asked = outputs, []
-        signature = meta_graph_pb2.SignatureDef()
+        signature = SignatureDef()
         signature.inputs["inputs"].name = "x"
         for name in outputs:
             signature.outputs[name].name = name

@@ -1,4 +1,4 @@
-"""A row is a body and what TF Serving's parser, rapidjson 1.1, makes of it: a document, or a message with an offset."""
+"""Bodies and the results of TF Serving's parser, rapidjson 1.1: a document, or a message with an offset."""
 
 import json
 import math
@@ -17,7 +17,7 @@ NO_PAIR = "The surrogate pair in string is invalid."
 
 
 def padded(text):
-    """A body that is large enough to be looked at with arrays; the text begins at a place of its own."""
+    """Return a body that is large enough to be scanned with arrays, with the text at an unaligned position."""
     return b'{"a": [' + b"0.125, " * 400 + text + b"]}"
 
 
@@ -99,7 +99,7 @@ READ = [  # body | the value of "a"
     (b'{"a": "\\ud83d\\ude00", "b": Inf}', "\N{GRINNING FACE}"),
     (b'{"a": "\\\\ud800"}', "\\ud800"),
     (b'{"a": "\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9", "b": Inf}', '"\\/\b\f\n\r\té'),
-    (b'{"a": "\\uDC00"}', "\udced\udcb0\udc80"),  # three bytes, which are no UTF-8
+    (b'{"a": "\\uDC00"}', "\udced\udcb0\udc80"),  # three bytes that are not valid UTF-8
     (b'{"a": "\\\\ud83d\\udc00"}', "\\ud83d\udced\udcb0\udc80"),
     (b'{"a": "1e400 9' + b"9" * 400 + b'"}', "1e400 9" + "9" * 400),
     (b'{"a": ' + b"9" * 308 + b"}", float("9" * 308)),
@@ -134,7 +134,7 @@ def test_large_bodies_are_read_by_the_quick_parser(monkeypatch):
 
 
 def some_value(draw, depth=0):
-    """A value of any kind; lists and objects end after a few levels."""
+    """Draw a value of any kind; lists and objects have a limited depth."""
     kinds = [None, True, draw.randrange(-(10**18), 10**18), draw.uniform(-1, 1) * 10.0 ** draw.randrange(-300, 300)]
     kinds.append("".join(draw.choice('ae1"\\\n/é\N{GRINNING FACE}{}[],: ') for _ in range(draw.randrange(9))))
     if depth < 4:

@@ -5,7 +5,7 @@ import grpc
 import pytest
 import serving_toys
 import tensorflow as tf
-from serving_toys import http_request, post
+from serving_toys import http_request, load_saved_model, post
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 from seqattn_tf.serving.api.metrics import Metrics
@@ -16,7 +16,7 @@ PREFIX = ":tensorflow:serving:"
 
 
 def read(metrics):
-    """The page as name with labels -> value; every line is of Prometheus' format."""
+    """Return the metrics as name with labels -> value, and check that every line is in Prometheus' format."""
     found = {}
     for line in metrics.render().decode().splitlines():
         if line.startswith("# TYPE "):
@@ -132,7 +132,7 @@ def repository(exports, tmp_path_factory):
     folder = tmp_path_factory.mktemp("examples")
     serving_toys.export_examples(folder / "1")
     models = {"toy": ModelConfig("toy", exports), "ex": ModelConfig("ex", folder)}
-    repository = ModelRepository(lambda: models, poll_seconds=0)
+    repository = ModelRepository(lambda: models, load_saved_model, poll_seconds=0)
     repository.start()
     return repository
 

@@ -4,7 +4,7 @@ import json
 import socket
 
 import pytest
-from serving_toys import apis, http_request, post
+from serving_toys import apis, http_request, load_saved_model, post
 
 from seqattn_tf.serving.errors import ServingError
 from seqattn_tf.serving.models.model_config import ModelConfig, VersionPolicy
@@ -201,7 +201,7 @@ def test_status_and_metadata_documents(server):
 
 
 def test_a_length_that_is_only_claimed_is_refused(server):
-    """A body of petabytes is announced and three bytes come: an error, and no memory taken for the rest."""
+    """A body of petabytes is announced, but only three bytes arrive: an error, and no memory allocated for the rest."""
     host, port = server.rest_url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=30) as connection:
         connection.sendall(b"POST /v1/models/toy:predict HTTP/1.1\r\nContent-Length: 9999999999999999\r\n\r\nabc")
@@ -211,9 +211,9 @@ def test_a_length_that_is_only_claimed_is_refused(server):
 
 @pytest.fixture(scope="module")
 def labelled(exports):
-    """A repository of two versions of `toy`, of which the first is also called `old one`."""
+    """A repository with two versions of `toy`, of which the first has the label `old one`."""
     models = {"toy": ModelConfig("toy", exports, VersionPolicy(latest=0), {"old one": 1, "New": 2})}
-    repository = ModelRepository(lambda: models, poll_seconds=0)
+    repository = ModelRepository(lambda: models, load_saved_model, poll_seconds=0)
     repository.start()
     return repository
 

@@ -58,7 +58,7 @@ def test_text_is_str_and_bytes_are_bytes(client):
 
 
 def joined(*names):
-    """Outputs that say what came in under these names."""
+    """Return a function that joins the inputs with these names."""
     return answering(lambda given: tf.strings.join([given[name] for name in names], "|"), tags=["A", "B"])
 
 
@@ -85,7 +85,7 @@ def test_rows_are_bare_values_or_mappings_by_name(asker):
     first, second = asker.answer("two", rows)
     assert (first.text, second.text) == ("p|h", "p\nq|h")
     assert first.score == -0.5
-    assert first.parts["tags"].tolist() == ["A", "B"]
+    assert first.extra["tags"].tolist() == ["A", "B"]
 
 
 @pytest.mark.parametrize(
@@ -93,8 +93,8 @@ def test_rows_are_bare_values_or_mappings_by_name(asker):
     [
         ("two", ["p"], r"rows: expected mappings with hypothesis, premise\. Received: 'p'"),
         ("two", [{"premise": "p"}], r"rows: expected hypothesis, premise in each\. Received: no hypothesis in row 0"),
-        ("one", ["a", {"image": "b"}], "rows: expected mappings only or bare values only"),
-        ("one", [1], r"rows: expected a string, bytes or a list of strings as image\. Received: 1 in row 0"),
+        ("one", ["a", {"image": "b"}], "rows: expected either mappings or bare values throughout"),
+        ("one", [1], r"rows: expected a string, bytes or a list of strings for image\. Received: 1 in row 0"),
         ("one", "abc", r"rows: expected a list of rows\. Received: 'abc'"),
     ],
 )
@@ -115,7 +115,7 @@ def test_the_names_of_inputs_are_asked_for_once_and_again_when_they_do_not_fit(a
     for _ in range(3):
         client.answer("one", ["a"])
     assert len(asked) == 1
-    client._input_names = {key: ["text"] for key in client._input_names}  # of a version that has left
+    client._input_names = {key: ["text"] for key in client._input_names}  # of a version that was removed
     assert client.answer("one", [{"image": "a"}])[0].text == "a"
     assert len(asked) == 2
     client._input_names = {key: ["text"] for key in client._input_names}
@@ -208,7 +208,7 @@ def test_the_rest_client_loads_no_tensorflow():
 
 
 class Busy(BaseHTTPRequestHandler):
-    """Answers 503 a few times, then properly."""
+    """Returns the status 503 a few times, then proper responses."""
 
     def do_GET(self):
         self.server.asked += 1
@@ -284,5 +284,5 @@ def test_what_a_manner_may_not_be(server):
     for options in ({"timeout": 0}, {"retries": -1}):
         with pytest.raises(ValueError, match="timeout, retries: expected"):
             connect(server.rest_url, **options)
-    with pytest.raises(ValueError, match="version, label: expected one of them"):
+    with pytest.raises(ValueError, match="version, label: expected at most one of them"):
         connect(server.rest_url).predict("toy", {"text": ["a"]}, version=1, label="stable")

@@ -1,4 +1,4 @@
-"""Writes what a server must serve for the suite to ask it, and says how to start it and ask.
+"""Write the models and config files for the conformance suite, and print how to start a server and run the suite.
 
 python -m tests.serving.conformance FOLDER [FOLDER_AS_THE_SERVER_SEES_IT]
 """

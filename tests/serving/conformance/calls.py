@@ -1,4 +1,4 @@
-"""How the cases ask, raw HTTP and the official stubs, and how an answer is compared with its row."""
+"""Calls of the conformance suite, by raw HTTP and the official stubs, and comparisons with the expected results."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ SECONDS = 30
 
 @dataclass(frozen=True)
 class Target:
-    """The server that is asked."""
+    """The server under test."""
 
     rest_url: str
     grpc_address: str
-    models: Path | None  # the folder of the models as the server sees it; None where nobody said
+    models: Path | None  # the folder of the models as the server accesses it; None if it was not given
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def connected(address: str) -> Iterator[Stubs]:
 
 
 def http_answer(target: Target, method: str, path: str, body: bytes | None = None, headers: Any = None) -> Any:
-    """Status, headers and body of one request. A path that does not begin with / is below /v1/models/."""
+    """Return status, headers and body of one request. A path that does not begin with / is relative to /v1/models/."""
     connection = http.client.HTTPConnection(target.rest_url.removeprefix("http://").rstrip("/"), timeout=SECONDS)
     try:
         connection.request(method, path if path.startswith("/") else f"/v1/models/{path}", body, headers or {})
@@ -57,26 +57,26 @@ def http_answer(target: Target, method: str, path: str, body: bytes | None = Non
 
 
 def rest(target: Target, method: str, path: str, body: str = "") -> tuple[int, Any]:
-    """Status and parsed body of one request to the REST API, whose every answer is JSON and says so."""
+    """Return status and parsed body of one request to the REST API; every response must be JSON, by its headers too."""
     status, headers, raw = http_answer(target, method, path, body.encode() if method == "POST" else None)
     assert headers["Content-Type"] == "application/json"
     return status, spelled(raw.decode())
 
 
 def spelled(text: str) -> Any:
-    """A JSON text as a value in which decimals keep their spelling: 2.0 is not 2, and 0.2 is not 0.200000003."""
+    """Parse a JSON text, keeping the spelling of decimals: 2.0 is not 2, and 0.2 is not 0.200000003."""
     return json.loads(text, parse_float=lambda token: ("decimal", token), parse_constant=lambda name: ("decimal", name))
 
 
 def error(target: Target, method: str, path: str, body: str = "") -> tuple[int, str]:
-    """Status and message of a request that is refused: the body has that one key."""
+    """Return status and message of a rejected request; the message must be the only key of the body."""
     status, document = rest(target, method, path, body)
     assert list(document) == ["error"], document
     return status, document["error"]
 
 
 def refusal(method: Any, request: Any) -> tuple[str, str]:
-    """Code and message of a gRPC call that is refused."""
+    """Return code and message of a rejected gRPC call."""
     try:
         response = method(request, timeout=SECONDS)
     except grpc.RpcError as failure:
@@ -85,7 +85,7 @@ def refusal(method: Any, request: Any) -> tuple[str, str]:
 
 
 def like(pattern: str, text: str) -> bool:
-    """Whether a message is the one of a row, where `...` stands for anything.
+    """Return whether a message matches a pattern, in which `...` matches any text.
 
     >>> like("JSON Parse error: ... at offset: 1", "JSON Parse error: Invalid value. at offset: 1")
     True
@@ -94,12 +94,12 @@ def like(pattern: str, text: str) -> bool:
 
 
 def named(table: list[tuple]) -> list:
-    """The rows of a table for `parametrize`; the first cell is the name of a case."""
+    """Return the rows of a table for `parametrize`; the first cell is the name of the case."""
     return [pytest.param(*row[1:], id=row[0]) for row in table]
 
 
 def fill(spec: Any, model: str = "", signature: str = "", version: int | None = None, label: str = "") -> None:
-    """Writes a ModelSpec; nothing at all where nothing is said."""
+    """Fill in a ModelSpec with the given values only."""
     if model or signature:
         spec.name, spec.signature_name = model, signature
     if version is not None:
@@ -111,7 +111,7 @@ def fill(spec: Any, model: str = "", signature: str = "", version: int | None = 
 def predict(
     model: str, inputs: dict, signature: str = "", version: int | None = None, label: str = "", outputs: Any = ()
 ) -> predict_pb2.PredictRequest:
-    """A PredictRequest. Lists of Python decimals are floats and of integers int32, as `tf.make_tensor_proto` has it."""
+    """Return a PredictRequest. Lists of floats are float and lists of integers int32, as in `tf.make_tensor_proto`."""
     request = predict_pb2.PredictRequest(output_filter=outputs)
     fill(request.model_spec, model, signature, version, label)
     for alias, value in inputs.items():
@@ -121,5 +121,5 @@ def predict(
 
 
 def values(proto: tensor_pb2.TensorProto) -> Any:
-    """A tensor of a response as nested lists; strings stay bytes."""
+    """Return a tensor of a response as nested lists; strings remain bytes."""
     return tf.make_ndarray(proto).tolist()

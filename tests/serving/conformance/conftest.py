@@ -1,12 +1,12 @@
-"""The servers that the suite asks: ours in processes of their own, or those that the environment names.
+"""The servers for the conformance suite: ours in separate processes, or those in environment variables.
 
 TF_SERVING_URL            its REST API, http://host:port
 TF_SERVING_GRPC           its gRPC API, host:port
-TF_SERVING_MODELS         the folder of the models as it sees them; without it the cases that reload are skipped
-TF_SERVING_FLAGGED_URL    the same models with the flags of `models.FLAGGED`; without it the cases that need them are
-TF_SERVING_FLAGGED_GRPC   skipped
+TF_SERVING_MODELS         the folder of the models as it accesses them; without it, the reload cases are skipped
+TF_SERVING_FLAGGED_URL    a server for the same models with the flags of `models.FLAGGED`
+TF_SERVING_FLAGGED_GRPC   its gRPC API; without these two, the cases that need the flags are skipped
 
-They must serve what `python -m tests.serving.conformance FOLDER` wrote, and are best asked by one pytest process.
+They must serve the models written by `python -m tests.serving.conformance FOLDER`. Use a single pytest process.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from conformance.models import FLAGGED, write
 
 @pytest.fixture(scope="session")
 def written(tmp_path_factory):
-    """The folder of the models, and the flags of a server that serves them."""
+    """The folder of the models, and the flags of a server for them."""
     folder = tmp_path_factory.mktemp("conformance")
     return folder, write(folder, folder)
 
@@ -41,7 +41,7 @@ def target(request):
 
 @pytest.fixture(scope="session")
 def flagged(request):
-    """The same models, served by a process with the flags that some cases need."""
+    """A server process for the same models with the flags that some cases need."""
     if "TF_SERVING_FLAGGED_URL" in os.environ:
         yield Target(os.environ["TF_SERVING_FLAGGED_URL"], os.environ["TF_SERVING_FLAGGED_GRPC"], None)
         return
@@ -59,7 +59,7 @@ def _started(folder, flags):
         try:
             yield Target(_address(server, "REST"), _address(server, "gRPC").removeprefix("grpc://"), folder)
         finally:
-            server.terminate()  # SIGTERM: it finishes what it has begun, and ends
+            server.terminate()  # SIGTERM: the server finishes its requests and exits
             server.wait(30)
 
 

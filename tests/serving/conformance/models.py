@@ -1,15 +1,15 @@
-"""The models that the suite asks, and the config files of a server that serves them.
+"""The models of the conformance suite, and the config files of a server for them.
 
-model           versions    what it does
-half_plus_two   123         the model of TF Serving's documentation: y = x / 2 + 2, and the same by tf.Example
-readings        1           the three inputs of the documentation's example of row and columnar format
-types           1           one signature for each dtype, which gives back what it gets
-toy             1, 2        text in, several outputs out; signatures that fail in known ways
-examples        1           classify and regress, and signatures that cannot be
-native          1           half_plus_two as TensorFlow 2 writes it: every signature is for predict; one has a default
+model           versions    description
+half_plus_two   123         the model of TF Serving's documentation: y = x / 2 + 2, also for tf.Example
+readings        1           the three inputs in the documentation's example of row and columnar format
+types           1           one signature for each dtype, which returns its input
+toy             1, 2        text input, several outputs; signatures that fail in known ways
+examples        1           classify and regress, and invalid signatures for them
+native          1           half_plus_two written by TensorFlow 2: every signature is for predict; one has a default
 counter         1           signatures without inputs, whose outputs have no shape
 lite            1           y = x / 2 + 3 as a SavedModel and y = x / 2 + 2 as a LiteRT file
-moving          1, 2, 3     y = x / 2 + version; served only by the cases that reload
+moving          1, 2, 3     y = x / 2 + version; served only by the reload cases
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TYPES = {name: (tf.as_dtype(name), "y") for name in ("bool", "string", "int8", 
 _TYPES |= {"uint32": (tf.uint32, "y"), "uint64": (tf.uint64, "y"), "half": (tf.half, "y")}
 _TYPES |= {"float": (tf.float32, "y"), "double": (tf.double, "y"), "bytes": (tf.string, "y_bytes")}
 _TYPES |= {"bfloat16": (tf.bfloat16, "y"), "uint16": (tf.uint16, "y")}
-_CAST = ("half", "uint16", "bfloat16")  # signature to_DTYPE: floats of that type
+_CAST = ("half", "uint16", "bfloat16")  # signature to_DTYPE: floats cast to that type
 
 CONFIG = """\
 model_config_list {
@@ -42,7 +42,7 @@ model_config_list {
   config { name: "lite" base_path: "FOLDER/lite" model_platform: "tensorflow" }
 }
 """
-# Of a second server of the same models, for the cases that need them.
+# The flags of a second server for the same models, for the cases that need them.
 FLAGGED = [
     "--prefer_tflite_model",
     "--enable_batching",
@@ -54,14 +54,14 @@ MONITORING = 'prometheus_config { enable: true path: "/monitoring/prometheus/met
 
 
 def write(folder: Path, seen_as: Path) -> list[str]:
-    """Writes models and config files into an empty folder.
+    """Write models and config files to an empty folder.
 
     Args:
-        folder: where.
-        seen_as: the folder as the server sees it, which in a container is another one.
+        folder: The folder to write to.
+        seen_as: The path of the folder for the server, which is different in a container.
 
     Returns:
-        The flags of a server that serves them, TF Serving's or ours, without its ports.
+        The flags of a server for the models, TF Serving or ours, without its ports.
     """
     _half_plus_two(folder / "half_plus_two" / "00000123")
     readings = _Readings()
@@ -88,7 +88,7 @@ def write(folder: Path, seen_as: Path) -> list[str]:
     return [
         f"--model_config_file={seen_as}/models.config",
         f"--monitoring_config_file={seen_as}/monitoring.config",
-        # TF Serving reads the labels of its first config before any version is there.
+        # TF Serving reads the labels of its first config before any version is loaded.
         "--allow_version_labels_for_unavailable_models=true",
         "--rest_api_enable_cors_support=true",
         "--enable_grpc_healthcheck_service=true",
@@ -96,12 +96,12 @@ def write(folder: Path, seen_as: Path) -> list[str]:
 
 
 def config(seen_as: Path) -> str:
-    """The ModelServerConfig that the suite starts with, as text."""
+    """Return the initial ModelServerConfig of the suite as text."""
     return CONFIG.replace("FOLDER", str(seen_as))
 
 
 def _half_plus_two(path: Path) -> None:
-    """Only TensorFlow 1 writes signatures that classify and regress."""
+    """Write a model whose signatures can classify and regress, which only TensorFlow 1 supports."""
     v1, utils = tf.compat.v1, tf.compat.v1.saved_model.signature_def_utils
     with tf.Graph().as_default(), v1.Session() as session:
         half = v1.get_variable("half", initializer=0.5)
@@ -148,7 +148,7 @@ class _Native(tf.Module):
 
 
 def _native(path: Path) -> None:
-    """Writes it, and gives `added` the default 2 by hand: no Python API does that for every kind of function."""
+    """Write the model and add the default 2 for `added` by hand; no Python API supports this for all functions."""
     native = _Native()
     names = ("classify_x_to_y", "regress_x_to_y", "regress_x_to_y2", "plus")
     tf.saved_model.save(native, str(path), signatures={name: getattr(native, name) for name in names})

@@ -1,14 +1,14 @@
-"""The same calls by five clients, whose answers agree with the row and so with each other.
+"""The same calls with five clients, whose results must be equal to the expected ones.
 
 stubs        the official stubs of tensorflow-serving-api
-ovms-grpc    ovmsclient of OpenVINO, which was made for another server of the same API
-ovms-http    the same by REST
-ours-grpc    `connect` by gRPC
-ours-http    `connect` by REST
+ovms-grpc    ovmsclient of OpenVINO, which was made for another server with the same API
+ovms-http    the same with REST
+ours-grpc    `connect` with gRPC
+ours-http    `connect` with REST
 
-ovmsclient asks for the default signature only, knows no labels, and always says a version: what it means by 0, the
-newest, is to TF Serving the version 0. By HTTP it reads metadata only where the keys are in camel case, which they are
-not, and then hands on the document as it came; bytes it hands on in base64.
+ovmsclient supports neither signature names nor labels, and always sends a version: its 0, which means the newest, is
+version 0 for TF Serving. With HTTP, it expects metadata with keys in camel case, which TF Serving does not use, and
+otherwise returns the document unchanged; bytes are returned in base64.
 """
 
 import base64
@@ -23,11 +23,11 @@ from tensorflow_serving.apis import get_model_metadata_pb2, get_model_status_pb2
 from seqattn_tf.serving.client import connect
 from seqattn_tf.serving.errors import ServingError
 
-TOY = 2  # the newest version of `toy`, for the clients that always ask for the newest
+TOY = 2  # the newest version of `toy`, for the clients that always query the newest
 
 
 class Refused(Exception):
-    """What a client raised, as the code and message of the server."""
+    """An error of any client, with the code and message of the server."""
 
 
 class Official:
@@ -61,7 +61,7 @@ class Ovms:
 
     def predict(self, model, inputs, version):
         outputs = _code(lambda: self._client.predict(inputs, model, version))
-        return outputs if isinstance(outputs, dict) else {"y": outputs}  # a single output comes without its name
+        return outputs if isinstance(outputs, dict) else {"y": outputs}  # a single output has no name
 
     def status(self, model, version):
         told = _code(lambda: self._client.get_model_status(model, version))
@@ -126,14 +126,14 @@ def client(request, target, stubs):
 
 
 def _told(document):
-    """Version and shapes of the inputs, from the document of the REST API."""
+    """Return the version and the shapes of the inputs, from the document of the REST API."""
     inputs = document["metadata"]["signature_def"]["signature_def"]["serving_default"]["inputs"]
     shapes = {alias: [int(dim["size"]) for dim in info["tensor_shape"]["dim"]] for alias, info in inputs.items()}
     return int(document["model_spec"]["version"]), shapes
 
 
 def _code(call):
-    """Every client's own exception as one."""
+    """Convert the exceptions of all clients to `Refused`."""
     try:
         return call()
     except RpcError as failure:
@@ -146,7 +146,7 @@ def _code(call):
 
 
 def plain(value):
-    """Arrays as lists, text and base64 as bytes, decimals in seven digits: what any client can say."""
+    """Convert arrays to lists, text and base64 to bytes, and round floats to seven digits: supported by all clients."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, list):
@@ -164,7 +164,7 @@ READINGS = {
     "sensor": [[[1.0, 2.0], [3.0, 4.0]], [[4.0, 5.0], [6.0, 8.0]]],
 }
 
-PREDICTED = [  # what | model | version | inputs | outputs
+PREDICTED = [  # name | model | version | inputs | outputs
     ("the docs' model", "half_plus_two", 123, {"x": [1.0, 2.0, 5.0]}, {"y": [2.5, 3.0, 4.5]}),
     (
         "text, all outputs",
@@ -206,7 +206,7 @@ def test_metadata(client, model, version, inputs):
 
 
 LONG = {"text": ["x" * 65]}
-REFUSED = [  # what | model | version | inputs | code | words that every client hears
+REFUSED = [  # name | model | version | inputs | code | text in the messages of all clients
     ("an unknown model", "no", 1, {"x": [1.0]}, "NOT_FOUND", "Servable not found for request: Specific(no, 1)"),
     ("an unknown version", "toy", 99, LONG, "NOT_FOUND", "Servable not found for request: Specific(toy, 99)"),
     ("version 0", "toy", 0, LONG, "NOT_FOUND", "Servable not found for request: Specific(toy, 0)"),

@@ -1,7 +1,7 @@
-"""Classify, regress and multi-inference: the same rows by REST and by gRPC, where both have the call.
+"""Classify, regress and multi-inference: the same rows with REST and gRPC, if both support the call.
 
-The model `examples` adds 0.5 to `x` (two floats) for the scores of the classes `NAME-a` and `NAME-b`, and regresses to
-the sum of the scores and `n` (an int64). A feature that is not given is zero or empty.
+The model `examples` adds 0.5 to `x` (two floats) for the scores of the classes `NAME-a` and `NAME-b`; its regression is
+the sum of the scores and `n` (an int64). Missing features are zero or empty.
 """
 
 import json
@@ -15,7 +15,7 @@ from tensorflow_serving.apis import classification_pb2, inference_pb2, input_pb2
 CLASSIFY, REGRESS, PREDICT = (f"tensorflow/serving/{method}" for method in ("classify", "regress", "predict"))
 EXAMPLES = '"examples": [{"x": [1.0, 2.0], "n": 3, "name": "c"}, {"name": "d"}]'
 
-ANSWERED = [  # what | asked of /v1/models/... | body | results
+ANSWERED = [  # name | path below /v1/models/ | body | results
     (
         "the docs' regress",
         "half_plus_two:regress",
@@ -103,7 +103,7 @@ def test_grpc(stubs, path, body, results):
 
 
 def grpc_request(stubs, method, body, model, version=None):
-    """The request that the JSON stands for, written by the rules of api_rest.md, and the call that it is for."""
+    """Convert the JSON to a request, by the rules of api_rest.md, and return it with its call."""
     document = json.loads(body)
     kind, call = {
         "classify": (classification_pb2.ClassificationRequest, stubs.predictions.Classify),
@@ -180,7 +180,7 @@ def test_signatures_that_do_not_fit(target, stubs, method, signature, message):
     assert (code, like(message, received)) == ("INVALID_ARGUMENT", True), received
 
 
-BODIES = [  # what | body | message, by REST, whether classify or regress
+BODIES = [  # name | body | message, in REST, for both classify and regress
     ("no JSON", "{", "JSON Parse error: ... at offset: ..."),
     ("a signature that is no string", '{"signature_name": 1}', "...'signature_name' key must be a string value."),
     ("no examples", "{}", "JSON Value: {} When method is classify, key 'examples' is expected and was not found"),
@@ -213,7 +213,7 @@ def test_bodies_are_read_before_the_model_is_looked_up(target, method, body, mes
     assert (status, like(message, received)) == (400, True), received
 
 
-PLACES = [  # asked of /v1/models/... | status | message
+PLACES = [  # path below /v1/models/ | status | message
     ("no", 404, "Servable not found for request: Latest(no)"),
     ("examples/versions/9", 404, "Servable not found for request: Specific(examples, 9)"),
     ("examples/labels/no", 400, "Unrecognized servable version label: no"),
@@ -241,7 +241,7 @@ def test_a_request_without_input(stubs, method):
 
 
 def multi(*tasks, body=f"{{{EXAMPLES}}}"):
-    """Tasks are (method, signature, model)."""
+    """Return a MultiInferenceRequest; tasks are (method, signature, model)."""
     request = inference_pb2.MultiInferenceRequest()
     for method, signature, *model in tasks:
         fill(request.tasks.add(method_name=method).model_spec, *(model or ["examples"]), signature)
@@ -259,7 +259,7 @@ def test_multi_inference_answers_every_task_in_order(stubs):
     assert specs == [("examples", 1, "regress"), ("examples", 1, "serving_default")]
 
 
-MULTI_REFUSED = [  # what | request | code | message
+MULTI_REFUSED = [  # name | request | code | message
     ("no task", multi(), "INVALID_ARGUMENT", "ModelSpec has no name specified."),
     ("an unknown model", multi((CLASSIFY, "", "no")), "NOT_FOUND", "Servable not found for request: Latest(no)"),
     (

@@ -1,4 +1,4 @@
-"""PredictionService and ModelService by the official stubs: a row is a request and the answer or refusal it must get.
+"""PredictionService and ModelService with the official stubs: requests and the expected responses or errors.
 
 `predict("toy", {"text": ["ab"]}, version=1)` is a PredictRequest with that ModelSpec and those input tensors.
 """
@@ -12,7 +12,7 @@ from tensorflow_serving.apis import get_model_metadata_pb2, get_model_status_pb2
 
 READINGS = {"tag": ["foo"], "signal": [[1, 2, 3, 4, 5]], "sensor": [[[1.0, 2.0], [3.0, 4.0]]]}
 
-ANSWERED = [  # what | request | outputs | version and signature that answered
+ANSWERED = [  # name | request | outputs | version and signature in the response
     ("the docs' model", predict("half_plus_two", {"x": [1.0, 2.0, 5.0]}), {"y": [2.5, 3.0, 4.5]}, (123, "")),
     ("by version", predict("half_plus_two", {"x": [1.0]}, version=123), {"y": [2.5]}, (123, "")),
     ("by label", predict("half_plus_two", {"x": [1.0]}, label="stable"), {"y": [2.5]}, (123, "")),
@@ -60,7 +60,7 @@ def test_predict(stubs, request_, outputs, told):
     assert spec.signature_name == (signature or "serving_default")
 
 
-FIELDS = [  # outputs stand in the typed field of a TensorProto: signature of `types` | values | field
+FIELDS = [  # outputs are in the typed field of a TensorProto: signature of `types` | values | field
     ("bool", [True, False], "bool_val"),
     ("string", ["a", "b"], "string_val"),
     ("int8", [1, 2], "int_val"),
@@ -87,7 +87,7 @@ def tensor(dtype, sizes, **fields):
 
 
 X = {"x": [1.0]}
-REFUSED = [  # what | request | code | message
+REFUSED = [  # name | request | code | message
     ("no ModelSpec", predict_pb2.PredictRequest(), "INVALID_ARGUMENT", "Missing ModelSpec"),
     ("no name", predict("", X, signature="s"), "INVALID_ARGUMENT", "ModelSpec has no name specified."),
     ("an unknown model", predict("half", X), "NOT_FOUND", "Servable not found for request: Latest(half)"),
@@ -136,7 +136,7 @@ REFUSED = [  # what | request | code | message
         "INVALID_ARGUMENT",
         "duplicate output tensor alias: y",
     ),
-    # The runtime says which argument it means in words of its own.
+    # The runtime refers to the argument with its own message.
     (
         "strings for floats",
         predict("half_plus_two", {"x": ["a"]}),
@@ -198,7 +198,7 @@ def test_metadata(stubs, spec, version):
     assert inputs == {"x": tf.float32.as_datatype_enum, "k": tf.int32.as_datatype_enum}
 
 
-METADATA_REFUSED = [  # what | request | code | message
+METADATA_REFUSED = [  # name | request | code | message
     ("no ModelSpec", metadata("signature_def"), "INVALID_ARGUMENT", "Missing ModelSpec"),
     (
         "no field",
@@ -250,7 +250,7 @@ def test_status(stubs, request_, versions):
     assert {(entry.state, entry.status.error_code, entry.status.error_message) for entry in told} == {(30, 0, "")}
 
 
-STATUS_REFUSED = [  # what | request | code | message
+STATUS_REFUSED = [  # name | request | code | message
     ("no ModelSpec", status(), "INVALID_ARGUMENT", "Missing ModelSpec"),
     ("an unknown model", status(model="no"), "NOT_FOUND", "Could not find any versions of model no"),
     ("an unknown version", status(model="toy", version=99), "NOT_FOUND", "Could not find version 99 of model toy"),
@@ -263,7 +263,7 @@ def test_status_refuses(stubs, request_, code, message):
 
 
 def test_session_service_is_not_there(stubs):
-    """Its proto is public, but TF Serving registers it nowhere."""
+    """Its proto is public, but TF Serving does not register the service."""
     method = stubs.channel.unary_unary("/tensorflow.serving.SessionService/SessionRun")
     assert refusal(method, b"")[0] == "UNIMPLEMENTED"
 

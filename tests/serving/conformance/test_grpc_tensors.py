@@ -1,6 +1,6 @@
-"""Tensors by gRPC: what may be sent, and how outputs are written.
+"""Tensors in gRPC: valid and invalid inputs, and the format of outputs.
 
-Read beside predict_util.cc. What is sent and refused is what TensorFlow's own constants take and refuse.
+See predict_util.cc. Inputs are valid if TensorFlow accepts them for its own constants.
 """
 
 import pytest
@@ -14,11 +14,11 @@ def tensor(dtype, sizes, **fields):
 
 
 def packed(*texts):
-    """Strings as the bytes that TensorFlow writes: the lengths, then the texts."""
+    """Return strings in TensorFlow's packed format: the lengths, then the texts."""
     return bytes(map(len, texts)) + b"".join(texts)
 
 
-SENT = [  # what | signature of `types` | tensor | values of the output
+SENT = [  # name | signature of `types` | tensor | values of the output
     ("bytes of floats", "float", tensor(types_pb2.DT_FLOAT, [2], tensor_content=b"\0\0\x80?\0\0\0@"), [1.0, 2.0]),
     ("one value for all", "float", tensor(types_pb2.DT_FLOAT, [3], float_val=[0.5]), [0.5, 0.5, 0.5]),
     ("the last value for the rest", "int32", tensor(types_pb2.DT_INT32, [2, 2], int_val=[1, 2]), [[1, 2], [2, 2]]),
@@ -41,7 +41,7 @@ def test_what_may_be_sent(stubs, signature, sent, expected):
     assert values(response.outputs["y"]) == expected
 
 
-BROKEN = [  # what | signature | tensor
+BROKEN = [  # name | signature | tensor
     ("bytes too few", "float", tensor(types_pb2.DT_FLOAT, [2], tensor_content=b"\0\0\x80?")),
     ("bytes too many", "float", tensor(types_pb2.DT_FLOAT, [1], tensor_content=b"\0\0\x80?\0\0\0@")),
     ("lengths that do not fit", "string", tensor(types_pb2.DT_STRING, [2], tensor_content=b"\x09\x01abc")),
@@ -72,7 +72,7 @@ def test_outputs_without_dimensions_say_so(stubs, request_):
         assert (len(proto.tensor_shape.dim), proto.tensor_shape.unknown_rank) == (0, False)
 
 
-FIELDS = [  # signature of `types` | dtype | field | what stands in it for 1.5
+FIELDS = [  # signature of `types` | dtype | field | the value of the field for 1.5
     ("to_half", types_pb2.DT_HALF, "half_val", [0x3E00]),
     ("to_bfloat16", types_pb2.DT_BFLOAT16, "half_val", [0x3FC0]),
     ("to_uint16", types_pb2.DT_UINT16, "int_val", [1]),
@@ -85,7 +85,7 @@ def test_outputs_of_small_types(stubs, signature, dtype, field, stands):
     assert (proto.dtype, list(getattr(proto, field)), proto.tensor_content) == (dtype, stands, b"")
 
 
-CONTENT = [  # with --enable_serialization_as_tensor_content: what, and signature | sent | the bytes that come back
+CONTENT = [  # with --enable_serialization_as_tensor_content: name, and signature | input | bytes of the output
     ("floats", "float", tf.make_tensor_proto([1.0, 2.0]), b"\0\0\x80?\0\0\0@"),
     ("integers", "int64", tf.make_tensor_proto([1], tf.int64), b"\1\0\0\0\0\0\0\0"),
     ("truths", "bool", tf.make_tensor_proto([True, False]), b"\1\0"),
@@ -102,7 +102,7 @@ def test_outputs_as_content_where_that_is_wanted(flagged_stubs, signature, sent,
 
 
 def test_a_batch_needs_an_input(flagged_stubs):
-    """--enable_batching: a signature without inputs has nothing that could be brought together."""
+    """--enable_batching: a signature without inputs has nothing to batch."""
     request = predict("counter", {}, signature="get_counter")
     message = "Batching Run() must have at least one input tensor"
     assert refusal(flagged_stubs.predictions.Predict, request) == ("INVALID_ARGUMENT", message)
@@ -114,7 +114,7 @@ def test_a_batch_needs_a_dimension(flagged_stubs):
     assert refusal(flagged_stubs.predictions.Predict, request) == ("INVALID_ARGUMENT", message)
 
 
-FILTERS = [  # what | output_filter | outputs, of toy's default signature
+FILTERS = [  # name | output_filter | outputs, of toy's default signature
     ("none: all of them", [], ["raw_bytes", "score", "upper", "version"]),
     ("one", ["score"], ["score"]),
     ("two, in any order", ["version", "upper"], ["upper", "version"]),

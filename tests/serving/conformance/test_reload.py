@@ -1,7 +1,7 @@
-"""HandleReloadConfigRequest: a row is what the config says of the model `moving`, and what is asked and answered then.
+"""HandleReloadConfigRequest: configs of the model `moving`, and the versions or errors of subsequent requests.
 
-`moving` has the versions 1, 2 and 3 and answers x = 0 with its number. Read beside serving_config.md. TF Serving waits
-for new models but not for new versions of a model that it has, so a case asks until the answer is the expected one.
+`moving` has the versions 1, 2 and 3 and returns its version for x = 0. See serving_config.md. TF Serving waits for new
+models but not for new versions of an existing model, so the cases repeat requests until the response is as expected.
 """
 
 import time
@@ -27,7 +27,7 @@ def label(name, version):
 
 
 class Changing:
-    """A server whose config changes: the suite's own config, with or without entries more."""
+    """A server whose config changes: the config of the suite, optionally with more entries."""
 
     def __init__(self, target, stubs):
         self._folder = target.models
@@ -48,7 +48,7 @@ class Changing:
         return refusal(self._stubs.models.HandleReloadConfigRequest, request)
 
     def answer(self, asked):
-        """Asked for the newest version (None), a number or a label: the version that answers, or the code."""
+        """Query the newest version (None), a number or a label; return the version that responds or the error code."""
         spec = {"label": asked} if isinstance(asked, str) else {"version": asked}
         try:
             response = self._stubs.predictions.Predict(predict("moving", {"x": [0.0]}, **spec), timeout=SECONDS)
@@ -76,7 +76,7 @@ def _until(look, expected):
 
 @pytest.fixture
 def changing(target, stubs):
-    """Serves the suite's own config again when a case is over."""
+    """A server that is reset to the config of the suite after each case."""
     if target.models is None:
         pytest.skip("needs TF_SERVING_MODELS, the folder of the models as the server sees it")
     changing = Changing(target, stubs)
@@ -85,7 +85,7 @@ def changing(target, stubs):
     changing.comes_to_answer({None: NOT_FOUND})
 
 
-SERVED = [  # what | the config of `moving` | asked: who answers
+SERVED = [  # name | the config of `moving` | query: version
     ("no policy: the newest", "", {None: 3, 3: 3, 2: NOT_FOUND, 1: NOT_FOUND, "stable": INVALID}),
     ("latest, two of them", LATEST_2, {None: 3, 3: 3, 2: 2, 1: NOT_FOUND}),
     ("all", ALL, {None: 3, 3: 3, 2: 2, 1: 1}),
@@ -104,13 +104,13 @@ def test_a_new_model(changing, told, answers):
     changing.comes_to_answer(answers)
 
 
-CHANGED = [  # what | configs of `moving`, one after the other | asked: who answers | states of the versions
+CHANGED = [  # name | successive configs of `moving` | query: version | states of the versions
     ("newer versions", [ONLY_1, ALL], {None: 3, 2: 2, 1: 1}, {3: "AVAILABLE", 2: "AVAILABLE", 1: "AVAILABLE"}),
     ("back to an old one", [ALL, ONLY_1], {None: 1, 3: NOT_FOUND}, {3: "END", 2: "END", 1: "AVAILABLE"}),
     ("an old one leaves", [LATEST_2, ""], {None: 3, 2: NOT_FOUND}, {3: "AVAILABLE", 2: "END"}),
     ("the same again", [LATEST_2, LATEST_2], {None: 3, 2: 2}, {3: "AVAILABLE", 2: "AVAILABLE"}),
     (
-        "a label moves",  # the canary of the documentation is promoted
+        "a label moves",  # the canary in the documentation is promoted
         [ALL + label("stable", 1) + label("canary", 2), ALL + label("stable", 2)],
         {"stable": 2, "canary": INVALID, 1: 1},
         {3: "AVAILABLE", 2: "AVAILABLE", 1: "AVAILABLE"},
@@ -151,7 +151,7 @@ def test_a_request_without_a_list(changing):
     assert changing.refuses(request) == (INVALID, ONLY_LISTS)
 
 
-REFUSED = [  # what | entries more | replaced in the suite's own config | code | message
+REFUSED = [  # name | more entries | replacement in the suite's config | code | message
     ("a model twice", [MOVING, MOVING], None, INVALID, "Illegal to list model moving multiple times in config list"),
     (
         "a relative path",
@@ -160,7 +160,7 @@ REFUSED = [  # what | entries more | replaced in the suite's own config | code |
         INVALID,
         "Expected model moving to have an absolute path or URI; got base_path()=models/moving",
     ),
-    # TF Serving's words are kept where ours have them; of these two, only the code and what it is about.
+    # For these two, only the code and the topic are compared, because our messages differ from TF Serving's.
     (
         "no platform",
         [],

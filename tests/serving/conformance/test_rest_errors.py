@@ -1,4 +1,4 @@
-"""Refusals by REST: a row is a request, the status and the message that must come back; `...` stands for anything.
+"""Errors of the REST API: requests, and the expected status and message; `...` matches any text.
 
 "In case of error, all APIs will return a JSON object in the response body with `error` as key" (api_rest.md).
 """
@@ -8,13 +8,13 @@ from urllib.parse import quote
 import pytest
 from conformance.calls import error, http_answer, like, named
 
-BIG = 2**63  # one more than a version can be
-RESERVED = "!#$%&'()*+,/:;=?@[]"  # in a URL; a name or a label may have them all the same
+BIG = 2**63  # one more than the largest version
+RESERVED = "!#$%&'()*+,/:;=?@[]"  # reserved in URLs, but allowed in names and labels
 ESCAPED = quote(RESERVED, safe="")
 ROW = '{"instances": [1.0]}'
 
 PATHS = [  # method | path | status | message
-    # The documentation's own: POST /v1/models/half:predict.
+    # From the documentation: POST /v1/models/half:predict.
     ("POST", "half:predict", 404, "Servable not found for request: Latest(half)"),
     ("POST", "toy/versions/99:predict", 404, "Servable not found for request: Specific(toy, 99)"),
     ("POST", "half/versions/1:predict", 404, "Servable not found for request: Specific(half, 1)"),
@@ -59,7 +59,7 @@ def test_what_is_not_below_v1_is_not_found(target):
     assert http_answer(target, "GET", "/v2/models/toy")[0] == 404
 
 
-BODIES = [  # what | body | message, to half_plus_two:predict with its one input x of type float
+BODIES = [  # name | body | message, for half_plus_two:predict with its single input x of type float
     ("nothing", "", "JSON Parse error: The document is empty"),
     ("no JSON", "instances", "JSON Parse error: Invalid value. at offset: ..."),
     (
@@ -165,7 +165,7 @@ def test_bodies(target, body, message):
     assert (status, like(message, received)) == (400, True), received
 
 
-MANY = [  # what | body | message, to readings:predict with the inputs tag, signal (int32) and sensor (float)
+MANY = [  # name | body | message, for readings:predict with the inputs tag, signal (int32) and sensor (float)
     (
         "plain rows",
         '{"instances": ["foo"]}',
@@ -208,11 +208,11 @@ def test_bodies_of_many_inputs(target, body, message):
     assert (status, like(message, received)) == (400, True), received
 
 
-VALUES = [  # dtype | input | status | message, to types:predict by column
+VALUES = [  # dtype | input | status | message, for types:predict in columnar format
     ("bool", "[1]", 400, "JSON Value: 1 Type: Number is not of expected type: bool"),
     ("string", "[1]", 400, "JSON Value: 1 Type: Number is not of expected type: string"),
     ("string", '[{"b64": "!"}]', 400, "Unable to base64 decode"),
-    ("string", '[{"b64": "a-_a"}]', 400, "Unable to base64 decode"),  # the alphabet is the standard one
+    ("string", '[{"b64": "a-_a"}]', 400, "Unable to base64 decode"),  # the standard base64 alphabet is required
     ("string", '[{"b64": 1}]', 400, "JSON Value: ... not formatted correctly for base64 data"),
     ("string", '[{"b64": "YQ==", "more": 1}]', 400, "JSON Value: ... not formatted correctly for base64 data"),
     ("int32", "[1.0]", 400, "JSON Value: 1.0 Type: Number is not of expected type: int32"),
@@ -235,7 +235,7 @@ def test_values(target, dtype, given, status, message):
     assert (received, like(message, text)) == (status, True), text
 
 
-OUTPUTS = [  # what | body | message, to toy:predict
+OUTPUTS = [  # name | body | message, for toy:predict
     ("no shape", '{"signature_name": "scalar", "instances": [1]}', "Tensor name: mean has no shape information..."),
     (
         "unequal sizes",

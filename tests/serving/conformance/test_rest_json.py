@@ -1,6 +1,6 @@
-"""JSON as TF Serving's parser has it: a row is a body, byte for byte, and what must come back.
+"""JSON in TF Serving's parser: bodies, byte for byte, and the expected responses.
 
-Read beside json_tensor.cc. The bodies go to half_plus_two, whose one input `x` is a float, or to signatures of `types`.
+See json_tensor.cc. The bodies are sent to half_plus_two, whose only input `x` is a float, or to signatures of `types`.
 """
 
 import pytest
@@ -8,7 +8,7 @@ from conformance.calls import http_answer, named, spelled
 
 BIG = "Number too big to be stored in double."
 
-REFUSED = [  # what | body | message | offset
+REFUSED = [  # name | body | message | offset
     ("a bracket alone", b"]", "The document is empty.", 0),
     ("spaces", b"  ", "The document is empty.", 2),
     ("no JSON", b"x = [1, 2]", "Invalid value.", 0),
@@ -36,7 +36,7 @@ def test_what_is_no_json(target, body, message, offset):
     assert (status, spelled(raw.decode())) == (400, {"error": f"JSON Parse error: {message} at offset: {offset}"})
 
 
-READ = [  # what | body | answer
+READ = [  # name | body | response
     ("the first of two keys", b'{"inputs": [1], "inputs": [2]}', '{"outputs": [2.5]}'),
     ("the first of two columns", b'{"inputs": {"x": [1], "x": [3]}}', '{"outputs": [2.5]}'),
     ("Inf", b'{"instances": [Inf, -Inf, -Infinity]}', '{"predictions": [Infinity, -Infinity, -Infinity]}'),
@@ -53,7 +53,7 @@ def test_what_is_read(target, body, answer):
     assert (status, spelled(raw.decode())) == (200, spelled(answer))
 
 
-BYTES = [  # what | the JSON string | base64 of what the model gets
+BYTES = [  # name | JSON string | base64 of the model's input
     ("text", b'"a\\u00e9"', "YcOp"),
     ("bytes that are no UTF-8", b'"\xff\xfe"', "//4="),
     ("a pair", b'"\\ud83d\\ude00"', "8J+YgA=="),
@@ -72,7 +72,7 @@ def test_strings(target, string, told):
     assert (status, spelled(raw.decode())) == (200, {"outputs": {"b64": told}})
 
 
-BINARY = [  # what | instances | predictions of the signature `bytes`
+BINARY = [  # name | instances | predictions of the signature `bytes`
     ("scalars", '[{"b64": "aGk="}, {"b64": "eW8="}]', '[{"b64": "aGk="}, {"b64": "eW8="}]'),
     ("lists", '[[{"b64": "aGk="}], [{"b64": "eW8="}]]', '[[{"b64": "aGk="}], [{"b64": "eW8="}]]'),
     ("by name", '[{"x": [[{"b64": "aGk="}], [{"b64": "eW8="}]]}]', '[[[{"b64": "aGk="}], [{"b64": "eW8="}]]]'),

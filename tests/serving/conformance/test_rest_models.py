@@ -1,4 +1,4 @@
-"""Questions about models by REST: status, metadata, versions, labels, and the counters for Prometheus."""
+"""Requests about models in REST: status, metadata, versions, labels, and the counters for Prometheus."""
 
 import pytest
 from conformance.calls import error, http_answer, rest, spelled
@@ -10,17 +10,17 @@ def available(*versions):
     return {"model_version_status": [{"version": v, "state": "AVAILABLE", "status": FINE} for v in versions]}
 
 
-STATUS = [  # asked of /v1/models/... | the versions in the answer
+STATUS = [  # path below /v1/models/ | the versions in the response
     ("half_plus_two", ["123"]),  # "Get status of the model"
     ("half_plus_two/versions/123", ["123"]),
     ("toy", ["2", "1"]),  # "If omitted status for all versions is returned"
     ("toy/versions/1", ["1"]),
     ("toy/versions/2", ["2"]),
     ("toy/versions/002", ["2"]),
-    ("toy/labels/stable", ["2", "1"]),  # a label is no part of this question
+    ("toy/labels/stable", ["2", "1"]),  # labels are ignored by this request
     ("toy/labels/no", ["2", "1"]),
     ("/V1/MODELS/examples", ["1"]),
-    ("examples/METADATA", ["1"]),  # the word counts only as it is spelled
+    ("examples/METADATA", ["1"]),  # `metadata` is case-sensitive
 ]
 
 
@@ -29,7 +29,7 @@ def test_status(target, path, versions):
     assert rest(target, "GET", path) == (200, available(*versions))
 
 
-REFUSED = [  # asked of /v1/models/... | status | message
+REFUSED = [  # path below /v1/models/ | status | message
     ("no", 404, "Could not find any versions of model no"),
     ("no/versions/1", 404, "Could not find version 1 of model no"),
     ("toy/versions/99", 404, "Could not find version 99 of model toy"),
@@ -48,7 +48,7 @@ def test_refusals(target, path, status, message):
     assert error(target, "GET", path) == (status, message)
 
 
-SPEC = [  # asked of /v1/models/... | the version that tells
+SPEC = [  # path below /v1/models/ | the version in the response
     ("half_plus_two/metadata", "123"),
     ("toy/metadata", "2"),
     ("toy/versions/1/metadata", "1"),
@@ -105,7 +105,7 @@ def test_metadata_of_signatures(target, model, signature, method, inputs, output
 def _sizes(info):
     shape = info["tensor_shape"]
     assert shape["unknown_rank"] is False
-    assert {dim["name"] for dim in shape["dim"]} == {""}  # defaults are written
+    assert {dim["name"] for dim in shape["dim"]} == {""}  # defaults are included
     return [dim["size"] for dim in shape["dim"]]
 
 
@@ -115,7 +115,7 @@ def test_a_shape_that_nobody_knows(target):
     assert (told["dtype"], told["tensor_shape"]) == ("DT_BOOL", {"dim": [], "unknown_rank": True})
 
 
-COUNTED = [  # asked | what Prometheus is told then
+COUNTED = [  # request | counters in Prometheus
     ("half_plus_two:predict", ':tensorflow:serving:request_count{model_name="half_plus_two",status="OK"}'),
     ("half_plus_two:predict", ':tensorflow:serving:request_latency_count{model_name="half_plus_two",API="predict",'),
     ("half_plus_two:predict", ':tensorflow:serving:runtime_latency_count{model_name="half_plus_two",API="Predict",'),

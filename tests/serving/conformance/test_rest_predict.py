@@ -1,6 +1,6 @@
-"""Predict by REST: a row is a request and the JSON that must come back, number for number as it is spelled.
+"""Predict in REST: requests and the expected JSON, with the exact spelling of numbers.
 
-Read beside TF Serving's api_rest.md.
+See TF Serving's api_rest.md.
 """
 
 import base64
@@ -9,8 +9,8 @@ import gzip
 import pytest
 from conformance.calls import http_answer, named, rest, spelled
 
-NOTED = [  # what | asked of /v1/models/... | body | answer
-    # "Example" in the documentation, there with half_plus_three.
+NOTED = [  # name | path below /v1/models/ | body | response
+    # "Example" in the documentation, which uses half_plus_three.
     ("by row", "half_plus_two:predict", '{"instances": [1.0, 2.0, 5.0]}', '{"predictions": [2.5, 3.0, 4.5]}'),
     ("by column", "half_plus_two:predict", '{"inputs": [1.0, 2.0, 5.0]}', '{"outputs": [2.5, 3.0, 4.5]}'),
     ("named", "half_plus_two:predict", '{"inputs": {"x": [1.0, 5.0]}}', '{"outputs": [2.5, 4.5]}'),
@@ -31,7 +31,7 @@ NOTED = [  # what | asked of /v1/models/... | body | answer
     ("no rows", "half_plus_two:predict", '{"inputs": []}', '{"outputs": []}'),
     ("text after the document", "half_plus_two:predict", '{"instances": [1.0]} more', '{"predictions": [2.5]}'),
     ("unknown keys", "half_plus_two:predict", '{"instances": [1.0], "more": 1}', '{"predictions": [2.5]}'),
-    # "Specifying input tensors": the documentation's own request with three inputs, both ways.
+    # "Specifying input tensors": the request in the documentation with three inputs, in both formats.
     (
         "three inputs by row",
         "readings:predict",
@@ -73,7 +73,7 @@ NOTED = [  # what | asked of /v1/models/... | body | answer
         '{"signature_name": "uneven", "inputs": [1]}',
         '{"outputs": {"a": [1.0], "b": [1.0, 1.0]}}',
     ),
-    # "Output of binary values": base64 where the name of an output ends in _bytes.
+    # "Output of binary values": base64 if the name of an output ends in _bytes.
     (
         "all outputs",
         "toy/versions/1:predict",
@@ -122,19 +122,19 @@ MAPPED = [  # "JSON mapping" and "JSON conformance": dtype | input | output
     ("float", "[1.1, -10.0, 0, 3]", "[1.1, -10.0, 0.0, 3.0]"),
     ("float", "[NaN, Infinity, -Infinity]", "[NaN, Infinity, -Infinity]"),
     ("float", "[1e3, 1.5e-7, 2E2]", "[1000.0, 1.5e-07, 200.0]"),
-    ("float", "[0.2, 9000000.0, 0.00003]", "[0.2, 9e+06, 3e-05]"),  # six digits where they say it exactly
-    ("float", "[9000001.0, 0.123456789]", "[9000001.0, 0.123456791]"),  # else all nine
-    ("float", "[16777215, 16777217]", "[16777215.0, 16777216.0]"),  # an integer may be too long for it
+    ("float", "[0.2, 9000000.0, 0.00003]", "[0.2, 9e+06, 3e-05]"),  # six digits if they are exact
+    ("float", "[9000001.0, 0.123456789]", "[9000001.0, 0.123456791]"),  # otherwise all nine digits
+    ("float", "[16777215, 16777217]", "[16777215.0, 16777216.0]"),  # an integer may have too many digits for a float
     ("float", "[1435774380, 1435774380.0]", "[1.43577434e+09, 1.43577434e+09]"),
     ("float", "[1e39, -1e39, 1.7976931348623157e308]", "[Infinity, -Infinity, Infinity]"),
     ("float", "[2.2250738585072014e-308, -2.2250738585072014e-308]", "[0.0, -0.0]"),
     ("float", "[Inf, -Inf, -NaN]", "[Infinity, -Infinity, NaN]"),
-    ("uint8", "[-1, 256, 300]", "[255, 0, 44]"),  # the small types lose what is beyond them
+    ("uint8", "[-1, 256, 300]", "[255, 0, 44]"),  # small types are truncated
     ("int8", "[128, -129]", "[-128, 127]"),
     ("int16", "[32768, 2147483647]", "[-32768, -1]"),
     ("double", "[0.1, 1e300, 9007199254740993]", "[0.1, 1e+300, 9007199254740992.0]"),
     ("double", "[0.123456789012345678]", "[0.12345678901234568]"),
-    ("float", "1.5", "1.5"),  # no list, no dimension
+    ("float", "1.5", "1.5"),  # a scalar
     ("int32", "[[[1, 2]], [[3, 4]]]", "[[[1, 2]], [[3, 4]]]"),
     ("int32", "[[], []]", "[[], []]"),
 ]

@@ -1,7 +1,8 @@
-"""Signatures that TensorFlow 2 writes, those without inputs, and inputs that have a default; by gRPC and by REST.
+"""Signatures written by TensorFlow 2, signatures without inputs, and inputs with a default, in gRPC and REST.
 
-`tf.saved_model.save` names every signature `predict`. Without --enable_signature_method_name_check what counts for
-classify and regress is the names of inputs and outputs. Read beside classifier.cc, regressor.cc and predict_util.cc.
+`tf.saved_model.save` uses the method name `predict` for every signature. Without --enable_signature_method_name_check,
+only the names of inputs and outputs matter for classify and regress. See classifier.cc, regressor.cc and
+predict_util.cc.
 """
 
 import json
@@ -28,7 +29,7 @@ def examples():
 
 
 def asked(stubs, method, model, signature):
-    """The request and the call that it is for."""
+    """Return the call and its request."""
     kind, call = {
         "classify": (classification_pb2.ClassificationRequest, stubs.predictions.Classify),
         "regress": (regression_pb2.RegressionRequest, stubs.predictions.Regress),
@@ -39,7 +40,7 @@ def asked(stubs, method, model, signature):
 
 
 def told(result):
-    """Classes and scores, or values, as REST has them."""
+    """Return classes and scores, or values, as in REST."""
     if hasattr(result, "regressions"):
         return [entry.value for entry in result.regressions]
     return [[[entry.label, entry.score] for entry in row.classes] for row in result.classifications]
@@ -75,7 +76,7 @@ def test_what_has_other_names_is_refused(target, stubs, method, model, signature
     assert (code, like(message, received)) == ("INVALID_ARGUMENT", True), received
 
 
-LABELLED = [  # asked of /v1/models/half_plus_two/... | signature | results for x = 1 and x = 2
+LABELLED = [  # path below /v1/models/half_plus_two/ | signature | results for x = 1 and x = 2
     ("labels/stable:regress", "tensorflow/serving/regress", "[2.5, 3.0]"),
     ("versions/123:regress", "tensorflow/serving/regress", "[2.5, 3.0]"),
     ("labels/stable:classify", "classify_x_to_y", '[[["", 2.5]], [["", 3.0]]]'),
@@ -126,7 +127,7 @@ def test_multi_inference_by_a_name_that_does_not_fit(stubs):
     assert (code, like("No regression outputs found in SignatureDef: ...", message)) == ("INVALID_ARGUMENT", True)
 
 
-COUNTED = [  # one after the other: signature of `counter` | inputs | output_filter | output
+COUNTED = [  # in this order: signature of `counter` | inputs | output_filter | output
     ("reset_counter", {}, [], 0.0),
     ("get_counter", {}, [], 0.0),
     ("incr_counter", {}, [], 1.0),
@@ -149,7 +150,7 @@ def test_a_signature_without_inputs_is_not_for_rest(target):
     assert error(target, "POST", "counter:predict", body) == (400, message)
 
 
-DEFAULTS = [  # what | inputs | outputs, of native's signature `plus`: x / 2 + added, where added is 2 unless it is said
+DEFAULTS = [  # name | inputs | outputs, of native's signature `plus`: x / 2 + added, where added is 2 by default
     ("the default", {"x": [1.0]}, {"y": [2.5]}),
     ("another value", {"x": [1.0], "added": 3.0}, {"y": [3.5]}),
 ]
@@ -161,7 +162,7 @@ def test_an_input_may_have_a_default(stubs, inputs, outputs):
     assert {alias: values(proto) for alias, proto in response.outputs.items()} == outputs
 
 
-MISSED = [  # what | inputs | message
+MISSED = [  # name | inputs | message
     (
         "no default",
         {"added": 1.0},
@@ -228,7 +229,7 @@ def test_method_names_are_checked_where_that_is_wanted(flagged, flagged_stubs, m
 
 
 def test_a_lite_model_is_preferred_where_that_is_wanted(target, flagged):
-    """--prefer_tflite_model: the file adds 2, the SavedModel beside it 3."""
+    """--prefer_tflite_model: the LiteRT file adds 2, the SavedModel beside it 3."""
     asked = ("POST", "lite:predict", '{"inputs": {"x": [1.0]}}')
     assert rest(target, *asked) == (200, spelled('{"outputs": [3.5]}'))
     assert rest(flagged, *asked) == (200, spelled('{"outputs": [2.5]}'))

@@ -105,7 +105,8 @@ def test_grpc_needs_both(guarded, authority):
 def test_our_client_has_both(guarded, authority, scheme, tmp_path):
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     address = guarded.rest_url.removeprefix("https://") if scheme == "https" else guarded.grpc_address
-    known = {"ca_file": tmp_path / "ca.pem", "token": TOKEN}
+    assert f"{scheme}://{address}" in (guarded.rest_url, guarded.grpc_url)
+    known = {"ca_file": str(tmp_path / "ca.pem"), "token": TOKEN}
     with closing(connect(f"{scheme}://{address}", **known)) as client:
         assert client.predict("toy", {"text": ["a"]})["upper"].tolist() == ["A"]
     for less, code in (({"token": ""}, "UNAUTHENTICATED"), ({"ca_file": None}, "UNAVAILABLE")):
@@ -168,9 +169,9 @@ def test_tokens(tmp_path):
     path = tmp_path / "token"
     for text in ("", " \n", "two words"):
         path.write_text(text)
-        with pytest.raises(ValueError, match="bearer_token_file: expected one word"):
+        with pytest.raises(ValueError, match="bearer_token_file: expected a token without spaces"):
             Token.from_file(path)
-    with pytest.raises(ValueError, match="bearer_token_file: expected a file with a token"):
+    with pytest.raises(ValueError, match="bearer_token_file: expected a readable file with a token"):
         Token.from_file(tmp_path / "nowhere")
     assert not Token("x").interceptors() == Token("").interceptors() == []
 
@@ -189,7 +190,8 @@ def test_requests_may_be_limited_in_size(repository_root):
         for body, headers in (
             (large, {}),
             (gzip.compress(large), {"Content-Encoding": "gzip"}),
-            (iter([large[start : start + 900] for start in range(0, len(large), 900)]), {}),  # in chunks that are fine
+            # Each chunk is within the limit.
+            (iter([large[start : start + 900] for start in range(0, len(large), 900)]), {}),
         ):
             status, answer, _ = http_request(server.rest_url, "POST", "/v1/models/toy:predict", body, headers)
             assert status == 413
@@ -207,11 +209,11 @@ def test_the_limit_counts_what_a_body_unpacks_to_and_is_itself_allowed(repositor
         assert [status(body, {}), status(gzip.compress(body), packed)] == [200, 200]
         assert [status(body + b" ", {}), status(gzip.compress(body + b" "), packed)] == [413, 413]
         unending = gzip.compress(bytes(500_000))[:-20]
-        assert status(unending, packed) == 413  # its end is not looked for
+        assert status(unending, packed) == 413  # reading stops before its end
 
 
 def test_a_body_in_gzip_is_bounded_where_no_limit_is_set(repository_root, monkeypatch):
-    """A megabyte of gzip unpacks to a gigabyte; what is sent as it is may have any size."""
+    """A megabyte of gzip can contain a gigabyte; bodies that are not compressed may have any size."""
     monkeypatch.setattr("seqattn_tf.serving.front.http_server.UNPACKED", 1000)
     body = json.dumps({"instances": ["a"]}).encode().ljust(1000)
     packed = {"Content-Encoding": "gzip"}
@@ -244,6 +246,7 @@ def test_who_has_no_certificate_is_refused_where_one_is_asked_for(repository_roo
         with pytest.raises(grpc.RpcError) as raised:
             asked(server.grpc_address)
         assert raised.value.code() == grpc.StatusCode.UNAVAILABLE
-        # TLS 1.3 refuses after the client believes itself connected: it sees an alert, an end or a reset.
+        # With TLS 1.3, the server rejects after the client considers itself connected: an alert, an end or a reset
+        # follows.
         with pytest.raises((ssl.SSLError, ConnectionError)):
             ask(server, "/v1/models/toy", authority)

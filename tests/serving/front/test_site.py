@@ -35,7 +35,7 @@ def test_what_is_nowhere(server):
     assert (status, kind) == (404, "application/json")
     assert json.loads(body) == {"error": "Not Found: expected a path under /v1/. Received: /elsewhere"}
     assert http_request(server.rest_url, "POST", "/healthz")[0] == 404
-    assert get(server, "/monitoring/prometheus/metrics")[0] == 404  # not asked for
+    assert get(server, "/monitoring/prometheus/metrics")[0] == 404  # not configured
 
 
 def test_alive_is_not_ready(repository_root, exports, gate):
@@ -45,7 +45,7 @@ def test_alive_is_not_ready(repository_root, exports, gate):
         assert {health(server, name) for name in ("", "ModelService", "tensorflow.serving.PredictionService")} == {1}
         install(exports / "1", repository_root / "late", 1)
         (repository_root / "late" / "1" / "saved_model.pb").write_bytes(b"\xff")
-        until(lambda: get(server, "/readyz")[0] == 503)  # a model that should serve does not
+        until(lambda: get(server, "/readyz")[0] == 503)  # a model that should be served is missing
         assert get(server, "/healthz")[0] == 200
         seen = []
         stop, server._http.drain = (
@@ -70,7 +70,7 @@ def test_metrics_where_the_monitoring_config_wants_them(repository_root, tmp_pat
     with Server(config(repository_root, monitoring_config_file=path)) as server:
         post(server.rest_url, {"instances": ["a"]})
         status, body, kind = get(server, "/metrics%20here")
-        assert status == 404  # as in TF Serving, the path is compared as it was sent
+        assert status == 404  # as in TF Serving, the path is not decoded
     path.write_text("prometheus_config { enable: true }")
     with Server(config(repository_root, monitoring_config_file=path)) as server:
         post(server.rest_url, {"instances": ["a"]})
@@ -79,7 +79,7 @@ def test_metrics_where_the_monitoring_config_wants_them(repository_root, tmp_pat
         assert ':tensorflow:serving:request_count{model_name="toy",status="OK"} 1' in body.splitlines()
 
 
-def test_one_model_and_a_config_file(repository_root, exports, tmp_path):
+def test_one_model_and_a_config_file(repository_root, exports, tmp_path, caplog):
     base = repository_root / "toy"
     ports = {"rest_api_port": 0, "port": 0, "file_system_poll_wait_seconds": 0}
     with Server(ServerConfig(model_name="only", model_base_path=base, **ports)) as server:
@@ -87,9 +87,11 @@ def test_one_model_and_a_config_file(repository_root, exports, tmp_path):
     path = tmp_path / "models.config"
     entry = 'config {{ name: "{}" base_path: "{}" model_platform: "tensorflow" }}'
     path.write_text(f"model_config_list {{ {entry.format('one', base)} }}")
-    with Server(ServerConfig(model_config_file=path, model_config_file_poll_wait_seconds=0.05, **ports)) as server:
+    server = Server(ServerConfig(model_config_file=path, model_config_file_poll_wait_seconds=0.05, **ports))
+    path.write_text("model_config_list { broken")  # while the models are loaded: polling must not end
+    with server:
         assert server.repository.names() == ["one"]
-        path.write_text("model_config_list { broken")
+        until(lambda: "the model config file was rejected" in caplog.text)
         path.write_text(f"model_config_list {{ {entry.format('one', base)} {entry.format('two', base)} }}")
         until(lambda: server.repository.names() == ["one", "two"] and server.ready)
         path.write_text("model_config_list { broken")

@@ -1,4 +1,4 @@
-"""The batcher by itself, over functions that are no models."""
+"""The batcher alone, with functions instead of models."""
 
 import gc
 import threading
@@ -18,7 +18,7 @@ FOREVER = 60_000_000  # microseconds
 
 
 class Doubles:
-    """Doubles its rows, notes what it was given, and waits for a gate while it is closed."""
+    """Doubles its rows, records its inputs, and waits for a gate while it is closed."""
 
     def __init__(self):
         self.batches, self.timeouts = [], []
@@ -41,7 +41,7 @@ class Doubles:
 
 @pytest.fixture
 def make():
-    """Makes a queue over a function, and ends its threads."""
+    """A function that creates a queue; the threads end with the test."""
     batchers = []
 
     def made(run, **parameters):
@@ -90,7 +90,7 @@ def test_who_does_not_fit_begins_a_batch_and_closes_the_one_before(make):
         first = threads.submit(ask, queue, 1, 2, 3)
         until(lambda: queue.batches)
         second = threads.submit(ask, queue, 4, 5)
-        assert first.result(20) == [2, 4, 6]  # it need not wait for one more row
+        assert first.result(20) == [2, 4, 6]  # need not wait for more rows
         until(lambda: queue.batches)
         assert not second.done()
         assert ask(queue, 6, 7) == [12, 14]
@@ -156,11 +156,11 @@ def test_a_fault_reaches_only_its_sender_where_it_can_be_known_who_that_is(make)
     assert found == [[2], "INVALID_ARGUMENT: negative", [4]]
     with ThreadPoolExecutor(3) as threads:
         found = list(threads.map(lambda value: outcome(ask, queue, value), (1, 13, 2)))
-    assert found == ["INTERNAL: thirteen"] * 3  # the server's own fault: nothing is tried again
+    assert found == ["INTERNAL: thirteen"] * 3  # an error of the server, so nothing is repeated
     with ThreadPoolExecutor(3) as threads:
         found = list(threads.map(lambda value: outcome(ask, queue, value), (1, 17, 2)))
     assert found == ["INTERNAL: RuntimeError: seventeen"] * 3
-    assert ask(queue, 1, 2, 3) == [2, 4, 6]  # its threads live
+    assert ask(queue, 1, 2, 3) == [2, 4, 6]  # its threads are still running
 
 
 def test_who_runs_again_runs_alone_within_the_limits(make):
@@ -173,7 +173,7 @@ def test_who_runs_again_runs_alone_within_the_limits(make):
         assert ask(queue, 1, 2, 3, 4, 5, 6, 7) == [2, 4, 6, 8, 10, 12, 14]
         assert bad.result(20) == "INVALID_ARGUMENT: negative"
     assert run.batches[:2] == [[-1, 1, 2, 3], [4, 5, 6, 7]]
-    assert sorted(run.batches[2:]) == [[-1, -1], [1, 2, 3, 1]]  # the part that was not at fault has its answer
+    assert sorted(run.batches[2:]) == [[-1, -1], [1, 2, 3, 1]]  # the valid part has its result
 
 
 @pytest.mark.parametrize("code", ["OUT_OF_RANGE", "NOT_FOUND", "FAILED_PRECONDITION", "UNIMPLEMENTED"])
@@ -190,7 +190,7 @@ def test_any_fault_of_a_request_is_its_own(make, code):
 
 
 def test_outputs_as_wide_as_their_run_are_not_torn(make):
-    """A split request whose parts have answers of unequal width runs whole."""
+    """The whole of a split request runs again if the results of its parts have different widths."""
 
     def widest(inputs, timeout):
         x = inputs["x"]
@@ -228,7 +228,7 @@ def test_large_requests_are_split_into_what_runs_at_once(make):
         until(lambda: waits.batches)
         assert ask(waits, *range(5)) == [0, 2, 4, 6, 8]
         assert first.result(20) == [20]
-    assert run.batches == [[10, 0, 1], [2, 3, 4]]  # what is open is filled first
+    assert run.batches == [[10, 0, 1], [2, 3, 4]]  # the open batch is filled first
     assert outcome(ask, waits, *range(10)) == (
         "INVALID_ARGUMENT: Task size 10 is larger than maximum input batch size 9"
     )
@@ -298,11 +298,11 @@ def test_many_at_once(make):
         found = list(threads.map(lambda value: ask(queue, value, value + 0.5, timeout=60.0), range(20, 1000)))
     assert found == [[2.0 * value, 2.0 * value + 1] for value in range(20, 1000)]
     assert max(map(len, run.batches)) <= 16
-    assert len(run.batches) < 980  # some came together
+    assert len(run.batches) < 980  # some requests ran together
 
 
 def test_a_request_that_fits_into_the_open_batch_needs_no_other(make):
-    """The last batch may still take rows when as many as may wait are there; one row too many it may not."""
+    """If the queue is full, its last batch may still accept rows, but not one more than it has space for."""
     run = Doubles()
     run.open.clear()
     queue = make(
@@ -314,7 +314,7 @@ def test_a_request_that_fits_into_the_open_batch_needs_no_other(make):
         waiting = [threads.submit(ask, queue, 2)]
         until(lambda: queue.batches and queue.batches[0].rows == 1)
         assert outcome(ask, queue, 9, 9, 9).startswith("UNAVAILABLE")  # two rows are free, not three
-        waiting.append(threads.submit(ask, queue, 3, 3))  # as many as are free
+        waiting.append(threads.submit(ask, queue, 3, 3))  # exactly the free rows
         until(lambda: queue.batches and queue.batches[0].rows == 3)
         assert outcome(ask, queue, 4).startswith("UNAVAILABLE")
         run.open.set()

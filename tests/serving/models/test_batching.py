@@ -24,7 +24,7 @@ def loaded(exports, version=1, **parameters):
 
 
 def together(*calls):
-    """Runs all at the same time; results or the errors raised."""
+    """Run all calls at the same time; return their results or errors."""
     barrier = threading.Barrier(len(calls))
 
     def run(call):
@@ -40,7 +40,7 @@ def together(*calls):
 
 @pytest.fixture(scope="module")
 def counting(tmp_path_factory):
-    """A SavedModel that tells with how many rows it ran."""
+    """A SavedModel that returns the number of rows of its run."""
 
     @tf.function(input_signature=[tf.TensorSpec([None, None], tf.float32, name="x")])
     def rows(x):
@@ -141,7 +141,7 @@ def test_a_full_queue_is_unavailable(exports, gate):
         outcomes = [call.exception(timeout=20) for call in asking]
     refused = [error for error in outcomes if error is not None]
     assert {error.code for error in refused} == {"UNAVAILABLE"}
-    assert len(refused) < 3  # what was accepted is answered
+    assert len(refused) < 3  # accepted requests are answered
 
 
 def test_no_rows_and_scalar_outputs(exports):
@@ -153,7 +153,7 @@ def test_no_rows_and_scalar_outputs(exports):
 
 
 def test_outputs_that_were_not_asked_for_keep_nobody_from_an_answer(exports):
-    """A signature of which one output has no rows can be asked for the other."""
+    """One output of the signature has no rows, but the other one can be requested."""
     servable = loaded(exports)
     assert servable.predict("joined", text("a", "b"), ["count"])["count"].tolist() == 2
     with pytest.raises(ServingError, match="Batched output tensor has 0 dimensions"):
@@ -193,9 +193,9 @@ def test_the_parameter_file(tmp_path):
             "batch_size { value: 3 }",
             r"Error parsing text-format tensorflow\.serving\.BatchingParameters: 1:",
         ),
-        ("allowed_batch_sizes: 8 max_batch_size { value: 4 }", "allowed_batch_sizes: expected .* the last is 4"),
+        ("allowed_batch_sizes: 8 max_batch_size { value: 4 }", "allowed_batch_sizes: expected .* end with 4"),
         ("max_batch_size { value: 0 }", "expected at least 1"),
-        ("num_batch_threads { value: -1 }", "expected no negative number"),
+        ("num_batch_threads { value: -1 }", "expected nonnegative numbers"),
         ("max_execution_batch_size { value: 4 }", "expected enable_large_batch_splitting"),
     ):
         path.write_text(wrong)

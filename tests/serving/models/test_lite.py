@@ -11,13 +11,14 @@ import tensorflow as tf
 from serving_toys import post
 
 from seqattn_tf.serving.errors import ServingError
-from seqattn_tf.serving.models.lite import LITE_FILE, LiteEngine
+from seqattn_tf.serving.models.lite import LiteEngine
+from seqattn_tf.serving.models.version_folders import LITE_FILE
 from seqattn_tf.serving.server import Server
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
-    """A file whose one signature scales rows, and gives their sums too."""
+    """A LiteRT file with one signature that scales rows and also returns their sums."""
     module = tf.Module()
 
     specs = [tf.TensorSpec([None, 2], tf.float32, name="x"), tf.TensorSpec([1], tf.float32, name="k")]
@@ -46,7 +47,7 @@ def test_its_signatures_are_told_and_answer(file):
     assert found["y"].tolist() == [[2, 4], [6, 8], [10, 12]]
     assert found["sum"].tolist() == [3, 7, 11]
     assert list(engine.run("scale", {"x": X["x"][:1], "k": X["k"]}, ["sum"], 5.0)) == ["sum"]
-    assert found["y"].tolist() == [[2, 4], [6, 8], [10, 12]]  # not a window on what the next run writes
+    assert found["y"].tolist() == [[2, 4], [6, 8], [10, 12]]  # not a view of memory that the next run overwrites
 
 
 def test_a_file_without_signatures_has_a_default_one(tmp_path):
@@ -64,26 +65,26 @@ def test_a_file_without_signatures_has_a_default_one(tmp_path):
 
 def test_faults_are_told(file, tmp_path):
     engine = LiteEngine(file, interpreters=1)
-    for shape in ((), (2,), (2, 3), (3, 2, 1), (1,) * 9):  # some of them crash the interpreter
+    for shape in ((), (2,), (2, 3), (3, 2, 1), (1,) * 9):  # some of these shapes crash the interpreter
         message = rf"^INVALID_ARGUMENT: x: expected the shape \[-1, 2\], .* Received: {re.escape(str(list(shape)))}$"
         with pytest.raises(ServingError, match=message):
             engine.run("scale", X | {"x": np.ones(shape, np.float32)}, ["y"], None)
     with pytest.raises(ServingError, match=r"^INVALID_ARGUMENT: .*FLOAT64"):
         engine.run("scale", X | {"x": np.ones([1, 2])}, ["y"], None)
-    assert engine.run("scale", X, ["y"], None)["y"].shape == (3, 2)  # its interpreter is there again
-    taken = engine._free.get()
+    assert engine.run("scale", X, ["y"], None)["y"].shape == (3, 2)  # its interpreter is available again
+    taken = engine._pool._free.get()
     with pytest.raises(ServingError, match="DEADLINE_EXCEEDED"):
         engine.run("scale", X, ["y"], 0.05)
-    engine._free.put(taken)
-    with pytest.raises(ServingError, match="DEADLINE_EXCEEDED"):  # it ran, and too long
+    engine._pool._free.put(taken)
+    with pytest.raises(ServingError, match="DEADLINE_EXCEEDED"):  # it ran, but too long
         engine.run("scale", X, ["y"], 1e-9)
     (tmp_path / LITE_FILE).write_bytes(file.read_bytes()[:100])
-    with pytest.raises(ServingError, match="expected a whole LiteRT file"):
+    with pytest.raises(ServingError, match="expected a complete LiteRT file"):
         LiteEngine(tmp_path / LITE_FILE)
 
 
 def test_scalar_inputs_are_refused_by_name(tmp_path):
-    """They crash the interpreter, in version 2.3."""
+    """They would crash the interpreter of version 2.3."""
     double = tf.function(lambda x: 2 * x, input_signature=[tf.TensorSpec([], tf.float32, name="x")])
     made = tf.lite.TFLiteConverter.from_concrete_functions([double.get_concrete_function()]).convert()
     (tmp_path / LITE_FILE).write_bytes(made)
@@ -108,7 +109,7 @@ def test_threads_share_its_interpreters(file):
 
 
 def test_the_server_prefers_it_when_told_so(exported, file, exports, tmp_path):
-    serving_toys.install(exports / "1", tmp_path / "toy", 1)  # has no such file: served as ever
+    serving_toys.install(exports / "1", tmp_path / "toy", 1)  # without such a file, the SavedModel is served
     version = tmp_path / "edge" / "1"
     version.mkdir(parents=True)
     shutil.copy(exported / "models/pronounce/1/assets.extra/lite/model.tflite", version / LITE_FILE)
@@ -119,7 +120,7 @@ def test_the_server_prefers_it_when_told_so(exported, file, exports, tmp_path):
         ids = {"signature_name": "tensors", "inputs": {"text_ids": [[5, 3, 22]]}}
         status, answer = post(server.rest_url, ids, "/v1/models/edge:predict")
         assert (status, len(answer["outputs"]["text_attention"][0][0])) == (200, 3)
-        assert server.repository.get("both")._engine._free.qsize() == 6
+        assert server.repository.get("both")._engine._pool._free.qsize() == 6
         scaled = {"signature_name": "scale", "inputs": {"x": [[1, 2]], "k": [2]}}
         assert post(server.rest_url, scaled, "/v1/models/both:predict")[1]["outputs"]["y"] == [[2, 4]]
         assert post(server.rest_url, {"instances": ["a"]}, "/v1/models/toy:predict")[0] == 200

@@ -1,13 +1,13 @@
 import pytest
 from google.protobuf import text_format
-from tensorflow_serving.config import model_server_config_pb2
 
 from seqattn_tf.serving.errors import ServingError
 from seqattn_tf.serving.models.model_config import VersionPolicy, folder_of_models, list_models, read_config_file
+from seqattn_tf.serving.protos import ModelServerConfig
 
 
 def parsed(text):
-    return text_format.Parse(text, model_server_config_pb2.ModelServerConfig())
+    return text_format.Parse(text, ModelServerConfig())
 
 
 def entry(more="", name="a", path="/models/a", platform='model_platform: "tensorflow"'):
@@ -71,7 +71,7 @@ def test_a_custom_config_is_refused():
 
 def test_a_config_file(tmp_path):
     path = tmp_path / "models.config"
-    with pytest.raises(ValueError, match="model_config_file: expected a file with ModelServerConfig in text form"):
+    with pytest.raises(ValueError, match="model_config_file: expected a file with ModelServerConfig in text format"):
         read_config_file(path)
     path.write_text("# two models\nmodel_config_list { " + entry() + entry(name="b") + " }")
     assert sorted(list_models(read_config_file(path))) == ["a", "b"]

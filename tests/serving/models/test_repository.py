@@ -6,13 +6,13 @@ from threading import Event
 import numpy as np
 import pytest
 from google.protobuf import text_format
-from serving_toys import http_request, install, post, until
-from tensorflow_serving.config import model_server_config_pb2
+from serving_toys import http_request, install, load_saved_model, post, until
 
 from seqattn_tf.serving.client import RestClient
 from seqattn_tf.serving.errors import ServingError
 from seqattn_tf.serving.models.model_config import folder_of_models
 from seqattn_tf.serving.models.repository import ModelRepository, _fingerprint
+from seqattn_tf.serving.protos import ModelServerConfig
 
 
 def states(repository, name="toy"):
@@ -25,7 +25,7 @@ def served(repository):
 
 @pytest.fixture
 def repository(repository_root):
-    repository = ModelRepository(folder_of_models(repository_root), poll_seconds=0)  # tests say when it looks
+    repository = ModelRepository(folder_of_models(repository_root), load_saved_model, 0)  # tests call poll themselves
     repository.start()
     yield repository
     repository.stop()
@@ -93,7 +93,7 @@ def test_a_broken_version_is_refused_and_tried_again_when_its_files_change(repos
     assert str(repository_root) not in newest.error_message
     assert repository.status("toy", 2) == [newest]
     repository.poll()
-    assert repository.status("toy", 2)[0] is newest  # not tried again: nothing changed
+    assert repository.status("toy", 2)[0] is newest  # not tried again without changes
     (repository_root / "toy" / "2" / "saved_model.pb").write_bytes(whole)
     repository.poll()
     assert served(repository) == 2
@@ -110,7 +110,7 @@ def test_missing_variables_are_a_broken_version_too(repository, repository_root,
 def test_a_restart_next_to_a_broken_version_serves_the_one_before(repository_root, exports):
     shutil.copytree(exports / "2", repository_root / "toy" / "2")
     truncate(repository_root / "toy" / "2")
-    repository = ModelRepository(folder_of_models(repository_root), poll_seconds=0)
+    repository = ModelRepository(folder_of_models(repository_root), load_saved_model, poll_seconds=0)
     repository.start()
     assert states(repository) == {2: "END", 1: "AVAILABLE"}
 
@@ -147,7 +147,7 @@ def test_reload_under_fire_loses_no_request(running, repository_root, exports):
         for future in asking:
             seen = future.result(timeout=20)
             assert set(seen) <= {1, 2}
-            assert seen == sorted(seen)  # nobody falls back to the old version
+            assert seen == sorted(seen)  # no client gets the old version again
     assert post(running.rest_url, {"instances": ["a"]}, "/v1/models/toy/versions/1:predict")[0] == 404
 
 
@@ -186,9 +186,7 @@ def test_a_broken_version_shows_in_the_status_while_the_good_one_answers(running
 
 def config_of(root, more="", name="toy"):
     entry = f'name: "{name}" base_path: "{root}/{name}" model_platform: "tensorflow" {more}'
-    return text_format.Parse(
-        f"model_config_list {{ config {{ {entry} }} }}", model_server_config_pb2.ModelServerConfig()
-    )
+    return text_format.Parse(f"model_config_list {{ config {{ {entry} }} }}", ModelServerConfig())
 
 
 @pytest.fixture
@@ -235,11 +233,13 @@ def test_labels_name_versions_that_serve(repository, three):
     assert raised.value.code == "INVALID_ARGUMENT"
     with pytest.raises(ServingError, match="assign label to version 9 of model toy, which is not currently"):
         repository.reload(config_of(three, policy + 'version_labels { key: "stable" value: 9 }'))
-    assert repository.get("toy", label="stable").version == 1  # as it was
+    assert repository.get("toy", label="stable").version == 1  # unchanged
 
 
 def test_a_label_may_wait_for_its_version_where_that_is_allowed(repository_root, exports):
-    repository = ModelRepository(folder_of_models(repository_root), poll_seconds=0, labels_need_a_version=False)
+    repository = ModelRepository(
+        folder_of_models(repository_root), load_saved_model, poll_seconds=0, labels_need_a_version=False
+    )
     repository.start()
     repository.reload(config_of(repository_root, 'version_labels { key: "next" value: 2 }'))
     with pytest.raises(ServingError, match=r"Servable not found for request: Specific\(toy, 2\)"):
@@ -247,7 +247,7 @@ def test_a_label_may_wait_for_its_version_where_that_is_allowed(repository_root,
     install(exports / "2", repository_root / "toy", 2)
     repository.poll()
     assert repository.get("toy", label="next").version == 2
-    with pytest.raises(ServingError, match="assign label to version 3"):  # a label that is given does not go astray
+    with pytest.raises(ServingError, match="assign label to version 3"):  # an existing label must not become invalid
         repository.reload(config_of(repository_root, 'version_labels { key: "next" value: 3 }'))
     assert repository.get("toy", label="next").version == 2
 
@@ -260,7 +260,7 @@ def test_another_list_of_models(repository, repository_root, exports):
     assert states(repository) == {1: "UNLOADING"}
     del old
     assert states(repository) == {1: "END"}
-    repository.reload(model_server_config_pb2.ModelServerConfig())  # nothing said, nothing changed
+    repository.reload(ModelServerConfig())  # an empty config changes nothing
     assert repository.get("other").version == 5
     both = config_of(repository_root, name="other")
     both.model_config_list.config.add(name="new", base_path=str(repository_root / "new"), model_platform="tensorflow")
@@ -276,7 +276,7 @@ def test_the_folder_of_a_listed_model_may_vanish(repository, repository_root):
     repository.reload(config_of(repository_root))
     (repository_root / "toy").rename(repository_root / "gone")
     repository.poll()
-    assert states(repository) == {1: "AVAILABLE"}  # what cannot be read changes nothing
+    assert states(repository) == {1: "AVAILABLE"}  # an unreadable folder changes nothing
     assert served(repository) == 1
 
 

@@ -1,4 +1,4 @@
-"""The engine: SavedModels of TensorFlow 1 and 2 in a session."""
+"""The session engine: SavedModels of TensorFlow 1 and 2."""
 
 import gc
 import shutil
@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 import tensorflow_text as tf_text
 from google.protobuf import text_format
+from serving_toys import load_saved_model
 from tensorflow.core.protobuf import saved_model_pb2
 
 from seqattn_tf.serving.errors import ServingError
@@ -23,7 +24,7 @@ from seqattn_tf.serving.models.session import SessionEngine
 
 @pytest.fixture(scope="module")
 def counter(tmp_path_factory):
-    """Counts to `n`, and knows how often it was begun."""
+    """A model that counts to `n`, and counts how often it was started."""
     module = tf.Module()
     module.begun = tf.Variable(0)
 
@@ -82,7 +83,7 @@ def test_who_comes_together_waits_for_one_run_that_is_made_once(counter, monkeyp
     threads = [threading.Thread(target=engine.run, args=("begun", {}, ["begun"], None)) for _ in range(3)]
     for thread in threads:
         thread.start()
-    time.sleep(0.2)  # until the others wait as well
+    time.sleep(0.2)  # until the other threads wait too
     going.set()
     for thread in threads:
         thread.join()
@@ -103,9 +104,9 @@ def test_the_first_run_is_alone_and_others_wait_no_longer_than_they_may(counter,
     seen = set()
     while run._unprepared:
         count_then = begun(engine)
-        if run._unprepared:  # still, after counting
+        if run._unprepared:  # still true after counting
             seen.add(count_then)
-    assert seen <= {0, 1}  # while the first has not ended, no other has begun
+    assert seen <= {0, 1}  # while the first run has not finished, no other one has started
     for thread in threads:
         thread.join()
     assert begun(engine) == 4
@@ -203,7 +204,7 @@ def test_a_failed_first_run_is_not_the_last_word(counter):
 
 @pytest.fixture(scope="module")
 def powers(tmp_path_factory):
-    """Without a loop: what a request takes depends on its size."""
+    """A model without loops: the time of a request depends on its size."""
 
     @tf.function(input_signature=[tf.TensorSpec([None, None], tf.float32, name="x")])
     def power(x):
@@ -222,7 +223,7 @@ def power(engine, size, timeout=60.0):
 
 
 def watched(run, monkeypatch):
-    """Where each run takes place from now on."""
+    """Record the thread of each subsequent run."""
     places, within, here = [], run._within, run._here
     monkeypatch.setattr(run, "_within", lambda *arguments: places.append("pool") or within(*arguments))
     monkeypatch.setattr(run, "_here", lambda *arguments: places.append("here") or here(*arguments))
@@ -230,7 +231,7 @@ def watched(run, monkeypatch):
 
 
 def test_only_what_was_seen_to_be_quick_runs_in_the_thread_that_asks(powers, monkeypatch):
-    """A deadline is not kept there: a request must be no larger than one that was quick."""
+    """The calling thread cannot observe a deadline, so requests must be no larger than a previous fast one."""
     monkeypatch.setattr(engines, "QUICK_SECONDS", 10.0)
     engine = SessionEngine(powers)
     power(engine, 2)  # prepares the graph
@@ -239,11 +240,11 @@ def test_only_what_was_seen_to_be_quick_runs_in_the_thread_that_asks(powers, mon
         np.testing.assert_array_equal(power(engine, size), np.eye(size))
     assert places == ["pool", "here", "here", "pool", "here", "here"]
     places.clear()
-    for size in (512, 512, 512, 3):  # the second shows that it is too much
+    for size in (512, 512, 512, 3):  # the second run turns out to be too slow
         power(engine, size)
     assert places == ["pool", "here", "pool", "here"]
     monkeypatch.setattr(engines, "CHEAP_SECONDS", 10.0)
-    with pytest.raises(ServingError, match="DEADLINE_EXCEEDED"):  # late, and told so
+    with pytest.raises(ServingError, match="DEADLINE_EXCEEDED"):  # reported although it ran to its end
         power(engine, 3, timeout=1e-9)
 
 
@@ -262,7 +263,7 @@ def test_what_is_slow_or_may_take_any_time_never_runs_in_the_thread_that_asks(co
 
 @pytest.fixture(scope="module")
 def of_tensorflow_1(tmp_path_factory):
-    """Variables, a table that is filled at the start, an asset; signatures of which one names nothing."""
+    """A model with variables, a table that is initialized at the start, an asset, and a signature without a name."""
     v1, utils = tf.compat.v1, tf.compat.v1.saved_model.signature_def_utils
     folder = tmp_path_factory.mktemp("v1")
     (folder / "words.txt").write_text("zero\none\ntwo\n")
@@ -338,7 +339,7 @@ def test_two_inputs_that_are_one_tensor_are_refused(of_tensorflow_1):
     signature = engine.signature_defs["serving_default"]
     signature.inputs["again"].CopyFrom(signature.inputs["x"])
     x = np.ones([1, 2], np.float32)
-    for _ in range(4):  # in the thread that asks too
+    for _ in range(4):  # also in the calling thread
         with pytest.raises(ServingError, match=r'^INVALID_ARGUMENT: Endpoint "x:0" fed more than once\.$'):
             engine.run("serving_default", {"x": x, "again": x}, ["y"], None)
 
@@ -366,7 +367,7 @@ def test_a_model_in_text_form_is_served(powers, tmp_path):
     shutil.copytree(powers, tmp_path / "m" / "1")
     (tmp_path / "m" / "1" / "saved_model.pb").unlink()
     (tmp_path / "m" / "1" / "saved_model.pbtxt").write_text(text_format.MessageToString(model))
-    repository = ModelRepository(folder_of_models(tmp_path), poll_seconds=0)
+    repository = ModelRepository(folder_of_models(tmp_path), load_saved_model, poll_seconds=0)
     repository.start()
     found = repository.get("m").predict("", {"x": np.eye(2, dtype=np.float32)})
     assert found["y"].tolist() == [[1, 0], [0, 1]]
@@ -384,7 +385,7 @@ def test_inputs_that_are_left_out_have_their_defaults(counter, tmp_path):
     servable = Servable("m", 1, SessionEngine(counter))
     with pytest.raises(ServingError, match=r"0!=1 len\(\{\}\) != len\(\{n\}\)\. .*Missing but required: \{n\}\.$"):
         servable.predict("positive", {})
-    servable.signature_defs["positive"].CopyFrom(signature)
+    servable.signature_defs["positive"].MergeFromString(signature.SerializeToString())
     assert servable.predict("positive", {})["n"].tolist() == [7]
     assert servable.predict("positive", {"n": np.array([3], np.int32)})["n"].tolist() == [3]
     with pytest.raises(ServingError, match=r"Inputs contains invalid name\. Used request inputs: , request input: m$"):
@@ -397,7 +398,7 @@ def test_what_is_sent_goes_before_a_default(tmp_path):
     servable = Servable("m", 1, SessionEngine(tmp_path))
     signature = servable.signature_defs["serving_default"]
     for alias, value in (("a", 1), ("b", 2)):
-        signature.defaults[alias].CopyFrom(tf.make_tensor_proto([value], tf.int32))
+        signature.defaults[alias].MergeFromString(tf.make_tensor_proto([value], tf.int32).SerializeToString())
     assert servable.predict("", {})["y"].tolist() == [12]
     assert servable.predict("", {"a": np.array([5], np.int32)})["y"].tolist() == [52]
 
@@ -420,7 +421,7 @@ def test_a_model_that_nobody_holds_is_closed(counter):
         ("none", "NOT_FOUND: Could not find SavedModel .pb or .pbtxt"),
         ("half", "DATA_LOSS: Can't parse saved_model.pb as binary proto"),
         ("tag", "NOT_FOUND: Could not find meta graph def matching supplied tags: { serve }"),
-        ("variables", "DATA_LOSS: expected whole weights in variables/"),
+        ("variables", "DATA_LOSS: expected complete weights in variables/"),
     ],
 )
 def test_a_model_that_cannot_be_loaded_says_why(counter, tmp_path, fault, message):

@@ -1,4 +1,4 @@
-"""Batches: what is in them, in what order, and how they are padded."""
+"""Batches: their contents, their order and their padding."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ BEGIN, END, FIRST = 1, 2, 3  # ids
 
 
 def columns_of(rows, target=None):
-    """Columns of examples, each a tuple of texts: the inputs `a`, `b` and so on, and last the target."""
+    """Return columns of examples; each is a tuple of texts, with the inputs `a`, `b` and so on, and the target last."""
     *inputs, targets = zip(*rows, strict=True)
     fields = {
         name: graph_field(Text(LETTERS), name).column(list(texts)) for name, texts in zip("ab", inputs, strict=False)
@@ -34,7 +34,7 @@ def spelled(row):
 
 
 def rows_in(data):
-    """The rows of each batch, as they were written."""
+    """Return the rows of each batch as texts."""
     found = []
     for inputs, right in data:
         sides = [inputs[name].numpy() for name in sorted(inputs) if name.endswith("_ids")] + [right.numpy()]
@@ -50,7 +50,7 @@ def shuffled(columns, size, seed=0, rows=None, epochs=range(1), step=0, **how):
 
 @pytest.fixture(scope="module")
 def spread():
-    """Columns of 203 examples of two inputs and a target, all different, of many lengths."""
+    """The columns of 203 different examples with two inputs and a target, of many lengths."""
     rng = np.random.default_rng(0)
     made = set()
     while len(made) < 203:
@@ -85,9 +85,9 @@ def test_a_batch_is_padded_to_its_own_longest(spread):
         assert (inputs["shifted"][:, 0].numpy() == BEGIN).all()
         np.testing.assert_array_equal(inputs["shifted"][:, 1:], right[:, :-1])
         for ids in (inputs["a_ids"], inputs["b_ids"], right):
-            assert ids.numpy().any(axis=0).all()  # no column of padding alone
+            assert ids.numpy().any(axis=0).all()  # no column consists of padding only
             padding = ids.numpy() == 0
-            assert (padding[:, 1:] >= padding[:, :-1]).all()  # and none before a symbol
+            assert (padding[:, 1:] >= padding[:, :-1]).all()  # no padding precedes a symbol
         lengths = (right.numpy() != 0).sum(axis=1)
         assert (right.numpy()[np.arange(8), lengths - 1] == END).all()
         widths.add((inputs["a_ids"].shape[1], inputs["b_ids"].shape[1], right.shape[1]))
@@ -102,7 +102,7 @@ def test_without_a_seed_every_example_comes_once_ordered_by_the_lengths_of_all_i
 
 
 def test_shuffled_batches_hold_examples_of_like_lengths(spread):
-    """A batch is a stretch of the order by lengths: the lengths of two batches overlap at their ends alone."""
+    """A batch is a range of the rows ordered by length, so the lengths of two batches overlap only at their ends."""
     _, columns = spread
     found = rows_in(shuffled(columns, 8, seed=7))
     keys = [sorted(tuple(map(len, row)) for row in batch) for batch in found]
@@ -155,7 +155,7 @@ def test_lengths_together_are_hardly_padded():
 
 
 def test_every_example_gets_its_turn():
-    """What fills no batch is left out by chance, whatever its length: over many epochs all are seen about as often."""
+    """The remainder without a full batch is random, so over many epochs all rows are used almost equally often."""
     columns = columns_of([("a" * n, "b") for n in range(1, 36)])
     seen = np.zeros(36, int)
     epochs = 60
@@ -172,7 +172,7 @@ def test_all_lengths_in_every_batch(spread):
     for epoch in epochs:
         assert sorted(row for batch in epoch for row in batch) == sorted(rows[:200])  # each once
         spreads = [np.ptp([len(row[0]) for row in batch]) for batch in epoch]
-        assert np.mean(spreads) > 3  # of 5; ordered by length a batch has one or two
+        assert np.mean(spreads) > 3  # of 5; ordered by length, a batch contains one or two lengths
     assert epochs[0] != epochs[1]
 
 
@@ -202,7 +202,7 @@ def test_fewer_examples_than_a_batch_and_none_at_all(spread):
 
 
 def test_what_fills_no_batch_is_left_out_by_chance():
-    """Always to leave out the longest rows, or the last ones, went unnoticed."""
+    """Neither the longest rows nor the last ones may be omitted in every epoch."""
     keys, cuts = tf.constant([5, 1, 4, 2, 3], tf.int64), tf.constant([0, 2, 4], tf.int64)
     left = []
     for epoch in range(40):

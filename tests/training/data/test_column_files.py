@@ -1,4 +1,4 @@
-"""Column files: CoNLL's and CoNLL-U, and every way in which a line or a sentence can be wrong."""
+"""Column files in the formats of CoNLL and CoNLL-U, and all kinds of invalid lines and sentences."""
 
 import gzip
 import lzma
@@ -100,8 +100,8 @@ def test_five_columns_have_names_and_a_word_may_be_a_hash(tmp_path):
     [
         (b"only two", "line 4: expected 3 columns, as in the first line. Received: 'only two'"),
         (b"one too many here", "line 4: expected 3 columns, as in the first line. Received: 'one too many here'"),
-        (b"a\t \tX", r"line 4: expected text in each column. Received: 'a\t \tX'"),
-        (b"\tX\tX", r"line 4: expected text in each column. Received: '\tX\tX'"),
+        (b"a\t \tX", r"line 4: expected nonempty text in each column. Received: 'a\t \tX'"),
+        (b"\tX\tX", r"line 4: expected nonempty text in each column. Received: '\tX\tX'"),
         (b"\xff X X", "line 4: expected UTF-8. Received: 'invalid start byte'"),
     ],
 )
@@ -119,7 +119,7 @@ def test_a_sentence_with_a_malformed_line_is_passed_over(tmp_path, line, said, l
 def test_sentences_that_are_lost_are_counted_once_and_too_many_refused(tmp_path, bad):
     folder = write(tmp_path, b"a X X\n\n" * 99 + bad + b"\n")
     with pytest.warns(DataWarning):
-        assert len(load(folder, ["0", "1"], tags_of).train) == 99  # 1 of 100
+        assert len(load(folder, ["0", "1"], tags_of).train) == 99  # 1 of 100 is skipped
     folder = write(tmp_path, b"a X X\n\n" * 98 + bad + b"\n")
     with pytest.warns(DataWarning), pytest.raises(ValueError, match=r"malformed sentences. Received: 1 of 99 "):
         load(folder, ["0", "1"], tags_of)
@@ -157,10 +157,10 @@ def test_a_sentence_that_is_no_tree_is_passed_over(tmp_path, heads, said):
 @pytest.mark.parametrize(
     ("ids", "said"),
     [
-        ("1 3", "line 2: expected 2 in the first column, the number of the word"),
-        ("2 3", "line 1: expected 1 in the first column, the number of the word"),
-        ("1 x", "line 2: expected 2 in the first column, the number of the word"),
-        ("1 2-", "line 2: expected 2 in the first column, the number of the word"),
+        ("1 3", "line 2: expected 2, the number of the word, in the first column"),
+        ("2 3", "line 1: expected 1, the number of the word, in the first column"),
+        ("1 x", "line 2: expected 2, the number of the word, in the first column"),
+        ("1 2-", "line 2: expected 2, the number of the word, in the first column"),
     ],
 )
 @pytest.mark.usefixtures("bad_rows_allowed")
@@ -177,15 +177,15 @@ def test_nothing_good_is_refused(tmp_path):
     with (
         pytest.warns(DataWarning, match=r"train\.txt, line [24]: expected 3 columns"),
         pytest.raises(
-            ValueError, match=r"train\.txt: expected at least one good sentence\. Received: 2 malformed ones"
+            ValueError, match=r"train\.txt: expected at least one valid sentence\. Received: 2 malformed ones"
         ),
     ):
         load(folder, ["0", "1"], tags_of)
-    with pytest.raises(ValueError, match=r"train\.txt: expected at least one good sentence\. Received: no malformed"):
+    with pytest.raises(ValueError, match=r"train\.txt: expected at least one valid sentence\. Received: no malformed"):
         load(write(folder, "\n\n"), ["0", "1"], tags_of)
-    with pytest.raises(ValueError, match=r"train\.txt: expected at least one good sentence\. Received: no malformed"):
+    with pytest.raises(ValueError, match=r"train\.txt: expected at least one valid sentence\. Received: no malformed"):
         load(write(folder, "# comments\n\n# alone\n"), ["0", "1"], tags_of)
-    with pytest.raises(ValueError, match=r"train\.txt: expected lines\. Received: an empty file"):
+    with pytest.raises(ValueError, match=r"train\.txt: expected at least one line\. Received: an empty file"):
         load(write(folder, ""), ["0", "1"], tags_of)
 
 
@@ -241,7 +241,7 @@ def test_what_is_missing_is_held_out_of_train(tmp_path):
 def test_what_is_not_there_is_said(tmp_path):
     with pytest.raises(ValueError, match=r"data: expected a folder with train, dev and test files of columns.*none"):
         load(None, ["0", "1"], tags_of)
-    with pytest.raises(ValueError, match=r"data: expected a folder with train.*nowhere, nothing there"):
+    with pytest.raises(ValueError, match=r"data: expected a folder with train.*nowhere, a path that does not exist"):
         load(tmp_path / "nowhere", ["0", "1"], tags_of)
     write(tmp_path, CHUNKS)
     (tmp_path / "train.txt").rename(tmp_path / "training.doc")
@@ -272,7 +272,7 @@ def test_two_files_of_one_part_are_refused(tmp_path):
     assert find_files(tmp_path, ("conllu",)) == {}
     assert list(find_files(tmp_path, ("txt",), test="test_b")) == ["train", "dev"]
     (tmp_path / "train.conll").write_text(CHUNKS)
-    assert find_files(tmp_path, column_files.ENDINGS)["train"].name == "train.conll"  # text is beside it
+    assert find_files(tmp_path, column_files.ENDINGS)["train"].name == "train.conll"  # there are text files beside it
     (tmp_path / "train.conll").rename(tmp_path / "train_a.conll")
     (tmp_path / "train_b.conll").write_text(CHUNKS)
     with pytest.raises(ValueError, match=r"expected one train set\. Received: \['train_a\.conll', 'train_b\.conll'\]"):
@@ -289,7 +289,7 @@ def test_chunks_whole(shared_data):
 
 
 def test_trees_whole(shared_data):
-    """All of them are trees: none is passed over, which would be told."""
+    """All of them are valid trees: a skipped one would cause a warning."""
     splits = load(shared_data / "ud_ewt", ["form", "head", "deprel"], tree_of)
     assert [len(part) for part in (splits.train, splits.dev, splits.test)] == [12_544, 2_001, 2_077]
     for example in splits.test[:100]:

@@ -1,4 +1,4 @@
-"""The readers of single corpora, on files made here and on the real ones."""
+"""The readers of single corpora, with small generated files and with the real ones."""
 
 import io
 import json
@@ -201,7 +201,7 @@ def test_a_story_is_what_was_told_until_the_question(tmp_path):
     assert second.inputs["story"] == "Mary moved to the bathroom.\nJohn went out.\nMary went home."
     assert (first.target, second.target, third.target) == ("bathroom", "home", "slept")
     assert third.inputs["story"] == "Zoe slept."
-    assert [splits.notes[example.key] for example in splits.test] == ["1", "3", "1"]  # facts count, questions do not
+    assert [splits.notes[example.key] for example in splits.test] == ["1", "3", "1"]  # only facts count, not questions
     with pytest.raises(ValueError, match="Received: no train file of task 8"):
         babi.load(tmp_path, 8)
 
@@ -236,12 +236,12 @@ def test_a_broken_archive_of_stories_is_refused(tmp_path, damage):
             archive.addfile(member, io.BytesIO(data))
     whole = path.read_bytes()
     path.write_bytes({"cut": whole[: len(whole) // 2], "empty": b"", "text": b"hello"}.get(damage, whole))
-    with pytest.raises(ValueError, match=r"expected bAbI.*whole\. Received: \w+Error"):
+    with pytest.raises(ValueError, match=r"expected complete files: bAbI.*\. Received: \w+Error"):
         babi.load(tmp_path, 1)
 
 
 def test_a_line_separator_inside_a_fact_ends_no_line():
-    """A U+2028 or U+0085 in a fact was taken for the end of a line, and its story lost."""
+    """A U+2028 or U+0085 in a fact is not a line end, so the story must not be lost."""
     lines = "1 Mary\u2028left\x85.\n2 Where is she?\thome\t1\n"
     texts = list(babi._questions(lines, "task 1", {}))
     assert [example.inputs["story"] for example in texts] == ["Mary\u2028left\x85."]
@@ -255,7 +255,7 @@ def test_babi_whole(shared_data):
 
 
 def between(tokens):
-    """What an expression with operators first is with operators between, by an independent rule."""
+    """Convert an expression from prefix to infix notation by an independent rule."""
     token = tokens.pop(0)
     if token != "(":
         return token
@@ -285,8 +285,8 @@ def test_expressions_are_right_of_every_depth_and_parted_by_hash():
     assert {splits.notes[example.key] for example in splits.train} == {"2", "3", "4"}
     assert expressions.load(4, train=300, held=60).train == splits.train
     assert expressions.load(4, train=300, held=60, seed=1).train != splits.train
-    with pytest.raises(ValueError, match="deepest: expected from 2 to 12"):
+    with pytest.raises(ValueError, match="max_depth: expected a number from 2 to 12"):
         expressions.load(1)
-    with pytest.raises(ValueError, match="deepest: expected from 2 to 12"):
+    with pytest.raises(ValueError, match="max_depth: expected a number from 2 to 12"):
         expressions.load(13)  # nearly all are too long: it would not end
     assert len(expressions.load(12, train=30, held=11).train) == 30

@@ -1,4 +1,4 @@
-"""Examples on disk: nothing lost, nothing twice, no key in two splits, and damage mended."""
+"""Examples on disk: nothing is lost or duplicated, no key is in two splits, and damage is repaired."""
 
 import collections
 import json
@@ -8,13 +8,13 @@ import zlib
 import pytest
 
 from seqattn_tf.lite.text import Texts
-from seqattn_tf.training.data import DataWarning, Example, Splits, corpus, dealing, from_text, sources
+from seqattn_tf.training.data import DataWarning, Example, Splits, corpus, from_text, sources, windows
 from seqattn_tf.training.data.code_version import READING, SPLITTING, code_version
 from seqattn_tf.training.data.corpus import Corpus
-from seqattn_tf.training.data.dealing import write
 from seqattn_tf.training.data.examples import share
 from seqattn_tf.training.data.reading import reading_with
 from seqattn_tf.training.data.sources import Source, split_sources
+from seqattn_tf.training.data.windows import write
 
 STRANGE = ['a "quote"', "two\nlines", "tab\there", "grün ☃ \u2028 end", "\\"]
 
@@ -26,7 +26,7 @@ def made(count, words=1):
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch, tmp_path):
-    monkeypatch.setattr(dealing, "WINDOW", 1000)
+    monkeypatch.setattr(windows, "WINDOW", 1000)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
@@ -54,7 +54,7 @@ def test_every_example_is_in_one_window_as_it_was(tmp_path):
     assert found.rows == [len(window) for window in windows]
     assert max(found.rows) < 2 * len(examples) / found.windows
     places = [examples.index(example) for example in windows[0]]
-    assert min(places) < 100  # a window is of all the data
+    assert min(places) < 100  # a window contains rows from all the data
     assert max(places) > 400
     assert (found[3], found[-1], found[2:9:3]) == (list(found)[3], list(found)[-1], list(found)[2:9:3])
     with pytest.raises(IndexError):
@@ -83,20 +83,20 @@ def test_several_inputs(tmp_path):
 @pytest.mark.parametrize("most", [7, 10_000])
 def test_held_out_are_those_of_the_smallest_hashes_with_all_of_their_key(tmp_path, monkeypatch, most):
     examples = [from_text(f"key {n % 300}", str(n)) for n in range(900)]
-    monkeypatch.setattr(dealing, "HELD_OUT", {"dev": (0.0, 0.1, most), "test": (0.5, 0.2, most)})
+    monkeypatch.setattr(windows, "HELD_OUT", {"dev": (0.0, 0.1, most), "test": (0.5, 0.2, most)})
     found = stored(tmp_path / "c", examples, held=["dev", "test"])
     parts = {"train": list(found), **{part: found.held_out(part) for part in ("dev", "test")}}
     assert sorted(row for rows in parts.values() for row in rows) == sorted(examples)
     keys = {part: {example.key for example in rows} for part, rows in parts.items()}
-    assert sum(map(len, keys.values())) == 300  # none in two
+    assert sum(map(len, keys.values())) == 300  # no key is in two splits
     for part, start, end in (("dev", 0.0, 0.1), ("test", 0.5, 0.7)):
         ranked = sorted((k for k in {e.key for e in examples} if start <= share(k) < end), key=share)
-        assert keys[part] == set(ranked[: most // 3])  # three rows of each
+        assert keys[part] == set(ranked[: most // 3])  # three rows for each key
         assert [e.target for e in parts[part]] == sorted((e.target for e in parts[part]), key=int)
 
 
 def test_a_key_that_was_given_back_is_not_held_out_again():
-    part = dealing._HeldOut(0.0, 1.0, 2)
+    part = windows._HeldOut(0.0, 1.0, 2)
     assert [part.add(where, line) for where, line in ((0.2, "a"), (0.6, "b"), (0.6, "c"))] == [[], [], ["b", "c"]]
     assert part.takes(0.5)
     assert not part.takes(0.6)
@@ -114,19 +114,19 @@ def test_files_read_by_other_rules_are_another_corpus():
 def test_symbols_are_counted_as_in_memory_and_once(tmp_path, monkeypatch):
     examples = made(300, words=3)
     found = stored(tmp_path / "c", examples)
-    for split, fold in (("characters", False), ("spaces", "case"), ("words", True)):
-        expected = Texts([example.inputs["text"] for example in examples]).counts(split, fold)
-        assert found.inputs("text").counts(split, fold) == expected
+    for how in (["characters"], ["spaces", True], ["words", True, True]):
+        expected = Texts([example.inputs["text"] for example in examples]).counts(*how)
+        assert found.inputs("text").counts(*how) == expected
     assert found.targets.counts("spaces") != found.inputs("text").counts("spaces")
     monkeypatch.setattr(Corpus, "cells", lambda *_: pytest.fail("counted again"))
-    assert found.inputs("text").counts("words", True) == expected
+    assert found.inputs("text").counts("words", True, True) == expected
 
 
 def test_of_too_many_symbols_the_rare_ones_are_forgotten(tmp_path, monkeypatch):
     examples = [from_text(f"often w{n} {'sometimes' if n % 3 else ''}", "x") for n in range(400)]
     found = stored(tmp_path / "c", examples)
     monkeypatch.setattr(corpus, "MOST_SYMBOLS", 50)
-    with pytest.warns(DataWarning, match="expected at most 50 different symbols"):
+    with pytest.warns(DataWarning, match="expected at most 50 different tokens"):
         counts = found.inputs("text").counts("spaces")
     assert len(counts) <= 50
     assert counts["often"] == 400
@@ -134,20 +134,20 @@ def test_of_too_many_symbols_the_rare_ones_are_forgotten(tmp_path, monkeypatch):
 
 
 def test_how_rare_the_forgotten_symbols_are_is_said_exactly(tmp_path, monkeypatch):
-    """A count that was one too high in the warning went unnoticed."""
+    """The limit in the warning must not be off by one."""
     found = stored(tmp_path / "c", [from_text(f"often w{n}", "x") for n in range(60)])
     monkeypatch.setattr(found, "rows", [60])
     monkeypatch.setattr(found, "cells", lambda _: (["often", f"w{n}", "x"] for n in range(60)))
     texts = found.inputs("text")
     texts.place = 1
     monkeypatch.setattr(corpus, "MOST_SYMBOLS", 50)
-    with pytest.warns(DataWarning, match="seen 1 times or less"):
+    with pytest.warns(DataWarning, match="occur at most 1 times"):
         assert not texts.counts("spaces")
 
 
 def test_windows_larger_than_was_thought_are_dealt_again(tmp_path):
     examples = made(500)
-    write(tmp_path / "c", examples, 2500)  # as of a packed file
+    write(tmp_path / "c", examples, 2500)  # as for a compressed file
     found = Corpus(tmp_path / "c")
     assert found.windows > 10
     assert sorted(found) == sorted(examples)
@@ -166,7 +166,7 @@ def test_a_corpus_appears_whole_or_not_at_all(tmp_path):
     with pytest.raises(OSError, match="No space left"):
         write(tmp_path / "c", broken(), 10_000)
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(ValueError, match="expected a whole corpus"):
+    with pytest.raises(ValueError, match="expected a complete corpus"):
         Corpus(tmp_path / "c")
 
 
@@ -192,7 +192,7 @@ def test_few_data_are_in_memory_and_many_on_disk(monkeypatch):
 
 
 def test_the_same_keys_are_held_out_as_in_memory():
-    """Of 2000 examples both take the plain shares; below, memory takes a fifth for development."""
+    """With 4000 examples, both use the normal shares; with fewer, memory would use a fifth for development."""
     examples = [from_text(f"word {n}", str(n)) for n in range(4000)]
     memory = split_sources({"train": source(examples)}, "never")
     disk = split_sources({"train": source(examples)}, "always")
@@ -208,7 +208,7 @@ def test_parts_that_are_given_are_not_held_out():
     assert found.dev == dev
     assert len(found.train) + len(found.test) == 305
     assert found.origin == "made (test held out of train by hash of the source)"
-    with pytest.raises(ValueError, match=r"made: expected pairs for each split\. Received: 2 to train, 0 for"):
+    with pytest.raises(ValueError, match=r"made: expected pairs for each split\. Received: 2 training, 0 development"):
         split_sources({"train": source([from_text("a", "b"), from_text("c", "d")])}, "always")
 
 
@@ -280,11 +280,11 @@ def test_a_digest_of_code_follows_from_every_source_file(tmp_path, monkeypatch):
         found.append(code_version(package.name))
     assert len(set(found)) == 4
     for module in (*SPLITTING, *READING):
-        assert code_version(module) != code_version()  # has sources
+        assert code_version(module) != code_version()  # it has source code
 
 
 def test_what_other_code_counted_or_read_is_not_used(tmp_path, monkeypatch):
-    """Counts of symbols and rows on disk were those of the old code after an upgrade."""
+    """Counts of symbols and rows on disk must not be used after a change of the code."""
     texts = stored(tmp_path / "c", made(50)).inputs("text")
     texts.counts("characters")
     before = sorted((tmp_path / "c").glob("counts-*"))

@@ -1,4 +1,4 @@
-"""Examples: their lines, the fingerprint of their splits, splits by key, and how many are trained on."""
+"""Examples: their lines, the fingerprint of their splits, splits by key, and the number used for training."""
 
 import dataclasses
 import zlib
@@ -32,7 +32,7 @@ def test_an_example_is_one_line(example, line):
 
 
 def test_the_fingerprint_is_the_checksum_of_all_lines():
-    """Of texts it is what it has always been: models carry it."""
+    """The fingerprint of texts must never change, because models contain it."""
     parts = [[("cat", "K AE T"), ("a", "AH")], [("dog", "D AO G")], [("\u00e9t\u00e9", "EY T EY")]]
     raw = b"".join("".join("\t".join(pair) for pair in part).encode() + b"\n\n" for part in parts)
     splits = Splits(*([from_text(*pair) for pair in part] for part in parts), "made")
@@ -55,7 +55,7 @@ def test_hold_out_depends_on_the_key_alone():
 
 
 def test_what_belongs_together_is_in_one_split():
-    """Several captions of a picture, several pictures of a key: the key decides, not what goes in."""
+    """Several captions of a picture, or several pictures with one key: the key determines the split, not the input."""
     examples = [Example(f"{i % 300}", {"text": f"caption {i}"}, str(i)) for i in range(1500)]
     kept, held = hold_out(examples, 0.2)
     assert held
@@ -74,7 +74,7 @@ def test_at_most_so_many_are_trained_on_and_all_others_stay():
     few = splits.at_most(4)
     assert [list(part) for part in (few.train, few.dev, few.test)] == [numbered(4), numbered(6), numbered(7)]
     assert (few.origin, few.notes, few.labels) == ("made", {"1": "odd"}, ("low", "high"))
-    assert dataclasses.replace(splits, labels=()).fingerprint == splits.fingerprint  # it is of the examples alone
+    assert dataclasses.replace(splits, labels=()).fingerprint == splits.fingerprint  # it depends on the examples only
     for count in (0, 10, 99):
         assert list(splits.at_most(count).train) == numbered(10)
     assert list(few.at_most(0).train) == numbered(4)

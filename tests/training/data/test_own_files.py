@@ -1,4 +1,4 @@
-"""Single tables: columns by input, and the three ways to hold out."""
+"""Single tables: columns by input, and the three ways to hold out rows."""
 
 import json
 
@@ -31,9 +31,11 @@ def test_a_single_file_is_split_by_a_hash_of_the_input(table):
     assert {example.key for example in files.load(table, {"text": "ask"}, "say").test} == parts[2]
     assert splits.summary == (
         f"data: {table.name} (dev and test held out of train by hash of the source); text = ask, target = say; "
-        f"{len(splits.train)} to train, {len(splits.dev)} for development, {len(splits.test)} to test"
+        f"{len(splits.train)} training, {len(splits.dev)} development and {len(splits.test)} test examples"
     )
-    assert splits.at_most(3).summary.startswith(splits.summary.partition(f"{len(splits.train)} to")[0] + "3 to train")
+    assert splits.at_most(3).summary.startswith(
+        splits.summary.partition(f"{len(splits.train)} training")[0] + "3 training"
+    )
 
 
 def test_several_inputs_are_columns_of_their_own(tmp_path):
@@ -59,7 +61,7 @@ def test_a_column_says_where_a_row_belongs(tmp_path):
 def test_an_input_in_two_parts_is_told(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b,fold\nq,1,train\nr,1,train\nq,2,test\ns,2,test\nt,1,dev\n", encoding="utf-8")
-    with pytest.warns(DataWarning, match=r"t\.csv: 1 of the 2 rows of test have inputs that are in train, too"):
+    with pytest.warns(DataWarning, match=r"t\.csv: 1 of the 2 rows of test have inputs that also occur in train"):
         files.load(path, {"text": "a"}, "b", split_column="fold")
 
 
@@ -75,17 +77,19 @@ def test_what_the_column_leaves_open_is_held_out_by_hash(tmp_path):
 
 
 def test_what_is_missing_is_said(table, tmp_path):
-    with pytest.raises(ValueError, match=r"text: expected a column of own.*--set text=COLUMN.*ask.*Received: none"):
+    with pytest.raises(
+        ValueError, match=r"text: expected a column of own.*ask.*Received: none; use --set text_column=COLUMN"
+    ):
         files.load(table, {"text": ""}, "say")
-    with pytest.raises(ValueError, match=r"target: expected a column of own.*--set target=COLUMN"):
+    with pytest.raises(ValueError, match=r"target: expected a column of own.*--set target_column=COLUMN"):
         files.load(table, {"text": "ask"}, "", split_column="ask")
-    with pytest.raises(ValueError, match=r"split_column: expected a single file, which it splits\. Received: --data"):
+    with pytest.raises(ValueError, match=r"split_column: expected a single file to split\. Received: --data"):
         files.load(tmp_path, {"text": "ask"}, "say", split_column="fold")
     (tmp_path / "notes.docx").write_text("x")
     with pytest.raises(ValueError, match=r"data: expected a folder, or a \.csv, \.tsv, \.jsonl file.*notes\.docx"):
         files.load(tmp_path / "notes.docx", {"text": "ask"}, "say")
     with pytest.raises(
-        ValueError, match=r"data: expected a folder with train, dev and test.*nowhere\.csv, nothing there"
+        ValueError, match=r"data: expected a folder with train, dev and test.*nowhere\.csv, a path that does not exist"
     ):
         files.load(tmp_path / "nowhere.csv", {"text": "ask"}, "say")
 
@@ -100,5 +104,5 @@ def test_a_folder_of_csv_files(tmp_path):
 
 @pytest.mark.filterwarnings("ignore::seqattn_tf.training.data.DataWarning")
 def test_a_wrong_column_is_told_with_what_was_asked(table):
-    with pytest.raises(ValueError, match=r"\(--set text=ask --set target=answer\)$"):
+    with pytest.raises(ValueError, match=r"\(--set text_column=ask --set target_column=answer\)$"):
         files.load(table, {"text": "ask"}, "answer")

@@ -1,4 +1,4 @@
-"""Pictures of one's own beside a table of captions, and those of Flickr8k."""
+"""A user's pictures beside a table of captions, and those of Flickr8k."""
 
 import io
 import json
@@ -12,7 +12,7 @@ from seqattn_tf.training.data import DataWarning, pictures
 from seqattn_tf.training.data.corpora import flickr8k
 
 NAMES = [f"p{number}.png" for number in range(40)]
-BYTES = dict(zip(NAMES, Image(4, 4).made_up(40), strict=True))
+BYTES = dict(zip(NAMES, Image(4, 4).sample_inputs(40), strict=True))
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_missing_pictures_are_passed_over_and_none_is_an_error(folder):
 
 
 def test_many_missing_pictures_are_an_error_that_names_them(folder):
-    """Any number of missing pictures was skipped with a warning."""
+    """A large number of missing pictures must not be skipped with only a warning."""
     write(folder, "csv", [*NAMES, "gone.png"])
     with (
         pytest.warns(DataWarning),
@@ -95,7 +95,7 @@ def test_many_missing_pictures_are_an_error_that_names_them(folder):
 
 
 def test_what_is_no_table_is_refused(folder):
-    with pytest.raises(ValueError, match=r"expected a table of files and what is said of them .* Received: none"):
+    with pytest.raises(ValueError, match=r"expected a table of files and their captions or labels .* Received: none"):
         pictures.load(folder)
     write(folder, "csv", stem="a"), write(folder, "jsonl", stem="b")
     with pytest.raises(ValueError, match=r"Received: \['a.csv', 'b.jsonl'\]"):

@@ -1,10 +1,10 @@
-"""Data in many files: shards of a folder and patterns."""
+"""Data in many files: shards in a folder, and patterns."""
 
 import gzip
 
 import pytest
 
-from seqattn_tf.training.data import DataWarning, dealing, files, finding, sources
+from seqattn_tf.training.data import DataWarning, files, finding, sources, windows
 from seqattn_tf.training.data.corpus import Corpus
 
 
@@ -80,7 +80,7 @@ def test_shards_of_parallel_text(tmp_path):
 def test_shards_that_are_no_set_are_refused(tmp_path, names, message):
     for name in names:
         write(tmp_path / name, rows(0, 100))
-    if message is None:  # the plain name stands for itself
+    if message is None:  # a plain name refers to itself
         assert load(tmp_path).origin.startswith("train.tsv (")
     else:
         with pytest.raises(ValueError, match=message):
@@ -99,7 +99,7 @@ def test_a_pattern_is_all_its_files(tmp_path, stream):
     assert found.origin.startswith(f"{tmp_path}/**/[bc].tsv (2 files) (dev and test held out")
     assert finding.is_there(f"{tmp_path}/*.tsv")
     assert not finding.is_there(f"{tmp_path}/*.csv")
-    with pytest.raises(ValueError, match=r"data: expected files of that pattern\. Received: none for"):
+    with pytest.raises(ValueError, match=r"data: expected files that match the pattern\. Received: none for"):
         load(f"{tmp_path}/*.csv")
 
 
@@ -119,12 +119,12 @@ def test_files_that_are_no_tables_and_columns_that_are_not_there_are_refused(tmp
     write(tmp_path / "a.tsv", rows(0, 3))
     with (
         pytest.warns(DataWarning),
-        pytest.raises(ValueError, match=r"at least one good row.*--set text=0 --set target=7"),
+        pytest.raises(ValueError, match=r"at least one valid row.*--set text_column=0 --set target_column=7"),
     ):
         files.load(f"{tmp_path}/*.tsv", {"text": "0"}, "7", stream="always")
     assert list((tmp_path / "cache" / "seqattn_tf" / "corpora").iterdir()) == []
     (tmp_path / "b.csv").write_text("a,b,part\n1,2,train\n")
-    with pytest.raises(ValueError, match="stream: expected auto or never of a file that a column splits"):
+    with pytest.raises(ValueError, match="stream: expected auto or never with split_column"):
         files.load(tmp_path / "b.csv", {"text": "a"}, "b", split_column="part", stream="always")
 
 
@@ -149,9 +149,9 @@ def test_packed_files_are_taken_for_larger(tmp_path, monkeypatch):
 
 
 def test_a_break_half_way_leaves_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(dealing, "WINDOW", 500)
+    monkeypatch.setattr(windows, "WINDOW", 500)
     data = gzip.compress("".join(f"{a}\t{b}\n" for a, b in rows(0, 3000)).encode())
     (tmp_path / "a.tsv.gz").write_bytes(data[: len(data) // 2])
-    with pytest.raises(ValueError, match=r"a\.tsv\.gz: expected a whole \.gz file"):
+    with pytest.raises(ValueError, match=r"a\.tsv\.gz: expected a complete \.gz file"):
         load(tmp_path / "a.tsv.gz", stream="always")
     assert list((tmp_path / "cache" / "seqattn_tf" / "corpora").iterdir()) == []

@@ -1,4 +1,4 @@
-"""Bytes that are read when their batch comes: files of a folder, and members of a tar."""
+"""Bytes that are read only for their batch: files in a folder, and members of a tar file."""
 
 import io
 import tarfile
@@ -13,7 +13,8 @@ from seqattn_tf.outputs import graph_target
 from seqattn_tf.training.data.batches import Batching, Columns, Order
 from seqattn_tf.training.data.stored import Stored, in_folder, in_tar
 
-CONTENTS = {f"{i:02d}.bin": bytes([i]) * (i * 37) for i in range(20)}  # of no, less than and more than a block
+# Empty ones, and ones shorter and longer than a block.
+CONTENTS = {f"{i:02d}.bin": bytes([i]) * (i * 37) for i in range(20)}
 
 
 def folder(path):
@@ -41,7 +42,7 @@ def column(found):
 
 @pytest.fixture
 def reads(monkeypatch):
-    """Which values were read, in order."""
+    """A list of the values that were read, in order."""
     seen, read = [], Stored.read
 
     def counted(self):
@@ -61,7 +62,7 @@ def test_every_file_by_its_name(tmp_path, found_in):
 @pytest.mark.parametrize("found_in", [folder, in_plain_tar])
 def test_nothing_is_read_before_its_batch_comes(tmp_path, found_in, reads):
     found = found_in(tmp_path)
-    reads.clear()  # whether a tar is whole is seen at its end
+    reads.clear()  # the check that a tar file is complete reads its end
     places = [(one.path.name, one.start) for one in found.values()]
     target = graph_target(Label(("a",)))
     columns = Columns({"file": column(found)}, target.column(["a"] * len(found)), target)
@@ -73,7 +74,7 @@ def test_nothing_is_read_before_its_batch_comes(tmp_path, found_in, reads):
     reads.clear()
     sizes = np.concatenate([inputs["file_size"].numpy() for inputs, _ in data])
     assert sorted(sizes) == sorted(map(len, CONTENTS.values()))
-    assert sorted(reads) == sorted(places)  # each once an epoch
+    assert sorted(reads) == sorted(places)  # each once per epoch
 
 
 def test_a_file_is_as_it_is_when_its_batch_comes(tmp_path):
@@ -118,7 +119,7 @@ def test_of_a_file_that_was_added_anew_the_last_counts_and_two_of_one_name_are_r
     tar(tmp_path, {"a/1.jpg": b"new"}, mode="a")
     assert in_tar(path)["1.jpg"].read() == b"new"
     tar(tmp_path, {"b/1.jpg": b"another"}, mode="a")
-    with pytest.raises(ValueError, match=r"expected each name once\. Received: a/1\.jpg and b/1\.jpg"):
+    with pytest.raises(ValueError, match=r"expected unique names\. Received: a/1\.jpg and b/1\.jpg"):
         in_tar(path)
 
 
@@ -140,21 +141,22 @@ def test_a_tar_that_breaks_off_is_refused_wherever_it_does(tmp_path):
     path = tar(tmp_path, {"1.jpg": b"1" * 700, "2.jpg": b"2" * 100, "3.jpg": b""})
     whole = path.read_bytes()
     assert len(in_tar(path)) == 3
-    end = 6 * tarfile.BLOCKSIZE  # three headers and three blocks of data; then come empty ones
+    end = 6 * tarfile.BLOCKSIZE  # three headers and three blocks of data, followed by empty ones
     assert not any(whole[end:])
     for cut in range(0, end + 1, 64):
         path.write_bytes(whole[:cut])
-        with pytest.raises(ValueError, match=r"files\.tar: expected a (plain \.tar|whole tar)"):
+        with pytest.raises(ValueError, match=r"files\.tar: expected a (plain \.tar|complete tar)"):
             in_tar(path)
 
 
 def test_a_tar_with_rubbish_among_its_files_is_refused(tmp_path):
     path = tar(tmp_path, {"1.jpg": b"1" * 700, "2.jpg": b"2" * 100})
     whole = bytearray(path.read_bytes())
-    whole[3 * tarfile.BLOCKSIZE : 4 * tarfile.BLOCKSIZE] = b"?" * tarfile.BLOCKSIZE  # where the second file begins
+    whole[3 * tarfile.BLOCKSIZE : 4 * tarfile.BLOCKSIZE] = b"?" * tarfile.BLOCKSIZE  # the header of the second file
     path.write_bytes(whole)
     with pytest.raises(
-        ValueError, match=r"files\.tar: expected a whole tar\. Received: one that breaks off after 1\.jpg"
+        ValueError,
+        match=r"files\.tar: expected a complete tar archive\. Received: an archive that is truncated after 1\.jpg",
     ):
         in_tar(path)
 

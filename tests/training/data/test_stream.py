@@ -1,4 +1,4 @@
-"""Batches of a corpus on disk: those of its windows, each row once, to be taken up at any step."""
+"""Batches of a corpus on disk: formed within windows, with each row once, and resumable at any step."""
 
 import dataclasses
 import itertools
@@ -9,22 +9,22 @@ import tensorflow as tf
 from support.slow import slow
 
 from seqattn_tf.training import recipes
-from seqattn_tf.training.data import DataWarning, dealing, from_text, stream
+from seqattn_tf.training.data import DataWarning, from_text, stream, windows
 from seqattn_tf.training.data.batches import Batching, whole
-from seqattn_tf.training.data.left_out import LeftOut
+from seqattn_tf.training.data.skipped import SkippedExamples
 from seqattn_tf.training.data.sources import Source, split_sources
 from seqattn_tf.training.tasks import base as tasks_base
 
 SETTINGS = dataclasses.replace(
     recipes.get("translate").small,
-    source_split="characters",
-    target_split="characters",
+    source_tokenizer="characters",
+    target_tokenizer="characters",
     units=4,
     embedding=4,
     batch_size=16,
     epochs=3,
-    max_source=9,
-    max_target=9,
+    max_source_length=9,
+    max_target_length=9,
     max_length_ratio=0,
     vocabulary=0,
 )
@@ -41,7 +41,7 @@ def examples():
 def splits(examples, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        patch.setattr(dealing, "WINDOW", 1500)
+        patch.setattr(windows, "WINDOW", 1500)
         yield split_sources({"train": Source("made", lambda: iter(examples), 9000, "")}, "always")
 
 
@@ -55,7 +55,7 @@ def training(splits):
 
 
 def spelled(training, data):
-    """Each batch as the pairs that it holds."""
+    """Return each batch as the pairs in it."""
     read, said = training.model.inputs["text"].rules, training.model.target.rules
     return [
         [
@@ -112,7 +112,7 @@ def test_it_is_taken_up_at_any_step(splits, budget):
     training = opened(splits, batch_tokens=budget)
     whole = spelled(training, training.batches(0))
     assert len(whole) == 3 * training.steps
-    ends = np.cumsum(training.order.of_window)  # of windows in some order
+    ends = np.cumsum(training.order.of_window)  # ends of windows in the order of the epoch
     for step in (int(ends[0]), int(ends[0]) + 1, training.steps):
         assert spelled(training, training.batches(0, step).take(9)) == whole[step : step + 9]
     assert spelled(training, training.batches(0, 1)) == whole[1:]
@@ -120,7 +120,7 @@ def test_it_is_taken_up_at_any_step(splits, budget):
     epochs = [whole[n * training.steps : (n + 1) * training.steps] for n in range(3)]
     assert epochs[0] != epochs[1] != epochs[2] != epochs[0]
     together = [{frozenset(batch) for batch in epoch} for epoch in epochs]
-    assert together[0] != together[1] != together[2] != together[0]  # not the same batches in another order
+    assert together[0] != together[1] != together[2] != together[0]  # not only another order of the same batches
 
 
 def test_the_order_follows_from_the_seed(splits, training):
@@ -134,7 +134,7 @@ def test_windows_are_read_when_their_turn_comes(training, monkeypatch):
     arrays = stream.Encoded.arrays
     monkeypatch.setattr(stream.Encoded, "arrays", lambda self, window: read.append(window) or arrays(self, window))
     assert len(list(training.batches(0).take(2))) == 2
-    assert 1 <= len(read) <= 4 < training.order.encoded.windows  # this one, the next, and those that are begun
+    assert 1 <= len(read) <= 4 < training.order.encoded.windows  # this one, the next one, and those that are prefetched
 
 
 def test_workers_take_their_part_of_every_batch(training):
@@ -173,11 +173,11 @@ def test_what_is_left_out_is_said_of_all_windows(splits):
         splits, dev=[e for e in splits.dev if len(e.key) < 8], test=[e for e in splits.test if len(e.key) < 8]
     )
     with pytest.warns(DataWarning) as said:
-        training = opened(kept, max_source=7, max_target=7, batch_tokens=64)
+        training = opened(kept, max_source_length=7, max_target_length=7, batch_tokens=64)
     assert (
-        f"{len(long)} of {len(splits.train)} training examples are too long and not learned from: "
-        "text of up to 9 places where 7 are allowed, target of up to 9 places where 7 are allowed "
-        "(max_source, max_target)"
+        f"{len(long)} of {len(splits.train)} training examples are too long; skipped: "
+        "text has up to 9 positions, the maximum is 7, target has up to 9 positions, the maximum is 7 "
+        "(max_source_length, max_target_length)"
     ) in [str(warning.message) for warning in said]
     rows = [row for batch in spelled(training, training.batches(0).take(training.steps)) for row in batch]
     assert sorted(rows) == [pair for pair in pairs(splits.train) if len(pair[0]) <= 7]
@@ -188,7 +188,7 @@ def test_labels_are_streamed_and_pictures_refused(examples, splits):
     labelled = [from_text(example.key, "long" if len(example.key) > 4 else "short") for example in examples]
     found = split_sources({"train": Source("labels", lambda: iter(labelled), 9000, "labels")}, "always")
     settings = dataclasses.replace(
-        recipe.small, encoder="bidirectional", split="characters", min_count=1, batch_size=16, epochs=1
+        recipe.small, encoder="bidirectional", tokenizer="characters", min_count=1, batch_size=16, epochs=1
     )
     training = recipe.task.open(settings, found)
     labels = training.model.target.labels
@@ -200,7 +200,7 @@ def test_labels_are_streamed_and_pictures_refused(examples, splits):
     assert seen == 16 * training.steps
     columns, rows, left = recipes.get("translate").task.open(SETTINGS, splits).read(splits.train.window(0))
     raw = dataclasses.replace(columns, inputs={"image": _raw(len(rows))})
-    with pytest.raises(ValueError, match=r"stream: expected texts and labels alone\. Received: LazyColumn"):
+    with pytest.raises(ValueError, match=r"stream: expected texts and labels only\. Received: LazyColumn"):
         stream._write(splits.train.folder / "x.npz", raw, rows, left)
 
 
@@ -212,13 +212,13 @@ def _raw(count):
 
 def test_examples_in_an_order_are_not_streamed(splits):
     task = dataclasses.replace(recipes.get("translate").task, ordered=True)
-    with pytest.raises(ValueError, match=r"stream: expected never where examples stand in an order"):
+    with pytest.raises(ValueError, match=r"stream: expected never for examples in a fixed order"):
         task.open(SETTINGS, splits)
 
 
 @pytest.mark.parametrize("budget", [1, 10, 40, 1000])
 def test_budgets_are_kept_and_used(budget):
-    """Against what a loop over the sorted rows finds."""
+    """Compared with a loop over the sorted rows."""
     rng = np.random.default_rng(budget)
     lengths = [rng.integers(0, 9, 200), rng.integers(1, 9, 200)]
     batching = Batching(1, budget=budget)
@@ -236,17 +236,17 @@ def test_budgets_are_kept_and_used(budget):
 
 
 def test_a_budget_needs_batches_by_length():
-    with pytest.raises(ValueError, match=r"batch_tokens: expected 0 where batches are not made by length"):
+    with pytest.raises(ValueError, match=r"batch_tokens: expected 0 for data that cannot be batched by length"):
         Batching(4, by_length=False, budget=10)
 
 
 def test_left_out_add_up():
-    both = LeftOut(3, 1, 1, {"text": (9, 8)}) + LeftOut(4, 0, 2, {"text": (12, 8), "target": (5, 4)})
-    assert both == LeftOut(7, 1, 3, {"text": (12, 8), "target": (5, 4)})
+    both = SkippedExamples(3, 1, 1, {"text": (9, 8)}) + SkippedExamples(4, 0, 2, {"text": (12, 8), "target": (5, 4)})
+    assert both == SkippedExamples(7, 1, 3, {"text": (12, 8), "target": (5, 4)})
 
 
 def test_windows_that_other_code_split_are_not_read(splits, training, monkeypatch):
-    """After an upgrade of the code that splits texts, the windows on disk were still those of the old code."""
+    """After a change of the code that tokenizes texts, windows on disk must be written again."""
     assert opened(splits).order.encoded.folder == training.order.encoded.folder
     monkeypatch.setattr(tasks_base, "code_version", lambda *modules: "another")
     other = opened(splits).order.encoded
@@ -255,7 +255,7 @@ def test_windows_that_other_code_split_are_not_read(splits, training, monkeypatc
 
 
 def test_windows_come_in_another_order_in_every_epoch_and_for_every_seed(training):
-    """Windows in one order for all epochs went unnoticed: their batches differ all the same."""
+    """The windows, not only their batches, must have another order in each epoch."""
 
     def orders(seed):
         part = stream.Stream.__new__(stream.Stream)
@@ -269,7 +269,7 @@ def test_windows_come_in_another_order_in_every_epoch_and_for_every_seed(trainin
 
 
 def test_every_window_of_every_epoch_is_shuffled_by_a_seed_of_its_own(training, monkeypatch):
-    """One seed for all windows, or for all epochs, went unnoticed."""
+    """The seed must depend on both the window and the epoch."""
     seeds = []
 
     def plan(keys, cuts, seed):
@@ -286,6 +286,25 @@ def test_every_window_of_every_epoch_is_shuffled_by_a_seed_of_its_own(training, 
 
 
 def test_the_longest_of_all_windows_is_said():
-    """That of the last window alone went unnoticed."""
-    windows = [LeftOut(3, long=1, longest={"text": (most, 8)}) for most in (9, 12, 10)]
-    assert sum(windows, LeftOut()) == LeftOut(9, long=3, longest={"text": (12, 8)})
+    """The maximum is that of all windows, not only of the last one."""
+    windows = [SkippedExamples(3, long=1, longest={"text": (most, 8)}) for most in (9, 12, 10)]
+    assert sum(windows, SkippedExamples()) == SkippedExamples(9, long=3, longest={"text": (12, 8)})
+
+
+def test_an_array_whose_header_cpython_fails_to_parse_is_read_again():
+    """CPython may fail to parse while another thread does so, too; training must not stop."""
+
+    class Stored(dict):
+        failures = 3
+
+        def __getitem__(self, name):
+            self.failures -= 1
+            if self.failures >= 0:
+                raise SystemError("AST constructor recursion depth mismatch (before=30, after=26)")
+            return super().__getitem__(name)
+
+    assert stream._array(Stored(rows=7), "rows") == 7
+    broken = Stored(rows=7)
+    broken.failures = 99
+    with pytest.raises(SystemError, match="AST constructor"):
+        stream._array(broken, "rows")

@@ -1,4 +1,4 @@
-"""Public sets by name: a builder with generated examples stands for the ones that would be fetched."""
+"""Public datasets by name, with a builder for generated examples instead of a download."""
 
 import contextlib
 import dataclasses
@@ -18,7 +18,7 @@ from seqattn_tf.training.data.examples import group_targets
 
 
 class MadeUpTranslate(tfds.core.GeneratorBasedBuilder):
-    """Numbers in two languages; an empty line among them."""
+    """Numbers in two languages, including an empty line."""
 
     VERSION = tfds.core.Version("1.0.0")
     BUILDER_CONFIGS = [tfds.core.BuilderConfig(name="de-en"), tfds.core.BuilderConfig(name="train-only")]
@@ -98,7 +98,7 @@ def test_classes_by_their_names():
     assert splits.train == [from_text("train premise", "hypothesis 1")]
     assert splits.origin.endswith("made_up_inference test, neutral")
     labels = sorted(label for [label] in ours.rows("made_up_inference", ["label"])["train"])
-    assert labels == ["-", "contradiction", "entailment", "neutral"]  # "-": unlabelled
+    assert labels == ["-", "contradiction", "entailment", "neutral"]  # "-" means unlabeled
 
 
 def test_one_text():
@@ -110,11 +110,15 @@ def test_one_text():
 @pytest.mark.parametrize(
     ("name", "columns", "message"),
     [
-        ("made_up_nothing", ["de"], r"data: expected a set of TensorFlow Datasets\. Received: 'made_up_nothing'"),
+        (
+            "made_up_nothing",
+            ["de"],
+            r"data: expected the name of a data set in TensorFlow Datasets\. Received: 'made_up_nothing'",
+        ),
         ("made_up_translate/xx", ["de"], r"Received: 'made_up_translate/xx'.*xx not found"),
         ("not a name!", ["de"], r"Received: 'not a name!'"),
         ("made_up_translate/de-en", ["fr"], r"expected a feature among \['de', 'en'\]\. Received: 'fr'"),
-        ("made_up_inference", ["id"], r"id: expected a feature of text or classes\. Received: 0"),
+        ("made_up_inference", ["id"], r"id: expected a text or class feature\. Received: 0"),
     ],
 )
 def test_wrong_names_are_refused(name, columns, message):
@@ -122,14 +126,14 @@ def test_wrong_names_are_refused(name, columns, message):
         ours.rows(name, columns)
 
 
-# Pictures: TensorFlow Datasets' own mocking gives the features of a real set, with made-up values
+# Pictures: TensorFlow Datasets' mocking returns the features of a real dataset with generated values.
 
 COCO = ("train", "val", "test", "restval")
 
 
 @contextlib.contextmanager
 def mocked_coco(folder, monkeypatch, count=6):
-    """COCO as its own class describes it, with the splits of a prepared one."""
+    """Mock COCO as described by its class, with the splits of a prepared dataset."""
     info = tfds.builder("coco_captions", data_dir=folder).info
     names = tfds.core.ShardedFileTemplate(folder, dataset_name=info.name, filetype_suffix="tfrecord")
     alike = {"shard_lengths": [count], "num_bytes": 1, "filename_template": names}
@@ -146,13 +150,13 @@ def mocked_coco(folder, monkeypatch, count=6):
 
 
 def coco_examples(count, builder, split, decoders, **_):
-    """Examples with the features of COCO, their pictures as files; made-up captions, among them an empty one."""
+    """Return examples with the features of COCO: pictures as files, and generated captions, including an empty one."""
     assert isinstance(decoders["image"], tfds.decode.SkipDecoding)
     spec = builder.info.features.get_tensor_info()
     texts = [[f"{split} {number}, seen by {i}" if i < 4 else " " for i in range(5)] for number in range(count)]
     return tf.data.Dataset.from_tensor_slices(
         {
-            "image": Image(4, 4).made_up(count, seed=len(split)),
+            "image": Image(4, 4).sample_inputs(count, seed=len(split)),
             "captions": {"id": np.ones([count, 5], spec["captions"]["id"].dtype.as_numpy_dtype), "text": texts},
         }
     )
@@ -160,7 +164,7 @@ def coco_examples(count, builder, split, decoders, **_):
 
 def test_coco_is_read_from_a_tar_that_is_written_once(tmp_path, monkeypatch):
     recipe = recipes.get("caption")
-    settings = dataclasses.replace(recipe.settings, caption="captions/text")
+    settings = dataclasses.replace(recipe.settings, caption_column="captions/text")
     with mocked_coco(tmp_path, monkeypatch):
         splits = recipe.load("tfds:coco_captions", settings)
     parts = {"train": splits.train, "dev": splits.dev, "test": splits.test}
@@ -182,9 +186,9 @@ def test_coco_is_read_from_a_tar_that_is_written_once(tmp_path, monkeypatch):
     [
         ("picture", "captions/text", "expected a feature among .*'image'.* Received: 'picture'"),
         ("image", "caption", "expected a feature among .*'captions'.* Received: 'caption'"),
-        ("image", "captions/said", "captions/said: expected a feature of the set. Received: none named 'said'"),
-        ("image", "captions/id", "captions/id: expected a feature of texts"),
-        ("image", "captions", "captions: expected a feature of texts"),
+        ("image", "captions/said", "captions/said: expected a feature of the data set. Received: no feature 'said'"),
+        ("image", "captions/id", "captions/id: expected a text feature"),
+        ("image", "captions", "captions: expected a text feature"),
     ],
 )
 def test_a_set_without_such_pictures_is_refused_and_leaves_no_tar(tmp_path, monkeypatch, image, caption, message):

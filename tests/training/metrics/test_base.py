@@ -13,7 +13,7 @@ def test_answers_meet_their_references_in_the_order_of_these():
     ("references", "message"),
     [
         ({}, "references: expected at least one"),
-        ({"a": ["A"], "b": ["B"]}, "answers: expected one for every source. Received: none for 'b'"),
+        ({"a": ["A"], "b": ["B"]}, "answers: expected an answer for every source. Received: none for 'b'"),
         ({"a": "A"}, "references: expected a list of texts for 'a'. Received: 'A'"),
         ({"a": []}, "references: expected a list of texts for 'a'"),
     ],
@@ -27,6 +27,6 @@ def test_what_cannot_be_paired_is_refused(references, message):
 def test_a_metric_without_its_figure_is_refused(monkeypatch):
     monkeypatch.setattr(Metric, "made", dict(Metric.made))
     metric = Metric("lying", lambda answers, references: {"other": 1.0}, figure="mine")
-    with pytest.raises(ValueError, match=r"metric lying: expected a figure named 'mine'\. Received: \{'other': 1\.0\}"):
+    with pytest.raises(ValueError, match=r"metric lying: expected a result named 'mine'\. Received: \{'other': 1\.0\}"):
         metric.check({"a": ["b"]})
     EXACT.check({"a": ["b", "c"]})

@@ -1,4 +1,4 @@
-"""Captions' figures against those of pycocoevalcap 1.2, the field's own counter, and by hand."""
+"""Caption metrics compared with pycocoevalcap 1.2, the reference implementation, and with exact values."""
 
 import pytest
 
@@ -11,7 +11,7 @@ RIGHT = {
     "c": ["a red ball", "a ball on a table", "the ball is red and small"],
 }
 SAID = {"a": "a dog runs in the water", "b": "two men men men on a bench", "c": "a red dog on a table"}
-# What pycocoevalcap 1.2 says of these, its own measure in points.
+# The metrics of these captions in pycocoevalcap 1.2, in points.
 COUNTED = {"bleu1": 74.89969578, "bleu2": 66.64249274, "bleu3": 50.61203897, "bleu4": 33.30243384, "cider": 198.6038255}
 
 
@@ -38,7 +38,8 @@ def test_rare_words_count_more_and_those_of_every_picture_not_at_all():
     common = [["a", "dog"], ["a", "cat"], ["a", "bird"]]
     pairs = [(["a"], [words]) for words in common]
     assert cider(pairs) == 0
-    assert cider([(words, [words]) for words in common]) == pytest.approx(500)  # no stretch of three or four words
+    # No common n-grams of three or four words.
+    assert cider([(words, [words]) for words in common]) == pytest.approx(500)
 
 
 def test_saying_a_word_again_and_again_gains_nothing():

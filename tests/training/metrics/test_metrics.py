@@ -12,8 +12,6 @@ from support.layers import random, roundtrip
 from seqattn_tf.outputs import MaskedCrossEntropy
 from seqattn_tf.training.metrics import (
     accuracy_by,
-    beginnings,
-    begun_by,
     bleu,
     bleu_by_length,
     bleu_signature,
@@ -21,6 +19,8 @@ from seqattn_tf.training.metrics import (
     edit_distance,
     exact_match,
     nbest_accuracy,
+    prefix_accuracy,
+    prefix_accuracy_by,
     rouge,
     symbol_and_word_errors,
 )
@@ -41,7 +41,7 @@ def test_edit_distance_equals_the_definition():
 def test_any_reference_is_right_and_the_nearest_counts():
     answers = {"read": "R EH D", "lead": "L IY T", "empty": ""}
     references = {"read": ["R IY D", "R EH D"], "lead": ["L EH D", "L IY D"], "empty": ["EH M"]}
-    assert symbol_and_word_errors(answers, references) == {"per": 3 / 8, "wer": 2 / 3}
+    assert symbol_and_word_errors(answers, references) == {"symbol_error_rate": 3 / 8, "answer_error_rate": 2 / 3}
 
 
 def test_error_rates_equal_a_loop_over_all_references():
@@ -58,14 +58,17 @@ def test_error_rates_equal_a_loop_over_all_references():
         nearest = min(range(len(targets)), key=lambda i: distances[i] / len(targets[i].split()))
         errors, symbols = errors + distances[nearest], symbols + len(targets[nearest].split())
         wrong += answers[source] not in targets
-    assert symbol_and_word_errors(answers, references) == {"per": errors / symbols, "wer": wrong / 200}
+    assert symbol_and_word_errors(answers, references) == {
+        "symbol_error_rate": errors / symbols,
+        "answer_error_rate": wrong / 200,
+    }
 
 
 @pytest.mark.parametrize("metric", [symbol_and_word_errors, exact_match, bleu, chrf, rouge, nbest_accuracy])
 def test_nothing_to_compare_is_refused(metric):
     with pytest.raises(ValueError, match=r"references: expected at least one\. Received: none"):
         metric({}, {})
-    with pytest.raises(ValueError, match=r"answers: expected one for every source\. Received: none for 'b'"):
+    with pytest.raises(ValueError, match=r"answers: expected an answer for every source\. Received: none for 'b'"):
         metric({"a": "x"}, {"a": ["x"], "b": ["y"]})
     for bad in ([], "x"):
         with pytest.raises(ValueError, match=r"references: expected a list of texts for 'a'"):
@@ -73,7 +76,7 @@ def test_nothing_to_compare_is_refused(metric):
 
 
 def test_empty_references_have_no_symbol_error_rate():
-    with pytest.raises(ValueError, match=r"references: expected symbols\. Received: empty ones alone"):
+    with pytest.raises(ValueError, match=r"references: expected at least one token\. Received: empty references only"):
         symbol_and_word_errors({"a": "x"}, {"a": [" "]})
 
 
@@ -86,7 +89,10 @@ REFERENCES = {
 
 
 def bleu_by_definition(answers, references):
-    """Papineni and others: clipped n-gram precisions, the nearest reference's length for brevity (less on a tie)."""
+    """Compute BLEU by its definition (Papineni et al.): clipped precisions, and brevity by the nearest length.
+
+    If two references are equally near, the shorter one counts.
+    """
 
     def grams(text, n):
         tokens = text.split()
@@ -132,7 +138,7 @@ def test_wrong_and_empty_answers_count_as_nothing():
 
 
 def test_rouge_equals_its_definition():
-    """`b a c d` against `a b c`, by hand: three words, no pair and a subsequence of two in common."""
+    """`b a c d` and `a b c` have three words, no pair and a subsequence of two words in common."""
     figures = rouge({"1": "b a c d", "2": "x"}, {"1": ["y", "a b c"], "2": ["x"]})
     f_measures = {"rouge1": 2 * 3 / (4 + 3), "rouge2": 0, "rougeL": 2 * 2 / (4 + 3)}
     assert figures == pytest.approx({name: 50 * (f + (name != "rouge2")) for name, f in f_measures.items()})
@@ -172,7 +178,7 @@ def test_accuracy_of_the_first_and_of_the_best_few():
     ("answer", "target", "share"),
     [
         ("a b c", "a b c", 1.0),
-        ("a b c d", "a b c", 1.0),  # what comes after is no mistake in the target
+        ("a b c d", "a b c", 1.0),  # text after the target is not an error
         ("a x c", "a b c", 1 / 3),
         ("x b c", "a b c", 0.0),
         ("a b", "a b c d", 0.5),
@@ -183,14 +189,14 @@ def test_accuracy_of_the_first_and_of_the_best_few():
     ],
 )
 def test_how_far_an_answer_is_right(answer, target, share):
-    found = beginnings({"1": answer}, {"1": [target]})
-    assert found == {"begun": pytest.approx(share), "accuracy": float(answer == target)}
+    found = prefix_accuracy({"1": answer}, {"1": [target]})
+    assert found == {"prefix_accuracy": pytest.approx(share), "accuracy": float(answer == target)}
 
 
 def test_of_several_right_answers_the_one_that_is_begun_best_counts():
     answers, references = {"1": "a b", "2": "x"}, {"1": ["b a", "a c"], "2": ["x", "y"]}
-    assert beginnings(answers, references) == {"begun": 0.75, "accuracy": 0.5}
-    assert begun_by({"1": "3", "2": "2"}, answers, references) == [("2", 1, 1.0), ("3", 1, 0.5)]
+    assert prefix_accuracy(answers, references) == {"prefix_accuracy": 0.75, "accuracy": 0.5}
+    assert prefix_accuracy_by({"1": "3", "2": "2"}, answers, references) == [("2", 1, 1.0), ("3", 1, 0.5)]
 
 
 def test_cross_entropy_equals_keras_on_the_kept_symbols():

@@ -1,7 +1,7 @@
-"""Tags and segments, with `seqeval` as the judge.
+"""Tags and segments, compared with `seqeval`.
 
-`seqeval.json` holds what seqeval 1.2.2 found of the same tags: `get_entities` (labels, first tags, ends) and its
-figures. It is not installed for the tests, since Keras imports scikit-learn, which it needs, wherever that is found.
+`seqeval.json` contains the results of seqeval 1.2.2 for the same tags: `get_entities` (labels, first tags, ends) and
+its metrics. It is not installed for the tests, because Keras would import scikit-learn, one of its dependencies.
 """
 
 import json
@@ -22,19 +22,19 @@ SCHEMES = {
 
 
 def sequences(scheme, count, seed=0):
-    """Any tags in any order: most are against the scheme."""
+    """Return random tags, most of which violate the scheme."""
     rng = random.Random(seed)
     return [rng.choices(SCHEMES[scheme], k=rng.randint(1, 9)) for _ in range(count)]
 
 
 def near(tags, seed):
-    """The same with some of them wrong."""
+    """Return the tags with some random errors."""
     rng = random.Random(seed)
     return [[rng.choice(row) if rng.random() < 0.3 else tag for tag in row] for row in tags]
 
 
 def legal(count):
-    """Sequences that keep to BIOES, and the same in BIO."""
+    """Return sequences that follow BIOES, and the same sequences in BIO."""
     rng = random.Random(0)
     long, short = [], []
     for _ in range(count):
@@ -96,7 +96,7 @@ def test_segments_by_hand(tags, found):
 def test_a_segment_counts_with_its_label_and_both_ends():
     figures = segment_f1(
         {"1": "B-A I-A O B-B", "2": "B-A O"}, {"1": ["B-A I-A O B-A"], "2": ["B-A I-A"]}
-    )  # of three said and three right, one is both
+    )  # three predicted and three correct segments, one of them in common
     assert figures == pytest.approx({"f1": 1 / 3, "precision": 1 / 3, "recall": 1 / 3, "accuracy": 4 / 6})
     assert segment_f1({"1": "O O"}, {"1": ["B-A I-A"]}) == {"f1": 0, "precision": 0, "recall": 0, "accuracy": 0}
     assert segment_f1({"1": "O"}, {"1": ["O"]}) == {"f1": 0, "precision": 0, "recall": 0, "accuracy": 1}
@@ -117,5 +117,5 @@ def test_bad_answers_are_refused(metric):
         metric.measure({"a b": "D"}, {"a b": ["D N"]})
     with pytest.raises(ValueError, match=r"references: expected at least one\. Received: none"):
         metric.measure({}, {})
-    with pytest.raises(ValueError, match=r"answers: expected one for every source\. Received: none for 'b'"):
+    with pytest.raises(ValueError, match=r"answers: expected an answer for every source\. Received: none for 'b'"):
         metric.measure({"a": "x"}, {"a": ["x"], "b": ["y"]})

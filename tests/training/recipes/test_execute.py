@@ -15,7 +15,7 @@ def test_accuracy_is_told_for_each_difficulty_and_not_without_notes():
 
 def test_the_settings_say_how_difficult_the_programs_are(monkeypatch):
     monkeypatch.setattr(programs, "load", functools.partial(programs.load, held=20))
-    settings = dataclasses.replace(recipe.small, programs=40, length=1, nesting=1, curriculum="baseline")
+    settings = dataclasses.replace(recipe.small, num_programs=40, length=1, nesting=1, curriculum="baseline")
     assert isinstance(settings, ExecuteSettings)
     splits = recipe.load(None, settings)
     assert len(splits.train) == 40

@@ -1,4 +1,4 @@
-"""The pronounce recipe on the real dictionary, as the demonstration trains it."""
+"""The pronounce recipe on the real dictionary, as in the demonstration."""
 
 import pytest
 
@@ -10,9 +10,9 @@ from seqattn_tf.training.tasks.base import answer_all
 def test_small_preset_pronounces_words_it_has_never_seen(tmp_path):
     recipe = recipes.get("pronounce")
     model = run.train(recipe, recipe.small, tmp_path)
-    figures = recipe.task.measure(model, recipe.load(None, recipe.small).test).figures
-    assert figures["per"] <= 0.20
-    assert figures["wer"] <= 0.60
+    figures = recipe.task.measure(model, recipe.load(None, recipe.small).test).metrics
+    assert figures["symbol_error_rate"] <= 0.20
+    assert figures["answer_error_rate"] <= 0.60
 
 
 def test_stress_is_a_setting(tmp_path):
@@ -27,12 +27,14 @@ def test_stress_is_a_setting(tmp_path):
 
 
 def test_shipped_model_keeps_its_record(preset, shared_data):
-    """On every tenth test word; the whole split is in docs/results.md."""
+    """Uses every tenth test word; the results of the whole split are in docs/results.md."""
     recipe = recipes.get("pronounce")
     test = recipe.load(shared_data / "cmudict", recipe.settings).test
     words = set(sorted({example.key for example in test})[::10])
     chosen = [example for example in test if example.key in words]
-    answers = answer_all(preset, chosen, batch_size=len(words))  # together: a step costs the same for one or for all
-    figures = recipe.task.judge(preset, answers, chosen).figures
-    assert figures["wer"] < 0.28  # 0.2427 on the whole split; three standard errors of 1 200 words are 0.037
-    assert figures["per"] < 0.07
+    # One batch, because the cost of a step does not depend on its size.
+    answers = answer_all(preset, chosen, batch_size=len(words))
+    figures = recipe.task.evaluate(preset, answers, chosen).metrics
+    # 0.2427 on the whole split; three standard errors for 1 200 words are 0.037
+    assert figures["answer_error_rate"] < 0.28
+    assert figures["symbol_error_rate"] < 0.07

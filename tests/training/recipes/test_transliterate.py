@@ -1,4 +1,4 @@
-"""Names in another script: letters without spaces, of each split its own."""
+"""Names in another script: letters without spaces; each split has its own names."""
 
 from seqattn_tf.training.data import Splits, from_text
 from seqattn_tf.training.recipes import transliterate

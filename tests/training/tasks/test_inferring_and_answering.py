@@ -1,4 +1,4 @@
-"""Settings of entail, answer and transduce: what each does, and what is refused rather than passed over."""
+"""Settings of entail, answer and transduce: their effects, and errors for those that would have none."""
 
 import dataclasses
 
@@ -24,7 +24,9 @@ def write_table(folder, labels=("entailment", "contradiction", "neutral")):
     for part in ("train", "dev", "test"):
         rows = [("text", "claim", "verdict"), *((f"{a} {part}", b, c) for a, b, c in named)]
         (folder / f"{part}.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
-    return dataclasses.replace(ENTAIL.settings, premise="text", hypothesis="claim", target="verdict")
+    return dataclasses.replace(
+        ENTAIL.settings, premise_column="text", hypothesis_column="claim", target_column="verdict"
+    )
 
 
 def write_snli(folder):
@@ -45,16 +47,18 @@ def test_more_pairs_stand_after_ones_own_and_have_the_same_labels(tmp_path, monk
     own.mkdir()
     more.mkdir()
     write_snli(more)
-    settings = dataclasses.replace(write_table(own), more=str(more), max_examples=4)
+    settings = dataclasses.replace(write_table(own), extra_data=str(more), max_examples=4)
     splits = run.open_splits(ENTAIL, settings, own)
     assert splits.train[3].inputs["premise"] == "A dog runs. More train"
-    assert splits.train[:3] == ENTAIL.load(own, dataclasses.replace(settings, more="")).train
+    assert splits.train[:3] == ENTAIL.load(own, dataclasses.replace(settings, extra_data="")).train
     assert len(ENTAIL.load(own, settings).train) == 6
     monkeypatch.chdir(tmp_path)
-    assert dataclasses.replace(settings, more="more").more == str(more.resolve())
-    assert dataclasses.replace(settings, more="tfds:snli").more == "tfds:snli"
+    assert dataclasses.replace(settings, extra_data="more").extra_data == str(more.resolve())
+    assert dataclasses.replace(settings, extra_data="tfds:snli").extra_data == "tfds:snli"
     write_table(own, ["yes", "no", "maybe"])
-    with pytest.raises(ValueError, match=r"more: expected labels as those of SNLI\. Received: 'maybe' beside them"):
+    with pytest.raises(
+        ValueError, match=r"extra_data: expected only the labels of SNLI in the training data\. Received: 'maybe'"
+    ):
         ENTAIL.load(own, settings)
 
 
@@ -68,28 +72,36 @@ def test_a_parser_decides_what_words_and_heads_are(tmp_path):
     settings = dataclasses.replace(ENTAIL.small, parser=str(tmp_path / "parser"), min_count=1)
     model = ENTAIL.task.build(settings, examples())
     assert model.network.encoder.name_in_registry == "parents"
-    assert model.inputs["premise"].limit == 12  # of the parser
+    assert model.inputs["premise"].limit == 12  # the limit of the parser
     [answer] = model.answer([{"premise": PAIRS[0][0], "hypothesis": PAIRS[0][1]}])
-    assert list(answer.parts["premise_heads"]).count(0) == 1
+    assert list(answer.extra["premise_heads"]).count(0) == 1
     model.save(tmp_path / "run")
     [again] = load(tmp_path / "run").answer([{"premise": PAIRS[0][0], "hypothesis": PAIRS[0][1]}])
     assert (again.text, again.score) == (answer.text, pytest.approx(answer.score, abs=1e-5))
-    for changed in ({"encoder": "bidirectional"}, {"heads": "softmax"}, {"split": "spaces"}):
-        [name] = changed
-        with pytest.raises(ValueError, match=f"{name}: expected none beside a parser"):
-            ENTAIL.task.build(dataclasses.replace(settings, **changed), examples())
     small_parser(projective=False).save(tmp_path / "spanning")
-    for other in (tmp_path / "spanning", "pronounce"):
-        with pytest.raises(ValueError, match="parser: expected one of projective trees that reads words"):
-            ENTAIL.task.build(dataclasses.replace(settings, parser=str(other)), examples())
+    with pytest.raises(ValueError, match="parser: expected a projective parser with encoder=words"):
+        ENTAIL.task.build(dataclasses.replace(settings, parser=str(tmp_path / "spanning")), examples())
+
+
+def test_what_a_parser_determines_is_not_set():
+    """Catches a check of a setting that `entail` does not have, which refuses every parser."""
+    settings = dataclasses.replace(ENTAIL.small, parser="pronounce", min_count=1)
+    for changed in ({"encoder": "bidirectional"}, {"head_attention": "softmax"}, {"tokenizer": "spaces"}):
+        [name] = changed
+        with pytest.raises(ValueError, match=f"{name}: expected the default, because the parser determines it"):
+            ENTAIL.task.build(dataclasses.replace(settings, **changed), examples())
+    with pytest.raises(
+        ValueError, match=r"parser: expected a projective parser with encoder=words\. Received: pronounce"
+    ):
+        ENTAIL.task.build(settings, examples())
 
 
 def test_expressions_may_be_deep_and_their_encoder_flat():
-    settings = dataclasses.replace(TRANSDUCE.small, deepest=5, examples=50)
+    settings = dataclasses.replace(TRANSDUCE.small, max_depth=5, num_examples=50)
     network = TRANSDUCE.task.build(settings, Examples(TRANSDUCE.load(None, settings).train)).network
     assert network.encoder.depth == 1
-    with pytest.raises(ValueError, match=r"examples: expected at least 1\. Received: 0"):
-        dataclasses.replace(settings, examples=0)
+    with pytest.raises(ValueError, match=r"num_examples: expected at least 1\. Received: 0"):
+        dataclasses.replace(settings, num_examples=0)
 
 
 STORIES = Examples(
@@ -101,9 +113,9 @@ STORIES = Examples(
     ("wrong", "message"),
     [
         ({"hops": 0}, r"hops: expected at least 1\. Received: 0"),
-        ({"lines": 0}, r"lines: expected at least 1\. Received: 0"),
-        ({"line_length": 0}, r"line_length: expected at least 1\. Received: 0"),
-        ({"linear_steps": -1}, r"linear_steps: expected at least 0\. Received: -1"),
+        ({"max_lines": 0}, r"lines: expected at least 1\. Received: 0"),
+        ({"max_line_length": 0}, r"max_line_length: expected at least 1\. Received: 0"),
+        ({"linear_start_steps": -1}, r"linear_start_steps: expected at least 0\. Received: -1"),
     ],
 )
 def test_what_a_memory_network_cannot_be(wrong, message):
@@ -113,10 +125,10 @@ def test_what_a_memory_network_cannot_be(wrong, message):
 
 def test_a_linear_start_ends_before_the_training_does():
     splits = Splits(list(STORIES), list(STORIES), list(STORIES), "made up")
-    settings = dataclasses.replace(ANSWER.settings, epochs=3, linear_steps=3)
-    with pytest.raises(ValueError, match=r"linear_steps: expected fewer than all 3\. Received: 3"):
+    settings = dataclasses.replace(ANSWER.settings, epochs=3, linear_start_steps=3)
+    with pytest.raises(ValueError, match=r"linear_start_steps: expected fewer than the 3 training steps\. Received: 3"):
         ANSWER.task.open(settings, splits)
-    ANSWER.task.open(dataclasses.replace(settings, linear_steps=2), splits)
+    ANSWER.task.open(dataclasses.replace(settings, linear_start_steps=2), splits)
 
 
 def test_facts_are_counted_where_there_are_as_many_as_looks():
@@ -124,10 +136,10 @@ def test_facts_are_counted_where_there_are_as_many_as_looks():
     found = {
         key: Answer(key, 0.0, (), (key,), {}, {"facts": facts}) for key, facts in (("Bob", [2, 1]), ("Zoe", [2, 2]))
     }
-    right = AnswerTask().judge(model, found, list(STORIES), {"Bob": "2 1", "Zoe": "2 1"})
-    assert right.figures == {"accuracy": 1.0, "facts": 0.5}
+    right = AnswerTask().evaluate(model, found, list(STORIES), {"Bob": "2 1", "Zoe": "2 1"})
+    assert right.metrics == {"accuracy": 1.0, "facts": 0.5}
     for other in ({"Bob": "2", "Zoe": "2"}, {"Bob": "2 1"}, {}):
-        assert "facts" not in AnswerTask().judge(model, found, list(STORIES), other).figures
+        assert "facts" not in AnswerTask().evaluate(model, found, list(STORIES), other).metrics
 
 
 def test_a_classifier_over_soft_heads_tells_them():
@@ -135,7 +147,7 @@ def test_a_classifier_over_soft_heads_tells_them():
     train = Examples([Example(text, {"text": text}, label) for text, label in (("a good dog", "yes"), ("a cat", "no"))])
     model = CLASSIFY.task.build(settings, train)
     [answer] = model.answer(["a good cat"])
-    assert set(answer.looks) == {"text", "text_heads"}
-    assert answer.looks["text_heads"].weights.shape == (3, 3)
-    assert len(answer.parts.get("text_heads", [0] * 3)) == 3
-    assert model.explaining == ["text"]
+    assert set(answer.attention) == {"text", "text_heads"}
+    assert answer.attention["text_heads"].weights.shape == (3, 3)
+    assert len(answer.extra.get("text_heads", [0] * 3)) == 3
+    assert model.explanatory_maps == ["text"]

@@ -1,4 +1,4 @@
-"""Language models trained by the run, on small texts made here."""
+"""Language models trained on small generated texts."""
 
 import dataclasses
 import math
@@ -54,23 +54,23 @@ def corpus(tmp_path_factory):
     ],
 )
 def test_a_text_is_shown_by_its_beginning(text, asked):
-    assert LanguageTask().asked(Example("key", {}, text)) == {"text": asked}
+    assert LanguageTask().model_inputs(Example("key", {}, text)) == {"text": asked}
 
 
 @pytest.mark.slow
 def test_characters_of_a_text_are_learned(plays, tmp_path):
     recipe = recipes.get("char_lm")
     settings = dataclasses.replace(
-        recipe.small, sequence_length=24, batch_size=4, max_target=30, temperature=0.0, **TINY
+        recipe.small, sequence_length=24, batch_size=4, max_target_length=30, temperature=0.0, **TINY
     )
     model = run.train(recipe, settings, tmp_path / "run", plays)
     report = run.evaluate(tmp_path / "run", plays)
-    assert set(report.figures) == {"bits"}
-    assert report.figures["bits"] < 1  # of 3.4 without any context
+    assert set(report.metrics) == {"bits"}
+    assert report.metrics["bits"] < 1  # 3.4 without any context
     [answer] = model.answer(["the cat"])
     assert answer.text.startswith("the cat")
     assert load(tmp_path / "run").answer(["the cat"])[0].text == answer.text
-    with pytest.raises(ValueError, match="holds a run with other settings"):
+    with pytest.raises(ValueError, match="contains a run with other settings"):
         run.train(recipe, dataclasses.replace(settings, sequence_length=25), tmp_path / "run", plays)
 
 
@@ -78,14 +78,14 @@ def test_characters_of_a_text_are_learned(plays, tmp_path):
 def test_a_large_vocabulary_is_learned_by_parts_and_measured_whole(softmax, corpus, tmp_path):
     recipe = recipes.get("word_lm")
     settings = dataclasses.replace(
-        recipe.small, softmax=softmax, samples=5, batch_size=16, tie_embeddings=False, temperature=0.0, **TINY
+        recipe.small, softmax=softmax, num_sampled=5, batch_size=16, tie_embeddings=False, temperature=0.0, **TINY
     )
     model = run.train(recipe, settings, tmp_path / "run", corpus)
     [answer], [again] = model.answer(["the cat"]), load(tmp_path / "run").answer(["the cat"])
     assert answer.text == again.text
     assert model.network.settings["softmax"] == softmax
-    figures = run.evaluate(tmp_path / "run", corpus).figures
-    assert figures["perplexity"] < 4  # of 10 before it learns
+    figures = run.evaluate(tmp_path / "run", corpus).metrics
+    assert figures["perplexity"] < 4  # 10 before training
     texts = [example.target for example in run.open_splits(recipe, settings, corpus).test[:3]]
     rules, lost, count = model.rules, 0.0, 0
     for text in texts:
@@ -97,7 +97,7 @@ def test_a_large_vocabulary_is_learned_by_parts_and_measured_whole(softmax, corp
 
 
 def test_a_part_of_the_words_is_smoothed_over_by_nothing():
-    with pytest.raises(ValueError, match=r"label_smoothing: expected 0 without a full softmax\. Received: 0\.1"):
+    with pytest.raises(ValueError, match=r"label_smoothing: expected 0 unless softmax=full\. Received: 0\.1"):
         LanguageSettings(softmax="sampled", label_smoothing=0.1)
 
 
@@ -108,8 +108,8 @@ def test_sentences_of_words_are_learned(corpus, tmp_path):
     model = run.train(recipe, settings, tmp_path / "run", corpus)
     splits = recipe.load(corpus, settings)
     report = run.evaluate(tmp_path / "run", corpus)
-    assert set(report.figures) == {"perplexity", "kneser_ney_5"}
-    assert report.figures["perplexity"] < 1.5  # of three sentences, at least 1.27
+    assert set(report.metrics) == {"perplexity", "kneser_ney_5"}
+    assert report.metrics["perplexity"] < 1.5  # three sentences, so at least 1.27
     assert model.answer(["a"])[0].text == "a dog sat ."
     baselines = recipe.task.baselines(model, splits.train, splits.test)
     texts = [[example.target for example in part] for part in (splits.train, splits.test)]
@@ -118,13 +118,13 @@ def test_sentences_of_words_are_learned(corpus, tmp_path):
 
 
 def test_what_the_model_and_the_n_grams_count_is_the_same(corpus):
-    """A model that knows nothing has the perplexity of a die with as many faces as words, end and unknown."""
+    """With zero weights, the perplexity is the size of the vocabulary, including the end and the unknown word."""
     task, splits = LanguageTask(order=5), recipes.get("word_lm").load(corpus, None).at_most(0)
-    model = task.build(LanguageSettings(split="spaces", min_count=81, **TINY), splits.train)
+    model = task.build(LanguageSettings(tokenizer="spaces", min_count=81, **TINY), splits.train)
     for weight in model.network.weights:
         weight.assign(tf.zeros_like(weight))
     assert set(model.source.rules.symbols) == {"the", "cat", "sat", "."}
-    assert task.measure(model, splits.test).figures["perplexity"] == pytest.approx(model.source.rules.size)
+    assert task.measure(model, splits.test).metrics["perplexity"] == pytest.approx(model.source.rules.size)
     assert model.measure(["the dog ran ."])[1] == 5
     assert task.baselines(model, splits.train, splits.test)["kneser_ney_5"] < 4
 
@@ -170,7 +170,7 @@ def test_spaces_at_the_ends_are_part_of_a_text(plays):
 def test_a_symbol_never_seen_is_finite(plays):
     task = LanguageTask(window=8)
     model = task.build(LanguageSettings(**TINY), recipes.get("char_lm").load(plays, None).at_most(0).train)
-    assert math.isfinite(task.measure(model, [Example("", {}, "the ¿ cat")]).figures["bits"])
+    assert math.isfinite(task.measure(model, [Example("", {}, "the ¿ cat")]).metrics["bits"])
 
 
 def test_faults_are_said():
@@ -181,13 +181,13 @@ def test_faults_are_said():
     settings = LanguageSettings(sequence_length=9, **TINY)
     with pytest.raises(ValueError, match=r"expected at least 9 symbols \(sequence_length\)\. Received: 2"):
         LanguageTask(window=8).open(settings, two.at_most(0))
-    for name in ("sequence_length", "max_source", "max_target"):
+    for name in ("sequence_length", "max_source_length", "max_target_length"):
         with pytest.raises(ValueError, match=rf"{name}: expected at least 1\. Received: 0"):
             LanguageSettings(**{name: 0})
     long = dataclasses.replace(one, train=[Example("", {}, "ab"), Example("", {}, "ab" * 300)])
     with pytest.warns(
         UserWarning,
-        match=r"1 of 2 training examples are too long and not learned from: target of up to \d+ places where \d+ are",
+        match=r"1 of 2 training examples are too long; skipped: target has up to \d+ positions, the maximum is \d+",
     ):
         assert LanguageTask().open(settings, long.at_most(0)).rows.tolist() == [0]
 
@@ -196,7 +196,7 @@ def test_a_sentence_is_its_symbols_and_its_end():
     splits = Splits(
         [Example("", {}, "a b"), Example("", {}, "b")], [Example("", {}, "a")], [Example("", {}, "a")], "made"
     )
-    task, settings = LanguageTask(), LanguageSettings(split="spaces", batch_size=2, **TINY)
+    task, settings = LanguageTask(), LanguageSettings(tokenizer="spaces", batch_size=2, **TINY)
     training = task.open(settings, splits.at_most(0))
     [(inputs, targets)] = training.batches(0).take(training.steps)
     a, b = (training.model.source.rules.ids[word] for word in "ab")
@@ -208,6 +208,6 @@ def test_a_sentence_is_its_symbols_and_its_end():
 @pytest.mark.parametrize("split", ["words", "letters"])
 def test_a_long_text_may_be_cut_into_other_symbols(split, plays):
     recipe = recipes.get("char_lm")
-    settings = dataclasses.replace(recipe.small, split=split, sequence_length=16, batch_size=4, max_examples=9)
+    settings = dataclasses.replace(recipe.small, tokenizer=split, sequence_length=16, batch_size=4, max_examples=9)
     training = recipe.task.open(settings, run.open_splits(recipe, settings, plays))
     assert len(list(training.batches(training.settings.epochs - 1))) == training.steps == 2

@@ -1,4 +1,4 @@
-"""Readers trained by the run on toy tasks."""
+"""Models for numbers trained on toy tasks."""
 
 import dataclasses
 
@@ -16,9 +16,9 @@ TOY = recipes.get("toy")
 
 @pytest.mark.slow
 def test_parity_is_exact_at_four_times_the_length(tmp_path):
-    settings = dataclasses.replace(TOY.small, task="parity", epochs=4, examples=12_000)
+    settings = dataclasses.replace(TOY.small, task="parity", epochs=4, num_examples=12_000)
     model = run.train(TOY, settings, tmp_path / "run")
-    assert run.evaluate(tmp_path / "run").figures["accuracy"] == 1
+    assert run.evaluate(tmp_path / "run").metrics["accuracy"] == 1
     assert load(tmp_path / "run").answer(["1 0 1 1"])[0].text == model.answer(["1 0 1 1"])[0].text == "odd"
 
 
@@ -27,12 +27,12 @@ def test_parity_is_exact_at_four_times_the_length(tmp_path):
 @pytest.mark.parametrize("task", sorted(numbers.TASKS))
 def test_every_task_is_exact_at_four_times_the_length(task, seed, tmp_path):
     run.train(TOY, dataclasses.replace(TOY.settings, task=task, seed=seed), tmp_path / "run")
-    assert run.evaluate(tmp_path / "run").figures["accuracy"] == 1
+    assert run.evaluate(tmp_path / "run").metrics["accuracy"] == 1
 
 
 def test_numbers_and_labels_are_told_apart():
     for task, labels in (("sum", ()), ("compare", ("first", "same", "second")), ("parity", ("even", "odd"))):
-        settings = NumberSettings(task=task, examples=200, batch_size=200)
+        settings = NumberSettings(task=task, num_examples=200, batch_size=200)
         training = TOY.task.open(settings, run.open_splits(TOY, settings, None))
         assert getattr(training.model.target, "labels", ()) == labels
         assert isinstance(training.model.target, Label if labels else Number)
@@ -45,11 +45,11 @@ def test_numbers_and_labels_are_told_apart():
 @pytest.mark.parametrize("part", ["dev", "test"])
 @pytest.mark.parametrize("wrong", ["seven", "inf", "nan", "1e39"])
 def test_a_bad_target_to_measure_on_is_refused_before_training(part, wrong):
-    """A target of the development or test split that is no number was found only after the first epoch."""
-    settings = NumberSettings(task="sum", examples=20, batch_size=20)
+    """An invalid number in the development or test split must be reported before the first epoch."""
+    settings = NumberSettings(task="sum", num_examples=20, batch_size=20)
     splits = run.open_splits(TOY, settings, None)
     examples = [*getattr(splits, part)[:7], from_text("1 2", wrong)]
-    received = rf"{part}.* split, target of '1 2': expected a number that is finite. Received: '{wrong}'"
+    received = rf"{part}.* split, target of '1 2': expected a finite number. Received: '{wrong}'"
     with pytest.raises(ValueError, match=received):
         TOY.task.open(settings, dataclasses.replace(splits, **{part: examples}))
 
@@ -57,23 +57,25 @@ def test_a_bad_target_to_measure_on_is_refused_before_training(part, wrong):
 def test_a_named_cell_has_its_own_sizes():
     def built(**settings):
         train = numbers.load(settings["task"], train=50, held=5).at_most(0).train
-        return NumberTask().build(NumberSettings(**settings), train).network.get_config().items()
+        return NumberTask().build(NumberSettings(**settings), train).network.encoder.arguments.items()
 
     assert ADDS.items() <= built(task="sum")
     assert FLIPS.items() <= built(task="parity")
     own = {"units": 5, "embedding": 3, "cell": "lstm", "activation": "sigmoid", "depth": 2}
-    assert {**own, "outputs": 1}.items() <= built(task="sum", **own)
+    assert own.items() <= built(task="sum", **own)
 
 
 def test_faults_are_said():
     with pytest.raises(ValueError, match=r"task: expected one of .*Received: 'product'"):
         NumberSettings(task="product")
-    settings = NumberSettings(max_source=3)
+    settings = NumberSettings(max_source_length=3)
     splits = Splits(
         [from_text("1 0", "odd"), from_text("0", "even")],
         [from_text("1 0 1 0", "even")],
         [from_text("1", "odd")],
         "made",
     )
-    with pytest.raises(ValueError, match=r"expected text of at most 3 places \(max_source of a text\)\. Received: 4"):
+    with pytest.raises(
+        ValueError, match=r"expected text of at most 3 positions \(max_source_length for text\)\. Received: 4"
+    ):
         NumberTask().open(settings, splits.at_most(0))

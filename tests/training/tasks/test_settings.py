@@ -1,4 +1,4 @@
-"""Settings as users type them: by their declared types, with meanings, within bounds."""
+"""Settings as entered by users: converted to their declared types, with their values checked."""
 
 import dataclasses
 
@@ -11,7 +11,7 @@ from seqattn_tf.training.tasks import PairSettings, PairTask, Settings, TableSet
 
 @dataclasses.dataclass(frozen=True)
 class Own(Settings):
-    """What somebody else declares."""
+    """User-defined settings."""
 
     alpha: float = 1
     loud: bool = setting(False, "or quiet")
@@ -32,14 +32,22 @@ def test_a_changed_default_keeps_its_meaning():
     assert Own.meanings()["units"] == Settings.meanings()["units"] != ""
     assert Own.meanings()["loud"] == "or quiet"
     assert Own.meanings()["alpha"] == ""
-    own = {"text", "target", "split_column", "test", "stream"}
+    own = {"text_column", "target_column", "split_column", "test", "stream"}
     assert set(TableSettings.meanings()) - set(PairSettings.meanings()) == own
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        *["units=0", "embedding=0", "depth=0", "batch_size=0", "epochs=0", "patience=0", "accumulate=0"],
+        *[
+            "units=0",
+            "embedding=0",
+            "depth=0",
+            "batch_size=0",
+            "epochs=0",
+            "patience=0",
+            "gradient_accumulation_steps=0",
+        ],
         *["warmup_steps=-1", "max_examples=-1", "batch_tokens=-1", "learning_rate=-1", "seed=-1", "weight_decay=-1"],
         *["clip_norm=0", "label_smoothing=1"],
     ],
@@ -52,13 +60,13 @@ def test_values_out_of_bounds_are_refused(wrong):
 @pytest.mark.parametrize("name", ["dropout", "learning_rate", "clip_norm", "weight_decay", "max_bad_rows"])
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
 def test_numbers_that_are_not_finite_are_refused(name, value):
-    """`--set learning_rate=nan` and others were accepted: no comparison with NaN is true."""
+    """Values such as `--set learning_rate=nan` must be rejected: no comparison with NaN is true."""
     with pytest.raises(ValueError, match=f"{name}: expected a finite number. Received: {value}"):
         Settings().with_assignments([f"{name}={value}"])
 
 
 def test_every_class_of_settings_has_a_name_of_its_own():
-    """`PairSettings` and `EntailSettings` each were two classes with different meanings."""
+    """Two settings classes with different meanings must not have the same name."""
     for name in recipes.names():
         recipes.get(name)
     found, seen = [Settings], []
@@ -94,5 +102,5 @@ def test_what_is_set_of_embeddings_layers_and_first_states_reaches_the_network()
 @pytest.mark.parametrize("choice", [{"field": "image"}, {"encoder": "hierarchical", "field": "text"}])
 def test_a_field_that_the_encoder_cannot_read_is_refused(choice):
     examples = Examples([from_text("ab", "ba"), from_text("b", "a")])
-    with pytest.raises(ValueError, match=r"field: expected one like '(text|lines)', which the encoder reads"):
+    with pytest.raises(ValueError, match=r"field: expected a field of type '(text|lines)', which the encoder needs"):
         PairTask().build(PairSettings(**choice), examples)

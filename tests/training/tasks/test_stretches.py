@@ -1,4 +1,4 @@
-"""Where the stretches of a long text begin."""
+"""The start positions of the windows of a long text."""
 
 import pytest
 

@@ -1,1 +1,1 @@
-"""The corpora that recipes know, one file each: public data sets, and data that are generated."""
+"""The corpora used by the recipes, one file each: public datasets and generated data."""

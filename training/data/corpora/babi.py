@@ -1,4 +1,4 @@
-"""bAbI: short stories with questions, and which facts lead to each answer (Weston et al., 2015)."""
+"""bAbI: short stories with questions, and the facts that lead to each answer (Weston et al., 2015)."""
 
 import lzma
 import re
@@ -12,13 +12,13 @@ from seqattn_tf.training.data.finding import check_folder
 from seqattn_tf.training.data.reading import Faults, read_text
 
 _WANTED = "bAbI: the archive tasks_1-20_v1-2, or its files qa1_single-supporting-fact_train.txt and so on,"
-_DEV_SHARE = 0.1  # of the stories' questions to learn from
+_DEV_SHARE = 0.1  # the share of the training questions held out for development
 _NAME = re.compile(r"qa(\d+)_[\w-]+_(train|test)\.txt")
 _LINE = re.compile(r"(\d+) (.*)")
 
 
 def is_babi(data: str | Path | None) -> bool:
-    """Whether a folder holds it, or an archive with it."""
+    """Return whether a folder contains bAbI or an archive of it."""
     return data is not None and Path(data).is_dir() and (bool(_archives(Path(data))) or bool(_files(Path(data))))
 
 
@@ -27,7 +27,7 @@ def _archives(folder: Path) -> list[Path]:
 
 
 def _files(folder: Path) -> dict[tuple[int, str], Path]:
-    """The files by task and part: in the folder itself, or in its subfolder of English, one thousand questions each."""
+    """Return the files by task and part, in the folder itself or in its subfolder `en` (1000 questions per task)."""
     for place in (folder, folder / "en"):
         named = {path: _NAME.fullmatch(path.name) for path in sorted(place.iterdir())} if place.is_dir() else {}
         if found := {(int(match[1]), match[2]): path for path, match in named.items() if match}:
@@ -36,7 +36,7 @@ def _files(folder: Path) -> dict[tuple[int, str], Path]:
 
 
 def _texts(folder: Path, task: int) -> dict[str, str]:
-    """The text of each part of a task."""
+    """Return the text of each part of a task."""
     texts = {part: read_text(path) for (number, part), path in _files(folder).items() if number == task}
     for archive in [] if texts else _archives(folder):
         with tarfile.open(archive) as held:
@@ -50,18 +50,22 @@ def _texts(folder: Path, task: int) -> dict[str, str]:
 
 
 def load(data: str | Path | None, task: int) -> Splits:
-    """The questions of one task, a story being what was told until then; a tenth of those to learn from is for
-    development. The notes say which lines of its story lead to each answer, in their order.
+    """Load the questions of one task. The story of a question consists of the facts up to it.
+
+    A tenth of the training questions is held out for development. The notes contain the line numbers, within the story,
+    of the facts that lead to each answer, in order.
 
     Args:
-        data: a folder with the archive, or with its files.
-        task: its number, from 1 to 20.
+        data: A folder with the archive, or with its files.
+        task: The number of the task, from 1 to 20.
     """
     folder = check_folder(data, _WANTED)
     try:
         texts = _texts(folder, task)
     except (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, UnicodeDecodeError) as error:
-        raise ValueError(f"{folder}: expected {_WANTED} whole. Received: {type(error).__name__}: {error}") from None
+        raise ValueError(
+            f"{folder}: expected complete files: {_WANTED}. Received: {type(error).__name__}: {error}"
+        ) from None
     if missing := [part for part in ("train", "test") if part not in texts]:
         raise ValueError(f"{folder}: expected {_WANTED}. Received: no {missing[0]} file of task {task}")
     notes: dict[str, str] = {}
@@ -71,9 +75,9 @@ def load(data: str | Path | None, task: int) -> Splits:
 
 
 def _questions(text: str, name: str, notes: dict[str, str]) -> Iterator[Example]:
-    """The questions of a file; lines are numbered anew in every story, its questions included."""
+    """Yield the questions of a file. Line numbers restart in every story, and questions are numbered, too."""
     facts: list[str] = []
-    lines: dict[str, int] = {}  # which fact has which number
+    lines: dict[str, int] = {}  # the index of the fact with each line number
     faults, good = Faults(name), 0
     for number, line in enumerate(text.rstrip("\n").split("\n"), 1):
         match = _LINE.fullmatch(line.strip())
@@ -90,7 +94,7 @@ def _questions(text: str, name: str, notes: dict[str, str]) -> Iterator[Example]
             continue
         question, answer, leading = (cell.strip() for cell in cells)
         if not facts or any(fact not in lines for fact in leading.split()):
-            faults.add(number, "facts that were told before the question", line)
+            faults.add(number, "the numbers of facts before the question", line)
             continue
         good += 1
         story = "\n".join(facts)

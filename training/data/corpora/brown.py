@@ -1,8 +1,8 @@
 """The Brown corpus as sentences of words: targets without a source, for language models.
 
-Split by position and in the proportions of Bengio and others (2003): of every 1181 words the first 800 are for
-training, the next 200 for development, the rest to test; a sentence stays whole. As the corpus goes from press to
-fiction, the test split is fiction alone.
+It is split by position and in the proportions of Bengio et al. (2003): of every 1181 words, the first 800 are for
+training, the next 200 for development and the rest for testing. Sentences are never divided. As the corpus is ordered
+from press to fiction, the test split contains only fiction.
 """
 
 from pathlib import Path
@@ -11,12 +11,12 @@ from seqattn_tf.training.data.examples import Example, Splits
 from seqattn_tf.training.data.finding import find_text
 from seqattn_tf.training.data.reading import Faults, read_text
 
-_WANTED = "the Brown corpus in one text, a sentence of word/tag a line,"
+_WANTED = "the Brown corpus in one text file, one sentence of word/tag pairs per line,"
 _PROPORTIONS = (800, 1000, 1181)
 
 
 def sentence(line: str) -> str:
-    """The words of a tagged line; empty where a word has no tag.
+    """Return the words of a tagged line, or an empty string if a word has no tag.
 
     >>> sentence("The/at jury/nn said/vbd 1/2/cd ./.")
     'The jury said 1/2 .'
@@ -26,7 +26,7 @@ def sentence(line: str) -> str:
 
 
 def load(folder: str | Path | None) -> Splits:
-    """The corpus in `folder`; lines that begin with `###` name documents, a malformed one is reported."""
+    """Load the corpus in `folder`. Lines that begin with `###` name documents; malformed lines are reported."""
     path = find_text(folder, _WANTED)
     sentences, faults = [], Faults(path.name)
     for number, line in enumerate(read_text(path).split("\n"), 1):

@@ -1,9 +1,10 @@
-"""Clips in which coloured shapes do something one after another, drawn when their batch comes.
+"""Clips in which coloured shapes perform actions one after another, drawn when their batch is made.
 
     the red circle moves left , then the blue square grows
 
-Beside those that are named lie one or two that do nothing, each of which shares its colour or its shape with one that
-does. Which shapes do what in which order in `dev` and `test` is never seen in `train`; each of them alone is.
+Besides the two shapes that act, there are one or two that do nothing, each of which shares its colour or its shape with
+one that acts. The combinations of two shapes and their actions in `dev` and `test` never occur in `train`, although
+each shape occurs there with each action.
 """
 
 import dataclasses
@@ -18,31 +19,31 @@ from seqattn_tf.training.data.corpora.scenes import COLOURS, PARTS, SHAPES, Shap
 from seqattn_tf.training.data.examples import Example, Splits, share
 from seqattn_tf.training.data.stored import png_of
 
-SIDE, FRAMES = 48, 16  # pixels of a frame, and how many there are
-_SIZE = (4.5, 6.0)  # half the side of a shape, in pixels
-_FAR = (12.0, 16.0)  # pixels that one moves
+SIDE, FRAMES = 48, 16  # the side of a frame in pixels, and the number of frames
+_SIZE = (4.5, 6.0)  # half the side of a shape in pixels
+_FAR = (12.0, 16.0)  # the distance of a move in pixels
 _MOVES = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}
 ACTIONS = (*(f"moves {where}" for where in _MOVES), "grows", "shrinks", "blinks")
-_GROWN, _SHRUNK = 1.8, 0.45  # how large one is that has grown or shrunk
+_GROWN, _SHRUNK = 1.8, 0.45  # the relative size of a shape that has grown or shrunk
 _TRIES = 200
 
 
 @dataclasses.dataclass(frozen=True)
 class Event:
-    """What one of the shapes does, from one frame to another."""
+    """An action of one of the shapes, from one frame to another."""
 
     shape: int
     action: str
     begin: int
     end: int
-    far: float  # pixels, where it moves
+    far: float  # the distance in pixels, for moves
 
     def share(self, frame: int) -> float:
-        """How much of it is done in a frame, from 0 to 1."""
+        """Return the share of the action, from 0 to 1, that is complete in a frame."""
         return min(max((frame - self.begin) / (self.end - self.begin), 0.0), 1.0)
 
     def changed(self, shape: Shape, frame: int) -> Shape | None:
-        """The shape as it is in a frame; None where it is not seen."""
+        """Return the shape as it is in a frame, or None if it is invisible."""
         done = self.share(frame)
         kind, _, where = self.action.partition(" ")
         if kind == "moves":
@@ -62,23 +63,23 @@ class Moving:
     ('the', (16, 48, 48, 3), b'\\x89PNG')
     """
 
-    number: int  # of what cannot be told from the rest: noise, and the ground
+    number: int  # seed of the noise and the background
     shapes: tuple[Shape, ...]
     events: tuple[Event, ...]
 
     @property
     def caption(self) -> str:
-        """Who does what, one after another."""
+        """The shapes and their actions, in order."""
         named = [(self.shapes[event.shape], event.action) for event in self.events]
         return " , then ".join(f"the {shape.colour} {shape.kind} {action}" for shape, action in named)
 
     @property
     def label(self) -> str:
-        """What is done, one after another, whoever does it."""
+        """The actions in order, without the shapes."""
         return " then ".join(event.action for event in self.events)
 
     def frames(self) -> np.ndarray:
-        """The frames: `[frames, y, x, 3]` from 0 to 255."""
+        """Return the frames: `[frames, y, x, 3]` from 0 to 255."""
         generator = np.random.default_rng(self.number)
         ground = generator.uniform(200, 245) + generator.uniform(-8, 8, 3)
         found = np.broadcast_to(ground, (FRAMES, SIDE, SIDE, 3)).astype(np.float32)
@@ -91,7 +92,7 @@ class Moving:
         return np.clip(found, 0, 255).astype(np.uint8)
 
     def at(self, frame: int) -> list[Shape | None]:
-        """The shapes in a frame."""
+        """Return the shapes in a frame."""
         found: list[Shape | None] = list(self.shapes)
         for event in self.events:
             if (shape := found[event.shape]) is not None:
@@ -99,11 +100,11 @@ class Moving:
         return found
 
     def read(self) -> bytes:
-        """The bytes of a PNG file, the frames side by side."""
+        """Return the bytes of a PNG file with the frames side by side."""
         return png_of(np.concatenate(list(self.frames()), axis=1))
 
     def gif(self) -> bytes:
-        """The bytes of an animated GIF file."""
+        """Return the bytes of an animated GIF file."""
         from PIL import Image as Pillow
 
         first, *others = (Pillow.fromarray(frame) for frame in self.frames())
@@ -113,7 +114,7 @@ class Moving:
 
 
 def part_of(*doing: tuple[tuple[str, str], str]) -> str:
-    """The part in which shapes do this one after another: `((colour, shape), action)` each.
+    """Return the part to which a sequence of shapes and actions belongs: `((colour, shape), action)` each.
 
     >>> part_of((("red", "ring"), "grows"), (("blue", "cross"), "blinks")) in PARTS
     True
@@ -123,7 +124,7 @@ def part_of(*doing: tuple[tuple[str, str], str]) -> str:
 
 
 def draw(number: int, part: str = "train") -> Moving:
-    """The clip of a number, of what is done in a part."""
+    """Return the clip with this number in a part."""
     generator = random.Random(f"{part}/{number}")
     while True:
         names = [(generator.choice(list(COLOURS)), generator.choice(SHAPES)) for _ in range(2)]
@@ -147,7 +148,7 @@ def draw(number: int, part: str = "train") -> Moving:
 
 
 def _placed(names: list[tuple[str, str]], generator: random.Random) -> list[Shape] | None:
-    """Those that do something, and one or two that share a colour or a shape with them; None where there is no room."""
+    """Return the shapes that act, and one or two that share a colour or a shape with them; None if they do not fit."""
     shapes: list[Shape] = []
     for number in range(2 + generator.randint(1, 2)):
         name = names[number] if number < 2 else _near(names, generator)
@@ -163,7 +164,7 @@ def _placed(names: list[tuple[str, str]], generator: random.Random) -> list[Shap
 
 
 def _near(names: list[tuple[str, str]], generator: random.Random) -> tuple[str, str]:
-    """Another name that shares its colour or its shape with one of these."""
+    """Return another name that shares its colour or its shape with one of these."""
     while True:
         colour, kind = generator.choice(names)
         near = generator.choice([(colour, generator.choice(SHAPES)), (generator.choice(list(COLOURS)), kind)])
@@ -172,13 +173,13 @@ def _near(names: list[tuple[str, str]], generator: random.Random) -> tuple[str, 
 
 
 def _inside(clip: Moving) -> bool:
-    """Whether all that moves or grows stays in the picture."""
+    """Return whether all shapes end up inside the picture."""
     last = [shape for shape in clip.at(FRAMES) if shape is not None]
     return all(shape.size <= min(shape.x, shape.y, SIDE - shape.x, SIDE - shape.y) for shape in last)
 
 
 def load(train: int = 20_000, held: int = 1_000, seed: int = 0, *, labels: bool = False) -> Splits:
-    """Clips with their captions, or with labels."""
+    """Return clips with their captions, or with labels."""
     said: Callable[[Moving], str] = (lambda clip: clip.label) if labels else (lambda clip: clip.caption)
     parts = {}
     for part, count in (("train", train), ("dev", held), ("test", held)):

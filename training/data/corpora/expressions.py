@@ -1,9 +1,9 @@
-"""Nested expressions, from operators before their operands to operators between them.
+"""Nested expressions, to be converted from prefix to infix notation.
 
     ( * ( + 3 7 ) 1 )   ->   ( ( 3 + 7 ) * 1 )
 
-What comes out has a symbol for each that goes in, but for operators of three operands, which are said twice: where a
-symbol goes is decided by the operator far to its left, its parent in the tree.
+The output has one symbol for each input symbol, except that the operator of three operands occurs twice. The position
+of an output symbol depends on an operator far to its left in the input, its parent in the tree.
 """
 
 import random
@@ -12,14 +12,14 @@ from seqattn_tf.training.data.examples import Example, Splits, from_text, share
 
 _OPERATORS = ("+", "-", "*", "/")
 _OPERANDS = tuple(map(str, range(10)))
-_SHALLOW, _DEEP = 2, 12  # deeper ones are too long, nearly all
-_PARTS = {"dev": (0.0, 0.1), "test": (0.1, 0.2), "train": (0.2, 1.0)}  # of the hashes
-_NESTED = 0.25  # how often an operand beside the deepest one is nested, too
-_LARGEST = 64  # symbols of what goes in
+_SHALLOW, _DEEP = 2, 12  # almost all deeper ones are too long
+_PARTS = {"dev": (0.0, 0.1), "test": (0.1, 0.2), "train": (0.2, 1.0)}  # ranges of hashes
+_NESTED = 0.25  # the probability that an operand next to the deepest one is nested, too
+_LARGEST = 64  # the maximum number of input symbols
 
 
 def draw(depth: int, rng: random.Random) -> tuple[str, str]:
-    """A random expression of exactly this depth: before, and between.
+    """Return a random expression of exactly this depth, in prefix and in infix notation.
 
     >>> draw(2, random.Random(0))
     ('( / ( * 4 7 3 ) 4 )', '( ( 4 * 7 * 3 ) / 4 )')
@@ -37,19 +37,19 @@ def draw(depth: int, rng: random.Random) -> tuple[str, str]:
     return f"( {operator} {' '.join(before)} )", f"( {f' {operator} '.join(between)} )"
 
 
-def load(deepest: int = 6, *, train: int = 15_000, held: int = 1_000, seed: int = 0) -> Splits:
-    """Expressions of depths from 2 on, all equally often, parted by their hash; the notes say how deep each is."""
-    if not _SHALLOW <= deepest <= _DEEP:
-        raise ValueError(f"deepest: expected from {_SHALLOW} to {_DEEP}. Received: {deepest}")
+def load(max_depth: int = 6, *, train: int = 15_000, held: int = 1_000, seed: int = 0) -> Splits:
+    """Return expressions of depths from 2 on, all equally often, split by hash; the notes contain the depth of each."""
+    if not _SHALLOW <= max_depth <= _DEEP:
+        raise ValueError(f"max_depth: expected a number from {_SHALLOW} to {_DEEP}. Received: {max_depth}")
     counts = {"dev": held, "test": held, "train": train}
     notes: dict[str, str] = {}
-    parts = {part: _part(counts[part], deepest, _PARTS[part], f"{part} {seed}", notes) for part in counts}
-    origin = f"expressions of depth {_SHALLOW} to {deepest}, seed {seed}"
+    parts = {part: _part(counts[part], max_depth, _PARTS[part], f"{part} {seed}", notes) for part in counts}
+    origin = f"expressions of depth {_SHALLOW} to {max_depth}, seed {seed}"
     return Splits(parts["train"], parts["dev"], parts["test"], origin, notes)
 
 
-def _part(count: int, deepest: int, hashes: tuple[float, float], seed: str, notes: dict[str, str]) -> list[Example]:
-    rng, (low, high), depths = random.Random(seed), hashes, deepest - _SHALLOW + 1
+def _part(count: int, max_depth: int, hashes: tuple[float, float], seed: str, notes: dict[str, str]) -> list[Example]:
+    rng, (low, high), depths = random.Random(seed), hashes, max_depth - _SHALLOW + 1
     found: list[Example] = []
     while len(found) < count:
         depth = _SHALLOW + len(found) % depths

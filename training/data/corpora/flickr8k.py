@@ -1,6 +1,7 @@
-"""Flickr8k's captions: four of an image's five -> the fifth.
+"""The captions of Flickr8k, to predict one of the five captions of an image from the other four.
 
-To train, each of the five is the target once; in `dev` and `test` the first four are the source, the last the target.
+In training, each of the five is the target once; in `dev` and `test` the first four are the source and the last one is
+the target.
 """
 
 import warnings
@@ -23,7 +24,7 @@ def _one(folder: Path, pattern: str) -> Path | None:
 
 
 def captions(folder: Path) -> dict[str, list[str]]:
-    """The captions of each image, by its file name."""
+    """Return the captions of each image, by file name."""
     path = _one(folder, "*token.txt*")
     if path is None:
         raise ValueError(f"{folder}: expected {_WANTED}. Received: {sorted(p.name for p in folder.iterdir())}")
@@ -38,7 +39,7 @@ def captions(folder: Path) -> dict[str, list[str]]:
 
 
 def images(folder: Path) -> dict[str, list[str]]:
-    """The names of the images of each part."""
+    """Return the file names of the images of each part."""
     if table := _one(folder, "names_split.tsv*"):
         rows = read_rows(table, ["0", "1"])
         return {part: [name for name, where in rows if where == part] for part in _PARTS}
@@ -49,7 +50,7 @@ def images(folder: Path) -> dict[str, list[str]]:
 
 
 def _there(folder: Path, names: Mapping[str, list[str]], there: Collection[str], what: str) -> dict[str, list[str]]:
-    """Of the names of each part those that are there, some of each."""
+    """Return those names of each part that are available, and check that every part has some."""
     parts = {part: [name for name in listed if name in there] for part, listed in names.items()}
     if not all(parts.values()):
         counts = {part: len(listed) for part, listed in parts.items()}
@@ -62,14 +63,14 @@ def _there(folder: Path, names: Mapping[str, list[str]], there: Collection[str],
 
 
 def is_flickr8k(data: str | Path) -> bool:
-    """Whether a folder has its captions and its splits."""
+    """Return whether a folder contains the captions and splits of Flickr8k."""
     folder = Path(data)
     lists = ("names_split.tsv*", "*trainImages.txt*")
     return folder.is_dir() and bool(_one(folder, "*token.txt*")) and any(_one(folder, each) for each in lists)
 
 
 def load(folder: str | Path | None) -> Splits:
-    """Pairs of captions, an image's in one split only."""
+    """Load pairs of captions; all captions of an image are in the same split."""
     folder = check_folder(folder, _WANTED)
     texts, names = captions(folder), images(folder)
 
@@ -88,7 +89,7 @@ def load(folder: str | Path | None) -> Splits:
 
 
 def pictures(folder: Path) -> dict[str, Stored]:
-    """The pictures by their file names: of tars, or of the folder itself or one in it."""
+    """Return the pictures by file name, from tar files, the folder itself and its subfolders."""
     found: dict[str, Stored] = {}
     for tar in sorted(folder.glob("*.tar")):
         found |= in_tar(tar)
@@ -98,7 +99,7 @@ def pictures(folder: Path) -> dict[str, Stored]:
 
 
 def load_pictures(folder: str | Path | None) -> Splits:
-    """Pictures with their five captions, all of which are right in `dev` and `test`."""
+    """Load pictures with their five captions, all of which count as correct in `dev` and `test`."""
     folder = check_folder(folder, _WANTED)
     texts, names, stored = captions(folder), images(folder), pictures(folder)
     parts = _there(folder, names, texts.keys() & stored.keys(), "pictures")

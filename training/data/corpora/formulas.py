@@ -1,9 +1,9 @@
-r"""Pictures of formulas with their LaTeX, rendered when their batch comes.
+r"""Pictures of formulas with their LaTeX, rendered when their batch is made.
 
     \frac { x _ { 1 } + 2 } { \sqrt { \alpha } } \leq \sum _ { i = 0 } ^ { n } y ^ { i }
 
-Of 5 to 40 symbols, fractions, roots and scripts nested up to three deep; in five fonts and several sizes, with noise,
-somewhere on the page. No formula of one split is in another.
+Formulas have 5 to 40 symbols, with fractions, roots and scripts nested up to three deep. They are rendered in five
+fonts and several sizes, at random places of a noisy page. No formula of one split occurs in another.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from seqattn_tf.explain.formula import FONTS, render
 from seqattn_tf.training.data.examples import Example, Splits, share
 from seqattn_tf.training.data.stored import png_of
 
-TALL, WIDE = 96, 416  # pixels of a page
+TALL, WIDE = 96, 416  # the size of a page in pixels
 SHORTEST, LONGEST, DEEPEST = 5, 40, 3
 _LETTERS = tuple("abcdefghijkmnpqrstuvwxyz")
 _NAMES = ("alpha", "beta", "gamma", "delta", "theta", "lambda", "mu", "pi", "sigma", "phi", "omega")
@@ -30,20 +30,20 @@ _LARGE = (r"\sum", r"\int", r"\prod")
 _OTHERS = (r"\infty", r"\partial")
 _MARKS = (r"\frac", r"\sqrt", "^", "_", "{", "}", "(", ")")
 SYMBOLS = (*_LETTERS, *_GREEK, *_DIGITS, *RELATIONS, *_OPERATORS, *_FUNCTIONS, *_LARGE, *_OTHERS, *_MARKS)
-PARTS = {"dev": (0.0, 0.08), "test": (0.08, 0.2), "train": (0.2, 1.0)}  # of the hashes of formulas
-_DEPTHS = (0, 1, 1, 1, 2, 2, 2, 3)  # how deep formulas are, by chance
-_SIZES = (17.0, 22.0)  # points: the smallest script of a script is still five pixels tall
+PARTS = {"dev": (0.0, 0.08), "test": (0.08, 0.2), "train": (0.2, 1.0)}  # ranges of hashes of formulas
+_DEPTHS = (0, 1, 1, 1, 2, 2, 2, 3)  # the depth of a formula is drawn from these
+_SIZES = (17.0, 22.0)  # points; the smallest script of a script is still five pixels high
 _NESTS = ("frac", "sqrt", "sup", "sub", "both", "large")
 
 
-class Grammar:
-    """Formulas by chance, the same for the same generator."""
+class _Grammar:
+    """A grammar of random formulas, determined by the state of the generator."""
 
     def __init__(self, generator: random.Random) -> None:
         self.generator = generator
 
     def formula(self, depth: int = DEEPEST) -> list[str]:
-        """Terms with operators between them, on one side or on both of a relation."""
+        """Return a sum, or a relation between two sums."""
         sides = 1 + (self.generator.random() < 0.4)
         found = self.sum(depth)
         for _ in range(sides - 1):
@@ -51,14 +51,14 @@ class Grammar:
         return found
 
     def sum(self, depth: int) -> list[str]:
-        """Terms with operators between them."""
+        """Return terms with operators between them."""
         found = self.term(depth)
         while self.generator.random() < 0.45:
             found += [self.generator.choice(_OPERATORS), *self.term(depth)]
         return found
 
     def term(self, depth: int) -> list[str]:
-        """A symbol, or one with others around, above or below it."""
+        """Return a symbol, or a construct such as a fraction, a root or a symbol with scripts."""
         kind = self.generator.random()
         if depth == 0 or kind < 0.35:
             return [self.atom()]
@@ -69,7 +69,7 @@ class Grammar:
         return getattr(self, f"_{self.generator.choice(_NESTS)}")(depth - 1)
 
     def atom(self) -> str:
-        """A letter more often than a digit."""
+        """Return a single symbol, more often a letter than a digit."""
         pools = (_LETTERS, _LETTERS, _DIGITS, _GREEK, _OTHERS if self.generator.random() < 0.3 else _LETTERS)
         return self.generator.choice(self.generator.choice(pools))
 
@@ -95,7 +95,7 @@ class Grammar:
 
 
 def depth_of(tokens: list[str]) -> int:
-    r"""How deep braces are nested.
+    r"""Return how deep braces are nested.
 
     >>> depth_of(r"\frac { x _ { 1 } } { 2 }".split())
     2
@@ -116,10 +116,10 @@ class Formula:
     """
 
     latex: str
-    number: int  # of how it looks: font, size, place and noise
+    number: int  # seed of the appearance: font, size, position and noise
 
     def pixels(self) -> np.ndarray:
-        """The picture: `[y, x, 3]` from 0 to 255."""
+        """Return the picture: `[y, x, 3]` from 0 to 255."""
         generator = np.random.default_rng(self.number)
         ink = _ink(self.latex, round(float(generator.uniform(*_SIZES)), 1), FONTS[generator.integers(len(FONTS))])
         height, width = ink.shape
@@ -131,19 +131,22 @@ class Formula:
         return np.repeat(np.clip(found, 0, 255).astype(np.uint8)[..., None], 3, axis=2)
 
     def read(self) -> bytes:
-        """The bytes of a PNG file."""
+        """Return the bytes of a PNG file."""
         return png_of(self.pixels())
 
 
 def _ink(latex: str, size: float, font: str) -> np.ndarray:
-    """The formula as large as it fits a page."""
+    """Return the rendered formula, reduced in size if it does not fit on a page."""
     width, packed = _packed(latex, size, font)
     return np.frombuffer(zlib.decompress(packed), np.uint8).reshape(-1, width)
 
 
 @functools.lru_cache(maxsize=100_000)
 def _packed(latex: str, size: float, font: str) -> tuple[int, bytes]:
-    """Its width and its bytes: rendering takes ten times as long as all else, and every epoch asks again."""
+    """Return the width and the compressed pixels of a formula.
+
+    Rendering takes ten times as long as everything else and is needed in every epoch, so the result is cached.
+    """
     while True:
         found = render(latex, size, font)
         if found.shape[0] <= TALL and found.shape[1] <= WIDE:
@@ -152,9 +155,9 @@ def _packed(latex: str, size: float, font: str) -> tuple[int, bytes]:
 
 
 def draw(number: int, part: str = "train") -> Formula:
-    """The formula of a number, of those of a part."""
+    """Return the formula with this number in a part."""
     generator = random.Random(f"{part}/{number}")
-    grammar, depth = Grammar(generator), generator.choice(_DEPTHS)
+    grammar, depth = _Grammar(generator), generator.choice(_DEPTHS)
     low, high = PARTS[part]
     while True:
         tokens = grammar.formula(min(depth + 1, DEEPEST))
@@ -164,7 +167,7 @@ def draw(number: int, part: str = "train") -> Formula:
 
 
 def load(train: int = 40_000, held: int = 1_000, seed: int = 0) -> Splits:
-    """Formulas, each in one split only; the notes say how long and how deep one is."""
+    """Return formulas, each in one split only; the notes contain their length and depth."""
     parts: dict[str, list[Example]] = {}
     notes = {}
     for part, count in (("train", train), ("dev", held), ("test", held)):

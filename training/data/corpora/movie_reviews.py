@@ -1,4 +1,4 @@
-"""Movie reviews (Pang and Lee, 2004): 2 000 documents, a sentence a line, in ten folds by their numbers."""
+"""Movie reviews (Pang and Lee, 2004): 2 000 documents with one sentence per line, in ten folds by their numbers."""
 
 import re
 from pathlib import Path
@@ -9,12 +9,12 @@ from seqattn_tf.training.data.reading import read_rows
 
 FOLDS = 10
 LABELS = {"0": "negative", "1": "positive"}
-_BREAK = "|||"  # between two sentences
+_BREAK = "|||"  # separates sentences
 _NUMBER = re.compile(r"cv(\d)\d\d")
 
 
 def find(data: str | Path | None) -> Path | None:
-    """The file of the reviews in a folder, or itself."""
+    """Return the file with the reviews: the path itself or a file in that folder; None if there is none."""
     if data is None:
         return None
     path = Path(data)
@@ -23,18 +23,18 @@ def find(data: str | Path | None) -> Path | None:
 
 
 def load(data: str | Path | None, test_fold: int = 0) -> Splits:
-    """One fold to test on, the next for development, the others to learn from.
+    """Load the reviews: one fold to test on, the next one for development, the others for training.
 
     Args:
-        data: `polarity2.0.tsv` (label, name, sentences with `|||` between them), or its folder.
-        test_fold: from 0 to 9, the first digit of the names' numbers: `cv3..` is fold 3.
+        data: `polarity2.0.tsv` (label, name, sentences separated by `|||`), or its folder.
+        test_fold: From 0 to 9, the first digit of the numbers in the names: `cv3..` is fold 3.
     """
     path = find(data)
     if path is None:
         folder = check_folder(data, "polarity2.0.tsv")
         raise ValueError(f"{folder}: expected polarity2.0.tsv. Received: {sorted(p.name for p in folder.iterdir())}")
     if not 0 <= test_fold < FOLDS:
-        raise ValueError(f"test_fold: expected from 0 to {FOLDS - 1}. Received: {test_fold}")
+        raise ValueError(f"test_fold: expected a number from 0 to {FOLDS - 1}. Received: {test_fold}")
     parts: dict[str, list[Example]] = {"train": [], "dev": [], "test": []}
     for label, name, text in read_rows(path, ["0", "1", "2"]):
         number = _NUMBER.match(name)

@@ -1,8 +1,8 @@
-"""Toy tasks over sequences of numbers, which an exact rule solves at every length.
+"""Toy tasks over sequences of numbers, each solved at every length by an exact rule.
 
 sum      "3 1 4"    -> "8"
-compare  "3:5 1:0"  -> "second"   whose total is larger, the first or the second of each step; or "same"
-parity   "1 0 1 1"  -> "odd"      the number of ones
+compare  "3:5 1:0"  -> "second"   which numbers of the pairs have the larger total, or "same"
+parity   "1 0 1 1"  -> "odd"      the parity of the number of ones
 """
 
 import random
@@ -16,7 +16,7 @@ def _sum(digits: list[int], rng: random.Random) -> Example:
 
 def _compare(digits: list[int], rng: random.Random) -> Example:
     others = [rng.randrange(10) for _ in digits]
-    if rng.random() < 0.2:  # the same in another order: by chance alone "same" is too rare to learn
+    if rng.random() < 0.2:  # the same digits in another order, because "same" would otherwise be too rare to learn
         others = rng.sample(digits, len(digits))
     difference = sum(digits) - sum(others)
     answer = "same" if difference == 0 else "first" if difference > 0 else "second"
@@ -31,25 +31,29 @@ def _parity(digits: list[int], rng: random.Random) -> Example:
 TASKS = {"sum": _sum, "compare": _compare, "parity": _parity}
 
 
-def make(task: str, count: int, longest: int, seed: int, shortest: int = 1) -> list[Example]:
-    """Random examples of a task, all lengths from `shortest` to `longest` equally often.
+def make(task: str, count: int, max_length: int, seed: int, shortest: int = 1) -> list[Example]:
+    """Return random examples of a task, with lengths drawn uniformly from `shortest` to `max_length`.
 
-    >>> [(example.key, example.target) for example in make("sum", 2, longest=4, seed=0)]
+    >>> [(example.key, example.target) for example in make("sum", 2, max_length=4, seed=0)]
     [('6 2 6', '14'), ('5', '5')]
     """
     if task not in TASKS:
         raise ValueError(f"task: expected one of {sorted(TASKS)}. Received: {task!r}")
-    if not 1 <= shortest <= longest:
-        raise ValueError(f"shortest, longest: expected 1 <= shortest <= longest. Received: {shortest}, {longest}")
+    if not 1 <= shortest <= max_length:
+        raise ValueError(
+            f"shortest, max_length: expected 1 <= shortest <= max_length. Received: {shortest}, {max_length}"
+        )
     rng = random.Random(f"{task} {seed}")
-    return [TASKS[task]([rng.randrange(10) for _ in range(rng.randint(shortest, longest))], rng) for _ in range(count)]
+    return [
+        TASKS[task]([rng.randrange(10) for _ in range(rng.randint(shortest, max_length))], rng) for _ in range(count)
+    ]
 
 
-def load(task: str, longest: int = 10, *, train: int = 20_000, held: int = 1_000, seed: int = 0) -> Splits:
-    """Splits by length: `train` up to `longest`, `dev` longer, up to twice that, `test` exactly four times that."""
+def load(task: str, max_length: int = 10, *, train: int = 20_000, held: int = 1_000, seed: int = 0) -> Splits:
+    """Return splits by length: `train` up to `max_length`, `dev` longer, up to twice that, `test` four times that."""
     return Splits(
-        make(task, train, longest, seed),
-        make(task, held, 2 * longest, seed, shortest=longest + 1),
-        make(task, held, 4 * longest, seed, shortest=4 * longest),
-        f"{task} of up to {longest} numbers, dev up to {2 * longest}, test {4 * longest}, seed {seed}",
+        make(task, train, max_length, seed),
+        make(task, held, 2 * max_length, seed, shortest=max_length + 1),
+        make(task, held, 4 * max_length, seed, shortest=4 * max_length),
+        f"{task} of up to {max_length} numbers, dev up to {2 * max_length}, test {4 * max_length}, seed {seed}",
     )

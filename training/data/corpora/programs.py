@@ -1,11 +1,12 @@
 """Small programs and what they print, by length and nesting, and curricula over both.
 
-    length   the numbers in a program are drawn evenly from 1 to 10^length - 1
-    nesting  how many operations are composed: sums, differences, products with a small number, choices,
-             assignments, loops
+    length   the numbers in a program are drawn uniformly from 1 to 10^length - 1
+    nesting  the number of composed operations: sums, differences, products with a small number, conditional
+             expressions, assignments, loops
 
-After Zaremba and Sutskever, "Learning to Execute" (2014). A program is one text with line feeds in it; its symbols are
-characters. Programs are parted by their hash: what is in `dev` or `test` is never in `train`, whatever the seed.
+After Zaremba and Sutskever, "Learning to Execute" (2014). A program is one text that may contain line feeds; its
+symbols are characters. Programs are split by their hash: those in `dev` or `test` never occur in `train`, regardless
+of the seed.
 """
 
 import functools
@@ -18,14 +19,14 @@ from seqattn_tf.training.data.examples import Example, Splits, from_text, share
 Draw = Callable[[float, random.Random], tuple[int, int]]
 
 CURRICULA = ("baseline", "naive", "mix", "combined")
-_PARTS = {"dev": (0.0, 0.05), "test": (0.05, 0.15), "train": (0.15, 1.0)}  # of the hashes
-_NAMES = ascii_lowercase.replace("x", "")  # x counts in loops
-_REUSE = 0.25  # how often an operand is an earlier variable, where there is one
-_TRIES = 1000  # programs drawn in vain before a form is taken to be exhausted
+_PARTS = {"dev": (0.0, 0.05), "test": (0.05, 0.15), "train": (0.15, 1.0)}  # ranges of hashes
+_NAMES = ascii_lowercase.replace("x", "")  # x is the loop variable
+_REUSE = 0.25  # the probability that an operand is an earlier variable, if there is one
+_TRIES = 1000  # attempts before the programs of a kind are considered exhausted
 
 
 class _Writer:
-    """A program in the making: the lines so far, and the expression that the next operation takes up."""
+    """A program under construction: the lines so far, and the expression that the next operation uses."""
 
     def __init__(self, length: int, rng: random.Random) -> None:
         self.rng = rng
@@ -34,10 +35,10 @@ class _Writer:
         self.variables: dict[str, int] = {}
         self.value = self.number()
         self.text = str(self.value)
-        self.bare = True  # whether the text can stand in another expression without brackets
+        self.bare = True  # whether the text needs no brackets inside another expression
 
     def number(self) -> int:
-        """From 1 to the largest; `randrange` would take most of the time."""
+        """Return a number from 1 to the largest. (`randrange` would take most of the running time.)"""
         return int(self.rng.random() * self.largest) + 1
 
     def small(self) -> int:
@@ -58,14 +59,14 @@ class _Writer:
         self.text, self.value, self.bare = text, value, False
 
     def name_it(self) -> str:
-        """Assign the expression to a new variable, which stands for it from now on."""
+        """Assign the expression to a new variable, which becomes the expression; return its name."""
         name = self.rng.choice([name for name in _NAMES if name not in self.variables])
         self.lines.append(f"{name}={self.text}")
         self.variables[name] = self.value
         self.text, self.bare = name, True
         return name
 
-    # the operations: each takes up the expression and becomes what comes of it
+    # The operations. Each one replaces the expression by one that contains it.
 
     def add(self) -> None:
         text, value = self.operand()
@@ -85,7 +86,7 @@ class _Writer:
         self.become(f"{first}*{second}", self.value * factor)
 
     def choose(self) -> None:
-        """`a if b<c else d`, the expression being any of `a`, `b` and `d`."""
+        """Make `a if b<c else d`, where the expression is any of `a`, `b` and `d`."""
         parts = [self.operand() for _ in range(4)]
         parts[self.rng.choice((0, 1, 3))] = (self.inner(), self.value)
         (yes, yes_value), (left, left_value), (right, right_value), (no, no_value) = parts
@@ -109,13 +110,13 @@ _OPERATIONS = (_Writer.add, _Writer.subtract, _Writer.multiply, _Writer.choose, 
 
 
 def program(length: int, nesting: int, rng: random.Random) -> tuple[str, str]:
-    """A random program and what it prints.
+    """Return a random program and what it prints.
 
     >>> program(2, 2, random.Random(1))
     ('print(47 if (14+26)>21 else 49)', '47')
     """
     _positive(length=length, nesting=nesting)
-    if nesting > len(_NAMES):  # each operation may want a variable
+    if nesting > len(_NAMES):  # each operation may need a variable
         raise ValueError(f"nesting: expected at most {len(_NAMES)}. Received: {nesting}")
     writer = _Writer(length, rng)
     for _ in range(nesting):
@@ -124,15 +125,15 @@ def program(length: int, nesting: int, rng: random.Random) -> tuple[str, str]:
 
 
 def curriculum(name: str, length: int, nesting: int, climb: float = 0.75) -> Draw:
-    """How difficult a program to draw, given how much of the training is done: `draw(fraction, rng)`.
+    """Return a function `draw(fraction, rng)` that draws the difficulty of a program at a fraction of training.
 
     Args:
-        name: `baseline`, always the full difficulty; `naive`, in steps: length by length, then the same with one
-            nesting more; `mix`, anything up to the full difficulty; `combined`, by the toss of a coin what `naive` or
-            what `mix` says.
-        length: the greatest.
-        nesting: the greatest.
-        climb: share of the training after which `naive` is at the full difficulty.
+        name: `baseline` is always the full difficulty. `naive` proceeds in steps: through all lengths, then through all
+            lengths with one more nesting, and so on. `mix` is any difficulty up to the full one. `combined` chooses
+            `naive` or `mix` with equal probability.
+        length: The maximum length.
+        nesting: The maximum nesting.
+        climb: The fraction of training after which `naive` reaches the full difficulty.
 
     >>> draw = curriculum("naive", length=2, nesting=2, climb=1.0)
     >>> [draw(fraction, random.Random()) for fraction in (0.0, 0.25, 0.5, 0.99)]
@@ -140,11 +141,11 @@ def curriculum(name: str, length: int, nesting: int, climb: float = 0.75) -> Dra
     """
     _positive(length=length, nesting=nesting)
     if not 0 < climb <= 1:
-        raise ValueError(f"climb: expected a share above 0, at most 1. Received: {climb}")
+        raise ValueError(f"climb: expected a fraction above 0 and at most 1. Received: {climb}")
     steps = [(digits, depth) for depth in range(1, nesting + 1) for digits in range(1, length + 1)]
 
     def naive(fraction: float, rng: random.Random) -> tuple[int, int]:
-        rise = len(steps) - (climb < 1)  # the last step has the rest of the training
+        rise = len(steps) - (climb < 1)  # the last step takes the rest of training
         return steps[min(int(fraction / climb * rise), len(steps) - 1)]
 
     def mix(fraction: float, rng: random.Random) -> tuple[int, int]:
@@ -162,7 +163,7 @@ def curriculum(name: str, length: int, nesting: int, climb: float = 0.75) -> Dra
 def pairs(
     count: int, draw: Draw, seed: int, *, part: str = "train", start: float = 0.0, stop: float = 1.0
 ) -> list[Example]:
-    """Programs and their outputs in the order of a curriculum, for the training from share `start` to share `stop`.
+    """Return programs and their outputs in curriculum order, for the fractions `start` to `stop` of training.
 
     >>> pairs(1, curriculum("baseline", 1, 1), seed=2)
     [Example(key='print(9+1)', inputs={'text': 'print(9+1)'}, target='10')]
@@ -179,7 +180,7 @@ def pairs(
 def grid(
     count: int, length: int, nesting: int, seed: int = 0, part: str = "test"
 ) -> dict[tuple[int, int], list[Example]]:
-    """`count` programs of every `(length, nesting)` up to the greatest, no program twice; to see what was learned."""
+    """Return `count` distinct programs for every `(length, nesting)` up to the maximum, for evaluation."""
     _positive(count=count, length=length, nesting=nesting)
     rng = random.Random(seed)
     seen: set[str] = set()
@@ -188,7 +189,7 @@ def grid(
 
 
 def sums(count: int, digits: int, seed: int = 0, part: str = "test") -> list[Example]:
-    """One-line sums of two numbers of so many digits, each once; fewer where there are not as many.
+    """Return one-line sums of two numbers with this many digits, without duplicates; fewer if not enough of them exist.
 
     >>> sums(1, 3)
     [Example(key='print(356+645)', inputs={'text': 'print(356+645)'}, target='1001')]
@@ -206,7 +207,7 @@ def sums(count: int, digits: int, seed: int = 0, part: str = "test") -> list[Exa
 def load(
     name: str = "combined", length: int = 3, nesting: int = 3, *, train: int = 200_000, held: int = 2_000, seed: int = 0
 ) -> Splits:
-    """Splits: `train` in the order of the curriculum; `held` programs each in `dev` and `test`, of all difficulties."""
+    """Return splits: `train` in curriculum order; `dev` and `test` with about `held` programs of all difficulties."""
     drawn = pairs(train, curriculum(name, length, nesting), seed)
     every = max(held // (length * nesting), 1)
     grids = (grid(every, length, nesting, seed + 1, part) for part in ("dev", "test"))
@@ -220,7 +221,7 @@ def load(
 
 
 def _next(make: Callable[[], tuple[str, str]], part: str, seen: set[str] | frozenset[str] = frozenset()) -> Example:
-    """The next program made that belongs to the part and has not been seen."""
+    """Return the next program that belongs to the part and is not in `seen`."""
     if part not in _PARTS:
         raise ValueError(f"part: expected one of {sorted(_PARTS)}. Received: {part!r}")
     least, most = _PARTS[part]
@@ -228,7 +229,7 @@ def _next(make: Callable[[], tuple[str, str]], part: str, seen: set[str] | froze
         text, printed = make()
         if least <= share(text) < most and text not in seen:
             return from_text(text, printed)
-    raise LookupError(f"no {part} program left")
+    raise LookupError(f"no more {part} programs")
 
 
 def _distinct(count: int, make: Callable[[], tuple[str, str]], part: str, seen: set[str]) -> Iterator[Example]:

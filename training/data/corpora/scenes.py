@@ -1,10 +1,10 @@
-"""Pictures of coloured shapes with what they show, drawn when their batch comes.
+"""Pictures of coloured shapes with captions, drawn when their batch is made.
 
     a red circle left of a blue square
 
-The larger of the two that are named comes first; beside them lie one to four smaller ones that are not, each of which
-shares its colour or its shape with one that is. Which colours, shapes and relations come together in `dev` and `test`
-is never seen in `train`.
+The caption names two shapes, the larger one first. There are one to four smaller shapes besides, each of which shares
+its colour or its shape with one of the two. The combinations of colours, shapes and relations in `dev` and `test` never
+occur in `train`.
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ import numpy as np
 from seqattn_tf.training.data.examples import Example, Splits, share
 from seqattn_tf.training.data.stored import png_of
 
-SIDE = 80  # pixels of a picture
+SIDE = 80  # the side of a picture in pixels
 COLOURS = {
     "red": (214, 48, 49),
     "green": (39, 154, 72),
@@ -28,16 +28,17 @@ COLOURS = {
     "orange": (240, 130, 30),
 }
 SHAPES = ("circle", "square", "triangle", "cross", "ring")
-RELATIONS = {"left of": (-1, 0), "right of": (1, 0), "above": (0, -1), "below": (0, 1)}  # of the first to the second
-_LARGE, _MIDDLE, SMALL = (11.5, 13.0), (8.0, 9.0), (4.5, 5.5)  # half the side of a shape, in pixels
-PARTS = {"dev": (0.0, 0.08), "test": (0.08, 0.2), "train": (0.2, 1.0)}  # of the hashes of what comes together
-_FEWEST, _MOST = 1, 4  # shapes that are not named
-_APART = 2.0  # pixels between two shapes, at least
+# The directions from the second shape to the first.
+RELATIONS = {"left of": (-1, 0), "right of": (1, 0), "above": (0, -1), "below": (0, 1)}
+_LARGE, _MIDDLE, SMALL = (11.5, 13.0), (8.0, 9.0), (4.5, 5.5)  # half the side of a shape in pixels
+PARTS = {"dev": (0.0, 0.08), "test": (0.08, 0.2), "train": (0.2, 1.0)}  # ranges of hashes of the combinations
+_FEWEST, _MOST = 1, 4  # the number of shapes that are not named
+_APART = 2.0  # minimum distance between two shapes in pixels
 _TRIES = 200
 
 
 def say(colour: str, kind: str) -> str:
-    """What a shape is called.
+    """Return a shape's name with its article.
 
     >>> say("orange", "ring")
     'an orange ring'
@@ -47,7 +48,7 @@ def say(colour: str, kind: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """One shape: what it is, where its middle is, and half its side, in pixels."""
+    """A shape: its colour, its kind, its center, and half its side, in pixels."""
 
     colour: str
     kind: str
@@ -57,22 +58,22 @@ class Shape:
 
     @property
     def name(self) -> tuple[str, str]:
-        """Its colour and its kind."""
+        """The colour and the kind."""
         return self.colour, self.kind
 
     @property
     def said(self) -> str:
-        """What it is called."""
+        """The name with its article."""
         return say(self.colour, self.kind)
 
     @property
     def box(self) -> tuple[float, float, float, float]:
-        """Left, top, right and bottom, as shares of the picture."""
+        """The left, top, right and bottom edges, as fractions of the picture."""
         corners = (self.x - self.size, self.y - self.size, self.x + self.size, self.y + self.size)
         return tuple(corner / SIDE for corner in corners)  # type: ignore[return-value]
 
     def covers(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """How much of the pixels with these middles it covers, from 0 to 1."""
+        """Return the fraction, from 0 to 1, that the shape covers of the pixels with these centers."""
         dx, dy, size = x - self.x, y - self.y, self.size
         across, down, far = abs(dx), abs(dy), np.hypot(dx, dy)
         inside = {
@@ -87,7 +88,7 @@ class Shape:
         return np.clip(inside + 0.5, 0, 1)
 
     def paint(self, pixels: np.ndarray, shade: np.ndarray) -> None:
-        """Draw it into a picture `[y, x, 3]`, in this shade."""
+        """Draw the shape into a picture `[y, x, 3]`, in this shade."""
         edges = (self.x - self.size, self.y - self.size, self.x + self.size, self.y + self.size)
         left, top, right, bottom = (min(max(round(edge), 1), len(pixels) - 1) for edge in edges)
         part = np.s_[top - 1 : bottom + 1, left - 1 : right + 1]
@@ -104,25 +105,25 @@ class Scene:
     ('a', True, b'\\x89PNG')
     """
 
-    number: int  # of what cannot be told from the rest: noise, and the ground
+    number: int  # seed of the noise and the background
     relation: str
     shapes: tuple[Shape, ...]  # the first two are named
 
     @property
     def caption(self) -> str:
-        """What it shows."""
+        """The caption of the picture."""
         first, second = self.shapes[:2]
         return f"{first.said} {self.relation} {second.said}"
 
     @property
     def regions(self) -> list[tuple[float, float, float, float] | None]:
-        """The box of what each word of the caption names, None for a word that names nothing."""
+        """The box of the shape that each word of the caption names, or None for a word that names no shape."""
         first, second = (shape.box for shape in self.shapes[:2])
         between: list[tuple[float, float, float, float] | None] = [None] * len(self.relation.split())
         return [None, first, first, *between, None, second, second]
 
     def pixels(self) -> np.ndarray:
-        """The picture: `[y, x, 3]` from 0 to 255."""
+        """Return the picture: `[y, x, 3]` from 0 to 255."""
         generator = np.random.default_rng(self.number)
         ground = generator.uniform(200, 245) + generator.uniform(-8, 8, 3)
         found = np.broadcast_to(ground, (SIDE, SIDE, 3)).copy()
@@ -132,12 +133,12 @@ class Scene:
         return np.clip(found, 0, 255).astype(np.uint8)
 
     def read(self) -> bytes:
-        """The bytes of a PNG file."""
+        """Return the bytes of a PNG file."""
         return png_of(self.pixels())
 
 
 def draw(number: int, part: str = "train") -> Scene:
-    """The scene of a number, of what comes together in a part."""
+    """Return the scene with this number in a part."""
     generator = random.Random(f"{part}/{number}")
     while True:
         names = [(generator.choice(list(COLOURS)), generator.choice(SHAPES)) for _ in range(2)]
@@ -149,7 +150,7 @@ def draw(number: int, part: str = "train") -> Scene:
 
 
 def _relation_of(first: Shape, second: Shape) -> str | None:
-    """How the first stands to the second, where that is clear.
+    """Return the relation of the first shape to the second, or None if it is ambiguous.
 
     >>> _relation_of(Shape("red", "ring", 10, 40, 5), Shape("blue", "cross", 60, 45, 5))
     'left of'
@@ -163,7 +164,7 @@ def _relation_of(first: Shape, second: Shape) -> str | None:
 
 
 def part_of(first: tuple[str, str], relation: str, second: tuple[str, str]) -> str:
-    """The part in which colours and shapes come together so.
+    """Return the part to which a combination of two shapes and a relation belongs.
 
     >>> part_of(("red", "ring"), "above", ("blue", "cross")) in PARTS
     True
@@ -173,7 +174,7 @@ def part_of(first: tuple[str, str], relation: str, second: tuple[str, str]) -> s
 
 
 def _placed(names: list[tuple[str, str]], relation: str, generator: random.Random) -> list[Shape] | None:
-    """The two that are named, and smaller ones that share something with them; None where they find no room."""
+    """Return the two named shapes and smaller ones that share something with them, or None if they do not fit."""
     first = _fitting(names[0], generator.uniform(*_LARGE), [], generator)
     assert first is not None
     second = _fitting(
@@ -197,7 +198,7 @@ def _fitting(
     generator: random.Random,
     fits: Callable[[Shape], bool] = lambda shape: True,
 ) -> Shape | None:
-    """A shape somewhere between the others; None where none is found."""
+    """Return a shape at a random free place, or None if none is found."""
     for _ in range(_TRIES):
         x, y = (generator.uniform(size + 1, SIDE - size - 1) for _ in range(2))
         shape = Shape(*name, x, y, size)
@@ -208,14 +209,14 @@ def _fitting(
 
 
 def examples(count: int, part: str, seed: int = 0) -> Iterator[Example]:
-    """Scenes with their captions."""
+    """Yield scenes with their captions."""
     for number in range(seed * count, (seed + 1) * count):
         scene = draw(number, part)
         yield Example(f"{part}/{number}", {"image": scene}, scene.caption)
 
 
 def ask(scene: Scene, generator: random.Random) -> tuple[str, str, str]:
-    """A question about a scene with one answer, and of what kind it is: `(kind, question, answer)`.
+    """Return a question about a scene that has exactly one answer: `(kind, question, answer)`.
 
     >>> ask(draw(7), random.Random(0))[0] in KINDS
     True
@@ -229,26 +230,26 @@ def ask(scene: Scene, generator: random.Random) -> tuple[str, str, str]:
 
 
 def _ask_colour(scene: Scene, generator: random.Random) -> tuple[str, str] | None:
-    """Of the only one of its shape."""
+    """Ask for the colour of the only shape of its kind."""
     shape = _only(scene, "kind", generator)
     return (f"what colour is the {shape.kind} ?", shape.colour) if shape else None
 
 
 def _ask_shape(scene: Scene, generator: random.Random) -> tuple[str, str] | None:
-    """Of the only one of its colour."""
+    """Ask for the kind of the only shape of its colour."""
     shape = _only(scene, "colour", generator)
     return (f"what shape is the {shape.colour} one ?", shape.kind) if shape else None
 
 
 def _only(scene: Scene, what: str, generator: random.Random) -> Shape | None:
-    """A shape that shares its colour or its kind with no other."""
+    """Return a shape whose `what` (its colour or its kind) no other shape has, or None."""
     found = [getattr(shape, what) for shape in scene.shapes]
     only = [shape for shape in scene.shapes if found.count(getattr(shape, what)) == 1]
     return generator.choice(only) if only else None
 
 
 def _ask_count(scene: Scene, generator: random.Random) -> tuple[str, str]:
-    """Of a colour, or of a shape."""
+    """Ask for the number of shapes of a colour or of a kind."""
     if generator.random() < 0.5:
         colour = generator.choice(list(COLOURS))
         return f"how many {colour} shapes are there ?", str(sum(shape.colour == colour for shape in scene.shapes))
@@ -257,7 +258,7 @@ def _ask_count(scene: Scene, generator: random.Random) -> tuple[str, str]:
 
 
 def _ask_existence(scene: Scene, generator: random.Random) -> tuple[str, str]:
-    """Of one that is there, or of one of which something is."""
+    """Ask whether a shape exists: one that does, or one that shares its colour or its kind with one that does."""
     there = {shape.name for shape in scene.shapes}
     colour, kind = generator.choice(sorted(there))
     if generator.random() < 0.5:
@@ -269,7 +270,7 @@ def _ask_existence(scene: Scene, generator: random.Random) -> tuple[str, str]:
 
 
 def _ask_relation(scene: Scene, generator: random.Random) -> tuple[str, str] | None:
-    """Whether one stands so to another."""
+    """Ask whether a shape is in a given relation to another."""
     if (pair := _pair(scene, generator)) is None:
         return None
     first, relation, second = pair
@@ -280,7 +281,7 @@ def _ask_relation(scene: Scene, generator: random.Random) -> tuple[str, str] | N
 
 
 def _ask_where(scene: Scene, generator: random.Random) -> tuple[str, str] | None:
-    """How one stands to another."""
+    """Ask where a shape is relative to another."""
     if (pair := _pair(scene, generator)) is None:
         return None
     first, relation, second = pair
@@ -289,7 +290,11 @@ def _ask_where(scene: Scene, generator: random.Random) -> tuple[str, str] | None
 
 
 def _pair(scene: Scene, generator: random.Random) -> tuple[Shape, str, Shape] | None:
-    """Two shapes that are the only ones of their names and clearly stand to each other as in the part of the scene."""
+    """Return two shapes and their relation, or None.
+
+    Each shape is the only one of its name, the relation is unambiguous, and the combination belongs to the part of the
+    scene.
+    """
     names = [shape.name for shape in scene.shapes]
     only = [shape for shape in scene.shapes if names.count(shape.name) == 1]
     part = part_of(names[0], scene.relation, names[1])
@@ -313,7 +318,7 @@ KINDS: dict[str, Callable[[Scene, random.Random], tuple[str, str] | None]] = {
 
 
 def load_questions(train: int = 40_000, held: int = 2_000, seed: int = 0) -> Splits:
-    """Questions about scenes, one each, with their kinds as notes."""
+    """Return scenes with one question each; the notes contain the kinds of the questions."""
     parts: dict[str, list[Example]] = {}
     notes = {}
     for part, count in (("train", train), ("dev", held), ("test", held)):
@@ -327,6 +332,6 @@ def load_questions(train: int = 40_000, held: int = 2_000, seed: int = 0) -> Spl
 
 @functools.lru_cache(maxsize=2)
 def load(train: int = 20_000, held: int = 1_000, seed: int = 0) -> Splits:
-    """Scenes, what comes together in each part being in no other."""
+    """Return scenes with captions; each combination of shapes and relation occurs in one split only."""
     dev, test = (list(examples(held, part, seed)) for part in ("dev", "test"))
     return Splits(list(examples(train, "train", seed)), dev, test, "scenes (generated)")

@@ -1,7 +1,8 @@
-"""Tiny Shakespeare: 1.1 million characters of plays, to be written on character by character, or as a dialogue.
+"""Tiny Shakespeare: 1.1 million characters of plays, to be continued character by character, or as a dialogue.
 
-Both are split by position, and the last tenth is the test split. Development is the first twentieth of the characters,
-so that what is learned from goes on right up to the test split; of the speeches it is the tenth before the last.
+Both forms are split by position, with the last tenth as the test split. Of the characters, the first twentieth is the
+development split, so that the training text continues right up to the test split. Of the speeches, the tenth before the
+last is the development split.
 """
 
 from collections.abc import Sequence
@@ -11,11 +12,11 @@ from seqattn_tf.training.data.examples import Example, Splits, from_text
 from seqattn_tf.training.data.finding import find_text, public_name
 from seqattn_tf.training.data.reading import read_text
 
-_WANTED = "one text of plays, such as tiny Shakespeare's input.txt (or --data tfds:tiny_shakespeare),"
+_WANTED = "one text file of plays, such as tiny Shakespeare's input.txt (or --data tfds:tiny_shakespeare),"
 
 
 def _text(data: str | Path | None) -> tuple[str, str]:
-    """The whole text and its name."""
+    """Return the whole text and its name."""
     if name := public_name(data):
         from seqattn_tf.training.data import tfds
 
@@ -31,7 +32,7 @@ def _check(items: Sequence, what: str) -> None:
 
 
 def characters(data: str | Path | None) -> Splits:
-    """The text itself, each split one target without a source."""
+    """Return the text itself; each split is one target without a source."""
     text, name = _text(data)
     _check(text, f"characters of {name}")
     first, last = len(text) // 20, len(text) * 9 // 10
@@ -40,7 +41,7 @@ def characters(data: str | Path | None) -> Splits:
 
 
 def speeches(text: str) -> list[str]:
-    r"""What is spoken, speech by speech, without the speakers' names; lines run on.
+    r"""Return the speeches without the names of the speakers; the lines of a speech are joined.
 
     >>> speeches("HAMLET:\nWords,\nwords.\n\nPOLONIUS:\nWhat is the matter?\n")
     ['Words, words.', 'What is the matter?']
@@ -54,14 +55,14 @@ def speeches(text: str) -> list[str]:
 
 
 def dialog(data: str | Path | None, turns: int = 3, words: int = 30) -> Splits:
-    """Up to `turns` speeches before -> the next speech, never across two splits.
+    """Return pairs of up to `turns` consecutive speeches and the next speech, never across two splits.
 
-    The text marks no scenes: it counts as one conversation.
+    The text does not mark scenes, so it counts as one conversation.
 
     Args:
-        data: a folder with the text, or `tfds:tiny_shakespeare`.
-        turns: how many speeches a source holds, a mark between them; fewer at the beginning of a split.
-        words: a longer speech is cut after so many.
+        data: A folder with the text, or `tfds:tiny_shakespeare`.
+        turns: The number of speeches in a source, separated by line feeds; fewer at the beginning of a split.
+        words: The maximum number of words of a speech; longer ones are truncated.
     """
     if turns < 1 or words < 1:
         raise ValueError(f"turns, words: expected at least 1. Received: {turns}, {words}")

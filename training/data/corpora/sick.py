@@ -1,4 +1,4 @@
-"""SICK: pairs of sentences about pictures, and whether one follows from the other (Marelli et al., 2014)."""
+"""SICK: pairs of sentences about pictures, labelled with whether one entails the other (Marelli et al., 2014)."""
 
 from pathlib import Path
 
@@ -18,12 +18,12 @@ def _find(folder: Path, name: str) -> Path | None:
 
 
 def is_sick(data: str | Path | None) -> bool:
-    """Whether a folder holds it."""
+    """Return whether a folder contains SICK."""
     return data is not None and Path(data).is_dir() and _find(Path(data), FILES["train"]) is not None
 
 
 def load(data: str | Path | None) -> Splits:
-    """The pairs as they were split: 4 500 to learn from, 500 for development, 4 927 to test."""
+    """Load the pairs with their official splits: 4 500 for training, 500 for development, 4 927 for testing."""
     folder = check_folder(data, _WANTED)
     paths = {part: _find(folder, name) for part, name in FILES.items()}
     if missing := [FILES[part] for part, path in paths.items() if path is None]:

@@ -1,4 +1,4 @@
-"""SNLI: a premise, a hypothesis, and how one stands to the other; and pairs of one label alone, to be generated."""
+"""SNLI: pairs of a premise and a hypothesis, with labels or as generation tasks for a single label."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ _COLUMNS = {".tsv": ("0", "1", "2"), ".jsonl": ("gold_label", "sentence1", "sent
 
 
 def _rows(data: str | Path | None) -> tuple[dict[str, list[tuple[str, ...]]], dict[str, str]]:
-    """Label, premise and hypothesis of each part, and where each comes from."""
+    """Return the label, premise and hypothesis of each row, by part, and the origin of each part."""
     if name := public_name(data):
         from seqattn_tf.training.data import tfds
 
@@ -30,10 +30,10 @@ def _rows(data: str | Path | None) -> tuple[dict[str, list[tuple[str, ...]]], di
 
 
 def load(data: str | Path | None, label: str = "entailment") -> Splits:
-    """The pairs of one label, the premise going in and the hypothesis coming out.
+    """Load the pairs of one label, with the premise as the input and the hypothesis as the target.
 
     Args:
-        data: a folder with SNLI, or `tfds:snli`.
+        data: A folder with SNLI, or `tfds:snli`.
         label: `entailment`, `neutral` or `contradiction`.
     """
     if label not in LABELS:
@@ -45,7 +45,7 @@ def load(data: str | Path | None, label: str = "entailment") -> Splits:
 
 
 def is_snli(data: str | Path | None) -> bool:
-    """Whether it is the corpus itself and not a table: its public name, or a folder with files of its form."""
+    """Return whether the data are SNLI rather than a table: its public name, or a folder with files in its format."""
     if data is None or public_name(data):
         return public_name(data) == "snli"
     path = find_one(Path(data), "train", tuple(_COLUMNS)) if Path(data).is_dir() else None
@@ -57,7 +57,7 @@ def is_snli(data: str | Path | None) -> bool:
 
 
 def load_labelled(data: str | Path | None) -> Splits:
-    """All pairs with their labels; those on which the annotators did not agree are left out."""
+    """Load all pairs with their labels, without those on which the annotators disagreed."""
     rows, names = _rows(data)
     if strange := {row[0] for table in rows.values() for row in table} - {*LABELS, _UNSURE}:
         raise ValueError(f"{data}: expected {', '.join(LABELS)}, or {_UNSURE}. Received: {min(strange)!r}")
@@ -66,6 +66,6 @@ def load_labelled(data: str | Path | None) -> Splits:
 
 
 def labelled(*texts: str) -> Example:
-    """Premise and hypothesis, which are its key together, and the label."""
+    """Return the example of a premise, a hypothesis and a label; the two texts together are its key."""
     premise, hypothesis, label = texts
     return Example(f"{premise}\t{hypothesis}", {"premise": premise, "hypothesis": hypothesis}, label)

@@ -1,4 +1,4 @@
-"""The Stanford Sentiment Treebank: sentences as trees in brackets whose nodes all have a sentiment."""
+"""The Stanford Sentiment Treebank: sentences as bracketed trees with a sentiment at every node."""
 
 from pathlib import Path
 
@@ -7,13 +7,13 @@ from seqattn_tf.training.data.examples import Example, Splits
 from seqattn_tf.training.data.finding import check_folder, find_files
 from seqattn_tf.training.data.reading import Faults, read_lines
 
-_WANTED = "the Stanford Sentiment Treebank: train.txt, dev.txt and test.txt, a tree a line,"
+_WANTED = "the Stanford Sentiment Treebank: train.txt, dev.txt and test.txt, one tree per line,"
 _FINE = {"0": "very negative", "1": "negative", "2": "neutral", "3": "positive", "4": "very positive"}
 BINARY = {"0": "negative", "1": "negative", "2": "", "3": "positive", "4": "positive"}
 
 
 def is_treebank(data: str | Path | None) -> bool:
-    """Whether a folder holds the trees: files of lines that begin with a bracket."""
+    """Return whether a folder contains the trees: files with lines that begin with a bracket."""
     if data is None or not Path(data).is_dir():
         return False
     path = find_files(Path(data), ("txt",)).get("train")
@@ -21,13 +21,14 @@ def is_treebank(data: str | Path | None) -> bool:
 
 
 def load(folder: str | Path | None, binary: bool = False, trees: bool = True, phrases: bool = True) -> Splits:
-    """The sentences, their labels from the most negative to the most positive.
+    """Load the sentences, with their labels ordered from the most negative to the most positive.
 
     Args:
-        folder: with the three files.
-        binary: two sentiments in place of five; neutral sentences are left out, neutral phrases not learned from.
-        trees: whether a text is its tree, or its words alone.
-        phrases: whether every phrase is learned from: of a tree each of its nodes, of words alone one example each.
+        folder: The folder with the three files.
+        binary: Whether to use two sentiments instead of five. Neutral sentences are then left out and neutral phrases
+            ignored.
+        trees: Whether a text is a tree rather than plain words.
+        phrases: Whether to train on every phrase: on each node of a tree, or on one example per phrase of plain words.
     """
     names, found = BINARY if binary else _FINE, find_files(check_folder(folder, _WANTED), ("txt",))
     if missing := [part for part in ("train", "dev", "test") if part not in found]:
@@ -61,7 +62,7 @@ def load(folder: str | Path | None, binary: bool = False, trees: bool = True, ph
 
 
 def _texts(nodes: Nodes, labels: list[str], phrases: bool) -> list[Example]:
-    """The sentence as plain words, and each phrase of it once, where all are learned from."""
+    """Return the sentence as plain words and, if `phrases`, each of its phrases once."""
     chosen = {span: label for span, label in zip(nodes.spans, labels, strict=True) if label}
     spans = chosen if phrases else [span for span in nodes.spans[:1] if span in chosen]
     texts = {" ".join(nodes.words[low:high]): chosen[low, high] for low, high in spans}

@@ -50,7 +50,7 @@ export function held({ id, note, say, accept, called, fit = (file) => file, show
 function small(file, called) {
   const size = file.size / 1e6;
   if (size <= LARGEST) return file;
-  throw new Error(`${file.name || "The file"} has ${size.toFixed(1)} MB. ${called} may have at most ${LARGEST} MB.`);
+  throw new Error(`${file.name || "The file"} is too large (${size.toFixed(1)} MB). ${called} may have at most ${LARGEST} MB.`);
 }
 
 /** A file from what an example holds, a picture unless its type is given; null where that is none. */

@@ -16,7 +16,7 @@ import { text } from "./text.js";
 const KINDS = { text, lines, image, clip, sound };
 
 /** The kind of an input by its name; one that is not known is asked for as text. */
-export const kindOf = ({ kind }) => (Object.hasOwn(KINDS, kind) ? KINDS[kind] : text);
+export const kindOf = ({ widget }) => (Object.hasOwn(KINDS, widget) ? KINDS[widget] : text);
 
 /** The values of an example; a file in it is called by its number. */
 export const readAll = (inputs, example, number = 1) =>

@@ -12,5 +12,5 @@ export const lines = written({
     const cut = [...first].length > KEPT ? [...first].slice(0, KEPT).join("") : first;
     return others.length || cut !== first ? `${cut} \u2026` : first;
   },
-  note: ["One sentence or turn a line: ", ["Enter"], " starts a line, ", ["Ctrl"], " ", ["Enter"], " asks."],
+  note: ["One sentence or turn per line: ", ["Enter"], " starts a new line, ", ["Ctrl"], " ", ["Enter"], " asks."],
 });

@@ -6,8 +6,8 @@ import { asWav } from "../sound.js";
 const LONGEST = 30; // seconds
 const SPOKEN = 10; // seconds from one that a screen reader says to the next: the microphone hears that too
 const REFUSALS = {
-  NotAllowedError: "This page may not use the microphone: allow it in the browser.",
-  NotFoundError: "There is no microphone here.",
+  NotAllowedError: "This page may not use the microphone. Allow it in the settings of the browser.",
+  NotFoundError: "No microphone was found.",
   EncodingError: "Nothing was recorded.",
 };
 
@@ -69,7 +69,7 @@ export function recording({ say, begun, done }) {
 
 async function microphone() {
   if (navigator.mediaDevices) return navigator.mediaDevices.getUserMedia({ audio: true });
-  throw new Error("A browser lends its microphone only to pages that come by HTTPS or from the same machine.");
+  throw new Error("Browsers allow recording only on pages that are served over HTTPS or from the same machine.");
 }
 
 /** What is heard until `running.stop()`, as a file of the browser's own kind. */

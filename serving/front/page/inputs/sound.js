@@ -31,6 +31,6 @@ export const sound = {
 async function fit(file) {
   if (await isWav(file)) return file;
   return asWav(file, file.name.replace(/\.\w+$/, "")).catch(() => {
-    throw new Error(`${file.name || "The file"} is no sound that this browser can read.`);
+    throw new Error(`${file.name || "The file"} is not a sound that this browser can read.`);
   });
 }

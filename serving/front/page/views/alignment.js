@@ -41,17 +41,17 @@ function scaled(outputs, look, row) {
 }
 
 function nothing({ into, out, of }) {
-  if (!into.length) return `There was nothing to look at: ${of || "the text"} is empty.`;
-  if (out.length) return `This model does not look back at ${of || "the text"}.`;
-  return of ? `Nothing was said, so nothing in ${of} was looked at.` : "Nothing was said, so nothing was looked at.";
+  if (!into.length) return `There is nothing to attend to: ${of || "the text"} is empty.`;
+  if (out.length) return `This model has no attention over ${of || "the text"}.`;
+  return of ? `The answer is empty, so there is no attention over ${of}.` : "The answer is empty, so there is no attention.";
 }
 
 function sentence(look, { row, column }) {
   const { into, out, weights } = look;
-  if (row < 0 && column < 0) return ["Point at a symbol or a tile, or move over the map with the arrow keys."];
-  if (column < 0) return [apart(out[row]), " looked at ", ...most(into, weights[row])];
-  if (row < 0) return [apart(into[column]), " was looked at by ", ...most(out, weights.map((each) => each[column]))];
-  return [apart(out[row]), " looked at ", apart(into[column]), ` with weight ${weightOf(weights[row][column])}`];
+  if (row < 0 && column < 0) return ["Point at a token or a tile, or move over the map with the arrow keys."];
+  if (column < 0) return [apart(out[row]), " attends to ", ...most(into, weights[row])];
+  if (row < 0) return [apart(into[column]), " is attended to by ", ...most(out, weights.map((each) => each[column]))];
+  return [apart(out[row]), " attends to ", apart(into[column]), ` with weight ${weightOf(weights[row][column])}`];
 }
 
 const apart = (symbol) => element("bdi", {}, legible(symbol)); // of either direction, whatever the sentence around it
@@ -62,7 +62,7 @@ function most(symbols, weights) {
 }
 
 function spoken({ into, out, weights, of, said }) {
-  const caption = `Weight of each symbol of ${of || "the text"} for each symbol ${said ? "of the answer" : "that looked"}`;
+  const caption = `Weight of each token of ${of || "the text"} for each ${said ? "token of the answer" : "query"}`;
   const head = into.map((symbol) => element("th", { scope: "col" }, legible(symbol)));
   const rows = out.map((symbol, i) =>
     element("tr", {}, element("th", { scope: "row" }, legible(symbol)),
@@ -70,6 +70,6 @@ function spoken({ into, out, weights, of, said }) {
   );
   return element("div", { class: "unseen" },
     element("table", {}, element("caption", {}, caption),
-      element("thead", {}, element("tr", {}, element("th", { scope: "col" }, said ? "answer" : "looked"), ...head)),
+      element("thead", {}, element("tr", {}, element("th", { scope: "col" }, said ? "answer" : "query"), ...head)),
       element("tbody", {}, ...rows)));
 }

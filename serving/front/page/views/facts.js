@@ -55,9 +55,9 @@ function figure({ into, out, weights, chosen }) {
   const say = () => reading.replaceChildren(...(pointed.column < 0 ? rest(chosen) : sentence(shown[pointed.column], out)));
   pointed.addEventListener("change", say);
   say();
-  return element("figure", { class: "alignment" }, element("figcaption", {}, "The facts that it looked at"), framed(box),
+  return element("figure", { class: "alignment" }, element("figcaption", {}, "Attention over the facts"), framed(box),
     element("div", { class: "below" }, legend(top), reading), ...everything(shown, all, out),
-    element("div", { class: "unseen" }, table(shown, out, "Weight of each fact under each look")));
+    element("div", { class: "unseen" }, table(shown, out, "Weight of each fact in each hop")));
 }
 
 /** All facts of a short story; of a long one those chosen, those beside them, and those with weight. No single one is left out. */
@@ -118,7 +118,7 @@ function trace(story, chosen) {
 
 function rest(chosen) {
   const order = chosen.filter(Boolean).map((number) => `fact ${number}`).join(", then ");
-  return [`It looked at ${order}. Point at a fact, or move over them with the arrow keys.`];
+  return [`Chosen: ${order}. Point at a fact, or move over them with the arrow keys.`];
 }
 
 function sentence({ place, fact, weights, looks }, out) {

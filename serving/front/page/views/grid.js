@@ -12,11 +12,11 @@ const OUTLINED = 0.6; // of the largest weight of a look: cells that have an out
 
 export const grid = {
   shows: (outputs) => named(outputs, true).flatMap(outputsOf),
-  draw: (outputs, row, asked, pages) =>
-    inOrder(named(outputs, true), asked).map((name) => figure(read(outputs, name, row, asked), asked[name], pages[name])),
+  draw: (outputs, row, asked, canvases) =>
+    inOrder(named(outputs, true), asked).map((name) => figure(read(outputs, name, row, asked), asked[name], canvases[name])),
 };
 
-function figure(look, picture, page) {
+function figure(look, picture, canvas) {
   const weights = look.out.map((_, index) => look.weights[index].map((line) => line.map((weight) => weight ?? 0)));
   const largest = weights.flat(2).reduce((most, weight) => Math.max(most, weight), 0);
   if (!largest) return element("p", { class: "quiet" }, nothing(look));
@@ -25,19 +25,19 @@ function figure(look, picture, page) {
   const images = picture instanceof Blob ? weights.map(() => element("img", { alt: "" })) : [];
   const tiles = weights.map((each, index) => tile(look.out[index], each, top, images[index]));
   const few = tiles.length <= FEW ? " few" : "";
-  const label = `Looks${look.of && ` at ${look.of}`}, one for each of ${tiles.length}. Arrow keys move over them.`;
+  const label = `Attention maps${look.of && ` over ${look.of}`}, one for each of ${tiles.length}. Arrow keys move over them.`;
   const box = element("div", { class: `tiles${few}`, tabindex: 0, role: "application", "aria-label": label }, ...tiles);
   const node = element("figure", { class: "alignment" }, element("figcaption", {}, title(look)), box,
     element("div", { class: "below" }, legend(top, images.length ? "ramp heat" : "ramp"), reading), table(look, weights));
-  follow(box, tiles, reading, weights.map((each, index) => `${legible(look.out[index])} looked most at ${place(most(each), each)}`));
-  if (images.length) showFile(images, picture).then((shown) => (shown ? cut(images, page) : plain(node, images)));
+  follow(box, tiles, reading, weights.map((each, index) => `${legible(look.out[index])} attends most to ${place(most(each), each)}`));
+  if (images.length) showFile(images, picture).then((shown) => (shown ? cut(images, canvas) : plain(node, images)));
   return node;
 }
 
 function tile(symbol, weights, top, image) {
   const cells = weights.flatMap((line, y) => line.map((weight, x) => {
     const where = place([y, x, weight], weights);
-    const cell = drawn("rect", { x, y, width: 1, height: 1, "data-reading": `${legible(symbol)} looked at ${where}` });
+    const cell = drawn("rect", { x, y, width: 1, height: 1, "data-reading": `${legible(symbol)} attends to ${where}` });
     shade(cell, weight / top);
     cell.style.setProperty("--share", weight / top);
     cell.classList.toggle("most", weight > OUTLINED * Math.max(...weights.flat()));
@@ -51,9 +51,9 @@ function tile(symbol, weights, top, image) {
 }
 
 /** Of the grid over a page, the part that the picture takes: at its top left, as large as it is or as the page allows. */
-function cut(images, page) {
-  if (!page) return; // it is stretched over the whole
-  const [height, width] = page;
+function cut(images, canvas) {
+  if (!canvas) return; // it is stretched over the whole
+  const [height, width] = canvas;
   for (const image of images) {
     const share = Math.min(1, height / image.naturalHeight, width / image.naturalWidth);
     const box = image.parentNode.querySelector(".heat").viewBox.baseVal;
@@ -71,7 +71,7 @@ function plain(node, images) {
 
 /** Tells the weight under the pointer; of a look that the keys have come to, where it is most. */
 function follow(box, tiles, reading, looked) {
-  const rest = "Point at a place to read its weight, or move over the looks with the arrow keys.";
+  const rest = "Point at a position to read its weight, or move over the maps with the arrow keys.";
   const pointed = new Pointed();
   reading.textContent = rest;
   pointed.addEventListener("change", () => (reading.textContent = looked[pointed.column] ?? rest));
@@ -93,13 +93,13 @@ function table({ out }, weights) {
   const rows = weights.map((each, index) =>
     element("tr", {}, element("th", { scope: "row", dir: "auto" }, legible(out[index])), element("td", {}, place(most(each), each))),
   );
-  const head = ["symbol", "looked most at"].map((name) => element("th", { scope: "col" }, name));
+  const head = ["token", "attends most to"].map((name) => element("th", { scope: "col" }, name));
   return element("details", {}, element("summary", {}, "In words"),
-    element("table", {}, element("caption", { class: "unseen" }, "The place that each symbol looked at most"),
+    element("table", {}, element("caption", { class: "unseen" }, "The position with the largest weight for each token"),
       element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows)));
 }
 
 function nothing({ out, of }) {
   const what = of || "the picture";
-  return out.length ? `This model does not look at ${what}.` : `Nothing was said, so nothing in ${what} was looked at.`;
+  return out.length ? `This model has no attention over ${what}.` : `The answer is empty, so there is no attention over ${what}.`;
 }

@@ -14,8 +14,8 @@ export function highlight(look, pointed) {
     out.forEach((node, index) => paint(node, row >= 0 || column < 0 ? 0 : share(index, column), index === row));
   });
   const lines = element("div", { class: "lines", "aria-hidden": true },
-    element("span", { class: "quiet" }, "read"), line(into, "into", tight[0]),
-    element("span", { class: "quiet" }, look.said ? "said" : "looked"), line(out, "out", tight[1]));
+    element("span", { class: "quiet" }, "input"), line(into, "into", tight[0]),
+    element("span", { class: "quiet" }, look.said ? "answer" : "query"), line(out, "out", tight[1]));
   lines.addEventListener("pointerleave", ({ pointerType }) => pointerType === "mouse" && pointed.at(-1, -1));
   return lines;
 }

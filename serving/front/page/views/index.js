@@ -1,6 +1,6 @@
-// The ways to look at an answer. A view is `{ shows(outputs, row, asked), draw(outputs, row, asked, pages) }`: the names of
+// The ways to look at an answer. A view is `{ shows(outputs, row, asked), draw(outputs, row, asked, canvases) }`: the names of
 // the outputs that it shows, none where it does not fit, and a list of elements. Outputs are by name, one value for each
-// row asked; `row` says which; `asked` has the values of the inputs by name, `pages` the height and width to which a
+// row asked; `row` says which; `asked` has the values of the inputs by name, `canvases` the height and width to which a
 // picture is padded. A look is drawn by the first view that shows it. What no view shows is in a table.
 
 import { alignment } from "./alignment.js";
@@ -20,10 +20,10 @@ const VIEWS = [heard, frames, tree, facts, phrases, tags, highlighted, alignment
 export const tells = (outputs, row, asked) => shared(outputs, row, asked).some(({ names }) => names.includes("tokens"));
 
 /** Elements for all outputs but those that were `said` already. */
-export function draw(outputs, row, asked, { said, pages }) {
+export function draw(outputs, row, asked, { said, canvases }) {
   const found = shared(outputs, row, asked);
   const shown = found.flatMap(({ names }) => names);
-  const parts = found.flatMap(({ view, free, names }) => (names.length ? view.draw(free, row, asked, pages) : []));
+  const parts = found.flatMap(({ view, free, names }) => (names.length ? view.draw(free, row, asked, canvases) : []));
   const shape = (name) => name.endsWith("_shape") && name.slice(0, -"_shape".length) in outputs; // of a part: for programs
   const rest = without(outputs, [...said, ...shown, ...Object.keys(outputs).filter(shape)]);
   const { tokens, ...others } = rest;

@@ -1,6 +1,6 @@
-// The looks among the outputs: NAME_attention with NAME_rows, and NAME_places unless it is over a grid.
+// The looks among the outputs: NAME_attention with NAME_queries, and NAME_keys unless it is over a grid.
 
-const ENDS = ["_attention", "_rows", "_places"];
+const ENDS = ["_attention", "_queries", "_keys"];
 
 /** The names of the looks, over a grid or not. */
 export function named(outputs, grid) {
@@ -33,7 +33,7 @@ export function read(outputs, name, row, asked) {
   };
 }
 
-export const title = ({ of }) => (of ? `What it looked at in ${of}` : "What it looked at");
+export const title = ({ of }) => (of ? `Attention over ${of}` : "Attention");
 
 /** In the order in which the inputs were asked for: each with the looks within it. */
 export function inOrder(names, asked) {

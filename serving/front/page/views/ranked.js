@@ -16,7 +16,7 @@ export function ranked(hint, said, count = MOST) {
   const node = element("div", { class: "ranked", role: "status" });
   node.style.setProperty("--most", Math.min(MOST, count));
   const unsure = said.filter(([, share]) => share < SURE).sort(([, a], [, b]) => a - b).slice(0, MOST);
-  const rest = element("p", { class: "quiet" }, unsure.length ? `${hint} Least sure are:` : hint);
+  const rest = element("p", { class: "quiet" }, unsure.length ? `${hint} The least certain:` : hint);
   function tell(title, pairs = []) {
     const best = pairs.filter(([, share]) => share >= FAINT).sort(([, a], [, b]) => b - a).slice(0, MOST);
     node.replaceChildren(title ?? rest, element("ol", {}, ...(title ? best : unsure).map(bar)));

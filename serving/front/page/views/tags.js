@@ -56,7 +56,7 @@ function figure(look) {
     if (column < 0) tell();
     else tell(element("p", {}, element("b", { dir: "auto" }, legible(into[column])), " is"), out.map((tag) => [coloured(tag), share(tag, column)]));
   });
-  const caption = parts.length < tokens.length ? "The segments that it sees" : "The tag of each word";
+  const caption = parts.length < tokens.length ? "Segments" : "The tag of each word";
   return element("figure", { class: "alignment" }, element("figcaption", {}, caption), framed(box), node,
     everything(look, pointed), spoken(into, tokens, shares));
 }

@@ -119,7 +119,7 @@ function surround(bracket, looks, places, pointed) {
 function table(looks, { most, caption }) {
   const rows = looks.map(({ symbol, when, place }) =>
     element("tr", {}, element("th", { scope: "row", dir: "auto" }, symbol), element("td", {}, when(place))));
-  const head = ["symbol", most].map((name) => element("th", { scope: "col" }, name));
+  const head = ["token", most].map((name) => element("th", { scope: "col" }, name));
   return element("details", {}, element("summary", {}, "In words"),
     element("table", {}, element("caption", { class: "unseen" }, caption),
       element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows)));
@@ -127,5 +127,5 @@ function table(looks, { most, caption }) {
 
 function nothing({ into, out }, { what, none }) {
   if (!into.length) return none;
-  return out.length ? `This model does not look at ${what}.` : `Nothing was said, so nothing in ${what} was looked at.`;
+  return out.length ? `This model has no attention over ${what}.` : `The answer is empty, so there is no attention over ${what}.`;
 }

@@ -1,4 +1,4 @@
-"""A server with the shipped model and the small ones, and one whose models and answers are made up."""
+"""A server with the shipped model and small ones, and one with generated models and answers."""
 
 import base64
 import json
@@ -20,7 +20,7 @@ from seqattn_tf.serving.server import Server
 
 
 def fill(root, exports, exported):
-    """Every model that the tests of the page ask."""
+    """Install every model for the tests of the page."""
     (root / "pronounce").symlink_to(exported / "models" / "pronounce")
     install(exports / "1", root / "toy", 1)
     export_fixed(root / "odd" / "1", ODD)
@@ -53,16 +53,16 @@ def url(tmp_path_factory, exports, exported):
 
 @contextmanager
 def lasting_scripts():
-    """The files of a page that is made here never change: a browser asks once for each of forty, not each time."""
+    """Let browsers cache the files of a page, so that each of its forty files is requested only once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(page.HEADERS, "Cache-Control", "max-age=3600")
         yield
 
 
 class Stage:
-    """The page of a server that answers what a test says.
+    """The page of a server whose answers are given by a test.
 
-    A browser whose requests are taken by a test keeps no script: a page would cost twice as much.
+    Browsers whose requests are intercepted by a test do not cache scripts, which doubles the cost of a page.
     """
 
     def __init__(self):
@@ -75,10 +75,10 @@ class Stage:
         self.play({})
 
     def play(self, outputs, *models):
-        """Offers these models, and says these outputs to every question.
+        """Offer these models, and return these outputs for every request.
 
         Returns:
-            What is asked from now on: what each question has for its last input, bytes as such.
+            A list that will contain the last input of each request; bytes are decoded.
         """
         self._models, self._outputs, self._asked = [*models], outputs, []
         return self._asked

@@ -1,28 +1,26 @@
-"""What the page tells of a version, by its manifest or without."""
+"""The description of a version on the page, with and without a manifest."""
 
 import json
 
 import pytest
-from tensorflow.core.framework import types_pb2
-from tensorflow.core.protobuf import meta_graph_pb2
 
 from seqattn_tf.lite.manifest import FILE
-from seqattn_tf.serving.front.page.about import EXAMPLES, EXAMPLES_SIZE, EXTRA, LARGEST, about
+from seqattn_tf.serving.front.page.about import EXAMPLES, EXAMPLES_SIZE, LARGEST, about
+from seqattn_tf.serving.protos import DataType, SignatureDef, TensorInfo
 
-STRING = meta_graph_pb2.TensorInfo(dtype=types_pb2.DT_STRING)
-PAIR = meta_graph_pb2.SignatureDef(inputs={"a": STRING, "b": STRING})
-BARE = [{"name": name, "type": "string", "kind": "text", "limit": None, "page": None} for name in "ab"]
-NONE = {"summary": "", "ranked_by": "", "inputs": BARE, "examples": []}
+STRING = TensorInfo(dtype=DataType.DT_STRING)
+PAIR = SignatureDef(inputs={"a": STRING, "b": STRING})
+BARE = [{"name": name, "type": "string", "widget": "text", "limit": None, "canvas": None} for name in "ab"]
+NONE = {"summary": "", "score_meaning": "", "inputs": BARE, "examples": []}
 
 
 @pytest.fixture
 def told(tmp_path):
-    """What is told of a version with this manifest."""
-    (tmp_path / EXTRA).mkdir()
+    """A function that returns the description of a version with a given manifest."""
 
     def told(manifest):
         text = manifest if isinstance(manifest, str) else json.dumps(manifest)
-        (tmp_path / EXTRA / FILE).write_text(text)
+        (tmp_path / FILE).write_text(text)
         return about(tmp_path, PAIR)
 
     return told
@@ -44,8 +42,14 @@ def test_without_a_manifest_or_a_folder(tmp_path):
         "{}",
         json.dumps({"summary": "x" * LARGEST}),
         {"summary": 3, "inputs": ["a"], "examples": {"a": "x"}},
-        {"inputs": {"a": "text", "c": {"kind": "image"}, "b": {"kind": 3, "limit": "4"}}, "examples": [[], None, {}]},
-        *({"inputs": {"a": {"page": page}}} for page in (3, [3], [3, 0], [3, True], [3, "4"], [3, 4, 5], {"3": 4})),
+        {
+            "inputs": {"a": "text", "c": {"widget": "image"}, "b": {"widget": 3, "limit": "4"}},
+            "examples": [[], None, {}],
+        },
+        *(
+            {"inputs": {"a": {"canvas": canvas}}}
+            for canvas in (3, [3], [3, 0], [3, True], [3, "4"], [3, 4, 5], {"3": 4})
+        ),
         {"inputs": {"a": {"limit": -1}, "b": {"limit": True}}, "examples": [{"a": "x", "b": 3}, {"a": "x"}]},
         {"examples": [{"a": "x", "b": {"b64": "!"}}, {"a": "x", "b": {"b64": "YQ==", "more": ""}}]},
     ],
@@ -56,15 +60,17 @@ def test_what_is_broken_huge_or_of_another_form_counts_as_not_there(told, manife
 
 
 def test_bytes_that_are_no_text(tmp_path):
-    (tmp_path / EXTRA).mkdir()
-    (tmp_path / EXTRA / FILE).write_bytes(b"\xff\xfe{}")
+    (tmp_path / FILE).write_bytes(b"\xff\xfe{}")
     assert about(tmp_path, PAIR) == NONE
 
 
 def test_inputs_come_in_the_order_of_the_manifest(told):
-    found = told({"summary": " Does\nthis. ", "inputs": {"b": {"kind": "image", "limit": 5, "page": [96, 416]}}})
+    found = told({"summary": " Does\nthis. ", "inputs": {"b": {"widget": "image", "limit": 5, "canvas": [96, 416]}}})
     assert found["summary"] == "Does this."
-    assert found["inputs"] == [{"name": "b", "type": "string", "kind": "image", "limit": 5, "page": [96, 416]}, BARE[0]]
+    assert found["inputs"] == [
+        {"name": "b", "type": "string", "widget": "image", "limit": 5, "canvas": [96, 416]},
+        BARE[0],
+    ]
     assert [item["name"] for item in told({"inputs": {"b": {}, "a": {}}})["inputs"]] == ["b", "a"]
 
 
@@ -76,10 +82,10 @@ def test_examples_are_few_and_small(told):
 
 
 def test_examples_fill_what_may_be_sent_to_the_last_byte(told):
-    """One that just fits is kept, one byte more is not, and smaller ones after it still are."""
+    """One that just fits is included, one more byte is too much, and smaller ones after it are still included."""
     bare = len(json.dumps({"a": "", "b": ""}))
     fits, small = {"a": "x" * (EXAMPLES_SIZE - bare), "b": ""}, {"a": "s", "b": "s"}
     assert told({"examples": [fits]})["examples"] == [fits]
     assert told({"examples": [{**fits, "b": "y"}, small]})["examples"] == [small]
     half = {"a": "x" * (EXAMPLES_SIZE // 2), "b": ""}
-    assert told({"examples": [half, half, small]})["examples"] == [half, small]  # what is left counts, not the whole
+    assert told({"examples": [half, half, small]})["examples"] == [half, small]  # the limit applies to the total size

@@ -1,4 +1,4 @@
-"""How the page takes clips, and shows in which frame it saw what, in a real browser; answers are made up."""
+"""Clip inputs on the page, and attention over their frames, in a real browser with generated answers."""
 
 import base64
 import io
@@ -18,7 +18,7 @@ WEIGHTS = [0.5, 0.9, 0.25]
 
 
 def gif(colours=COLOURS):
-    """A frame of each colour."""
+    """Return a GIF with one frame for each color."""
     first, *others = (Image.new("RGB", (WIDE, HIGH), colour) for colour in colours)
     data = io.BytesIO()
     first.save(data, "GIF", save_all=True, append_images=others, duration=100, loop=0)
@@ -37,14 +37,14 @@ def seen(**more):
     for row, (peak, weight) in enumerate(zip(PEAKS, WEIGHTS, strict=True)):
         weights[row, peak] = weight
     weights[1, 2] = 0.45
-    look = {"clip_attention": weights.tolist(), "clip_rows": ROWS, "clip_places": [*"12345"]}
+    look = {"clip_attention": weights.tolist(), "clip_queries": ROWS, "clip_keys": [*"12345"]}
     none = {"alternatives": [], "alternative_scores": []}
     return {"text": "ring left.", "score": -0.1, "tokens": ROWS, **none, **look, **more}
 
 
 @pytest.fixture
 def show(stage, open_page):
-    """Opens the page with a model that takes a clip; `page.sent` has the bytes of each that was sent."""
+    """A function that opens the page with a model for clips; `page.sent` contains the bytes of each submitted clip."""
 
     def show(outputs=None, examples=(), **options):
         outputs = outputs or seen()
@@ -59,7 +59,7 @@ def show(stage, open_page):
 
 @pytest.fixture
 def shown(show):
-    """The page with the answer to a clip, asked as an example."""
+    """A function that opens the page with the answer to an example clip."""
 
     def shown(outputs=None, clip=None, **options):
         page = show(outputs, [gif() if clip is None else clip], **options)
@@ -74,7 +74,7 @@ def choose(page, data, name="ring.gif", kind="image/gif"):
 
 
 def ask(page):
-    """What is sent."""
+    """Submit the form, and return what is sent."""
     with page.expect_response("**/*:predict"):
         page.get_by_role("button", name="Ask").click()
     return page.sent[-1]
@@ -85,7 +85,7 @@ def status(page):
 
 
 def stills(page):
-    """Every pixel of each frame that is drawn: [frames, y, x, 3]."""
+    """Return every pixel of each frame on the page: [frames, y, x, 3]."""
     drawn = page.locator(".stills canvas").evaluate_all(
         """(all) => all.map((canvas) => {
           const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
@@ -114,10 +114,10 @@ def test_a_clip_is_sent_byte_by_byte(show, expect, tmp_path):
     choose(page, strip(), "strip.png", "image/png")
     expect(page.locator(".preview")).to_have_js_property("naturalWidth", 5 * WIDE)
     assert ask(page) == strip()
-    before = page.get_by_role("group", name="Asked before").get_by_role("button")
+    before = page.get_by_role("group", name="Previous questions").get_by_role("button")
     expect(before).to_have_text(["strip.png", "ring.gif"])
     page.get_by_label("clip", exact=True).set_input_files(sized(tmp_path / "long.gif", 8_100_000))
-    expect(page.get_by_role("alert")).to_have_text("long.gif has 8.1 MB. A clip may have at most 8 MB.")
+    expect(page.get_by_role("alert")).to_have_text("long.gif is too large (8.1 MB). A clip may have at most 8 MB.")
 
 
 BRING = """([event, carrier, data]) => {
@@ -165,7 +165,7 @@ def test_each_frame_is_drawn_above_its_place(shown, expect, clip):
 def test_a_strip_that_cannot_be_parted_evenly_loses_its_last_columns(shown):
     picture = Image.open(io.BytesIO(strip()))
     data = io.BytesIO()
-    picture.crop((0, 0, picture.width - 2, HIGH)).save(data, "PNG")  # 28 pixels: five frames of five
+    picture.crop((0, 0, picture.width - 2, HIGH)).save(data, "PNG")  # 28 pixels: five frames of width 5
     page = shown(clip=data.getvalue())
     found = stills(page)
     assert found.shape == (5, HIGH, WIDE - 1, 3)
@@ -180,7 +180,7 @@ def test_other_frames_than_were_read_are_shown_as_the_browser_does(shown, expect
     expect(page.locator("canvas, .bracket")).to_have_count(0)
     expect(page.locator(".track")).to_have_count(3)
     page.locator(".track .name").first.hover()
-    expect(status(page)).to_have_text("ring was seen most in frame 1 of 5, with weight 0.500")
+    expect(status(page)).to_have_text("ring attends most to frame 1 of 5, with weight 0.500")
 
 
 def test_a_browser_without_a_decoder_shows_the_clip(shown, expect):
@@ -195,16 +195,16 @@ def test_a_clip_that_cannot_be_read_shows_weights_alone(show, expect):
     expect(page.locator(".track")).to_have_count(3)
     expect(page.locator(".numbers span")).to_have_text([*"12345"])
     page.locator(".track .name").last.hover()
-    expect(status(page)).to_have_text(". was seen most in frame 5 of 5, with weight 0.250")
+    expect(status(page)).to_have_text(". attends most to frame 5 of 5, with weight 0.250")
     expect(page.locator(".wave, .bracket")).to_have_count(0)
 
 
-# weights
+# attention weights
 
 
 def test_a_row_of_weights_for_each_symbol(shown, expect):
     page = shown()
-    expect(page.locator("figcaption")).to_have_text("What it looked at")
+    expect(page.locator("figcaption")).to_have_text("Attention")
     expect(page.locator(".track .name")).to_have_text(["ring", "left", "."])
     halves = "({ style }) => ['--first', '--second'].map((name) => Number(style.getPropertyValue(name)))"
     for row in range(3):
@@ -219,12 +219,12 @@ def test_readings_by_keyboard(shown, expect):
     page = shown()
     page.mouse.move(0, 0)
     page.get_by_role("application", name="Frames with weights for each of 3. Arrow keys move over them.").focus()
-    expect(status(page)).to_have_text(re.compile("^Point at a place to read its weight"))
+    expect(status(page)).to_have_text(re.compile("^Point at a position to read its weight"))
     said = [
-        "ring was seen most in frame 1 of 5, with weight 0.500",
-        "left was seen most in frame 4 of 5, with weight 0.900",
+        "ring attends most to frame 1 of 5, with weight 0.500",
+        "left attends most to frame 4 of 5, with weight 0.900",
     ]
-    said += [". was seen most in frame 5 of 5, with weight 0.250"]
+    said += [". attends most to frame 5 of 5, with weight 0.250"]
     keys = ["ArrowDown", "ArrowDown", "End", "ArrowDown", "ArrowUp", "Home"]
     for key, row in zip(keys, [0, 1, 2, 2, 1, 0], strict=True):
         page.keyboard.press(key)
@@ -243,14 +243,14 @@ def test_a_cell_under_the_mouse_tells_its_weight(shown, expect):
     page = shown()
     tracks = page.locator(".track")
     tracks.nth(1).locator("rect").nth(2).hover()
-    expect(status(page)).to_have_text("left was seen in frame 3 of 5, with weight 0.450")
+    expect(status(page)).to_have_text("left attends to frame 3 of 5, with weight 0.450")
     expect(page.locator(".track.pointed .name")).to_have_text("left")
     tracks.nth(1).locator("rect").nth(0).hover()
-    expect(status(page)).to_have_text("left was seen in frame 1 of 5, with weight 0.010")
+    expect(status(page)).to_have_text("left attends to frame 1 of 5, with weight 0.010")
     tracks.nth(0).locator("rect").nth(0).hover()
-    expect(status(page)).to_have_text("ring was seen in frame 1 of 5, with weight 0.500")
+    expect(status(page)).to_have_text("ring attends to frame 1 of 5, with weight 0.500")
     tracks.nth(0).locator(".name").hover()
-    expect(status(page)).to_have_text("ring was seen most in frame 1 of 5, with weight 0.500")
+    expect(status(page)).to_have_text("ring attends most to frame 1 of 5, with weight 0.500")
     page.get_by_role("button", name="Ask").hover()
     expect(status(page)).to_have_text(re.compile("^Point at"))
 
@@ -271,10 +271,10 @@ def test_what_a_symbol_did_not_look_at_is_dim(shown, expect):
 def test_the_same_in_words(shown, expect):
     page = shown()
     page.get_by_text("In words").click()
-    rows = page.get_by_role("table", name="The frame that each symbol looked at most").get_by_role("row")
+    rows = page.get_by_role("table", name="The frame with the largest weight for each token").get_by_role("row")
     expect(rows).to_have_text(
         [
-            "symbolwas seen most in",
+            "tokenattends most to",
             "ringframe 1 of 5, with weight 0.500",
             "leftframe 4 of 5, with weight 0.900",
             ".frame 5 of 5, with weight 0.250",
@@ -284,18 +284,18 @@ def test_the_same_in_words(shown, expect):
 
 def test_a_label_has_one_row(shown, expect):
     said = "moves left then grows"
-    page = shown(seen(text=said, tokens=[said], clip_rows=[said], clip_attention=[[0.1, 0.1, 0.1, 0.1, 0.6]]))
+    page = shown(seen(text=said, tokens=[said], clip_queries=[said], clip_attention=[[0.1, 0.1, 0.1, 0.1, 0.6]]))
     expect(page.locator(".track .name")).to_have_text(said)
     page.locator(".track .name").hover()
-    expect(status(page)).to_have_text(f"{said} was seen most in frame 5 of 5, with weight 0.600")
+    expect(status(page)).to_have_text(f"{said} attends most to frame 5 of 5, with weight 0.600")
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"clip_places": [""] * 5}, "There was nothing to see: the clip has no frames."),
-        ({"clip_rows": [""], "tokens": [""]}, "Nothing was said, so nothing in the clip was looked at."),
-        ({"clip_attention": np.zeros([3, 5]).tolist()}, "This model does not look at the clip."),
+        ({"clip_keys": [""] * 5}, "There is nothing to show: the clip has no frames."),
+        ({"clip_queries": [""], "tokens": [""]}, "The answer is empty, so there is no attention over the clip."),
+        ({"clip_attention": np.zeros([3, 5]).tolist()}, "This model has no attention over the clip."),
     ],
 )
 def test_nothing_seen_is_said_so(shown, expect, more, message):
@@ -304,18 +304,18 @@ def test_nothing_seen_is_said_so(shown, expect, more, message):
 
 
 def test_places_that_are_no_frames_are_a_map(show, expect):
-    page = show(seen(clip_places=[*"23456"]), [gif()])
+    page = show(seen(clip_keys=[*"23456"]), [gif()])
     expect(page.locator(".map")).to_have_count(1)
     expect(page.locator(".tracks")).to_have_count(0)
 
 
-# the screen
+# screen sizes
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_everything_has_a_name_and_many_frames_scroll_on_a_narrow_screen(shown, expect, scheme):
     colours = [(12 * place, 200, 255 - 12 * place) for place in range(20)]
-    look = {"clip_attention": np.eye(3, 20, 17).tolist(), "clip_places": [str(place + 1) for place in range(20)]}
+    look = {"clip_attention": np.eye(3, 20, 17).tolist(), "clip_keys": [str(place + 1) for place in range(20)]}
     page = shown(seen(**look), gif(colours), viewport={"width": 360, "height": 740}, color_scheme=scheme)
     expect(page.locator(".preview")).to_be_visible()
     assert page.evaluate(CHECKS) == []
@@ -324,7 +324,7 @@ def test_everything_has_a_name_and_many_frames_scroll_on_a_narrow_screen(shown, 
     assert page.locator(".stills canvas").first.bounding_box()["width"] == pytest.approx(28, abs=0.5)
     page.get_by_role("application").focus()
     page.keyboard.press("ArrowDown")
-    expect(status(page)).to_have_text("ring was seen most in frame 18 of 20, with weight 1.000")
+    expect(status(page)).to_have_text("ring attends most to frame 18 of 20, with weight 1.000")
     box, bracket, name = (
         page.locator(selector).bounding_box() for selector in (".words", ".bracket", ".pointed .name")
     )
@@ -338,7 +338,7 @@ def test_everything_has_a_name_and_many_frames_scroll_on_a_narrow_screen(shown, 
 
 
 def test_examples_are_told_apart_by_their_numbers(show, expect):
-    """Six buttons were all called "example"."""
+    """The buttons of examples must have different names."""
     page = show(examples=[gif(), gif()])
     expect(page.get_by_role("group", name="Examples").get_by_role("button")).to_have_text(["example 1", "example 2"])
     expect(page.locator("#examples .thumb")).to_have_count(2)

@@ -1,4 +1,4 @@
-r"""How the page sets an answer in LaTeX as a formula beside its picture, in a real browser; answers are made up."""
+r"""Answers in LaTeX as formulas beside their pictures, in a real browser with generated answers."""
 
 import base64
 import io
@@ -71,19 +71,19 @@ def picture(number=3):
 
 def read(latex=LATEX, **more):
     tokens = latex.split()
-    look = {"image_rows": tokens, "image_attention": np.full([len(tokens), 2, 8], 1 / 16).tolist()}
+    look = {"image_queries": tokens, "image_attention": np.full([len(tokens), 2, 8], 1 / 16).tolist()}
     best = {"alternatives": [r"\alpha"], "alternative_scores": [-3.0]}
     return {"text": latex, "score": -0.1, "tokens": tokens, **best, **look, **more}
 
 
 @pytest.fixture
 def show(stage, open_page):
-    """Opens the page with a model whose example is answered so."""
+    """A function that opens the page with a model whose example has the given answer."""
 
     def show(outputs, sent=None, kind="image", padded=None, **options):
         sent = {"b64": base64.b64encode(picture()).decode()} if sent is None else sent
-        stage.play(outputs, offered("markup", {"image": kind}, outputs, [{"image": sent}], page=padded))
-        page = open_page(stage.url, "#model=markup", **options)
+        stage.play(outputs, offered("image_to_latex", {"image": kind}, outputs, [{"image": sent}], canvas=padded))
+        page = open_page(stage.url, "#model=image_to_latex", **options)
         page.locator(".facts").wait_for()
         return page
 
@@ -115,13 +115,13 @@ def test_every_formula_of_the_recipe_is_set(stage, open_page):
     assert not any("\\" in markup for markup in found)
 
 
-# the answer
+# answers
 
 
 def test_a_formula_stands_beside_its_picture(show, expect):
     page = show(read(), viewport={"width": 1000, "height": 900})
     expect(page.locator(".said")).to_have_text(LATEX)
-    expect(page.locator(".beside figcaption")).to_have_text(["asked", "read as"])
+    expect(page.locator(".beside figcaption")).to_have_text(["input", "answer"])
     image, math = page.locator(".beside img"), page.locator(".beside math")
     expect(image).to_have_js_property("naturalWidth", formulas.WIDE)
     expect(math).to_have_attribute("display", "block")
@@ -132,8 +132,8 @@ def test_a_formula_stands_beside_its_picture(show, expect):
     assert math.evaluate("node => getComputedStyle(node).fontSize") == "25.6px"
     text = page.locator(".said").bounding_box()
     assert text["y"] + text["height"] < left["y"] < page.locator(".best").bounding_box()["y"]
-    expect(page.locator(".tile")).to_have_count(len(LATEX.split()))  # the looks stay as they are
-    expect(page.locator("#answer math")).to_have_count(0)  # what is spoken is the text, once
+    expect(page.locator(".tile")).to_have_count(len(LATEX.split()))  # the attention maps remain as they are
+    expect(page.locator("#answer math")).to_have_count(0)  # a screen reader reads only the text, once
 
 
 def test_places_that_no_symbol_fills_are_left_out(show, expect):
@@ -148,7 +148,7 @@ def test_places_that_no_symbol_fills_are_left_out(show, expect):
 def test_without_a_picture_the_formula_stands_alone(show, expect, sent, kind):
     page = show(read(), sent, kind)
     expect(page.locator(".beside math")).to_be_visible()
-    expect(page.locator(".beside figcaption")).to_have_text(["read as"])
+    expect(page.locator(".beside figcaption")).to_have_text(["answer"])
     expect(page.locator(".beside img")).to_have_count(0)
 
 
@@ -178,7 +178,7 @@ def test_other_answers_are_as_they_were(show, expect, outputs):
         ((104, 24), None, "0 0 8 2"),
         ((416, 96), [96, 416], "0 0 8 2"),
         ((208, 24), [96, 416], "0 0 4 0.5"),
-        ((832, 96), [96, 416], "0 0 8 1"),  # it is made half as large
+        ((832, 96), [96, 416], "0 0 8 1"),  # displayed at half the size
         ((100, 960), [96, 416], "0 0 0.1923 2"),
     ],
 )
@@ -196,7 +196,7 @@ def test_looks_at_a_page_lie_over_the_picture_on_it(show, expect, size, padded, 
     )
 
 
-# the screen
+# screen sizes
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -223,7 +223,7 @@ def test_nothing_overflows_on_a_narrow_screen(show, expect, scheme, wide):
     above, below = image.bounding_box(), math.bounding_box()
     assert above["y"] + above["height"] < below["y"]
     first = math.locator("> *").first
-    assert first.bounding_box()["x"] == pytest.approx(box.bounding_box()["x"], abs=8)  # it begins where it can be read
+    assert first.bounding_box()["x"] == pytest.approx(box.bounding_box()["x"], abs=8)  # starts at a readable position
     expect(page.locator(".frame")).to_have_class("frame right" if wide else "frame")
     assert box.evaluate("box => box.scrollHeight <= box.clientHeight")
     paper = tone(page.locator("#form"), "backgroundColor")

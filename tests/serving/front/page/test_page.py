@@ -1,4 +1,4 @@
-"""The page at `/`: what is served, what is asked and how, by raw requests and in a real browser."""
+"""The page at `/`: its files and its requests, by raw HTTP and in a real browser."""
 
 import base64
 import math
@@ -13,7 +13,7 @@ from seqattn_tf.serving.api.exchange import Request
 from seqattn_tf.serving.front.page import POLICY, Page
 from seqattn_tf.serving.server import Server, ServerConfig
 
-# by raw requests
+# by raw HTTP
 
 
 def test_files_come_with_their_types_and_a_strict_policy():
@@ -33,7 +33,7 @@ def test_files_come_with_their_types_and_a_strict_policy():
     assert POLICY.startswith("default-src 'none'")
     assert "unsafe" not in POLICY
     assert "data:" not in POLICY
-    assert re.findall(r"([\w-]+)[^;]* blob:", POLICY) == ["img-src", "media-src"]  # what is about to be sent
+    assert re.findall(r"([\w-]+)[^;]* blob:", POLICY) == ["img-src", "media-src"]  # for files that are about to be sent
     assert not re.search(rb"<style|\sstyle=|\son\w+=|<script(?![^>]+src=)|https?:", html.body)
 
 
@@ -71,9 +71,10 @@ def test_models_are_told_with_their_state_and_what_they_take(url):
     assert models["toy"] == {
         "name": "toy",
         "version": "1",
+        "engine": "",
         "summary": "",
-        "ranked_by": "",
-        "inputs": [{"name": "text", "type": "string", "kind": "text", "limit": None, "page": None}],
+        "score_meaning": "",
+        "inputs": [{"name": "text", "type": "string", "widget": "text", "limit": None, "canvas": None}],
         "examples": [],
         "outputs": ["raw_bytes", "score", "upper", "version"],
         "versions": [{"version": "1", "state": "AVAILABLE", "error": ""}],
@@ -83,8 +84,8 @@ def test_models_are_told_with_their_state_and_what_they_take(url):
     assert models["numbers"]["inputs"][0]["type"] == "float"
     assert models["pair"]["summary"] == MANIFESTS["pair"]["summary"]
     assert models["pair"]["inputs"] == [
-        {"name": "premise", "type": "string", "kind": "text", "limit": 40, "page": None},
-        {"name": "hypothesis", "type": "string", "kind": "odd", "limit": None, "page": None},
+        {"name": "premise", "type": "string", "widget": "text", "limit": 40, "canvas": None},
+        {"name": "hypothesis", "type": "string", "widget": "odd", "limit": None, "canvas": None},
     ]
     assert [len(models[name]["examples"]) for name in ("pair", "caption")] == [1, 1]
     for name in ("single", "grid"):
@@ -108,15 +109,15 @@ def test_a_word_asked_by_keyboard_alone(url, open_page, expect):
     page.keyboard.press("Enter")
     expect(page.locator("#answer .said")).to_have_text(said["text"])
     expect(page.locator(".facts")).to_have_text(
-        re.compile(rf"^probability {math.exp(said['score']) * 100:.1f} % · [\d.]+ ms there and back$")
+        re.compile(rf"^probability {math.exp(said['score']) * 100:.1f} % · [\d.]+ ms round trip$")
     )
-    expect(page.locator(".cells rect[data-row]")).to_have_count(len(said["text_places"]) * len(said["text_rows"]))
-    assert page.locator(".top text").all_text_contents() == said["text_places"]
-    assert page.locator(".side text").all_text_contents() == said["text_rows"]
+    expect(page.locator(".cells rect[data-row]")).to_have_count(len(said["text_keys"]) * len(said["text_queries"]))
+    assert page.locator(".top text").all_text_contents() == said["text_keys"]
+    assert page.locator(".side text").all_text_contents() == said["text_queries"]
     assert page.url == f"{url}/#model=pronounce&text=hello"
     page.keyboard.press("Shift+Enter")
     assert page.get_by_label("Text").input_value() == "hello\n"
-    expect(page.get_by_role("table", name="Weight of each symbol")).to_have_count(1)
+    expect(page.get_by_role("table", name="Weight of each token")).to_have_count(1)
     expect(page.locator(".best")).to_have_count(0)
 
 
@@ -144,14 +145,14 @@ def test_the_server_s_message_is_shown_and_the_text_kept(url, open_page, expect)
 
 def test_a_text_that_gets_no_answer(url, open_page, expect):
     page = open_page(url, "#model=pronounce&text=%E6%9D%B1%E4%BA%AC")
-    nothing = "The model gave no answer: it can read nothing of this, or say nothing of it within its limits."
+    nothing = "The model gave no answer: the model cannot read this input, or has no answer within its limits."
     expect(page.locator("#answer .said")).to_have_text(nothing)
-    expect(page.locator("#details")).to_have_text("Nothing was said, so nothing was looked at.")
+    expect(page.locator("#details")).to_have_text("The answer is empty, so there is no attention.")
     expect(page.locator(".facts")).not_to_contain_text("probability")
     page.get_by_label("Text").fill("")
     page.get_by_role("button", name="Ask").click()
-    expect(page.locator("#details")).to_have_text("There was nothing to look at: the text is empty.")
-    expect(page.locator("#answer .said")).to_have_text("The model gave no answer: there is nothing to read.")
+    expect(page.locator("#details")).to_have_text("There is nothing to attend to: the text is empty.")
+    expect(page.locator("#answer .said")).to_have_text("The model gave no answer: the input is empty.")
 
 
 def test_a_link_asks_and_questions_asked_before_are_at_hand(url, open_page, expect):
@@ -161,18 +162,18 @@ def test_a_link_asks_and_questions_asked_before_are_at_hand(url, open_page, expe
     expect(page.get_by_role("cell", name="A B&C")).to_be_visible()
     page.evaluate("location.hash = 'model=pronounce&text=hello'")
     expect(page.locator("#answer .said")).to_have_text("HH AH L OW")
-    before = page.get_by_role("group", name="Asked before").get_by_role("button")
+    before = page.get_by_role("group", name="Previous questions").get_by_role("button")
     expect(before).to_have_text(["hello", "a b&c"])
     before.nth(1).click()
     expect(page.get_by_role("cell", name="A B&C")).to_be_visible()
     assert page.url == f"{url}/#model=toy&text=a+b%26c"
     page.evaluate("location.hash = 'model=nobody&text=hello'")
-    expect(page.get_by_role("alert")).to_have_text("There is no model named nobody here.")
+    expect(page.get_by_role("alert")).to_have_text("There is no model named nobody.")
 
 
 def test_models_that_cannot_be_asked_say_why(url, open_page, expect):
     page = open_page(url)
-    expect(page.get_by_label("Model")).to_have_value("caption")  # the first that is loaded
+    expect(page.get_by_label("Model")).to_have_value("caption")  # the first loaded model
     page.get_by_label("Model").select_option("toy")
     page.get_by_label("Model").select_option("broken")
     expect(page.get_by_role("alert")).to_have_text(re.compile("^broken is not loaded. Version 1: Can't parse"))
@@ -180,7 +181,7 @@ def test_models_that_cannot_be_asked_say_why(url, open_page, expect):
     expect(page.get_by_role("alert")).to_have_text(re.compile("^broken is not loaded. Version 1: Can't parse"))
     page.get_by_label("Model").select_option("numbers")
     expect(page.get_by_role("alert")).to_have_text(
-        "This page asks with texts, pictures, clips and sounds. numbers takes text (float): ask it by REST or gRPC."
+        "This page supports text, images, clips and audio. numbers takes text (float); query it over REST or gRPC."
     )
     expect(page.get_by_role("button", name="Ask")).to_be_disabled()
     page.get_by_label("Model").select_option("toy")
@@ -210,7 +211,7 @@ def test_a_slow_question_can_be_stopped_and_is_asked_once(url, open_page, expect
     button.click()
     expect(page.get_by_role("alert")).to_have_text("Stopped.")
     expect(button).to_have_text("Ask")
-    with page.expect_request("**/*:predict"):  # it is on its way before it is stopped
+    with page.expect_request("**/*:predict"):  # the request is sent before it is stopped
         text.press("Enter")
     page.keyboard.press("Escape")
     expect(page.get_by_role("alert")).to_have_text("Stopped.")
@@ -226,12 +227,12 @@ def test_a_token_is_asked_for_when_the_server_wants_one(repository_root, tmp_pat
     with Server(ServerConfig(repository_root, rest_api_port=0, port=0, bearer_token_file=tmp_path / "token")) as server:
         page = open_page(server.rest_url, "#model=toy&text=abc", refused=True)
         token = page.get_by_label("Access token")
-        expect(page.get_by_role("alert")).to_have_text("The server asks for an access token.")
+        expect(page.get_by_role("alert")).to_have_text("The server requires an access token.")
         expect(token).to_be_focused()
         expect(token).to_have_attribute("type", "password")
         page.keyboard.type("wrong")
         page.keyboard.press("Enter")
-        expect(page.get_by_role("alert")).to_have_text("The server refuses this access token.")
+        expect(page.get_by_role("alert")).to_have_text("The server rejected this access token.")
         token.fill("sesame")
         page.keyboard.press("Enter")
         expect(page.get_by_role("cell", name="ABC")).to_be_visible()
@@ -250,7 +251,7 @@ def test_a_server_that_is_gone_and_one_that_is_back(repository_root, open_page, 
         expect(page.get_by_label("Access token")).to_be_hidden()
     page.get_by_label("Text").fill("new text")
     page.get_by_label("Text").press("Enter")
-    expect(page.get_by_role("alert")).to_contain_text("The server does not answer.")
+    expect(page.get_by_role("alert")).to_contain_text("The server is not responding.")
     expect(page.get_by_label("Text")).to_have_value("new text")
     with Server(ServerConfig(repository_root, rest_api_port=int(url.rpartition(":")[2]), port=0)):
         page.get_by_label("Text").press("Enter")
@@ -299,7 +300,7 @@ def test_two_texts_are_asked_and_kept_and_linked(url, open_page, expect):
     expect(page.get_by_label("Text")).to_have_value("kept")
     page.evaluate("location.hash = 'model=pair&hypothesis=2&premise=1'")
     expect(page.locator("#answer .said")).to_have_text("1|2")
-    before = page.get_by_role("group", name="Asked before").get_by_role("button")
+    before = page.get_by_role("group", name="Previous questions").get_by_role("button")
     expect(before).to_have_text(["1 · 2", "p & q · h"])
     before.nth(1).click()
     expect(page.locator("#answer .said")).to_have_text("p & q|h")
@@ -312,7 +313,7 @@ def test_the_first_example_is_shown_before_anything_is_asked(url, open_page, exp
     premise = page.get_by_label("premise", exact=True)
     expect(premise).to_have_value("A man sleeps.")
     expect(premise).to_be_focused()
-    expect(page.get_by_role("group", name="Asked before")).to_be_hidden()
+    expect(page.get_by_role("group", name="Previous questions")).to_be_hidden()
     assert page.url.endswith("#model=pair")  # nobody asked it
     page.keyboard.type("Nobody.")  # in the place of what is there
     page.get_by_role("button", name="Ask").click()
@@ -322,7 +323,7 @@ def test_the_first_example_is_shown_before_anything_is_asked(url, open_page, exp
 def test_a_question_does_not_wait_for_the_example(url, open_page, expect):
     def late(route):
         if "Nobody" not in route.request.post_data:
-            return  # never answered
+            return  # never replied to
         route.continue_()
 
     page = open_page(url, "#model=pair", prepare=lambda page: page.route("**/*:predict", late))
@@ -347,7 +348,7 @@ def test_an_example_fills_the_inputs_and_asks(url, open_page, expect):
 def test_lines_are_written_with_enter_and_asked_with_control(url, open_page, expect):
     page = open_page(url, "#model=story")
     expect(page.locator("#inputs .quiet")).to_have_text(
-        "One sentence or turn a line: Enter starts a line, Ctrl Enter asks."
+        "One sentence or turn per line: Enter starts a new line, Ctrl Enter asks."
     )
     page.get_by_label("story").focus()
     page.keyboard.type("It fell.")
@@ -359,7 +360,7 @@ def test_lines_are_written_with_enter_and_asked_with_control(url, open_page, exp
 
 
 def arrives(url, data: bytes) -> str:
-    """What the model says to these bytes by REST."""
+    """Return the model's answer to these bytes in REST."""
     body = {"inputs": {"image": [{"b64": base64.b64encode(data).decode()}]}}
     outputs = post(url, body, "/v1/models/caption:predict")[1]["outputs"]
     assert outputs["length"] == [len(data)]
@@ -373,7 +374,7 @@ def test_a_picture_is_sent_byte_by_byte(url, open_page, expect):
     page.get_by_role("button", name="Ask").click()
     expect(page.get_by_role("alert")).to_have_text("Choose a picture (image).")
     expect(chooser).to_be_focused()
-    data = PIXEL + bytes(range(256)) * 40  # what comes after a picture's end does not disturb it
+    data = PIXEL + bytes(range(256)) * 40  # data after the end of a picture are allowed
     chooser.set_input_files({"name": "dog.png", "mimeType": "image/png", "buffer": data})
     expect(page.locator(".preview")).to_be_visible()
     page.get_by_role("button", name="Ask").click()
@@ -381,11 +382,13 @@ def test_a_picture_is_sent_byte_by_byte(url, open_page, expect):
     expect(page.get_by_role("row").last).to_have_text(f"length{len(data)}")
     assert page.url == f"{url}/#model=caption"
     chooser.set_input_files({"name": "big.png", "mimeType": "image/png", "buffer": bytes(8_100_000)})
-    expect(page.get_by_role("alert")).to_have_text("big.png has 8.1 MB. A picture may have at most 8 MB.")
+    expect(page.get_by_role("alert")).to_have_text("big.png is too large (8.1 MB). A picture may have at most 8 MB.")
     assert chooser.evaluate("chooser => chooser.files[0].name") == "dog.png"
     page.get_by_role("group", name="Examples").get_by_role("button").click()
     expect(page.locator("#answer .said")).to_have_text(arrives(url, PIXEL))
-    expect(page.get_by_role("group", name="Asked before").get_by_role("button")).to_have_text(["example 1", "dog.png"])
+    expect(page.get_by_role("group", name="Previous questions").get_by_role("button")).to_have_text(
+        ["example 1", "dog.png"]
+    )
 
 
 BRING = """([event, carrier, data]) => {
@@ -411,7 +414,7 @@ def test_a_picture_may_be_pasted_or_dropped(url, open_page, expect, way):
     [
         (
             "assertion failed: [image: expected a JPEG, PNG or BMP picture, received other bytes:] [392]\n[[{{node}}]]",
-            "image: expected a JPEG, PNG or BMP picture. Received: 392 bytes of something else",
+            "image: expected a JPEG, PNG or BMP picture. Received: 392 bytes of another format",
         ),
         (
             "Graph error: assertion failed: [a: expected a clip of at most 9 pixels, received] [2] [frames of] [3]",
@@ -420,18 +423,18 @@ def test_a_picture_may_be_pasted_or_dropped(url, open_page, expect, way):
         ("assertion failed: [a: expected a BMP picture of 24 bits a pixel or more]", None),
         (
             "ConcatOp : Dimension 0 in both shapes must be equal: shape[0] = [2] vs. shape[1] = [1]\n\t [[{{node c}}]]",
-            "Expected as many values of each input. Received: columns of unequal length (ConcatOp : Dimension 0 in "
-            "both shapes must be equal: shape[0] = [2] vs. shape[1] = [1])",
+            "Expected the same number of values for each input. Received: columns of different lengths "
+            "(ConcatOp : Dimension 0 in both shapes must be equal: shape[0] = [2] vs. shape[1] = [1])",
         ),
         (
             "Invalid PNG data, size 900\n\t [[{{node DecodeImage}}]]",
-            "image: expected a file that can be read. Received: a broken one (Invalid PNG data, size 900)",
+            "image: expected a readable file. Received: a corrupt one (Invalid PNG data, size 900)",
         ),
         ("Servable not found for request: Latest(x)", "Servable not found for request: Latest(x)"),
     ],
 )
 def test_what_tensorflow_says_is_shown_in_the_words_of_the_field(url, open_page, said, shown):
-    """The page showed `assertion failed: [image: expected ...] [392]` and places in a graph."""
+    """The page must not show `assertion failed: [image: expected ...] [392]` or graph nodes."""
     page = open_page(url, "#model=toy")
     code = "async (said) => (await import('/page/words.js')).readable(said, ['image'])"
     assert page.evaluate(code, said) == (shown or "a: expected a BMP picture of 24 bits a pixel or more")
@@ -442,12 +445,12 @@ def test_what_tensorflow_says_is_shown_in_the_words_of_the_field(url, open_page,
     [
         (b"RIFF\x10\0\0\0WEBPVP8 " + bytes(99), "a WebP file"),
         (b"GIF89a" + bytes(99), "a GIF file"),
-        (b"no picture", "10 bytes of something else"),
+        (b"no picture", "10 bytes of another format"),
     ],
     ids=["webp", "gif", "text"],
 )
 def test_a_picture_that_no_model_reads_is_refused_at_once(url, open_page, expect, data, received):
-    """A browser shows WebP, and the model refuses it: nothing is previewed or sent."""
+    """Browsers display WebP, but the model rejects it: there must be no preview and no request."""
     page = open_page(url, "#model=caption")
     chooser = page.get_by_label("image")
     assert chooser.get_attribute("accept") == "image/jpeg,image/png,image/bmp"

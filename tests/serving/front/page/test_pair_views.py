@@ -1,4 +1,4 @@
-"""What the page asks and shows of stories and of pairs of texts, in a real browser; answers are made up."""
+"""Inputs and views of stories and pairs of texts on the page, in a real browser with generated answers."""
 
 import math
 import re
@@ -21,7 +21,7 @@ ASKED = {"premise": "a dog runs", "hypothesis": "it runs", "story": "\n".join(ST
 
 
 def look(name, rows, places, weights):
-    return {f"{name}_attention": np.asarray(weights).tolist(), f"{name}_rows": rows, f"{name}_places": places}
+    return {f"{name}_attention": np.asarray(weights).tolist(), f"{name}_queries": rows, f"{name}_keys": places}
 
 
 def saying(label, *looks, **parts):
@@ -31,13 +31,13 @@ def saying(label, *looks, **parts):
 
 def told(chosen=(2, 3), story=STORY, weights=WEIGHTS, **more):
     """An answer to a question about a story; the parts have their shapes beside them."""
-    rows = [f"look {number + 1}" for number in range(len(weights))]
+    rows = [f"hop {number + 1}" for number in range(len(weights))]
     parts = {"facts": [*chosen], "facts_shape": [len(chosen)], **more}
     return saying("wolf", look("story_lines", rows, story, weights), **parts)
 
 
 def long_story():
-    """A hundred facts, of which three have weight."""
+    """Return a hundred facts, three of which have weights."""
     weights = np.zeros([2, 100])
     weights[0, [6, 40]], weights[1, [89, 59]] = [0.05, 0.95], [0.9, 0.049]
     return told([41, 90], [f"Fact of day {number}." for number in range(1, 101)], weights)
@@ -63,7 +63,7 @@ def entailed(premise=(2, 3, 0), hypothesis=(2, 0), **more):
 
 @pytest.fixture
 def show(stage, open_page):
-    """Opens the page with one answer of a model on it."""
+    """A function that opens the page with one answer of a model."""
 
     def show(outputs, name="story", examples=(), **options):
         stage.play(outputs, offered(name, INPUTS[name], outputs, examples))
@@ -92,7 +92,7 @@ def centre(locator):
 
 
 def traced(page):
-    """Where the path begins and ends."""
+    """Return the start and the end of the path."""
     numbers = [float(part) for part in re.findall(r"[\d.]+", page.locator(".trace path").get_attribute("d"))]
     x, y = (page.locator(".story").bounding_box()[axis] for axis in "xy")
     return [numbers[0] + x, numbers[1] + y, numbers[-2] + x, numbers[-1] + y]
@@ -103,9 +103,9 @@ def traced(page):
 
 def test_facts_with_their_weights(show, expect):
     page = show(told())
-    expect(page.locator("figcaption")).to_have_text("The facts that it looked at")
+    expect(page.locator("figcaption")).to_have_text("Attention over the facts")
     assert shown(page) == STORY
-    expect(page.locator(".heading .cell")).to_have_text(["look 1", "look 2"])
+    expect(page.locator(".heading .cell")).to_have_text(["hop 1", "hop 2"])
     expect(page.locator(".number")).to_have_text(["1", "2", "3", "4"])
     written = ["", "0.12", "0.96", "", "0.03", "0.80", "0.01", "0.08"]
     expect(page.locator(".fact:not(.heading) .cell")).to_have_text(written)
@@ -140,7 +140,7 @@ def test_a_path_leads_through_the_chosen_facts(show, expect):
     expect(page.locator(".fact.chosen .sentence")).to_have_text([STORY[0], STORY[3]])
     expect(page.locator(".cell.chosen")).to_have_text(["0.12", "0.01"])
     second, first = centre(marks.nth(0)), centre(marks.nth(1))
-    assert first[0] < second[0]  # each look in its own column
+    assert first[0] < second[0]  # each hop has its own column
     assert first[1] > second[1]
     assert traced(page) == pytest.approx([*first, *second], abs=1)
     before = page.locator(".trace path").get_attribute("d")
@@ -157,14 +157,14 @@ def test_one_fact_may_be_chosen_by_several_looks(show, expect):
     assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"]
     page = show(told([0, 3]))
     expect(page.locator(".mark")).to_have_text(["2"])
-    expect(status(page)).to_have_text(re.compile(r"^It looked at fact 3\. Point at a fact"))
+    expect(status(page)).to_have_text(re.compile(r"^Chosen: fact 3\. Point at a fact"))
 
 
 def test_a_fact_tells_its_weights(show, expect):
     page = show(told())
-    expect(status(page)).to_have_text(re.compile(r"^It looked at fact 2, then fact 3\. Point at a fact, or move"))
+    expect(status(page)).to_have_text(re.compile(r"^Chosen: fact 2, then fact 3\. Point at a fact, or move"))
     page.locator(".sentence").nth(2).hover()
-    expect(status(page)).to_have_text("3. Cats fear wolves. (look 1: 0.030; look 2: 0.800, chosen)")
+    expect(status(page)).to_have_text("3. Cats fear wolves. (hop 1: 0.030; hop 2: 0.800, chosen)")
     expect(page.locator(".fact.pointed .sentence")).to_have_text("Cats fear wolves.")
     box(page, "question").hover()
     expect(page.locator(".pointed")).to_have_count(0)
@@ -191,7 +191,7 @@ def test_of_a_long_story_those_that_count_are_shown(show, expect):
     near = [[days[number] for number in numbers] for numbers in ((7,), (40, 41, 42), (89, 90, 91))]
     assert shown(page) == [gaps[0], *near[0], gaps[1], *near[1], gaps[2], *near[2], gaps[3]]
     expect(page.locator(".number")).to_have_text(["7", "40", "41", "42", "89", "90", "91"])
-    rows = page.get_by_role("table", name="Weight of each fact under each look").get_by_role("row")
+    rows = page.get_by_role("table", name="Weight of each fact in each hop").get_by_role("row")
     expect(rows).to_have_count(8)
     page.get_by_text("All 100 facts", exact=True).first.click()
     rows = page.get_by_role("region", name="All facts").get_by_role("row")
@@ -251,8 +251,8 @@ def test_trees_that_came_with_an_answer(show, expect):
         [
             "What each word of premise depends on",
             "What each word of hypothesis depends on",
-            "What it looked at in premise",
-            "What it looked at in hypothesis",
+            "Attention over premise",
+            "Attention over hypothesis",
         ]
     )
     trees = page.locator(".tree")
@@ -283,7 +283,7 @@ def test_a_word_tells_its_probable_heads(show, expect):
 
 
 def test_a_tree_of_the_only_text(show, expect):
-    tokens = {"text": "H AY", "tokens": ["H", "AY"], "text_heads": [2, 0, 0, 0]}  # of which two are padding
+    tokens = {"text": "H AY", "tokens": ["H", "AY"], "text_heads": [2, 0, 0, 0]}  # two of the heads are padding
     looks = [
         look("text", ["H", "AY"], ["h", "i"], np.eye(2)),
         look("text_heads", ["h", "i"], ["h", "i"], [[0, 1], [0, 0]]),
@@ -303,10 +303,10 @@ def test_a_tree_within_no_input_is_called_by_its_own_name(show, expect):
 @pytest.mark.parametrize(
     ("premise", "maps"),
     [
-        ([None], 3),  # softmax: no tree
+        ([None], 3),  # softmax: not a tree
         ([2, 3, 4], 3),  # there is no fourth word
-        slow([1, 3, 0], 3),  # no word is its own head
-        slow([2, 3, 1], 3),  # no root
+        slow([1, 3, 0], 3),  # a word cannot be its own head
+        slow([2, 3, 1], 3),  # there is no root
         ([0, 0, 0], 2),  # nothing was read, so nothing is shown
     ],
 )
@@ -326,9 +326,9 @@ def test_two_texts_are_asked_under_their_names(show, expect):
 @pytest.mark.parametrize(
     ("outputs", "name", "table", "scheme"),
     [
-        (told(), "story", "Weight of each fact under each look", "light"),
-        slow(told(), "story", "Weight of each fact under each look", "dark"),
-        slow(long_story(), "story", "Weight of each fact under each look", "dark"),
+        (told(), "story", "Weight of each fact in each hop", "light"),
+        slow(told(), "story", "Weight of each fact in each hop", "dark"),
+        slow(long_story(), "story", "Weight of each fact in each hop", "dark"),
         (entailed(), "pair", "The head of each word of premise", "light"),
         (entailed(), "pair", "The head of each word of hypothesis", "dark"),
     ],

@@ -1,4 +1,4 @@
-"""What the page shows of tags, trees, phrases and labels, in a real browser; answers are made up."""
+"""Views of tags, trees, phrases and labels on the page, in a real browser with generated answers."""
 
 import re
 
@@ -16,14 +16,14 @@ HEADS = ["3:det", "3:amod", "4:nsubj", "0:root", "4:obj", "4:punct"]
 
 
 def saying(tokens, rows, places, weights, **more):
-    """The outputs of one answer with a look over the text."""
+    """Return the outputs of one answer with attention over the text."""
     outputs = {"text": " ".join(tokens), "score": -0.5, "tokens": tokens, "alternatives": [], "alternative_scores": []}
-    look = {"text_attention": np.asarray(weights).tolist(), "text_rows": rows, "text_places": places}
+    look = {"text_attention": np.asarray(weights).tolist(), "text_queries": rows, "text_keys": places}
     return {**outputs, **look, **more}
 
 
 def posterior(tokens, rows, sure=0.97):
-    """Each token has most of its column, the rest is even."""
+    """Return a distribution for each token, with most of the mass on its own column."""
     weights = np.full([len(rows), len(tokens)], (1 - sure) / (len(rows) - 1))
     weights[[rows.index(token) for token in tokens], range(len(tokens))] = sure
     return weights
@@ -38,7 +38,7 @@ def tagging(tokens=SAID, rows=TAGS, **more):
 def tree(tokens=HEADS, **more):
     weights = np.zeros([6, 6])
     weights[[0, 1, 2, 4, 5], [2, 2, 3, 3, 3]] = [1, 0.6, 0.9, 1, 1]
-    weights[1, 3] = 0.3  # of "old"; the rest is that of the root
+    weights[1, 3] = 0.3  # for "old"; the rest belongs to the root
     return saying(tokens, WORDS, WORDS, weights, **more)
 
 
@@ -50,21 +50,21 @@ REVIEW = saying(
     alternatives=["negative"],
     alternative_scores=[-2.0],
 )
-LINES = {"text_lines_attention": [[0.25, 0.75]], "text_lines_rows": ["positive"]}
-LINES["text_lines_places"] = ["so so", "very good !"]
+LINES = {"text_lines_attention": [[0.25, 0.75]], "text_lines_queries": ["positive"]}
+LINES["text_lines_keys"] = ["so so", "very good !"]
 SENTIMENTS = ["very negative", "negative", "neutral", "positive", "very positive"]
 PHRASES = ["It is not bad", "It is", "It", "is", "not bad", "not", "bad"]
 OF_PHRASES = ["positive", "neutral", "neutral", "neutral", "very positive", "negative", "very negative"]
 
 
 def phrases(said=OF_PHRASES, labels=SENTIMENTS, places=PHRASES, sure=1.0, **more):
-    """The outputs of one answer with a look over the nodes of a tree."""
+    """Return the outputs of one answer with attention over the nodes of a tree."""
     outputs = saying(said[:1], labels, places, posterior(said, labels, sure), **more)
     return {name.replace("text_", "text_nodes_"): value for name, value in outputs.items()}
 
 
 def chained(count):
-    """The phrases of a tree of so many words that goes down to the right."""
+    """Return the phrases of a right-branching tree with the given number of words."""
     words = [f"word{number}" for number in range(count)]
     return [part for number in range(count - 1) for part in (" ".join(words[number:]), words[number])] + words[-1:]
 
@@ -79,7 +79,7 @@ CHUNKED = tagging(CHUNKS, ["B-NP", "B-VP", "I-NP", "I-VP", "O"])
 
 @pytest.fixture
 def show(stage, open_page):
-    """Opens the page with one answer on it."""
+    """A function that opens the page with one answer."""
 
     def show(outputs, **options):
         stage.play(outputs, offered("toy", {"text": "text"}, outputs))
@@ -108,7 +108,7 @@ def test_words_with_their_tags(show, expect):
 
 def test_a_word_tells_what_else_it_might_be(show, expect):
     page = show(tagging())
-    expect(status(page)).to_have_text(re.compile(r"^Point at a word.* Least sure are:saw VERB 0\.690$"))
+    expect(status(page)).to_have_text(re.compile(r"^Point at a word.* The least certain:saw VERB 0\.690$"))
     page.locator(".word").nth(3).hover()
     expect(status(page).locator("li")).to_have_text(["VERB 0.690", "NOUN 0.300", "ADJ 0.010"])
     expect(status(page).locator("p")).to_have_text("saw is")
@@ -157,7 +157,7 @@ def test_all_probabilities_are_behind_a_fold(show, expect):
 
 def test_segments_stand_together(show, expect):
     page = show(CHUNKED)
-    expect(page.locator("figcaption")).to_have_text("The segments that it sees")
+    expect(page.locator("figcaption")).to_have_text("Segments")
     expect(page.locator(".segment")).to_have_text(["theolddogNP", "sawVP", "itNP", "."])
     first, third = (tone(page.locator(".segment .tag").nth(place), "color") for place in (0, 2))
     assert first == third
@@ -191,7 +191,7 @@ def test_arcs_over_words(show, expect):
     expect(page.locator(".leaf")).to_have_text(WORDS)
     expect(page.locator(".arc text")).to_have_text(["det", "amod", "nsubj", "root", "obj", "punct"])
     box = {text: page.locator(".arc", has_text=text).bounding_box() for text in ("nsubj", "obj", "punct", "root")}
-    assert box["root"]["y"] < box["punct"]["y"] < box["obj"]["y"]  # the longer above the shorter, the root above all
+    assert box["root"]["y"] < box["punct"]["y"] < box["obj"]["y"]  # longer arcs above shorter ones, the root above all
     dog, saw = (page.locator(".leaf").nth(place).bounding_box() for place in (2, 3))
     middle = box["nsubj"]["x"] + box["nsubj"]["width"] / 2
     assert dog["x"] < middle < saw["x"] + saw["width"]
@@ -201,7 +201,7 @@ def test_arcs_over_words(show, expect):
 
 def test_a_word_tells_its_probable_heads(show, expect):
     page = show(tree())
-    expect(status(page)).to_have_text(re.compile(r"Least sure are:old \u2190 dog 0\.600$"))
+    expect(status(page)).to_have_text(re.compile(r"The least certain:old \u2190 dog 0\.600$"))
     page.locator(".leaf").nth(1).hover()
     expect(status(page).locator("p")).to_have_text("old depends on")
     expect(status(page).locator("li")).to_have_text(["dog 0.600", "saw 0.300", "the root 0.100"])
@@ -244,7 +244,7 @@ def test_phrases_with_their_labels(show, expect):
     )
     for parent, left, right in ((0, 1, 4), (1, 2, 3), (4, 5, 6)):
         assert discs[parent][0] == pytest.approx((discs[left][0] + discs[right][0]) / 2, abs=0.1)
-        assert discs[parent][1] < min(discs[left][1], discs[right][1])  # pixels count from the top
+        assert discs[parent][1] < min(discs[left][1], discs[right][1])  # y coordinates increase downwards
     assert [discs[node][0] for node in (2, 3, 5, 6)] == sorted(discs[node][0] for node in (2, 3, 5, 6))
     expect(page.locator(".phrases path")).to_have_count(6)
     expect(page.locator(".said")).to_have_class("said")
@@ -278,7 +278,9 @@ def test_signs_stand_out_from_every_colour(show, scheme):
 
 def test_a_phrase_tells_how_probable_its_labels_are(show, expect):
     page = show(NOT_SURE)
-    expect(status(page)).to_have_text(re.compile(r"^Point at a node.* Least sure are:not bad: very positive 0\.700$"))
+    expect(status(page)).to_have_text(
+        re.compile(r"^Point at a node.* The least certain:not bad: very positive 0\.700$")
+    )
     page.locator(".node").nth(4).hover()
     expect(status(page).locator("p")).to_have_text("not bad is")
     expect(status(page).locator("li")).to_have_text(["very positive 0.700", "neutral 0.200", "very negative 0.100"])
@@ -377,7 +379,7 @@ def test_words_that_a_label_looked_at(show, expect):
     expect(page.locator(".said")).to_have_class("said")
     expect(page.locator(".said")).to_have_text("positive")
     expect(page.locator(".weighed .line")).to_have_text(["soso", "verygood!"])
-    expect(page.locator(".bar")).to_have_count(2)  # those of the best answers
+    expect(page.locator(".bar")).to_have_count(2)  # only those of the best answers
     expect(page.locator(".map, .lines")).to_have_count(0)
     expect(page.get_by_role("table", name="The 2 best answers")).to_be_visible()
     page.locator(".symbol", has_text="good").hover()
@@ -389,7 +391,7 @@ def test_words_that_a_label_looked_at(show, expect):
 
 def test_lines_with_their_weights(show, expect):
     page = show({**REVIEW, **LINES})
-    expect(page.locator("figcaption")).to_have_text(["What it looked at"])
+    expect(page.locator("figcaption")).to_have_text(["Attention"])
     expect(page.locator(".weighed-line .quiet")).to_have_text(["0.25", "0.75"])
     wide = page.locator(".weighed .bar").evaluate_all("bars => bars.map(bar => bar.getBoundingClientRect().width)")
     assert wide[0] / wide[1] == pytest.approx(1 / 3, abs=0.02)
@@ -408,17 +410,17 @@ def test_lines_with_their_weights(show, expect):
     ("outputs", "maps"),
     [
         (saying(["DET", "ADJ"], TAGS, WORDS, np.ones([6, 6]) / 6), 1),  # fewer tags than words
-        slow(saying([*SAID[:5], "X"], TAGS, WORDS, np.ones([6, 6]) / 6), 1),  # a tag that the model does not have
+        slow(saying([*SAID[:5], "X"], TAGS, WORDS, np.ones([6, 6]) / 6), 1),  # not a tag of the model
         (saying([*HEADS[:5], "7:obj"], WORDS, WORDS, np.ones([6, 6]) / 6), 1),  # there is no seventh word
-        slow(saying([*HEADS[:5], "6:obj"], WORDS, WORDS, np.ones([6, 6]) / 6), 1),  # no word is its own head
-        (saying(["H", "AY"], ["H", "AY"], ["h", "i"], np.eye(2)), 1),  # symbols that looked at symbols
+        slow(saying([*HEADS[:5], "6:obj"], WORDS, WORDS, np.ones([6, 6]) / 6), 1),  # a word cannot be its own head
+        (saying(["H", "AY"], ["H", "AY"], ["h", "i"], np.eye(2)), 1),  # attention from symbols to symbols
         slow(saying(["1", "2"], ["1", "2"], ["1", "2"], np.eye(2)), 1),  # numbers that were copied
-        (phrases(["no", "no", "yes"], ["no", "yes"], ["a b", "b", "a"]), 1),  # no tree
-        slow(phrases(["no", "no", "yes"], ["no", "yes"], ["a", "so", "b"]), 1),  # words
-        slow(phrases(["no", "no"], ["no", "yes"], ["a b", "a"]), 1),  # a node too few
+        (phrases(["no", "no", "yes"], ["no", "yes"], ["a b", "b", "a"]), 1),  # not a tree
+        slow(phrases(["no", "no", "yes"], ["no", "yes"], ["a", "so", "b"]), 1),  # words rather than phrases
+        slow(phrases(["no", "no"], ["no", "yes"], ["a b", "a"]), 1),  # one node is missing
         ({**phrases(["no", "no", "yes"], ["no", "yes"], ["a b", "a", "b"]), "tokens": ["maybe"]}, 1),
-        (saying(["yes"], ["yes"], ["a", "b"], np.zeros([1, 2])), 0),  # a label that looked at nothing
-        ({**REVIEW, **LINES, "text_lines_places": ["so so"], "text_lines_attention": [[1.0]]}, 0),  # a line too few
+        (saying(["yes"], ["yes"], ["a", "b"], np.zeros([1, 2])), 0),  # a label without attention
+        ({**REVIEW, **LINES, "text_lines_keys": ["so so"], "text_lines_attention": [[1.0]]}, 0),  # one line is missing
     ],
 )
 def test_what_does_not_fit_is_shown_as_before(show, expect, outputs, maps):

@@ -1,4 +1,4 @@
-"""How the page takes sounds, and shows when it heard what, in a real browser; answers are made up."""
+"""Sound inputs on the page, and attention over time, in a real browser with generated answers."""
 
 import base64
 import re
@@ -20,7 +20,7 @@ WEIGHTS = [0.5, 0.9, 0.25]
 
 
 def tones(seconds=0.8):
-    """A low tone, then a high one."""
+    """Return a WAV file with a low tone followed by a high one."""
     time = np.arange(int(seconds * RATE)) / RATE
     return write_wav(0.5 * np.sin(2 * np.pi * np.where(time < seconds / 2, LOW, HIGH) * time), RATE)
 
@@ -29,14 +29,14 @@ def heard(**more):
     weights = np.zeros([3, 20])
     for row, (peak, weight) in enumerate(zip(PEAKS, WEIGHTS, strict=True)):
         weights[row, peak : peak + 3] = weight, 0.6 * weight, 0.2 * weight
-    look = {"sound_attention": weights.tolist(), "sound_rows": ROWS, "sound_places": PLACES}
+    look = {"sound_attention": weights.tolist(), "sound_queries": ROWS, "sound_keys": PLACES}
     none = {"alternatives": [], "alternative_scores": []}
     return {"text": "seven 2 oh", "score": -0.1, "tokens": ROWS, **none, **look, **more}
 
 
 @pytest.fixture
 def show(stage, open_page):
-    """Opens the page with a model that takes a sound; `page.sent` has the bytes of each that was sent."""
+    """A function that opens the page with a model for sounds; `page.sent` contains the bytes of submitted sounds."""
 
     def show(outputs=None, examples=(), kind="sound", link="#model=digits", **options):
         outputs = outputs or heard()
@@ -52,7 +52,7 @@ def show(stage, open_page):
 
 @pytest.fixture
 def shown(show):
-    """The page with the answer to a sound, asked as an example."""
+    """A function that opens the page with the answer to an example sound."""
 
     def shown(outputs=None, sound=None, **options):
         page = show(outputs, [tones() if sound is None else sound], **options)
@@ -67,7 +67,7 @@ def choose(page, data, name="seven.wav", kind="audio/wav"):
 
 
 def give(page, expect, data=None, **more):
-    """Chooses a sound, and waits until it is held."""
+    """Choose a sound, and wait until it is loaded."""
     player = page.locator("audio")
     before = player.get_attribute("src") or ""
     choose(page, tones() if data is None else data, **more)
@@ -76,7 +76,7 @@ def give(page, expect, data=None, **more):
 
 
 def ask(page):
-    """What is sent."""
+    """Submit the form, and return what is sent."""
     with page.expect_response("**/*:predict"):
         page.get_by_role("button", name="Ask").click()
     return page.sent[-1]
@@ -102,14 +102,14 @@ def test_a_sound_is_sent_byte_by_byte(show, expect):
     expect(page.get_by_role("alert")).to_have_text("Choose a sound or record one (sound).")
     expect(page.get_by_label("sound", exact=True)).to_be_focused()
     expect(page.locator("audio")).to_be_hidden()
-    data = wav("f4", 16_000, channels=2)  # as it is, whatever its kind
+    data = wav("f4", 16_000, channels=2)  # sent unchanged, whatever its format
     give(page, expect, data)
     expect(page.get_by_role("alert")).to_be_hidden()
     page.wait_for_function("() => Math.abs(document.querySelector('audio').duration - 3000 / 16000) < 1e-3")
     assert ask(page) == data
     give(page, expect, name="two.wav")
     assert ask(page) == tones()
-    before = page.get_by_role("group", name="Asked before").get_by_role("button")
+    before = page.get_by_role("group", name="Previous questions").get_by_role("button")
     expect(before).to_have_text(["two.wav", "seven.wav"])
     before.nth(1).click()
     expect(before).to_have_text(["seven.wav", "two.wav"])
@@ -139,14 +139,14 @@ def test_what_is_refused_leaves_what_was_there(show, expect, tmp_path):
     page = show()
     alert = page.get_by_role("alert")
     choose(page, b"RIFFabcdWAVX" + bytes(100), "odd.wav")
-    expect(alert).to_have_text("odd.wav is no sound that this browser can read.")
+    expect(alert).to_have_text("odd.wav is not a sound that this browser can read.")
     assert held(page) == []
     expect(page.locator("audio")).to_be_hidden()
     give(page, expect)
     choose(page, b"", "nothing.mp3", "audio/mpeg")
-    expect(alert).to_have_text("nothing.mp3 is no sound that this browser can read.")
+    expect(alert).to_have_text("nothing.mp3 is not a sound that this browser can read.")
     page.get_by_label("sound", exact=True).set_input_files(sized(tmp_path / "long.wav", 8_100_000))
-    expect(alert).to_have_text("long.wav has 8.1 MB. A sound may have at most 8 MB.")
+    expect(alert).to_have_text("long.wav is too large (8.1 MB). A sound may have at most 8 MB.")
     assert held(page) == ["seven.wav"]
     assert ask(page) == tones()
 
@@ -165,7 +165,7 @@ ENCODED = """async () => {
 
 
 def loudest(data):
-    """The header of a WAV file, and the pitch that is loudest in it."""
+    """Return the header of a WAV file and its loudest frequency."""
     header = read_header(data)
     power = np.abs(np.fft.rfft(read_samples(data, header)))
     return header, np.argmax(power) * header.rate / header.samples
@@ -186,7 +186,7 @@ def test_what_grows_too_large_as_wav_is_refused(show, expect):
     page = show()
     page.evaluate(LENGTHENED, 90)
     choose(page, bytes(100), "talk.mp3", "audio/mpeg")
-    expect(page.get_by_role("alert")).to_have_text("talk.wav has 8.6 MB. A sound may have at most 8 MB.")
+    expect(page.get_by_role("alert")).to_have_text("talk.wav is too large (8.6 MB). A sound may have at most 8 MB.")
     assert held(page) == []
 
 
@@ -209,7 +209,7 @@ def test_a_recording_is_sent_as_wav(show, expect):
     listening(page, expect)
     expect(page.locator(".record [role=status]")).to_have_text("Recording")
     expect(page.locator(".record .quiet")).to_have_text("1 of 30 s")
-    expect(page.locator("audio")).to_be_hidden()  # another sound is coming
+    expect(page.locator("audio")).to_be_hidden()  # it is replaced by the new recording
     page.get_by_role("button", name="Stop").click()
     expect(page.locator("audio")).to_be_visible()
     expect(page.get_by_role("button", name="Record")).to_be_visible()
@@ -269,7 +269,7 @@ def test_the_microphone_is_let_go(show, expect):
     live = "window.tracks.map(({ readyState }) => readyState)"
     listening(page, expect)
     assert page.evaluate(live) == ["live"]
-    expect(page.locator(".record .quiet")).to_have_text("1 of 30 s")  # so that there is something to hear
+    expect(page.locator(".record .quiet")).to_have_text("1 of 30 s")  # waits until something is recorded
     page.get_by_role("button", name="Stop").click()
     expect(page.locator("audio")).to_be_visible()
     assert page.evaluate(live) == ["ended"]
@@ -290,8 +290,8 @@ def test_a_microphone_that_cannot_be_had_is_said_so(show, expect):
     give(page, expect)
     record, alert = page.get_by_role("button", name="Record"), page.get_by_role("alert")
     for name, message in (
-        ("NotAllowedError", "This page may not use the microphone: allow it in the browser."),
-        ("NotFoundError", "There is no microphone here."),
+        ("NotAllowedError", "This page may not use the microphone. Allow it in the settings of the browser."),
+        ("NotFoundError", "No microphone was found."),
         ("NotReadableError", "as it says"),
     ):
         page.evaluate(REFUSING, name)
@@ -299,16 +299,16 @@ def test_a_microphone_that_cannot_be_had_is_said_so(show, expect):
         expect(alert).to_have_text(message)
     page.evaluate("Object.defineProperty(navigator, 'mediaDevices', { value: undefined })")
     record.click()
-    expect(alert).to_have_text(re.compile("^A browser lends its microphone only to pages that come by HTTPS"))
-    assert ask(page) == tones()  # what was there stays
+    expect(alert).to_have_text(re.compile("^Browsers allow recording only on pages that are served over HTTPS"))
+    assert ask(page) == tones()  # the previous sound is kept
 
 
-# when it was heard
+# attention over time
 
 
 def test_a_row_of_weights_for_each_symbol(shown, expect):
     page = shown()
-    expect(page.locator("figcaption")).to_have_text("When it heard each symbol")
+    expect(page.locator("figcaption")).to_have_text("When each token was heard")
     expect(page.locator(".track .name")).to_have_text(["seven", "2", "oh"])
     halves = "({ style }) => ['--first', '--second'].map((name) => Number(style.getPropertyValue(name)))"
     for row in range(3):
@@ -322,7 +322,7 @@ def test_a_row_of_weights_for_each_symbol(shown, expect):
 
 
 def test_weights_stand_below_their_time(shown):
-    page = shown(sound=tones(0.7))  # the last places are not full
+    page = shown(sound=tones(0.7))  # the last frames are incomplete
     sound, cell, tick = (
         page.locator(selector).bounding_box()
         for selector in (".pitches", ".track >> nth=0 >> rect >> nth=10", ".times span >> nth=2")
@@ -337,10 +337,12 @@ def test_weights_stand_below_their_time(shown):
 def test_readings_by_keyboard(shown, expect):
     page = shown()
     page.mouse.move(0, 0)
-    page.get_by_role("application", name="3 symbols with when they were heard. Arrow keys move over them.").focus()
-    expect(status(page)).to_have_text(re.compile("^Point at a symbol, or move over them"))
-    said = ["seven was heard most at 0.12 s, with weight 0.500", "2 was heard most at 0.36 s, with weight 0.900"]
-    said += ["oh was heard most at 0.64 s, with weight 0.250"]
+    page.get_by_role(
+        "application", name="3 tokens with the times when they were heard. Arrow keys move over them."
+    ).focus()
+    expect(status(page)).to_have_text(re.compile("^Point at a token, or move over them"))
+    said = ["seven attends most to 0.12 s, with weight 0.500", "2 attends most to 0.36 s, with weight 0.900"]
+    said += ["oh attends most to 0.64 s, with weight 0.250"]
     keys = ["ArrowDown", "ArrowDown", "ArrowDown", "ArrowDown", "ArrowUp", "Home", "ArrowUp", "ArrowRight", "End"]
     for key, row in zip(keys, [0, 1, 2, 2, 1, 0, 0, 1, 2], strict=True):
         page.keyboard.press(key)
@@ -355,10 +357,10 @@ def test_a_symbol_under_the_mouse_is_bracketed_in_the_sound(shown, expect):
     page = shown()
     expect(page.locator(".bracket")).to_be_hidden()
     page.locator(".track").nth(1).locator("rect").last.hover()
-    expect(status(page)).to_have_text("2 was heard most at 0.36 s, with weight 0.900")
+    expect(status(page)).to_have_text("2 attends most to 0.36 s, with weight 0.900")
     bracket, sound = (page.locator(selector).bounding_box() for selector in (".bracket", ".pitched"))
     assert (bracket["x"] - sound["x"]) / sound["width"] == pytest.approx(9 / 20, abs=0.01)
-    assert bracket["width"] / sound["width"] == pytest.approx(2 / 20, abs=0.01)  # where it was heard much
+    assert bracket["width"] / sound["width"] == pytest.approx(2 / 20, abs=0.01)  # the range with high weights
     page.get_by_role("button", name="Ask").hover()
     expect(status(page)).to_have_text(re.compile("^Point at"))
     expect(page.locator(".bracket")).to_be_hidden()
@@ -367,10 +369,10 @@ def test_a_symbol_under_the_mouse_is_bracketed_in_the_sound(shown, expect):
 def test_the_same_in_words(shown, expect):
     page = shown()
     page.get_by_text("In words").click()
-    rows = page.get_by_role("table", name="When each symbol was heard most").get_by_role("row")
+    rows = page.get_by_role("table", name="The time with the largest weight for each token").get_by_role("row")
     expect(rows).to_have_text(
         [
-            "symbolwas heard most at",
+            "tokenattends most to",
             "seven0.12 s, with weight 0.500",
             "20.36 s, with weight 0.900",
             "oh0.64 s, with weight 0.250",
@@ -387,7 +389,7 @@ def test_low_pitches_are_below(shown):
         }"""
     )
     loud = np.reshape(pixels[2], pixels[:2])
-    assert loud.shape == (128, 80)  # a column for every hop
+    assert loud.shape == (128, 80)  # one column for every hop
     hertz = (127 - np.argmax(loud, axis=0)) * RATE / 256
     np.testing.assert_allclose(hertz[2:38], LOW, atol=RATE / 256)
     np.testing.assert_allclose(hertz[42:78], HIGH, atol=RATE / 256)
@@ -405,12 +407,12 @@ def test_a_sound_that_cannot_be_read_shows_weights_alone(shown, expect):
     expect(page.locator(".times span")).to_have_count(4)
     expect(page.locator("canvas, .bracket")).to_have_count(0)
     page.locator(".track").first.hover()
-    expect(status(page)).to_have_text("seven was heard most at 0.12 s, with weight 0.500")
+    expect(status(page)).to_have_text("seven attends most to 0.12 s, with weight 0.500")
     expect(page.locator("audio")).to_be_hidden()
 
 
 def test_one_symbol_and_one_place(shown, expect):
-    page = shown(heard(tokens=["7"], sound_rows=["7"], sound_places=["0.00 s"], sound_attention=[[1.0]]))
+    page = shown(heard(tokens=["7"], sound_queries=["7"], sound_keys=["0.00 s"], sound_attention=[[1.0]]))
     expect(page.locator(".track .name")).to_have_text("7")
     expect(page.locator(".times span")).to_have_text(["0 s", "0.2 s", "0.4 s", "0.6 s"])  # as long as the sound
     assert page.locator(".pitches").evaluate("node => node.style.width") == "100%"
@@ -419,9 +421,9 @@ def test_one_symbol_and_one_place(shown, expect):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"sound_places": [""] * 20}, "There was nothing to hear: the sound is silent."),
-        ({"sound_rows": [""], "tokens": [""]}, "Nothing was said, so nothing in the sound was looked at."),
-        ({"sound_attention": np.zeros([3, 20]).tolist()}, "This model does not look at the sound."),
+        ({"sound_keys": [""] * 20}, "There is nothing to show: the sound is silent."),
+        ({"sound_queries": [""], "tokens": [""]}, "The answer is empty, so there is no attention over the sound."),
+        ({"sound_attention": np.zeros([3, 20]).tolist()}, "This model has no attention over the sound."),
     ],
 )
 def test_nothing_heard_is_said_so(shown, expect, more, message):
@@ -430,7 +432,7 @@ def test_nothing_heard_is_said_so(shown, expect, more, message):
 
 
 def test_what_is_no_sound_or_has_no_times_is_a_map(show, expect):
-    named = heard(sound_places=[f"word {place}" for place in range(20)])
+    named = heard(sound_keys=[f"word {place}" for place in range(20)])
     for shown in ({"outputs": named, "examples": [tones()]}, {"kind": "text", "link": "#model=digits&sound=x"}):
         page = show(**shown)
         expect(page.locator(".map")).to_have_count(1)
@@ -441,22 +443,22 @@ def test_a_long_sound_scrolls_to_where_a_symbol_was_heard(shown, expect):
     weights = np.zeros([40, 700])
     weights[np.arange(40), np.arange(40) * 17] = 0.5
     rows = [f"word {row}" for row in range(40)]
-    look = {"sound_attention": weights.tolist(), "sound_rows": rows, "tokens": rows}
+    look = {"sound_attention": weights.tolist(), "sound_queries": rows, "tokens": rows}
     places = [f"{0.04 * place:.2f} s" for place in range(700)]
-    page = shown(heard(**look, sound_places=places), viewport={"width": 800, "height": 700})
+    page = shown(heard(**look, sound_keys=places), viewport={"width": 800, "height": 700})
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     expect(page.locator(".frame")).to_have_class("frame right down")
     page.get_by_role("application").focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("End")
-    expect(status(page)).to_have_text("word 39 was heard most at 26.52 s, with weight 0.500")
+    expect(status(page)).to_have_text("word 39 attends most to 26.52 s, with weight 0.500")
     box, wave, bracket, name = (
         page.locator(selector).bounding_box() for selector in (".words", ".wave", ".bracket", ".track.pointed .name")
     )
     assert bracket["x"] >= name["x"] + name["width"]
     assert bracket["x"] + bracket["width"] <= box["x"] + box["width"]
     assert name["x"] >= box["x"] - 1
-    assert wave["y"] == pytest.approx(box["y"], abs=1)  # it stays in sight
+    assert wave["y"] == pytest.approx(box["y"], abs=1)  # stays visible
     assert wave["y"] + wave["height"] <= name["y"]
 
 
@@ -467,14 +469,14 @@ def test_everything_has_a_name_and_fits_a_narrow_screen(shown, expect, scheme):
     assert page.evaluate(CHECKS) == []
     assert page.locator("audio").get_attribute("aria-label")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    expect(page.locator(".frame")).to_have_class("frame")  # all of it is in sight
+    expect(page.locator(".frame")).to_have_class("frame")  # everything is visible
     page.locator(".track").first.hover()
     card = tone(page.locator("#form"), "backgroundColor")
     for selector in (".name >> nth=0", ".name >> nth=1", ".times span >> nth=0", ".range", ".reading", ".legend"):
         assert contrast(tone(page.locator(selector), "color"), card) >= 4.5, selector
     paper = tone(page.locator(".pitched"), "backgroundColor")
     assert contrast(tone(page.locator(".bracket"), "borderLeftColor"), paper) >= 3
-    ink = [float(scheme == "dark")] * 3  # what the loudest is painted with
+    ink = [float(scheme == "dark")] * 3  # the color of the loudest sound
     assert (page.locator(".pitches").evaluate("node => getComputedStyle(node).filter") == "invert(1)") == bool(ink[0])
     assert contrast(ink, paper) >= 7
     button = page.get_by_role("button", name="Record")

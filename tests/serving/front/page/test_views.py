@@ -1,4 +1,4 @@
-"""What the page shows of an answer, in a real browser: maps, tiles, tables, in light and dark, wide and narrow."""
+"""Views of answers in a real browser: maps, tiles, tables, in light and dark, wide and narrow."""
 
 import math
 import re
@@ -17,7 +17,7 @@ def test_a_tile_under_the_mouse_tells_its_weight(url, open_page, expect):
     for row, column in ((0, 1), (2, 3)):
         page.locator(f'.cells rect[data-row="{row}"][data-column="{column}"]').hover()
         expect(reading).to_have_text(re.compile(f"with weight {weights[row][column]:.3f}$"))
-    expect(reading).to_have_text(re.compile("^L looked at l "))
+    expect(reading).to_have_text(re.compile("^L attends to l "))
     expect(page.locator(".top .pointed")).to_have_text("l")
     expect(page.locator(".side .pointed")).to_have_text("L")
     expect(page.locator(".cells .band")).to_have_count(2)
@@ -40,7 +40,9 @@ def test_a_symbol_under_the_mouse_lights_up_what_it_looked_at(url, open_page, ex
     page.locator(".line.out .symbol").nth(1).hover()
     lit = page.locator(".line.into .shade")
     expect(lit).to_have_text("e")
-    expect(page.get_by_role("figure").get_by_role("status")).to_have_text(re.compile(r"^EH looked at e \(0\.972\), h "))
+    expect(page.get_by_role("figure").get_by_role("status")).to_have_text(
+        re.compile(r"^EH attends to e \(0\.972\), h ")
+    )
     assert tone(lit, "backgroundColor") == tone(page.locator('rect[data-row="1"][data-column="1"]'), "fill")
     page.locator(".line.into .symbol").nth(3).hover()
     expect(page.locator(".line.out .shade.deep")).to_have_text("P")
@@ -55,12 +57,12 @@ def test_the_map_by_keyboard(url, open_page, expect):
     for keys, row, column in (("ArrowDown", 0, 0), ("ArrowDown ArrowRight", 1, 1), ("End", 1, 4), ("ArrowRight", 1, 4)):
         for key in keys.split():
             page.keyboard.press(key)
-        out, into = said["text_rows"][row], said["text_places"][column]
+        out, into = said["text_queries"][row], said["text_keys"][column]
         weight = said["text_attention"][row][column]
-        expect(reading).to_have_text(f"{out} looked at {into} with weight {weight:.3f}")
+        expect(reading).to_have_text(f"{out} attends to {into} with weight {weight:.3f}")
     page.keyboard.press("Home")
     page.keyboard.press("ArrowLeft")
-    expect(reading).to_have_text(re.compile(r"^AH looked at o \(0\.747\), e "))
+    expect(reading).to_have_text(re.compile(r"^AH attends to o \(0\.747\), e "))
     page.keyboard.press("Escape")
     expect(page.locator(".band")).to_have_count(0)
     assert page.evaluate("getComputedStyle(document.querySelector('.map')).outlineStyle") == "solid"
@@ -96,14 +98,14 @@ def test_a_large_map_scrolls_in_its_own_box(url, open_page, expect):
     assert box.evaluate("box => box.clientHeight <= 0.7 * innerHeight + 1")
     assert page.locator(".cells rect").first.evaluate("rect => rect.getBoundingClientRect().width") >= 20
     frame = page.locator(".frame")
-    expect(frame).to_have_class("frame right down")  # signs that the map goes on
+    expect(frame).to_have_class("frame right down")  # indicates that the map continues
     assert frame.evaluate("frame => getComputedStyle(frame, '::after').content") == '"more \u2192"'
     box.evaluate("box => box.scrollTo(box.scrollWidth, box.scrollHeight)")
     expect(frame).to_have_class("frame")
     box.focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("End")
-    expect(page.get_by_role("figure").get_by_role("status")).to_have_text("o0 looked at i99 with weight 0.000")
+    expect(page.get_by_role("figure").get_by_role("status")).to_have_text("o0 attends to i99 with weight 0.000")
     labels = page.evaluate(
         """() => {
           const box = document.querySelector(".map").getBoundingClientRect();
@@ -145,11 +147,11 @@ def test_the_best_answers_say_what_ranks_them(url, open_page, expect):
     page = open_page(url, "#model=turning&text=x")
     expect(page.locator(".best caption")).to_have_text("The 2 best answers ranked by log-probability")
     page = open_page(url, "#model=odd&text=x")
-    expect(page.locator(".best caption")).to_have_text("The 3 best answers")  # nothing is known of it
+    expect(page.locator(".best caption")).to_have_text("The 3 best answers")  # the meaning of its scores is unknown
 
 
 def test_a_look_over_a_picture(url, open_page, expect):
-    page = open_page(url, "#model=caption")  # its example is asked by itself
+    page = open_page(url, "#model=caption")  # its example is submitted automatically
     expect(page.locator(".tile .token")).to_have_text(["a", "dog"])
     expect(page.locator(".over.picture img")).to_have_count(2)
     heat = page.locator(".tile").nth(1).locator("rect")
@@ -157,25 +159,26 @@ def test_a_look_over_a_picture(url, open_page, expect):
         pytest.approx(share) for share in (0.6, 0.6, 0.6, 0.6, 0.6, 0)
     ]
     outlined = heat.evaluate_all("cells => cells.map(cell => getComputedStyle(cell).stroke)")
-    assert outlined == [*["none"] * 5, "rgb(255, 255, 255)"]  # seen on black as well
+    assert outlined == [*["none"] * 5, "rgb(255, 255, 255)"]  # also visible on black
     heat.last.hover()
     reading = page.get_by_role("figure").get_by_role("status")
-    expect(reading).to_have_text("dog looked at row 2 of 2, column 3 of 3, with weight 0.900")
+    expect(reading).to_have_text("dog attends to row 2 of 2, column 3 of 3, with weight 0.900")
     page.get_by_text("In words").click()
-    rows = page.get_by_role("table", name="The place that each symbol looked at most").get_by_role("row")
+    rows = page.get_by_role("table", name="The position with the largest weight for each token").get_by_role("row")
     expect(rows.nth(1)).to_have_text("arow 2 of 2, column 2 of 3, with weight 0.400")
-    expect(page.get_by_role("region", name="Outputs")).to_have_text("Outputslength70")  # shown once, the look is not
+    # Shown only once, without the attention.
+    expect(page.get_by_role("region", name="Outputs")).to_have_text("Outputslength70")
 
 
 def test_the_keys_move_from_look_to_look(url, open_page, expect):
     page = open_page(url, "#model=caption")  # its example is asked by itself
-    looks = page.get_by_role("application", name="Looks, one for each of 2. Arrow keys move over them.")
+    looks = page.get_by_role("application", name="Attention maps, one for each of 2. Arrow keys move over them.")
     reading = page.get_by_role("figure").get_by_role("status")
     page.mouse.move(0, 0)
     looks.focus()
-    expect(reading).to_have_text(re.compile("^Point at a place to read its weight, or move"))
-    said = ["a looked most at row 2 of 2, column 2 of 3, with weight 0.400"]
-    said += ["dog looked most at row 2 of 2, column 3 of 3, with weight 0.900"]
+    expect(reading).to_have_text(re.compile("^Point at a position to read its weight, or move"))
+    said = ["a attends most to row 2 of 2, column 2 of 3, with weight 0.400"]
+    said += ["dog attends most to row 2 of 2, column 3 of 3, with weight 0.900"]
     for key, index in (
         ("ArrowRight", 0),
         ("ArrowRight", 1),
@@ -191,7 +194,7 @@ def test_the_keys_move_from_look_to_look(url, open_page, expect):
     expect(page.locator(".tile.pointed")).to_have_count(0)
     expect(reading).to_have_text(re.compile("^Point at"))
     page.keyboard.press("ArrowRight")
-    page.keyboard.press("Tab")  # it lets go
+    page.keyboard.press("Tab")  # removes the selection
     expect(page.locator(".tile.pointed")).to_have_count(0)
 
 
@@ -203,9 +206,9 @@ def test_a_look_over_a_grid_without_a_picture(url, open_page, expect):
 
 def test_several_looks_and_parts(url, open_page, expect):
     page = open_page(url, "#model=pair&premise=p&hypothesis=h")
-    expect(page.locator("figcaption")).to_have_text(["What it looked at in premise"])
-    expect(page.locator("#details > p")).to_have_text("This model does not look back at hypothesis.")
-    assert page.locator(".lines > .quiet").all_text_contents() == ["read", "looked"]
+    expect(page.locator("figcaption")).to_have_text(["Attention over premise"])
+    expect(page.locator("#details > p")).to_have_text("This model has no attention over hypothesis.")
+    assert page.locator(".lines > .quiet").all_text_contents() == ["input", "query"]
     expect(page.locator(".map")).to_have_attribute("aria-label", re.compile("^Alignment map of premise, 3 by 3"))
     parts = page.get_by_role("region", name="Output").get_by_role("row")
     expect(parts).to_have_text(
@@ -215,8 +218,8 @@ def test_several_looks_and_parts(url, open_page, expect):
 
 def test_no_answer_is_said_so(url, open_page, expect):
     page = open_page(url, "#model=mute&text=x")
-    expect(page.locator("#answer .said")).to_have_text(re.compile("^The model gave no answer: it can read nothing"))
-    expect(page.locator("#details")).to_have_text("Nothing was said, so nothing was looked at.")
+    expect(page.locator("#answer .said")).to_have_text(re.compile("^The model gave no answer: the model cannot read"))
+    expect(page.locator("#details")).to_have_text("The answer is empty, so there is no attention.")
     expect(page.locator(".facts")).not_to_contain_text("probability")
 
 
@@ -286,7 +289,7 @@ MANY = """async () => {
 
 
 def test_five_other_answers_are_shown_and_more_on_demand(url, open_page, expect):
-    """24 rows of "less than 1 in a billion" stood between an answer and what it looked at."""
+    """24 rows of "less than 1 in a billion" must not separate an answer from its attention."""
     page = open_page(url, "#model=toy")
     page.evaluate(MANY)
     rows = page.locator("#details tbody tr")

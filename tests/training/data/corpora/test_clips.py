@@ -1,4 +1,4 @@
-"""Clips of shapes that do something: what is said happens, in its order; unseen together in each split."""
+"""Clips of moving shapes: the captions describe the events in order, and each split has its own combinations."""
 
 import io
 import random
@@ -34,7 +34,7 @@ def test_one_acts_while_the_others_do_not(number):
     first, second = clip.events
     assert first.begin < first.end <= second.begin < second.end <= FRAMES
     before, middle, after = clip.at(0), clip.at(first.end), clip.at(FRAMES)
-    assert before[1:] == middle[1:]  # the first alone has acted by then
+    assert before[1:] == middle[1:]  # only the first shape has moved by then
     assert middle[0] == after[0]
     assert middle[2:] == after[2:]
     if first.action != "blinks":
@@ -78,7 +78,7 @@ def test_a_strip_and_a_gif_show_the_same_frames():
     np.testing.assert_array_equal(field.frames(clip.read()), clip.frames())
     with Pillow.open(io.BytesIO(clip.gif())) as picture:
         assert picture.n_frames == FRAMES
-    assert np.abs(field.frames(clip.gif()).astype(int) - clip.frames()).mean() < 12  # of 256 colours
+    assert np.abs(field.frames(clip.gif()).astype(int) - clip.frames()).mean() < 12  # because a GIF has only 256 colors
     assert draw(5).read() == clip.read() != draw(6).read()
 
 

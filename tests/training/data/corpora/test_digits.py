@@ -1,4 +1,4 @@
-"""Spoken digits: who is in which split, how strings are joined, and folders that are not as they should be."""
+"""Spoken digits: the speakers of each split, the joining of digits, and invalid folders."""
 
 import io
 import tarfile
@@ -36,13 +36,13 @@ def test_recordings_0_to_4_are_the_test_split_and_5_to_7_for_development(tmp_pat
 
 
 def test_a_speaker_may_be_left_out(tmp_path):
-    splits = load(write(tmp_path), left_out="bob")
+    splits = load(write(tmp_path), held_out_speaker="bob")
     assert {e.key.split("_")[1] for e in splits.test} == {"bob"}
     assert len(splits.test) == 20
     assert {e.key.split("_")[1] for e in (*splits.train, *splits.dev)} == {"ann"}
     assert {int(e.key[-1]) for e in splits.dev} == {5, 6, 7}
-    with pytest.raises(ValueError, match=r"left_out: expected one of \['ann', 'bob'\]\. Received: 'cy'"):
-        load(tmp_path, left_out="cy")
+    with pytest.raises(ValueError, match=r"held_out_speaker: expected one of \['ann', 'bob'\]\. Received: 'cy'"):
+        load(tmp_path, held_out_speaker="cy")
 
 
 def test_tars_hold_what_a_folder_holds(tmp_path):
@@ -56,14 +56,14 @@ def test_tars_hold_what_a_folder_holds(tmp_path):
     assert is_digits(tmp_path)
     assert load(tmp_path).fingerprint == load(write(tmp_path / "folder")).fingerprint
     (tmp_path / "fsdd_test.tar.xz").write_bytes((tmp_path / "fsdd_test.tar.xz").read_bytes()[:100])
-    with pytest.raises(ValueError, match=r"fsdd_test\.tar\.xz: expected a whole \.tar\.xz of sounds"):
+    with pytest.raises(ValueError, match=r"fsdd_test\.tar\.xz: expected a complete \.tar\.xz archive of sounds"):
         load(tmp_path)
 
 
 def test_strings_are_of_one_speaker_and_one_split_and_the_same_every_time(tmp_path, monkeypatch):
     monkeypatch.setattr(digits, "STRINGS", {"dev": 6, "test": 7, "beyond": 5})
     write(tmp_path)
-    splits = load(tmp_path, (3, 5), examples=40, beyond=8)
+    splits = load(tmp_path, (3, 5), num_examples=40, max_test_digits=8)
     assert [len(splits.train), len(splits.dev), len(splits.test)] == [40, 6, 12]
     assert {len(e.target.split()) for e in splits.train} == {3, 4, 5}
     beyond = [e for e in splits.test if splits.notes.get(e.key) == "beyond"]
@@ -77,20 +77,20 @@ def test_strings_are_of_one_speaker_and_one_split_and_the_same_every_time(tmp_pa
     }
     assert used["train"] == {"8", "9"}
     assert used["test"] <= set("01234")
-    again = load(tmp_path, (3, 5), examples=40, beyond=8)
+    again = load(tmp_path, (3, 5), num_examples=40, max_test_digits=8)
     assert again.train[0].inputs["sound"].read() == splits.train[0].inputs["sound"].read()
-    assert load(tmp_path, (3, 5), examples=40, seed=1).train[0].target != splits.train[0].target or (
-        load(tmp_path, (3, 5), examples=40, seed=1).fingerprint != splits.fingerprint
+    assert load(tmp_path, (3, 5), num_examples=40, seed=1).train[0].target != splits.train[0].target or (
+        load(tmp_path, (3, 5), num_examples=40, seed=1).fingerprint != splits.fingerprint
     )
 
 
 def nearest(frame, low, high, names):
-    """Which of these pitches is nearest to the loudest between two."""
+    """Return the index of the pitch in `names` that is nearest to the loudest one between `low` and `high`."""
     return int(np.argmin(np.abs(frame[low:high].argmax() + low - np.array(names))))
 
 
 def test_what_is_said_is_in_what_is_heard():
-    """Digits as a telephone dials them: the loudest pitches, one after another, are those of the string."""
+    """With telephone tones as digits, the sequence of the loudest pitches must be that of the string."""
     by_digit = {take.digit: take for take in tones() if take.number == 9}
     said = [4, 0, 9, 1]
     sound = wave(Joined(tuple(by_digit[digit].data for digit in said), seed=3).read())
@@ -110,7 +110,7 @@ def test_strings_have_pauses_overlaps_and_noise():
     joined = [wave(Joined((one, one, one), seed).read()) for seed in range(40)]
     lengths = np.array([len(sound) for sound in joined])
     assert lengths.min() < 3 * 4_000 + 0.4 * RATE < lengths.max()
-    assert any(len(set(np.sign(sound[:200]))) > 1 for sound in joined)  # noise before the first
+    assert any(len(set(np.sign(sound[:200]))) > 1 for sound in joined)  # noise before the first digit
     quiet = [np.sqrt(np.mean(sound[:100] ** 2)) for sound in joined]
     assert max(quiet) > 5 * min(quiet)
 
@@ -120,10 +120,10 @@ def test_what_is_no_such_folder_is_said(tmp_path):
     with pytest.raises(ValueError, match="expected spoken digits"):
         load(tmp_path)
     write(tmp_path, ["3_ann_1", "three"])
-    with pytest.raises(ValueError, match=r"three\.wav: expected a name like 7_theo_12\.wav"):
+    with pytest.raises(ValueError, match=r"three\.wav: expected a file name like 7_theo_12\.wav"):
         load(tmp_path)
     (tmp_path / "three.wav").unlink()
-    with pytest.raises(ValueError, match=r"expected recordings of every split\. Received: none to train"):
+    with pytest.raises(ValueError, match=r"expected recordings for each split\. Received: none for train"):
         load(tmp_path)
     with pytest.raises(ValueError, match="expected a folder with spoken digits"):
         load(tmp_path / "nowhere")

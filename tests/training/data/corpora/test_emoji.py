@@ -1,4 +1,4 @@
-"""Emoji with their names: real ones, and folders that are not as they should be."""
+"""Emoji with their names: real ones, and invalid folders."""
 
 import io
 import json
@@ -40,7 +40,7 @@ def test_a_picture_comes_with_its_name_in_the_language_that_is_asked_for(tmp_pat
         np.testing.assert_array_equal(pixels, TABLE[codes.index(example.key)])
     assert len({example.inputs["image"] for example in found}) == len(
         NAMES
-    )  # maps of a frozen backbone are found by it
+    )  # identifies its feature map in a frozen backbone
 
 
 def test_all_skins_of_one_are_in_one_split(tmp_path):
@@ -56,9 +56,9 @@ def test_all_skins_of_one_are_in_one_split(tmp_path):
     ("table", "names", "message"),
     [
         (TABLE[:-1], NAMES, "expected a name for each picture. Received: 120 names, 119"),
-        (TABLE[..., :1], NAMES, r"expected x \[pictures, y, x, 3\] of bytes"),
-        (TABLE / 2, NAMES, "of bytes. Received: float64"),
-        (TABLE, [{"code": "a", "base": "b"}] * 120, "expected 'en' of every emoji. Received: \\['base', 'code'\\]"),
+        (TABLE[..., :1], NAMES, r"expected x \[pictures, height, width, 3\] of uint8"),
+        (TABLE / 2, NAMES, "of uint8. Received: float64"),
+        (TABLE, [{"code": "a", "base": "b"}] * 120, "expected 'en' for every emoji. Received: \\['base', 'code'\\]"),
         (TABLE, {"a": 1}, "expected a list of names"),
         (TABLE[:2], NAMES[:2], "expected emoji in each split"),
     ],
@@ -75,7 +75,7 @@ def test_a_folder_without_one_of_them_is_none(tmp_path):
         emoji.load(tmp_path)
     (tmp_path / "emoji.npz").write_bytes(b"no table")
     (tmp_path / "names.json").write_text("[]")
-    with pytest.raises(ValueError, match=r"emoji\.npz: expected a table of pictures named x"):
+    with pytest.raises(ValueError, match=r"emoji\.npz: expected an array of pictures named x"):
         emoji.load(tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""Formulas: what the grammar makes, what is held out, and how they look on their page."""
+"""Formulas: those that the grammar generates, those that are held out, and their positions in the picture."""
 
 import io
 
@@ -62,7 +62,7 @@ def test_a_picture_shows_its_formula_somewhere_in_noise():
     assert one.read() == draw(4).read()
     np.testing.assert_array_equal(np.asarray(Pillow.open(io.BytesIO(one.read()))), one.pixels())
     places = {int(np.argwhere(Formula("x + y - z", n).pixels()[..., 0] < 130)[:, 1].min()) for n in range(12)}
-    assert len(places) > 5  # it is shifted
+    assert len(places) > 5  # the formula is shifted
 
 
 def test_one_that_is_too_large_is_made_smaller():

@@ -46,7 +46,7 @@ def test_folds_are_disjoint_and_complete(reviews):
 
 @pytest.mark.parametrize("fold", [-1, 10])
 def test_a_fold_that_is_not_there_is_refused(reviews, fold):
-    with pytest.raises(ValueError, match=rf"test_fold: expected from 0 to 9\. Received: {fold}"):
+    with pytest.raises(ValueError, match=rf"test_fold: expected a number from 0 to 9\. Received: {fold}"):
         load(reviews, fold)
 
 

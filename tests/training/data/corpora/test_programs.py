@@ -1,4 +1,4 @@
-"""Programs against Python itself, curricula, and the toy tasks."""
+"""Programs compared with Python itself, curricula, and the toy tasks."""
 
 import contextlib
 import io
@@ -52,7 +52,7 @@ def test_curricula():
     assert climbed[74] == (2, 2)
     early = [draws["combined"](0.0, rng) for _ in range(1200)]
     assert set(early) == everything
-    assert 600 < early.count((1, 1)) < 800  # a half and a sixth of the other half
+    assert 600 < early.count((1, 1)) < 800  # one half, and one sixth of the other half
 
 
 def test_programs_follow_the_curriculum_and_repeat_by_seed():
@@ -89,7 +89,7 @@ def test_grid_and_sums():
     for example in found:
         assert printed(example.inputs["text"]) == example.target
         assert [len(number) for number in _numbers(example.key)] == [3, 3]
-    few = programs.sums(100, 1)  # of 81 about a tenth is for the test
+    few = programs.sums(100, 1)  # about a tenth of all 81 sums is for the test split
     assert 1 < len(few) < 25
 
 
@@ -99,10 +99,10 @@ def test_grid_and_sums():
         (lambda: programs.program(0, 1, random.Random()), r"length: expected at least 1\. Received: 0"),
         (lambda: programs.pairs(0, programs.curriculum("mix", 1, 1), 0), r"count: expected at least 1"),
         (lambda: programs.curriculum("hard", 1, 1), r"curriculum: expected one of .*Received: 'hard'"),
-        (lambda: programs.curriculum("mix", 1, 1, climb=0), r"climb: expected a share above 0"),
+        (lambda: programs.curriculum("mix", 1, 1, climb=0), r"climb: expected a fraction above 0"),
         (lambda: programs.sums(1, 2, part="all"), r"part: expected one of .*Received: 'all'"),
         (lambda: numbers.make("product", 1, 1, 0), r"task: expected one of .*Received: 'product'"),
-        (lambda: numbers.make("sum", 1, 1, 0, shortest=2), r"shortest <= longest\. Received: 2, 1"),
+        (lambda: numbers.make("sum", 1, 1, 0, shortest=2), r"shortest <= max_length\. Received: 2, 1"),
     ],
 )
 def test_bad_arguments_are_refused(call, message):

@@ -1,4 +1,4 @@
-"""Generated scenes: what they show is what is said of them, and what comes together in one part is in no other."""
+"""Generated scenes: their captions describe them, and the combinations in one split are in no other."""
 
 import io
 
@@ -28,7 +28,7 @@ def test_a_caption_names_the_two_largest_as_they_stand(drawn):
         article = {name: "an" if name == "orange" else "a" for name in COLOURS}
         named = [f"{article[shape.colour]} {shape.colour} {shape.kind}" for shape in (first, second)]
         assert scene.caption == f"{named[0]} {side} {named[1]}"
-        assert max(abs(dx), abs(dy)) > 2 * min(abs(dx), abs(dy))  # no relation that one may argue about
+        assert max(abs(dx), abs(dy)) > 2 * min(abs(dx), abs(dy))  # every relation is unambiguous
 
 
 def test_distractors_share_a_colour_or_a_shape_and_nothing_overlaps(drawn):
@@ -53,7 +53,7 @@ def test_what_comes_together_in_one_part_is_in_no_other():
     assert not train & dev
     assert not train & test
     assert not dev & test
-    for part in parts:  # though every colour, shape and relation is in each
+    for part in parts:  # every color, shape and relation occurs in each split
         assert {c[0] for c in part} == {c[3] for c in part} == set(COLOURS)
         assert {c[1] for c in part} == {c[4] for c in part} == set(SHAPES)
         assert {c[2] for c in part} == set(RELATIONS)

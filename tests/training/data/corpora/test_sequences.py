@@ -1,4 +1,4 @@
-"""Sort, copy and recall: right answers by rules of their own, parts that share nothing, lengths."""
+"""Sort, copy and recall: correct answers by independent rules, disjoint splits, lengths."""
 
 import itertools
 from collections import Counter
@@ -21,7 +21,7 @@ def is_right(task, text, target):
 
 @pytest.mark.parametrize("task", sorted(sequences.TASKS))
 def test_answers_are_right_and_no_example_is_in_two_parts(task):
-    splits = sequences.load(task, longest=6, train=400, held=60, seed=3)
+    splits = sequences.load(task, max_length=6, train=400, held=60, seed=3)
     parts = {part: {example.key for example in getattr(splits, part)} for part in ("train", "dev", "test")}
     for part in parts:
         examples = getattr(splits, part)
@@ -32,7 +32,7 @@ def test_answers_are_right_and_no_example_is_in_two_parts(task):
 
 
 def test_parts_are_apart_where_there_are_only_a_hundred_texts():
-    splits = sequences.load("copy", longest=2, train=1000, held=400)
+    splits = sequences.load("copy", max_length=2, train=1000, held=400)
     train, dev = ({example.key for example in part} for part in (splits.train, splits.dev))
     test = {example.key for example in splits.test if len(example.key) == 3}
     assert not train & dev | train & test | dev & test
@@ -41,7 +41,7 @@ def test_parts_are_apart_where_there_are_only_a_hundred_texts():
 
 @pytest.mark.parametrize("task", sorted(sequences.TASKS))
 def test_lengths(task):
-    splits = sequences.load(task, longest=6, train=600, held=60)
+    splits = sequences.load(task, max_length=6, train=600, held=60)
 
     def length(example):
         words = len(example.key.split())
@@ -63,8 +63,8 @@ def test_one_seed_gives_one_set():
 def test_faults_are_said():
     with pytest.raises(ValueError, match=r"task: expected one of \['copy', 'recall', 'sort'\]\. Received: 'shuffle'"):
         sequences.load("shuffle")
-    with pytest.raises(ValueError, match=r"longest: expected from 2 to 1000000 for copy\. Received: 1"):
-        sequences.load("copy", longest=1)
-    with pytest.raises(ValueError, match=r"longest: expected from 2 to 26 for recall\. Received: 27"):
-        sequences.load("recall", longest=27)
-    assert set(sequences.load("recall", longest=20, train=20, held=20).notes.values()) >= {"20", "26"}
+    with pytest.raises(ValueError, match=r"max_length: expected a number from 2 to 1000000 for copy\. Received: 1"):
+        sequences.load("copy", max_length=1)
+    with pytest.raises(ValueError, match=r"max_length: expected a number from 2 to 26 for recall\. Received: 27"):
+        sequences.load("recall", max_length=27)
+    assert set(sequences.load("recall", max_length=20, train=20, held=20).notes.values()) >= {"20", "26"}

@@ -1,4 +1,4 @@
-"""The sentiment treebank: trees and plain words, five sentiments and two, and lines that are no trees."""
+"""The sentiment treebank: trees and plain words, five sentiments and two, and lines that are not trees."""
 
 import pytest
 
