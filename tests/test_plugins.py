@@ -1,5 +1,6 @@
 """External modules: how they are loaded, what is stored about them, and what is never executed."""
 
+import gc
 import json
 import sys
 import warnings
@@ -46,6 +47,27 @@ def write(folder, name, text):
     path = folder / f"{name}.py"
     path.write_text(text, encoding="utf-8")
     return path
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="from 3.12 on, garbage is collected between bytecodes only")
+def test_a_module_may_appear_while_modules_are_searched(tmp_path, monkeypatch):
+    """Would fail with a loop over the items of `sys.modules`, as it did once, when a finalizer imported a module."""
+    module = plugins.load(write(tmp_path, "plugged_owner", "thing = object()"))
+    modules = dict(sys.modules)
+    monkeypatch.setattr(sys, "modules", modules)
+
+    def import_one(phase, info):
+        modules[f"plugged_{len(modules)}"] = module
+
+    threshold = gc.get_threshold()
+    gc.callbacks.append(import_one)
+    gc.set_threshold(1)
+    try:
+        found = plugins.holding(module.thing)
+    finally:
+        gc.set_threshold(*threshold)
+        gc.callbacks.remove(import_one)
+    assert found["plugged_owner"] == "plugged_owner.py"
 
 
 def test_a_file_is_imported_once_and_its_cell_found(tmp_path):
