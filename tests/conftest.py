@@ -65,6 +65,12 @@ def _forked_loader() -> Iterator[None]:
         yield
 
 
+def pytest_collectstart(collector: pytest.Collector) -> None:
+    """Seed the random numbers that Keras draws for layers that a module creates when it is imported."""
+    if isinstance(collector, pytest.Module):
+        random.seed(1)
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _seeded_module() -> None:
     """Seed the random numbers in the fixtures of a module, so that they are the same in every run."""
