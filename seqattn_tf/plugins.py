@@ -116,7 +116,7 @@ def needed_by(parts: Iterable[Any]) -> dict[str, str]:
 
 def holding(thing: Any) -> dict[str, str]:
     """Return the modules outside the package that contain the object under some name, in the form of `needed_by`."""
-    # A copy is one step. `list(items())` creates a tuple per module, which may start a garbage collection that imports one.
+    # A copy is one step; a list of the items creates tuples, which may start a garbage collection that imports modules.
     modules = [(name, module) for name, module in sys.modules.copy().items() if name.partition(".")[0] not in _OURS]
     found = [name for name, module in modules if any(value is thing for value in list(vars(module).values()))]
     return {name: _file_name(name) for name in sorted(found)}

@@ -170,7 +170,14 @@ class LanguageModel(Model):
         return tf.where(begins & sayable, total, -float("inf"))
 
     def measure(self, texts: Iterable[str], window: int = 0, batch_size: int = 64) -> tuple[float, int]:
-        """Return the total surprise in nats and the number of scored symbols, for perplexity and bits per symbol.
+        """Return the total surprise in nats and the number of scored symbols, with the arguments of `surprises`."""
+        nats, symbols = self.surprises(texts, window, batch_size).sum(axis=0)
+        return float(nats), int(symbols)
+
+    def surprises(self, texts: Iterable[str], window: int = 0, batch_size: int = 64) -> np.ndarray:
+        """Return the surprise in nats and the number of scored symbols of each row, `[rows, 2]`.
+
+        A row is a sentence or a segment of a continuous stream.
 
         The surprise is infinite for a text with symbols that have no id.
 
@@ -192,10 +199,10 @@ class LanguageModel(Model):
                 rows += [(ids[i : i + window], half) for i in range(half, len(ids) - half, half)]
             else:
                 rows.append(([*self.rules.encode(text), END], 0))
-        rows.sort(key=lambda row: len(row[0]))
-        total = 0.0
-        for start in range(0, len(rows), batch_size):
-            part = rows[start : start + batch_size]
+        found = np.array([[0.0, len(ids) - read] for ids, read in rows]).reshape(-1, 2)
+        order = np.argsort([len(ids) for ids, _ in rows], kind="stable")
+        for chosen in np.split(order, range(batch_size, len(rows), batch_size)):
+            part = [rows[number] for number in chosen]
             targets = np.zeros([len(part), max(len(ids) for ids, _ in part)], np.int32)
             counted = np.zeros(targets.shape, bool)
             for i, (ids, read) in enumerate(part):
@@ -203,8 +210,8 @@ class LanguageModel(Model):
                 counted[i, read : len(ids)] = True
             lost = self._lost(np.pad(targets, [[0, 0], [1, 0]], constant_values=BEGIN)[:, :-1], targets).numpy()
             lost[counted & (targets == PAD)] = np.inf
-            total += float(lost[counted].sum(dtype=np.float64))
-        return total, sum(len(ids) - read for ids, read in rows)
+            found[chosen, 0] = np.where(counted, lost, 0).sum(axis=1, dtype=np.float64)
+        return found
 
     def stream(self, text: str) -> Sequence[int]:
         """Return the ids of a continuous text.

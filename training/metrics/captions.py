@@ -5,8 +5,10 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from seqattn_tf.training.metrics.base import Answers, Metric, References, pair_up
-from seqattn_tf.training.metrics.translation import corpus
+import numpy as np
+
+from seqattn_tf.training.metrics.base import Answers, Metric, References, Tally, joined, mean_tally, pair_up
+from seqattn_tf.training.metrics.translation import corpus_tally
 
 _ORDERS = (1, 2, 3, 4)  # the lengths of n-grams
 _SIGMA = 6.0  # the standard deviation, in words, of the penalty on differences in length
@@ -29,16 +31,24 @@ def captions(answers: Answers, references: References) -> dict[str, float]:
     >>> sorted(found), round(found["bleu4"])
     (['bleu1', 'bleu2', 'bleu3', 'bleu4', 'cider'], 100)
     """
+    return _captions_tally(answers, references).total
+
+
+def _captions_tally(answers: Answers, references: References) -> Tally:
+    """Count matching n-grams for each picture.
+
+    The weights of n-grams in CIDEr come from all pictures, and are the same for every sample of them.
+    """
     from sacrebleu import metrics
 
     pairs = [(plain_words(said), [plain_words(text) for text in right]) for said, right in pair_up(answers, references)]
     said = {str(number): " ".join(words) for number, (words, _) in enumerate(pairs)}
     right = {str(number): [" ".join(words) for words in texts] for number, (_, texts) in enumerate(pairs)}
-    found = {}
+    tallies = []
     for order in _ORDERS:
         metric = metrics.BLEU(tokenize="none", smooth_method="none", max_ngram_order=order, force=True)
-        found[f"bleu{order}"] = corpus(metric, said, right)
-    return {**found, "cider": cider(pairs)}
+        tallies.append(corpus_tally(f"bleu{order}", metric, said, right))
+    return joined([*tallies, mean_tally({"cider": _ciders(pairs)})])
 
 
 def cider(pairs: Sequence[tuple[Sequence[str], Sequence[Sequence[str]]]]) -> float:
@@ -50,6 +60,11 @@ def cider(pairs: Sequence[tuple[Sequence[str], Sequence[Sequence[str]]]]) -> flo
     >>> cider([(words, [words]) for words in right]) > cider([(right[1], [right[0]]), (right[0], [right[1]])])
     True
     """
+    return float(np.mean(_ciders(pairs)))
+
+
+def _ciders(pairs: Sequence[tuple[Sequence[str], Sequence[Sequence[str]]]]) -> list[float]:
+    """Return CIDEr-D of each caption."""
     spread: Counter[tuple[str, ...]] = Counter()
     for _, right in pairs:
         spread.update(set().union(*(_stretches(words).keys() for words in right)))
@@ -61,14 +76,15 @@ def cider(pairs: Sequence[tuple[Sequence[str], Sequence[Sequence[str]]]]) -> flo
             found[len(stretch)][stretch] = count * (rare - math.log(max(spread[stretch], 1)))
         return found
 
-    total = 0.0
+    found = []
     for said, right in pairs:
-        given = vectors(said)
+        given, total = vectors(said), 0.0
         for words in right:
             other = vectors(words)
             near = math.exp(-((len(said) - len(words)) ** 2) / (2 * _SIGMA**2))
             total += near * sum(_alike(given[order], other[order]) for order in _ORDERS) / len(_ORDERS) / len(right)
-    return 1000 * total / len(pairs)  # the factor 10 of CIDEr-D, and 100 for points
+        found.append(1000 * total)  # the factor 10 of CIDEr-D, and 100 for points
+    return found
 
 
 def _stretches(words: Sequence[str]) -> Counter[tuple[str, ...]]:
@@ -83,4 +99,4 @@ def _alike(said: dict[tuple[str, ...], float], right: dict[tuple[str, ...], floa
     )
 
 
-CAPTIONS = Metric("captions", captions, figure="bleu4")
+CAPTIONS = Metric("captions", captions, figure="bleu4", tally=_captions_tally)

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import jiwer
+import numpy as np
 from rapidfuzz.distance import Levenshtein
 
-from seqattn_tf.training.metrics.base import Answers, Metric, References, pair_up
+from seqattn_tf.training.metrics.base import Answers, Metric, References, Tally, pair_up
 
 
 def edit_distance(first: Sequence[Any], second: Sequence[Any]) -> int:
@@ -27,20 +27,30 @@ def symbol_and_word_errors(answers: Answers, references: References) -> dict[str
     >>> symbol_and_word_errors({"a": "EY", "b": "B IY"}, {"a": ["AH", "EY"], "b": ["B"]})
     {'symbol_error_rate': 0.5, 'answer_error_rate': 0.5}
     """
-    said, right = [], []  # symbols separated by single spaces
+    return _errors_tally(answers, references).total
+
+
+def _errors_tally(answers: Answers, references: References) -> Tally:
+    """Count the errors, the symbols of the reference and the wrong answers, 0 or 1, of each key."""
+    counts = []
     for answer, targets in pair_up(answers, references):
         symbols, choices = answer.split(), [target.split() for target in targets]
         nearest = choices[0] if len(choices) == 1 else min(choices, key=partial(_error_rate, symbols))
-        said.append(" ".join(symbols))
-        right.append(" ".join(nearest))
-    if not any(right):
+        counts.append((edit_distance(symbols, nearest), len(nearest), symbols != nearest, 1))
+    if not any(length for _, length, _, _ in counts):
         raise ValueError("references: expected at least one token. Received: empty references only")
-    wrong = sum(answer != target for answer, target in zip(said, right, strict=True))
-    return {"symbol_error_rate": jiwer.wer(right, said), "answer_error_rate": wrong / len(right)}
+
+    def values(sums: np.ndarray) -> dict[str, float]:
+        errors, symbols, wrong, answers = map(float, sums)
+        return {"symbol_error_rate": errors / max(symbols, 1), "answer_error_rate": wrong / answers}
+
+    return Tally(np.array(counts), values)
 
 
 def _error_rate(said: Sequence[str], target: Sequence[str]) -> float:
     return edit_distance(said, target) / max(len(target), 1)
 
 
-ERRORS = Metric("errors", symbol_and_word_errors, figure="symbol_error_rate", higher_is_better=False)
+ERRORS = Metric(
+    "errors", symbol_and_word_errors, figure="symbol_error_rate", higher_is_better=False, tally=_errors_tally
+)

@@ -2,7 +2,11 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from seqattn_tf.training.metrics.base import Answers, Metric, References, pair_up
+from seqattn_tf.training.metrics.base import Answers, Metric, References, Tally, mean_tally, pair_up
+
+
+def _exact_tally(answers: Answers, references: References) -> Tally:
+    return mean_tally({"accuracy": [answer in targets for answer, targets in pair_up(answers, references)]})
 
 
 def exact_match(answers: Answers, references: References) -> dict[str, float]:
@@ -11,22 +15,27 @@ def exact_match(answers: Answers, references: References) -> dict[str, float]:
     >>> exact_match({"1+1": "2", "2+2": "5"}, {"1+1": ["2"], "2+2": ["4"]})
     {'accuracy': 0.5}
     """
-    right = [answer in targets for answer, targets in pair_up(answers, references)]
-    return {"accuracy": sum(right) / len(right)}
+    return _exact_tally(answers, references).total
 
 
 def nbest_accuracy(
     ranked: Mapping[str, Sequence[str]], references: References, ns: Sequence[int] = (1, 2, 3)
 ) -> dict[str, float]:
-    """Return, for each `n`, the share of sources with a correct answer among the `n` best.
+    """Return, for each `n`, the share of sources with a correct answer among the `n` best; arguments of `nbest_tally`.
+
+    >>> nbest_accuracy({"kent": ["kento", "kent"]}, {"kent": ["kent"]}, ns=(1, 2))
+    {'accuracy': 0.0, 'accuracy_2': 1.0}
+    """
+    return nbest_tally(ranked, references, ns).total
+
+
+def nbest_tally(ranked: Mapping[str, Sequence[str]], references: References, ns: Sequence[int]) -> Tally:
+    """Return, for each source, whether a correct answer is among its `n` best ones.
 
     Args:
         ranked: The answers to each source, best first. If there are fewer than `n`, all of them count.
         references: The correct answers to each source.
         ns: The values of `n`.
-
-    >>> nbest_accuracy({"kent": ["kento", "kent"]}, {"kent": ["kent"]}, ns=(1, 2))
-    {'accuracy': 0.0, 'accuracy_2': 1.0}
     """
     if not ns or min(ns) < 1:
         raise ValueError(f"ns: expected positive numbers. Received: {tuple(ns)}")
@@ -35,10 +44,9 @@ def nbest_accuracy(
         if isinstance(best, str):
             raise ValueError(f"ranked: expected a list of answers to {source!r}. Received: {best!r}")
     ranks = [next((i for i, answer in enumerate(best, 1) if answer in targets), None) for best, targets in pairs]
-    return {
-        "accuracy" if n == 1 else f"accuracy_{n}": sum(rank is not None and rank <= n for rank in ranks) / len(ranks)
-        for n in ns
-    }
+    return mean_tally(
+        {"accuracy" if n == 1 else f"accuracy_{n}": [rank is not None and rank <= n for rank in ranks] for n in ns}
+    )
 
 
 def accuracy_by(
@@ -57,4 +65,4 @@ def accuracy_by(
     return {key: (len(hits), sum(hits) / len(hits)) for key, hits in sorted(right.items())}
 
 
-EXACT = Metric("exact", exact_match, figure="accuracy")
+EXACT = Metric("exact", exact_match, figure="accuracy", tally=_exact_tally)

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from seqattn_tf.training.metrics.base import Answers, Metric, References, pair_up
+from seqattn_tf.training.metrics.base import Answers, Metric, References, Tally, mean_tally, pair_up
 
 
 def _share_begun(answer: str, target: str) -> float:
@@ -22,10 +22,13 @@ def prefix_accuracy(answers: Answers, references: References) -> dict[str, float
     >>> prefix_accuracy({"1": "a b"}, {"1": ["a c"]})
     {'prefix_accuracy': 0.5, 'accuracy': 0.0}
     """
+    return _prefix_tally(answers, references).total
+
+
+def _prefix_tally(answers: Answers, references: References) -> Tally:
     pairs = pair_up(answers, references)
-    begun = [max(_share_begun(answer, target) for target in targets) for answer, targets in pairs]
-    right = [answer in targets for answer, targets in pairs]
-    return {"prefix_accuracy": sum(begun) / len(begun), "accuracy": sum(right) / len(right)}
+    shares = [max(_share_begun(answer, target) for target in targets) for answer, targets in pairs]
+    return mean_tally({"prefix_accuracy": shares, "accuracy": [answer in targets for answer, targets in pairs]})
 
 
 def prefix_accuracy_by(
@@ -44,4 +47,4 @@ def _mean(answers: Answers, references: References, chosen: Sequence[str]) -> fl
     ]
 
 
-PREFIX_ACCURACY = Metric("prefix_accuracy", prefix_accuracy, figure="prefix_accuracy")
+PREFIX_ACCURACY = Metric("prefix_accuracy", prefix_accuracy, figure="prefix_accuracy", tally=_prefix_tally)

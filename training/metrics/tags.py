@@ -1,18 +1,44 @@
 """The accuracy of tags, and the F1 score of segments as `seqeval` and the CoNLL script compute it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 
-from seqattn_tf.training.metrics.base import Answers, Metric, References, pair_up
+import numpy as np
+
+from seqattn_tf.training.metrics.base import Answers, Metric, References, Tally, pair_up
 
 
-def _pairs(answers: Answers, references: References) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield the predicted and the correct tags of every occurrence of a text in the data."""
+def count_pairs(
+    answers: Answers, references: References, unit: str, count: Callable[[list[str], list[str]], Sequence[int]]
+) -> np.ndarray:
+    """Return the sums of counts over all occurrences of each key in the data, `[keys, counts]`.
+
+    Args:
+        answers, references: As in a metric.
+        unit: What an answer consists of, such as tags, for messages.
+        count: A function from the predicted and the correct units of one occurrence, of equal number, to counts.
+    """
+    rows = []
     for answer, targets in pair_up(answers, references):
+        predicted, counts = answer.split(), []
         for target in targets:
-            said, right = answer.split(), target.split()
-            if len(said) != len(right):
-                raise ValueError(f"answers: expected {len(right)} tags. Received: {len(said)}, {answer!r:.80}")
-            yield said, right
+            right = target.split()
+            if len(predicted) != len(right):
+                raise ValueError(f"answers: expected {len(right)} {unit}. Received: {len(predicted)}, {answer!r:.80}")
+            counts.append(count(predicted, right))
+        rows.append(np.sum(counts, axis=0))
+    return np.array(rows)
+
+
+def _count_right(predicted: list[str], right: list[str]) -> tuple[int, int]:
+    return sum(one == other for one, other in zip(predicted, right, strict=True)), len(right)
+
+
+def _accuracy(sums: np.ndarray) -> dict[str, float]:
+    return {"accuracy": float(sums[0] / max(sums[1], 1))}
+
+
+def _tags_tally(answers: Answers, references: References) -> Tally:
+    return Tally(count_pairs(answers, references, "tags", _count_right), _accuracy)
 
 
 def tag_accuracy(answers: Answers, references: References) -> dict[str, float]:
@@ -21,8 +47,7 @@ def tag_accuracy(answers: Answers, references: References) -> dict[str, float]:
     >>> tag_accuracy({"a b": "D N"}, {"a b": ["D V"]})
     {'accuracy': 0.5}
     """
-    right = [one == other for pair in _pairs(answers, references) for one, other in zip(*pair, strict=True)]
-    return {"accuracy": sum(right) / max(len(right), 1)}
+    return _tags_tally(answers, references).total
 
 
 def segments(tags: Sequence[str]) -> list[tuple[str, int, int]]:
@@ -52,14 +77,22 @@ def segment_f1(answers: Answers, references: References) -> dict[str, float]:
     >>> segment_f1({"a b": "B-NP I-NP"}, {"a b": ["B-NP I-NP"]})["f1"]
     1.0
     """
-    said = right = both = 0
-    for pair in _pairs(answers, references):
-        one, other = (set(segments(tags)) for tags in pair)
-        said, right, both = said + len(one), right + len(other), both + len(one & other)
-    precision, recall = both / max(said, 1), both / max(right, 1)
-    f1 = 2 * precision * recall / (precision + recall) if both else 0.0
-    return {"f1": f1, "precision": precision, "recall": recall, **tag_accuracy(answers, references)}
+    return _segments_tally(answers, references).total
 
 
-TAGS = Metric("tags", tag_accuracy, figure="accuracy")
-SEGMENTS = Metric("segments", segment_f1, figure="f1")
+def _segments_tally(answers: Answers, references: References) -> Tally:
+    def count(predicted: list[str], right: list[str]) -> tuple[int, ...]:
+        one, other = set(segments(predicted)), set(segments(right))
+        return (*_count_right(predicted, right), len(one), len(other), len(one & other))
+
+    def values(sums: np.ndarray) -> dict[str, float]:
+        predicted, right, both = map(float, sums[2:])
+        precision, recall = both / max(predicted, 1), both / max(right, 1)
+        f1 = 2 * precision * recall / (precision + recall) if both else 0.0
+        return {"f1": f1, "precision": precision, "recall": recall, **_accuracy(sums)}
+
+    return Tally(count_pairs(answers, references, "tags", count), values)
+
+
+TAGS = Metric("tags", tag_accuracy, figure="accuracy", tally=_tags_tally)
+SEGMENTS = Metric("segments", segment_f1, figure="f1", tally=_segments_tally)

@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from seqattn_tf.training.metrics.base import Answers, Metric, References, pair_up
+import numpy as np
+
+from seqattn_tf.training.metrics.base import Answers, Metric, References, Tally, mean_tally, pair_up
 
 _TOKENIZERS = ("13a", "none", "char", "intl", "zh")  # the tokenizers of sacrebleu that need no other package
 
@@ -20,7 +22,7 @@ def bleu(answers: Answers, references: References, tokenize: str = "13a", lowerc
     >>> round(bleu({"a": "the cat sat on a mat"}, {"a": ["the cat sat on the mat"]})["bleu"], 1)
     53.7
     """
-    return {"bleu": corpus(_bleu(tokenize, lowercase), answers, references)}
+    return corpus_tally("bleu", _bleu(tokenize, lowercase), answers, references).total
 
 
 def bleu_signature(references: References, tokenize: str = "13a", lowercase: bool = False) -> str:
@@ -30,7 +32,7 @@ def bleu_signature(references: References, tokenize: str = "13a", lowercase: boo
     'nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp'
     """
     metric = _bleu(tokenize, lowercase)
-    corpus(metric, {source: targets[0] for source, targets in references.items() if targets}, references)
+    corpus_tally("bleu", metric, {source: targets[0] for source, targets in references.items() if targets}, references)
     return str(metric.get_signature())
 
 
@@ -40,9 +42,13 @@ def chrf(answers: Answers, references: References) -> dict[str, float]:
     >>> chrf({"a": "the cat"}, {"a": ["a dog", "the cat"]})
     {'chrf': 100.0}
     """
+    return _chrf_tally(answers, references).total
+
+
+def _chrf_tally(answers: Answers, references: References) -> Tally:
     from sacrebleu import metrics
 
-    return {"chrf": corpus(metrics.CHRF(), answers, references)}
+    return corpus_tally("chrf", metrics.CHRF(), answers, references)
 
 
 def rouge(answers: Answers, references: References) -> dict[str, float]:
@@ -53,12 +59,16 @@ def rouge(answers: Answers, references: References) -> dict[str, float]:
     >>> rouge({"a": "the cat sat"}, {"a": ["the cat sat"]})
     {'rouge1': 100.0, 'rouge2': 100.0, 'rougeL': 100.0}
     """
+    return _rouge_tally(answers, references).total
+
+
+def _rouge_tally(answers: Answers, references: References) -> Tally:
     from rouge_score.rouge_scorer import RougeScorer
 
     names = ("rouge1", "rouge2", "rougeL")
     scorer = RougeScorer(names)
     scores = [scorer.score_multi(targets, answer) for answer, targets in pair_up(answers, references)]
-    return {name: 100 * sum(score[name].fmeasure for score in scores) / len(scores) for name in names}
+    return mean_tally({name: [score[name].fmeasure for score in scores] for name in names}, factor=100.0)
 
 
 def bleu_by_length(
@@ -103,14 +113,20 @@ def _bleu(tokenize: str, lowercase: bool) -> Any:
     )  # without `force`, sacrebleu warns of tokenized text
 
 
-def corpus(metric: Any, answers: Answers, references: References) -> float:
-    """Compute a corpus metric of sacrebleu; keys may differ in the number of their references."""
+def _bleu_tally(answers: Answers, references: References) -> Tally:
+    return corpus_tally("bleu", _bleu("13a", False), answers, references)
+
+
+def corpus_tally(name: str, metric: Any, answers: Answers, references: References) -> Tally:
+    """Return the statistics that sacrebleu sums for a corpus metric; keys may differ in the number of references."""
     pairs = pair_up(answers, references)
     most = max(len(targets) for _, targets in pairs)
     streams = [[targets[i] if i < len(targets) else None for _, targets in pairs] for i in range(most)]
-    return metric.corpus_score([answer for answer, _ in pairs], streams).score
+    # The public `corpus_score` extracts, sums and discards them; its own significance tests call these two methods.
+    counts = np.array(metric._extract_corpus_statistics([answer for answer, _ in pairs], streams), float)
+    return Tally(counts, lambda sums: {name: metric._compute_score_from_stats(sums.tolist()).score})
 
 
-BLEU = Metric("bleu", bleu, figure="bleu")
-CHRF = Metric("chrf", chrf, figure="chrf")
-ROUGE = Metric("rouge", rouge, figure="rougeL")
+BLEU = Metric("bleu", bleu, figure="bleu", tally=_bleu_tally)
+CHRF = Metric("chrf", chrf, figure="chrf", tally=_chrf_tally)
+ROUGE = Metric("rouge", rouge, figure="rougeL", tally=_rouge_tally)

@@ -10,6 +10,7 @@ from seqattn_tf.lite.fields import Lines, Text
 from seqattn_tf.lite.targets import Label
 from seqattn_tf.models import MemoryAnswerer, MemoryNetwork
 from seqattn_tf.training.data import Example, Examples
+from seqattn_tf.training.metrics import mean_tally
 from seqattn_tf.training.tasks.base import Report, Task, Training
 from seqattn_tf.training.tasks.reading import FieldAndEncoder, learn_field
 from seqattn_tf.training.tasks.settings import TextSettings, TextTable, setting
@@ -79,4 +80,4 @@ class AnswerTask(Task[AnswerSettings, MemoryAnswerer]):
         if not notes or any(len(notes.get(example.key, "").split()) != looks for example in examples):
             return report  # the facts are unknown, or their number differs from the number of hops
         right = [" ".join(map(str, found[example.key].extra["facts"])) == notes[example.key] for example in examples]
-        return Report({**report.metrics, "facts": sum(right) / len(right)}, report.groups)
+        return report.and_tally(mean_tally({"facts": right}))

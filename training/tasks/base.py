@@ -23,7 +23,7 @@ from seqattn_tf.training.data.corpus import Corpus
 from seqattn_tf.training.data.examples import first_of_each, group_targets
 from seqattn_tf.training.data.skipped import SkippedExamples
 from seqattn_tf.training.data.stream import Encoded, Stream
-from seqattn_tf.training.metrics import EXACT, Metric, nbest_accuracy
+from seqattn_tf.training.metrics import EXACT, Metric, Sampled, Tally, nbest_tally
 from seqattn_tf.training.soft_targets import SoftTargets
 from seqattn_tf.training.tasks.settings import Settings
 
@@ -43,10 +43,22 @@ def refuse_few(rules: SymbolRules, name: str) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """The results of an evaluation: metrics by name, and rows `(label, count, value)` of groups by title."""
+    """The results of an evaluation.
+
+    Args:
+        metrics: The values by name.
+        groups: Rows `(label, count, value)` of groups, by title.
+        samples: The same values for any sample of the test examples, for intervals and comparisons.
+    """
 
     metrics: Mapping[str, float]
     groups: Mapping[str, Sequence[tuple[str, int, float]]] = dataclasses.field(default_factory=dict)
+    samples: Sequence[Sampled] = ()
+
+    def and_tally(self, tally: Tally) -> "Report":
+        """Return this report with further values."""
+        metrics = {**self.metrics, **tally.total}
+        return dataclasses.replace(self, metrics=metrics, samples=[*self.samples, tally])
 
 
 AnySettings = TypeVar("AnySettings", bound=Settings)
@@ -161,12 +173,15 @@ class Task(Generic[AnySettings, AnyModel]):
         """Evaluate the answers found for the keys of examples."""
         references = self.references(model, examples)
         said = {key: answer.text for key, answer in found.items()}
-        figures = {name: value for metric in self.metrics for name, value in metric.measure(said, references).items()}
+        measured = [metric.evaluate(said, references) for metric in self.metrics]
+        figures = {name: value for values, _ in measured for name, value in values.items()}
         most = max((len(answer.alternatives) for answer in found.values()), default=0) + 1
         if nbest := [n for n in self.nbest if 1 < n <= most]:
             ranked = {key: [a.text, *(text for text, _ in a.alternatives)] for key, a in found.items()}
-            figures |= nbest_accuracy(ranked, references, nbest)
-        return Report(figures, {title: rows(said, references, notes or {}) for title, rows in self.groups.items()})
+            tally = nbest_tally(ranked, references, nbest)
+            figures, measured = {**figures, **tally.total}, [*measured, (tally.total, tally)]
+        groups = {title: rows(said, references, notes or {}) for title, rows in self.groups.items()}
+        return Report(figures, groups, [sampled for _, sampled in measured])
 
     def references(self, model: AnyModel, examples: Iterable[Example]) -> dict[str, list[str]]:
         """Return the correct answers to each key in the notation of the target; empty for open-ended tasks."""
@@ -349,13 +364,24 @@ def refuse_unreadable(model: Model, examples: Iterable[Example]) -> None:
             raise ValueError(f"{example.key:.80}, {error}") from None
 
 
-def loss_of(model: Model, examples: Sequence[Example], batch_size: int = 64) -> tuple[float, float]:
-    """Return the mean loss of the correct answers, and the number of symbols or rows that it is averaged over."""
-    total = count = 0.0
-    loss, says = model.graph_target.loss(), model.graph_target
-    forward = tf.function(lambda inputs: model.network(inputs, training=False), reduce_retracing=True)
-    for inputs, right in batches(Columns.of(model, Examples.of(examples)), batch_size):
-        kept = float(tf.math.count_nonzero(right != tf.cast(says.padding, right.dtype)))
-        total += float(loss(right, forward(inputs))) * kept
-        count += kept
-    return total / max(count, 1), count
+def losses_of(model: Model, examples: Sequence[Example], batch_size: int = 64) -> np.ndarray:
+    """Return the loss of the correct answer to each example, and the number of symbols that it sums, `[examples, 2]`.
+
+    The order of the examples is that of the batches, which is the same for every model.
+    """
+    loss, padding = model.graph_target.loss(), model.graph_target.padding
+
+    @tf.function(reduce_retracing=True)
+    def measure(inputs: Any, right: tf.Tensor) -> tf.Tensor:
+        outputs = model.network(inputs, training=False)
+        means = tf.map_fn(
+            lambda row: loss(*tf.nest.map_structure(lambda one: one[None], row)),
+            (right, outputs),
+            fn_output_signature=tf.float32,
+        )
+        places = tf.reshape(right != tf.cast(padding, right.dtype), [tf.shape(right)[0], -1])
+        counts = tf.reduce_sum(tf.cast(places, tf.float32), axis=1)
+        return tf.stack([means * counts, counts], axis=1)
+
+    found = [measure(*batch).numpy() for batch in batches(Columns.of(model, Examples.of(examples)), batch_size)]
+    return np.concatenate(found).astype(np.float64)

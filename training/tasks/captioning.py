@@ -14,6 +14,7 @@ from seqattn_tf.models import Captioner, CaptionNetwork
 from seqattn_tf.models.networks.caption import REGIONS
 from seqattn_tf.training.data import Example, Examples
 from seqattn_tf.training.feature_maps import given
+from seqattn_tf.training.metrics import Tally
 from seqattn_tf.training.tasks.base import Report, refuse_few, without_beam
 from seqattn_tf.training.tasks.images import PICTURE, ImageSettings, ImageTask
 from seqattn_tf.training.tasks.settings import CaptionWords, EmbeddingSettings, SearchSettings, setting
@@ -91,7 +92,7 @@ class CaptionTask(ImageTask[CaptionSettings, Captioner]):
     ) -> Report:
         """Return the metrics of the captions, and those of the attention of correct ones."""
         report = super().evaluate(model, found, examples, notes)
-        return dataclasses.replace(report, metrics={**report.metrics, **looked_inside(found, examples)})
+        return report.and_tally(looked_inside(found, examples))
 
 
 def cells(box: Box, rows: int, columns: int, grown: int = 0) -> np.ndarray:
@@ -142,10 +143,13 @@ def _regions_column(model: Captioner, examples: Examples) -> RaggedColumn:
     return RaggedColumn(REGIONS, np.concatenate(tables), np.array(starts))
 
 
-def looked_inside(found: Mapping[str, Answer], examples: Sequence[Example]) -> dict[str, float]:
-    """Return the share of attention on or next to the named objects in correct captions, and that share by chance."""
-    inside, chance = [], []
-    for example in examples:
+def looked_inside(found: Mapping[str, Answer], examples: Sequence[Example]) -> Tally:
+    """Return the share of attention on or next to the named objects in correct captions, and that share by chance.
+
+    Both are missing if no caption is correct or the objects are unknown.
+    """
+    counts = np.zeros([len(examples), 3])  # the sums of both shares, and the number of named objects
+    for count, example in zip(counts, examples, strict=True):
         answer, boxes = found[example.key], _regions_of(example)
         look = answer.attention.get(PICTURE)
         if boxes is None or look is None or answer.text != example.target or len(look.weights) < len(boxes):
@@ -154,6 +158,10 @@ def looked_inside(found: Mapping[str, Answer], examples: Sequence[Example]) -> d
             if box is not None:
                 rows, columns = weights.shape
                 region = cells(box, rows, columns, grown=1)
-                inside.append(float((region * weights).sum() / max(weights.sum(), 1e-9)))
-                chance.append(float(region.mean()))
-    return {"inside": float(np.mean(inside)), "inside_by_chance": float(np.mean(chance))} if inside else {}
+                count += (region * weights).sum() / max(weights.sum(), 1e-9), region.mean(), 1
+
+    def values(sums: np.ndarray) -> dict[str, float]:
+        inside, chance, objects = map(float, sums)
+        return {"inside": inside / objects, "inside_by_chance": chance / objects} if objects else {}
+
+    return Tally(counts, values)

@@ -19,6 +19,7 @@ from seqattn_tf.models import LanguageModel, LanguageNetwork
 from seqattn_tf.outputs.symbols import SHIFTED
 from seqattn_tf.training.data import Example, Examples, Splits
 from seqattn_tf.training.data.batches import Part, planned, whole
+from seqattn_tf.training.metrics import Tally, perplexity
 from seqattn_tf.training.ngrams import KneserNey
 from seqattn_tf.training.pretrained_embeddings import read_vectors
 from seqattn_tf.training.soft_targets import SoftTargets
@@ -145,10 +146,9 @@ class LanguageTask(Task[LanguageSettings, LanguageModel]):
         quiet: bool = True,
     ) -> Report:
         """Return bits per symbol, or the perplexity."""
-        nats, symbols = model.measure((example.target for example in examples), window=self.window)
-        mean = nats / max(symbols, 1)
-        value = mean / math.log(2) if self.window else math.exp(mean) if mean < 700 else math.inf
-        return Report({self.monitor: value})
+        counts = model.surprises((example.target for example in examples), window=self.window)
+        tally = Tally(counts, lambda sums: {"bits": float(sums[0] / max(sums[1], 1)) / math.log(2)})
+        return Report({}).and_tally(tally if self.window else perplexity(counts))
 
     def baselines(
         self, model: LanguageModel, train: Sequence[Example], examples: Sequence[Example]

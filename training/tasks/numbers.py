@@ -11,7 +11,8 @@ from seqattn_tf.lite.targets import Label, Number
 from seqattn_tf.models import Classifier, ClassifierNetwork, Rearranger, Seq2Seq
 from seqattn_tf.training.data import Example, Examples
 from seqattn_tf.training.data.corpora import numbers, sequences
-from seqattn_tf.training.tasks.base import Report, Task, loss_of
+from seqattn_tf.training.metrics import Tally
+from seqattn_tf.training.tasks.base import Report, Task, losses_of
 from seqattn_tf.training.tasks.rearranging import NETWORKS, build_teller
 from seqattn_tf.training.tasks.settings import Settings, setting
 
@@ -99,4 +100,5 @@ class NumberTask(Task[NumberSettings, Classifier | Rearranger | Seq2Seq]):
     ) -> Report:
         """Return the share of correct answers, and the loss."""
         report = super().measure(model, examples, notes, quiet)
-        return Report({**report.metrics, "loss": loss_of(model, examples, batch_size=len(examples))[0]}, report.groups)
+        counts = losses_of(model, examples, batch_size=len(examples))
+        return report.and_tally(Tally(counts, lambda sums: {"loss": float(sums[0] / max(sums[1], 1))}))

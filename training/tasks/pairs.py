@@ -16,9 +16,9 @@ from seqattn_tf.lite.targets import Symbols
 from seqattn_tf.models import EncoderDecoder, Seq2Seq
 from seqattn_tf.models.seq2seq import MARGIN
 from seqattn_tf.training.data import DataWarning, Example, Examples
-from seqattn_tf.training.metrics import Metric
+from seqattn_tf.training.metrics import Metric, perplexity
 from seqattn_tf.training.pretrained_embeddings import read_vectors
-from seqattn_tf.training.tasks.base import Report, Task, Training, loss_of, refuse_few, without_beam
+from seqattn_tf.training.tasks.base import Report, Task, Training, losses_of, refuse_few, without_beam
 from seqattn_tf.training.tasks.settings import EmbeddingSettings, SearchSettings, TableColumns, TextSettings, setting
 
 _MOST_CUT = 0.01  # the share of the training targets that may exceed the length of an answer without a warning
@@ -127,5 +127,4 @@ class PairTask(Task[PairSettings, Seq2Seq]):
         """Return the metrics of the answers or, without metrics, the perplexity of the targets including their ends."""
         if self.metrics:
             return super().measure(model, examples, notes, quiet)
-        mean, symbols = loss_of(model, examples)
-        return Report({"perplexity": float(np.exp(mean)) if symbols else math.inf})
+        return Report({}).and_tally(perplexity(losses_of(model, examples)))

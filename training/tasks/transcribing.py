@@ -12,6 +12,7 @@ from seqattn_tf.lite.targets import Symbols
 from seqattn_tf.models import EncoderDecoder, Seq2Seq
 from seqattn_tf.training.data import Example, Examples
 from seqattn_tf.training.data.corpora.digits import BEYOND
+from seqattn_tf.training.metrics import Suffixed
 from seqattn_tf.training.tasks.base import Report, Task, refuse_few, without_beam
 from seqattn_tf.training.tasks.settings import SearchSettings, Settings, setting
 
@@ -67,6 +68,7 @@ class TranscribeTask(Task[TranscribeSettings, Seq2Seq]):
         report = super().evaluate(model, found, [e for e in examples if notes.get(e.key) != BEYOND] or longer, notes)
         if not longer or len(longer) == len(examples):
             return report
-        figures = super().evaluate(model, found, longer, notes).metrics
-        apart = {f"{name}_{BEYOND}": value for name, value in figures.items()}
-        return dataclasses.replace(report, metrics={**report.metrics, **apart})
+        other = super().evaluate(model, found, longer, notes)
+        apart = {f"{name}_{BEYOND}": value for name, value in other.metrics.items()}
+        samples = [*report.samples, *(Suffixed(sampled, BEYOND) for sampled in other.samples)]
+        return dataclasses.replace(report, metrics={**report.metrics, **apart}, samples=samples)

@@ -65,13 +65,13 @@ def test_looks_are_measured_where_the_caption_is_right():
     weights[1] = 0.5 * weights[1] + 0.005  # half of the weight is uniform
     example = Example("k", {"image": scene}, scene.caption)
     look = {"image": AttentionMap(weights, (), words)}
-    found = looked_inside({"k": Answer(scene.caption, 0.0, attention=look)}, [example])
+    found = looked_inside({"k": Answer(scene.caption, 0.0, attention=look)}, [example]).total
     chance = [cells(region, 10, 10, grown=1).mean() for region in scene.regions if region is not None]
     assert found["inside_by_chance"] == pytest.approx(np.mean(chance))
     assert found["inside"] == pytest.approx((3 + 0.5 + 0.5 * chance[0]) / 4)
-    assert looked_inside({"k": Answer("a dog", 0.0, attention=look)}, [example]) == {}
-    assert looked_inside({"k": Answer(scene.caption, 0.0)}, [example]) == {}
-    assert looked_inside({"k": Answer("x", 0.0, attention=look)}, [Example("k", {"image": b""}, "x")]) == {}
+    assert looked_inside({"k": Answer("a dog", 0.0, attention=look)}, [example]).total == {}
+    assert looked_inside({"k": Answer(scene.caption, 0.0)}, [example]).total == {}
+    assert looked_inside({"k": Answer("x", 0.0, attention=look)}, [Example("k", {"image": b""}, "x")]).total == {}
 
 
 @pytest.mark.parametrize("frozen", [False, True])
