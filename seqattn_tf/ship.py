@@ -21,8 +21,8 @@ from seqattn_tf.export.forms import Lite, QuantizedLite
 from seqattn_tf.lite import manifest
 from seqattn_tf.lite.formats import MODEL_FILES
 from seqattn_tf.presets import FOLDER, LITE
+from seqattn_tf.training.evaluation import open_run
 from seqattn_tf.training.record import read_record
-from seqattn_tf.training.run import open_run
 
 SAME_TEXTS = 0.995  # the least share of rows with the same text
 _ROWS = 2000

@@ -18,7 +18,7 @@ from seqattn_tf.lite.fields import Field, Text
 from seqattn_tf.lite.targets import Symbols
 from seqattn_tf.lite.text import SymbolRules
 from seqattn_tf.models import EncoderDecoder, Seq2Seq, load
-from seqattn_tf.training import recipes, run
+from seqattn_tf.training import evaluation, recipes
 from seqattn_tf.training.data import Examples, from_text
 from seqattn_tf.training.tasks import PairSettings, PairTask
 
@@ -258,7 +258,7 @@ def test_a_record_names_a_recipe_and_never_a_file(tmp_path, monkeypatch):
     record = {"recipe": "run/plugged_pwn.py", "settings": {}, "data": "d", "fingerprint": "f", "plugins": {}}
     Path("run/config.json").write_text(json.dumps({**config, "record": record}))
     with pytest.raises(ValueError, match=r"recipe: expected one of .*Received: 'run/plugged_pwn\.py'"):
-        run.evaluate(Path("run"))
+        evaluation.evaluate(Path("run"))
     assert not [*tmp_path.rglob("*.ran")]
 
 
@@ -279,7 +279,7 @@ def test_a_broken_record_is_told(tmp_path, broken):
     record = {"recipe": "translate", "settings": {}, "data": "d", "fingerprint": "f", "given": None, "plugins": {}}
     made("gru").save(tmp_path / "run", {**record, **broken})
     with pytest.raises(ValueError, match="run"):
-        run.evaluate(tmp_path / "run")
+        evaluation.evaluate(tmp_path / "run")
 
 
 PARTS = """

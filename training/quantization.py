@@ -8,7 +8,7 @@ from seqattn_tf.lite.formats import COMPACT
 from seqattn_tf.models import Model, load
 from seqattn_tf.models.base import read_config
 from seqattn_tf.models.weights import check_form
-from seqattn_tf.training import run
+from seqattn_tf.training.evaluation import evaluate
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Quantized:
     def table(self) -> list[tuple[str, str, str, str]]:
         """Return a title row, a row for each metric, and one for the size."""
         rows = [("", "before", "after", "difference")]
-        rows += [(name.upper(), f"{a:.4f}", f"{b:.4f}", f"{b - a:+.4f}") for name, (a, b) in self.metrics.items()]
+        rows += [(name, f"{a:.4f}", f"{b:.4f}", f"{b - a:+.4f}") for name, (a, b) in self.metrics.items()]
         before, after = (size / 1e6 for size in self.sizes)
         return [*rows, ("MB", f"{before:.2f}", f"{after:.2f}", f"{after - before:+.2f}")]
 
@@ -44,10 +44,10 @@ def quantize(
     check_form(dtype)
     if (folder / "config.json").exists():
         raise ValueError(f"{folder}: expected a folder without a model. Received: a folder with config.json")
-    before = run.evaluate(source, data, split).metrics
+    before = evaluate(source, data, split).metrics
     model = load(source)
     model.save(folder, read_config(source)["record"], compact=dtype)
-    after = run.evaluate(folder, data, split).metrics
+    after = evaluate(folder, data, split).metrics
     return Quantized(
         {name: (before[name], after[name]) for name in before}, (_size(source, model), _size(folder, model))
     )

@@ -11,9 +11,7 @@ import tensorflow as tf
 
 from seqattn_tf.core.atomic_io import write_json
 from seqattn_tf.models import Model, load
-from seqattn_tf.plugins import advice
 from seqattn_tf.presets import find
-from seqattn_tf.training import recipes
 from seqattn_tf.training.callbacks import (
     EvaluateModel,
     LogThroughput,
@@ -23,21 +21,20 @@ from seqattn_tf.training.callbacks import (
     StopOnDivergence,
 )
 from seqattn_tf.training.checkpoints import Checkpoints, Progress, restore, state_of
-from seqattn_tf.training.data import Splits, finding
+from seqattn_tf.training.data import Splits
 from seqattn_tf.training.data.reading import reading_with
 from seqattn_tf.training.diagnosis import diagnose
 from seqattn_tf.training.distribution import Distribution
-from seqattn_tf.training.faithfulness import Faithfulness, faithfulness
 from seqattn_tf.training.interrupts import Stop, Stopped
 from seqattn_tf.training.optimizer import adam_of, optimizer_of
 from seqattn_tf.training.precision import in_float32, made_in
 from seqattn_tf.training.previews import board, sample_of
 from seqattn_tf.training.recipes import Recipe
-from seqattn_tf.training.record import describe, read_record
-from seqattn_tf.training.resuming import begin_from, check_same_run, identity, settings_of
+from seqattn_tf.training.record import describe
+from seqattn_tf.training.resuming import begin_from, check_same_run, identity
 from seqattn_tf.training.runs import HISTORY
 from seqattn_tf.training.soft_targets import SoftTargets
-from seqattn_tf.training.tasks import Report, Settings, Task, Training
+from seqattn_tf.training.tasks import Settings, Training
 from seqattn_tf.training.tasks.base import refuse_unreadable, vocabulary_of
 from seqattn_tf.training.xla import ask, settle
 
@@ -286,57 +283,3 @@ def _named_faults(training: Training) -> Iterator[None]:
         refuse_unreadable(training.model, training.splits.train)
         why = error.message.strip().splitlines()[-1]
         raise ValueError(f"train: expected inputs that match the targets. Received: {why}") from error
-
-
-def _recipe_of(folder: Path, record: Mapping[str, Any]) -> tuple[Recipe, Settings, Task[Any, Any]]:
-    """Return the recipe of a trained run, its settings, and its task with the chosen metric."""
-    try:
-        recipe = recipes.get(record["recipe"])
-        settings = settings_of(recipe, record["settings"])
-        return recipe, settings, recipe.task.with_metric(settings.metric)
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{folder}, {error}{advice(record['plugins'])}") from None
-
-
-def groups_of(folder: Path) -> list[str]:
-    """Return the titles of the groups that `evaluate` reports for a trained run; these can be plotted."""
-    return list(_recipe_of(folder, read_record(folder))[2].groups)
-
-
-def open_run(folder: Path, data: str | Path | None = None) -> tuple[Task[Any, Any], Model, Splits]:
-    """Return the task of a trained run, its model and its data."""
-    record = read_record(folder)
-    recipe, settings, task = _recipe_of(folder, record)
-    splits = open_splits(recipe, settings, _remembered(folder, record) if data is None else data)
-    trained_on = f"{record['data']} ({record['fingerprint']})"
-    given = f"{splits.origin} ({splits.fingerprint})"
-    if record["fingerprint"] != splits.fingerprint:  # the test examples may have been used in training
-        raise ValueError(
-            f"data: expected {trained_on}, which the model was trained on. "
-            f"Received: {given}; choose the data with --data"
-        )
-    return task, load(folder), splits
-
-
-def evaluate(folder: Path, data: str | Path | None = None, split: str = "test") -> Report:
-    """Evaluate a trained run on a split of its data."""
-    task, model, splits = open_run(folder, data)
-    examples = getattr(splits, split)
-    report = task.measure(model, examples, splits.notes, quiet=False)
-    return Report({**report.metrics, **task.baselines(model, splits.train, examples)}, report.groups)
-
-
-def evaluate_faithfulness(folder: Path, data: str | Path | None = None, split: str = "test") -> Faithfulness:
-    """Evaluate how well the attention of a trained run explains its answers on a split of its data."""
-    _, model, splits = open_run(folder, data)
-    return faithfulness(model, getattr(splits, split), quiet=False)
-
-
-def _remembered(folder: Path, record: Mapping[str, Any]) -> str | None:
-    """Return the location of the data that a run was trained on."""
-    given = record["given"]
-    if given is not None and not finding.is_there(given):
-        raise ValueError(
-            f"data: expected {given}, which {folder} was trained on. Received: no such file; use --data if it has moved"
-        )
-    return given

@@ -1,17 +1,42 @@
 """Commands that evaluate models and draw what they attend to."""
 
 import argparse
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from seqattn_tf.cli.base import VALUES, Commands, add_engine, check_files, load_tensorflow, open_quietly
+from seqattn_tf.cli.base import VALUES, Commands, add_engine, check_files, load_tensorflow, open_quietly, print_table
 
 
 def add(commands: Commands) -> None:
     """Add the commands of this module."""
-    evaluate = commands.add("evaluate", _evaluate, "evaluate models on their data, and plot metrics by group")
-    evaluate.add_argument("models", nargs="+", metavar="MODEL", help="a run folder or a preset")
-    evaluate.add_argument("--data", help="location of the data, if it changed since training")
+    evaluate = commands.add(
+        "evaluate", _evaluate, "evaluate models with 95 % intervals, compare them, and plot metrics by group"
+    )
+    evaluate.add_argument(
+        "models",
+        nargs="+",
+        metavar="MODEL",
+        help="a run folder or a preset; several ones are compared with the first if their test data are the same",
+    )
+    evaluate.add_argument("--data", help="location of the training data, if it changed since training")
+    evaluate.add_argument(
+        "--test",
+        metavar="DATA",
+        help="evaluate on this labelled file or folder instead of the data of the model, in the format of its recipe",
+    )
+    evaluate.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="change a setting for reading --test, such as text_column",
+    )
+    form = evaluate.add_mutually_exclusive_group()
+    form.add_argument("--csv", action="store_true", help="print CSV: a row for each model and metric")
+    form.add_argument("--json", action="store_true", help="print JSON")
+    form.add_argument("--markdown", action="store_true", help="print a Markdown table")
     evaluate.add_argument(
         "-o", "--output", type=Path, help="png, svg or pdf file for metrics by group, if any (default: evaluation.png)"
     )
@@ -53,23 +78,31 @@ def _evaluate(options: argparse.Namespace) -> None:
     load_tensorflow()
     from seqattn_tf.explain import draw_lengths, save_figure
     from seqattn_tf.explain.alignment import check_ending
-    from seqattn_tf.training import run
+    from seqattn_tf.training import evaluation
 
     check_ending(options.output or Path("evaluation.png"))
-    if options.output and not options.faithfulness and not any(map(run.groups_of, folders.values())):
+    if options.set and options.test is None:
+        raise ValueError("set: expected --test, which these settings apply to. Received: none")
+    if options.faithfulness and options.test is not None:
+        raise ValueError("test: expected none with --faithfulness. Received: both")
+    if options.output and not options.faithfulness and not any(map(evaluation.groups_of, folders.values())):
         raise ValueError("output: expected a metric with groups to plot. Received: none; omit --output")
     options.output = options.output or Path("evaluation.png")
     erased = {  # first, because not every model supports it
-        model: run.evaluate_faithfulness(folder, options.data, options.split)
+        model: evaluation.evaluate_faithfulness(folder, options.data, options.split)
         for model, folder in folders.items()
         if options.faithfulness
     }
-    reports = {model: run.evaluate(folder, options.data, options.split) for model, folder in folders.items()}
+    how = {"test": options.test, "assignments": options.set}
+    reports = {
+        model: evaluation.evaluate(folder, options.data, options.split, **how) for model, folder in folders.items()
+    }
+    _print_reports(reports, options)
+    if options.csv or options.json or options.markdown:
+        return
     for model, report in reports.items():
-        if len(reports) > 1:
+        if len(reports) > 1 and report.groups:
             print(model)
-        for name, value in report.metrics.items():
-            print(f"{name.upper()} {value:.4f}")
         for title, rows in report.groups.items():
             print(title)
             for label, count, value in rows:
@@ -86,6 +119,25 @@ def _evaluate(options: argparse.Namespace) -> None:
             print(model)
         output = options.output.with_stem(f"{options.output.stem}-faithfulness" + (f"-{number}" if number > 1 else ""))
         _show_faithfulness(found, output)
+
+
+def _print_reports(found: Mapping[str, Any], options: argparse.Namespace) -> None:
+    """Print the results in the chosen form, and notes about the test data to the error stream."""
+    from seqattn_tf.training import reports
+
+    same = len(found) > 1 and len({tuple(one.identities) for one in found.values()}) == 1
+    for note in reports.notes(found):
+        print(note, file=sys.stderr)
+    if options.csv or options.json:
+        print(reports.as_csv(found) if options.csv else reports.as_json(found, same))
+        return
+    tables = [reports.table(found), reports.comparisons(found) if same else []]
+    if len(found) > 1 and not same:
+        print("not compared, because their test data differ", file=sys.stderr)
+    for number, rows in enumerate(filter(None, tables)):
+        if number:
+            print()
+        print(reports.as_markdown(rows)) if options.markdown else print_table(rows)
 
 
 def _show_faithfulness(found: Any, output: Path) -> None:

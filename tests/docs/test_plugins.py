@@ -64,7 +64,7 @@ def ask(capsys, command):
 
 def test_the_run_is_measured_where_its_data_are(shown, trained, capsys):
     out = ask(capsys, shown[0]["evaluate"])
-    assert out.startswith("ACCURACY 0.")
+    assert "\naccuracy  0." in out
     record = json.loads((trained / "config.json").read_text())
     assert record["plugins"] == record["record"]["plugins"] == {"sharp": "sharp.py"}
     assert record["record"]["given"] == str(shown[1] / "commands.csv")

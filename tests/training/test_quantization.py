@@ -10,7 +10,7 @@ from support.step_by_step import untraced
 from seqattn_tf import cli
 from seqattn_tf.models import load
 from seqattn_tf.models.base import read_config
-from seqattn_tf.training import recipes, run
+from seqattn_tf.training import quantization, recipes, run
 from seqattn_tf.training.quantization import Quantized, quantize
 from seqattn_tf.training.tasks import Report
 
@@ -53,7 +53,7 @@ def test_both_are_measured_on_the_split_that_is_asked_for(trained, tmp_path, mon
         asked.append((folder, data, split))
         return Report({"symbol_error_rate": float(len(asked))}, {})
 
-    monkeypatch.setattr(run, "evaluate", evaluate)
+    monkeypatch.setattr(quantization, "evaluate", evaluate)
     done = quantize(trained, tmp_path / "small", data="there", split="test")
     assert asked == [(trained, "there", "test"), (tmp_path / "small", "there", "test")]
     assert done.metrics == {"symbol_error_rate": (1.0, 2.0)}
@@ -63,7 +63,7 @@ def test_the_command_prints_both_beside_each_other(trained, tmp_path, capsys):
     assert cli.main(["quantize", str(trained), str(tmp_path / "small"), "--dtype", "float16"]) == 0
     heading, *rows = (line.split() for line in capsys.readouterr().out.splitlines())
     assert heading == ["before", "after", "difference"]
-    assert [row[0] for row in rows] == ["ACCURACY", "MB"]
+    assert [row[0] for row in rows] == ["accuracy", "MB"]
     for _, before, after, difference in rows:
         assert float(after) - float(before) == pytest.approx(float(difference), abs=0.011)
         assert difference[0] in "+-"
@@ -75,8 +75,8 @@ def test_a_table_of_figures():
     table = Quantized({"symbol_error_rate": (0.25, 0.26125), "bleu": (30.0, 29.5)}, (4_000_000, 1_250_000)).table()
     assert table == [
         ("", "before", "after", "difference"),
-        ("SYMBOL_ERROR_RATE", "0.2500", "0.2612", "+0.0112"),
-        ("BLEU", "30.0000", "29.5000", "-0.5000"),
+        ("symbol_error_rate", "0.2500", "0.2612", "+0.0112"),
+        ("bleu", "30.0000", "29.5000", "-0.5000"),
         ("MB", "4.00", "1.25", "-2.75"),
     ]
 
@@ -85,7 +85,7 @@ def test_what_cannot_be_done_is_refused_before_anything_is_written(trained, tmp_
     with pytest.raises(ValueError, match="expected a folder without a model"):
         quantize(trained, trained)
     with monkeypatch.context() as patch:
-        patch.setattr(run, "evaluate", None)  # takes minutes: a misspelled form must be detected before
+        patch.setattr(quantization, "evaluate", None)  # takes minutes: a misspelled form must be detected before
         with pytest.raises(ValueError, match=r"compact: expected False, True or one of .*'int8'"):
             quantize(trained, tmp_path / "small", "int4")
     other = dataclasses.replace(sees.sentences(), test=sees.sentences().dev)

@@ -20,7 +20,7 @@ from support.slow import slow
 from support.step_by_step import answering_eagerly, unimproved, untraced
 
 from seqattn_tf.models import load
-from seqattn_tf.training import recipes, run
+from seqattn_tf.training import evaluation, recipes, run
 from seqattn_tf.training.callbacks import SaveCheckpoints
 from seqattn_tf.training.interrupts import Stop, Stopped
 from seqattn_tf.training.recipes.base import load_pairs
@@ -86,7 +86,7 @@ def test_data_on_disk_go_on_as_exactly(moments, tmp_path, monkeypatch):
     assert_same(tmp_path / "whole", tmp_path / "broken")
     assert len(list((tmp_path / "cache" / "seqattn_tf" / "corpora").glob("*/0*.jsonl"))) > 3
     monkeypatch.setattr(recipes, "get", lambda _: recipe)
-    assert run.evaluate(tmp_path / "whole").metrics  # the pattern is stored in the run
+    assert evaluation.evaluate(tmp_path / "whole").metrics  # the pattern is stored in the run
 
 
 OTHERS = {

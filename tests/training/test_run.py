@@ -9,7 +9,7 @@ from support.sees import RECIPE, SETTINGS, sentences
 from support.step_by_step import answering_eagerly, unimproved
 
 from seqattn_tf.models.base import read_config
-from seqattn_tf.training import recipes, run
+from seqattn_tf.training import evaluation, recipes, run
 from seqattn_tf.training.checkpoints import Checkpoints
 from seqattn_tf.training.data import from_text
 from seqattn_tf.training.recipes import Recipe
@@ -72,7 +72,7 @@ def test_no_more_than_so_many_examples_are_learned_from_and_recorded(tmp_path, m
     run.train(recipe, settings, tmp_path)
     assert read_config(tmp_path)["record"]["counts"] == {"train": 20, "dev": 8, "test": 8}
     monkeypatch.setattr(recipes, "get", lambda _: recipe)
-    figures = run.evaluate(tmp_path).metrics
+    figures = evaluation.evaluate(tmp_path).metrics
     assert (figures["learned_from"], figures["measured_on"]) == (20, 8)
 
 
@@ -93,7 +93,7 @@ def test_other_data_is_refused(trained, monkeypatch):
         run.train(other, SETTINGS, folder)
     monkeypatch.setattr(recipes, "get", lambda _: other)
     with pytest.raises(ValueError, match=r"data: expected made up .*, which the model was trained on"):
-        run.evaluate(folder)
+        evaluation.evaluate(folder)
 
 
 def test_early_stopping_keeps_the_best(tmp_path):
@@ -145,7 +145,7 @@ def test_words_too_long_to_answer_are_found_before_training(tmp_path):
 def test_evaluate_needs_a_record(tmp_path, trained):
     trained[1].save(tmp_path / "bare")
     with pytest.raises(ValueError, match="expected a training record with 'recipe'"):
-        run.evaluate(tmp_path / "bare")
+        evaluation.evaluate(tmp_path / "bare")
 
 
 def test_a_run_of_another_recipe_is_refused(trained):

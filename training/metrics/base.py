@@ -99,10 +99,8 @@ class Remeasured:
         """Return the values for a sample in which key `i` occurs `weights[i]` times."""
         chosen = np.repeat(np.array(list(self.references), object), weights)
         names = {f"{number}": key for number, key in enumerate(chosen)}
-        answers, references = (
-            {name: held[key] for name, key in names.items()} for held in (self.answers, self.references)
-        )
-        return dict(self.measure(answers, references))
+        answers = {name: self.answers[key] for name, key in names.items()}
+        return dict(self.measure(answers, {name: self.references[key] for name, key in names.items()}))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -41,7 +41,7 @@ def intervals(sampled: Sampled, seed: int = 0) -> dict[str, Interval]:
     >>> from seqattn_tf.training.metrics.base import mean_tally
     >>> low, high = intervals(mean_tally({"accuracy": [True] * 80 + [False] * 20}))["accuracy"]
     >>> round(low, 2), round(high, 2)
-    (0.72, 0.87)
+    (0.72, 0.88)
     """
     found = [sampled.of(weights) for weights in _samples(sampled, seed)]
     return {
@@ -66,11 +66,12 @@ def differences(first: Sampled, second: Sampled, seed: int = 0) -> dict[str, Dif
     whole = np.ones(first.keys, int)
     observed = _difference(first.of(whole), second.of(whole))
     found = [_difference(first.of(weights), second.of(weights)) for weights in _samples(first, seed)]
-    return {
-        name: Difference(observed[name], *map(float, np.percentile(values, _PERCENTILES)), _p(np.array(values)))
-        for name, values in _columns(found).items()
-        if name in observed
-    }
+    result = {}
+    for name, values in _columns(found).items():
+        if name in observed:
+            low, high = map(float, np.percentile(values, _PERCENTILES))
+            result[name] = Difference(observed[name], low, high, _p(np.array(values)))
+    return result
 
 
 def _difference(first: dict[str, float], second: dict[str, float]) -> dict[str, float]:

@@ -9,7 +9,7 @@ from PIL import Image as Pillow
 from support.tried import tried
 
 from seqattn_tf.lite.fields import Image
-from seqattn_tf.training import recipes, run
+from seqattn_tf.training import evaluation, recipes, run
 from seqattn_tf.training.data.corpora import formulas
 from seqattn_tf.training.metrics import latex_accuracy
 
@@ -59,7 +59,7 @@ def test_formulas_are_learned_from_answered_and_measured():
 @pytest.mark.slow
 def test_it_trains_saves_reloads_answers_and_is_measured(tmp_path):
     model = run.train(RECIPE, TINY, tmp_path)
-    check(model, model.answer([formulas.draw(1).read()])[0], run.evaluate(tmp_path))
+    check(model, model.answer([formulas.draw(1).read()])[0], evaluation.evaluate(tmp_path))
 
 
 def test_a_formula_that_looks_the_same_is_rendered_right():

@@ -9,7 +9,7 @@ import pytest
 from support import corpora
 from support.tried import quick, tried
 
-from seqattn_tf.training import recipes, run
+from seqattn_tf.training import evaluation, recipes, run
 from seqattn_tf.training.data import from_text
 from seqattn_tf.training.data.corpora import expressions, programs
 from seqattn_tf.training.record import read_record
@@ -98,7 +98,7 @@ def test_small_preset_trains_saves_reloads_and_answers(name, tmp_path, monkeypat
     [answer] = model.answer([text])  # `train` returns the model loaded from the folder
     check(name, answer)
     assert model.explain(text).axes or not any(look.weights.size for look in answer.attention.values())
-    report = run.evaluate(tmp_path / "run", data)
+    report = evaluation.evaluate(tmp_path / "run", data)
     assert recipe.task.monitor in report.metrics
     assert all(np.isfinite(value) for value in report.metrics.values()), report.metrics
     assert read_record(tmp_path / "run")["examples"]  # examples for its page

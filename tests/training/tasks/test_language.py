@@ -9,7 +9,7 @@ import tensorflow as tf
 from support.slow import slow
 
 from seqattn_tf.models import load
-from seqattn_tf.training import recipes, run
+from seqattn_tf.training import evaluation, recipes, run
 from seqattn_tf.training.data import Example, Splits
 from seqattn_tf.training.ngrams import KneserNey
 from seqattn_tf.training.tasks.language import LanguageSettings, LanguageTask
@@ -64,7 +64,7 @@ def test_characters_of_a_text_are_learned(plays, tmp_path):
         recipe.small, sequence_length=24, batch_size=4, max_target_length=30, temperature=0.0, **TINY
     )
     model = run.train(recipe, settings, tmp_path / "run", plays)
-    report = run.evaluate(tmp_path / "run", plays)
+    report = evaluation.evaluate(tmp_path / "run", plays)
     assert set(report.metrics) == {"bits"}
     assert report.metrics["bits"] < 1  # 3.4 without any context
     [answer] = model.answer(["the cat"])
@@ -84,7 +84,7 @@ def test_a_large_vocabulary_is_learned_by_parts_and_measured_whole(softmax, corp
     [answer], [again] = model.answer(["the cat"]), load(tmp_path / "run").answer(["the cat"])
     assert answer.text == again.text
     assert model.network.settings["softmax"] == softmax
-    figures = run.evaluate(tmp_path / "run", corpus).metrics
+    figures = evaluation.evaluate(tmp_path / "run", corpus).metrics
     assert figures["perplexity"] < 4  # 10 before training
     texts = [example.target for example in run.open_splits(recipe, settings, corpus).test[:3]]
     rules, lost, count = model.rules, 0.0, 0
@@ -107,7 +107,7 @@ def test_sentences_of_words_are_learned(corpus, tmp_path):
     settings = dataclasses.replace(recipe.small, batch_size=4, min_count=1, temperature=0.0, **TINY)
     model = run.train(recipe, settings, tmp_path / "run", corpus)
     splits = recipe.load(corpus, settings)
-    report = run.evaluate(tmp_path / "run", corpus)
+    report = evaluation.evaluate(tmp_path / "run", corpus)
     assert set(report.metrics) == {"perplexity", "kneser_ney_5"}
     assert report.metrics["perplexity"] < 1.5  # three sentences, so at least 1.27
     assert model.answer(["a"])[0].text == "a dog sat ."

