@@ -1,4 +1,4 @@
-"""The results of evaluations as text, CSV, JSON or Markdown."""
+"""The results of evaluations as tables, CSV or JSON."""
 
 import csv
 import io
@@ -59,12 +59,6 @@ def comparisons(found: Mapping[str, Evaluation]) -> _Table:
             shown = f"[{difference.low:+.4f}, {difference.high:+.4f}]"
             rows.append([model, first, name, f"{difference.value:+.4f}", shown, f"{difference.p:.3f}"])
     return rows if len(rows) > 1 else []
-
-
-def as_markdown(rows: _Table) -> str:
-    """Return a Markdown table."""
-    title, *others = ("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
-    return "\n".join([title, "| " + " | ".join(["---"] * len(rows[0])) + " |", *others])
 
 
 def as_csv(found: Mapping[str, Evaluation]) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from seqattn_tf.batch.plan import Job, Shard, Span
 from seqattn_tf.batch.shards import Answered
 from seqattn_tf.batch.work import Answerer, limit_threads
+from seqattn_tf.core.ray_cluster import connected
 
 
 class _Actor:
@@ -42,23 +43,12 @@ def answered(
         ValueError: If Ray is not installed, or if there is no such cluster.
         ChildProcessError: If a node failed.
     """
-    ray = _import_ray()
-    joined = ray.is_initialized()
-    if not joined:
+    with connected(address) as ray:
         try:
-            ray.init(address=address, log_to_driver=False, logging_level="warning")
-        except (ConnectionError, ValueError, RuntimeError) as error:
-            raise ValueError(
-                f"address: expected the address of a Ray cluster. Received: {address!r}, {error}"
-            ) from None
-    try:
-        yield from _stream(ray, job, shards, actors)
-    except ray.exceptions.RayError as error:
-        lines = str(getattr(error, "cause", None) or error).strip().splitlines()
-        raise ChildProcessError(f"Ray stopped ({lines[-1] if lines else type(error).__name__})") from error
-    finally:
-        if not joined:
-            ray.shutdown()
+            yield from _stream(ray, job, shards, actors)
+        except ray.exceptions.RayError as error:
+            lines = str(getattr(error, "cause", None) or error).strip().splitlines()
+            raise ChildProcessError(f"Ray stopped ({lines[-1] if lines else type(error).__name__})") from error
 
 
 def _stream(ray: Any, job: Job, shards: Sequence[Shard], actors: int | None) -> Iterator[Answered]:
@@ -77,14 +67,3 @@ def _stream(ray: Any, job: Job, shards: Sequence[Shard], actors: int | None) -> 
     )
     for row in found.iter_rows():
         yield Answered(int(row["number"]), int(row["rows"]), row["part"], row["rejected"])
-
-
-def _import_ray() -> Any:
-    try:
-        import ray
-        import ray.data
-    except ImportError:
-        raise ValueError(
-            "scheduler: expected the package ray. Received: it is not installed; run pip install 'seqattn-tf[ray]'"
-        ) from None
-    return ray

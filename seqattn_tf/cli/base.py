@@ -97,6 +97,12 @@ def print_table(lines: Sequence[Sequence[str]]) -> None:
         print("  ".join(f"{text:<{width}}" for text, width in zip(line, widths, strict=True)).rstrip())
 
 
+def print_markdown(rows: Sequence[Sequence[str]]) -> None:
+    """Print rows of texts as a Markdown table, the first as its title."""
+    title, *others = ("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
+    print("\n".join([title, "| " + " | ".join(["---"] * len(rows[0])) + " |", *others]))
+
+
 def check_files(rows: Sequence[Mapping[str, str | bytes]], kinds: Mapping[str, str]) -> None:
     """Check for values that probably lack an `@`: an error if the input is not a text, otherwise a note.
 

@@ -6,7 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from seqattn_tf.cli.base import VALUES, Commands, add_engine, check_files, load_tensorflow, open_quietly, print_table
+from seqattn_tf.cli.base import (
+    VALUES,
+    Commands,
+    add_engine,
+    check_files,
+    load_tensorflow,
+    open_quietly,
+    print_markdown,
+    print_table,
+)
 
 
 def add(commands: Commands) -> None:
@@ -137,7 +146,7 @@ def _print_reports(found: Mapping[str, Any], options: argparse.Namespace) -> Non
     for number, rows in enumerate(filter(None, tables)):
         if number:
             print()
-        print(reports.as_markdown(rows)) if options.markdown else print_table(rows)
+        print_markdown(rows) if options.markdown else print_table(rows)
 
 
 def _show_faithfulness(found: Any, output: Path) -> None:

@@ -3,7 +3,7 @@
 from seqattn_tf.explain.alignment import draw_alignment, save_figure
 from seqattn_tf.explain.alignments import draw_alignments
 from seqattn_tf.explain.answer import draw_answer, draw_row, row_title
-from seqattn_tf.explain.curves import draw_history, draw_lengths
+from seqattn_tf.explain.curves import draw_bands, draw_history, draw_lengths
 from seqattn_tf.explain.facts import draw_facts
 from seqattn_tf.explain.grid import draw_grid
 from seqattn_tf.explain.highlight import draw_highlight
@@ -22,6 +22,7 @@ __all__ = [
     "draw_alignment",
     "draw_alignments",
     "draw_answer",
+    "draw_bands",
     "draw_facts",
     "draw_grid",
     "draw_highlight",

@@ -1,6 +1,7 @@
-"""Curves of a metric over groups of examples, such as sentences of increasing length, and over epochs."""
+"""Curves of a metric over groups of examples, such as sentences of increasing length, and over epochs of runs."""
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -66,11 +67,32 @@ def draw_history(curves: Mapping[str, Sequence[float]], ylabel: str = "loss", ti
 
     >>> figure = draw_history({"gru": [3.2, 2.1, 1.8], "lstm": [3.4, 2.0]})
     """
-    if not any(curves.values()):
+    return draw_bands({name: [values] for name, values in curves.items()}, ylabel, title)
+
+
+def draw_bands(curves: Mapping[str, Sequence[Sequence[float]]], ylabel: str = "loss", title: str = "") -> Figure:
+    """Draw the mean of a metric over the epochs of groups of runs, in a band of one standard deviation.
+
+    Args:
+        curves: The values of each run of each group, one per epoch. Runs may end early.
+        ylabel: The name of the values.
+        title: A sentence above the figure.
+
+    >>> figure = draw_bands({"gru": [[3.2, 2.1, 1.8], [3.0, 2.2, 1.9]], "lstm": [[3.4, 2.0], [3.6, 2.4]]})
+    """
+    if not any(values for runs in curves.values() for values in runs):
         raise ValueError("curves: expected at least one with values. Received: none")
     figure, axes = curve_page(title)
-    for number, (name, values) in enumerate(curves.items()):
-        axes.plot(range(1, len(values) + 1), values, markersize=3, label=name, **_stroke(number))
+    for number, (name, runs) in enumerate(curves.items()):
+        columns = [[run[epoch] for run in runs if epoch < len(run)] for epoch in range(max(map(len, runs), default=0))]
+        means = [statistics.fmean(column) for column in columns]
+        spreads = [statistics.stdev(column) if len(column) > 1 else 0.0 for column in columns]
+        stroke, epochs = _stroke(number), range(1, len(means) + 1)
+        label = f"{name} ({len(runs)} runs)" if len(runs) > 1 else name
+        axes.plot(epochs, means, markersize=3, label=label, **stroke)
+        low = [mean - spread for mean, spread in zip(means, spreads, strict=True)]
+        high = [mean + spread for mean, spread in zip(means, spreads, strict=True)]
+        axes.fill_between(epochs, low, high, color=stroke["color"], alpha=0.15, linewidth=0)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(axis="y", color=QUIET, alpha=0.25, linewidth=0.6)
     axes.set_xlabel("epoch", color=INK)
