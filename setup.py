@@ -62,6 +62,7 @@ setup(
             "presets/*/lite/*",
             *(["presets/*/weights.npz"] if NAME == "seqattn-tf" else []),
         ],
+        "seqattn_tf.training.data.catalog.sets": ["*.bin"],
         "seqattn_tf.serving.protos": ["*.proto"],
         "seqattn_tf.serving.front.page": ["*.html", "*.css", "*.js", "*.svg", "inputs/*.js", "views/*.js"],
     },
