@@ -2,13 +2,14 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
 
 from seqattn_tf.core.atomic_io import write_atomically
+from seqattn_tf.core.compressed import bare, open_file
 from seqattn_tf.training.data.catalog.base import Dataset, Expected
-from seqattn_tf.training.data.catalog.originals import Originals, bare_name, complete, members, open_plain
+from seqattn_tf.training.data.catalog.originals import Originals, complete, members
 
 _CHUNK = 2**20
 _MOST = 4 * 2**30  # bytes that a conversion may write
@@ -64,13 +65,20 @@ def convert(dataset: Dataset, originals: Originals, destination: str | Path) -> 
     total = 0
     with write_atomically(destination) as aside:
         aside.mkdir()
-        for name, data in dataset.convert(originals):
+        for name, data in _converted(dataset, originals):
             if not _NAME.fullmatch(name):
                 raise ValueError(f"{originals.folder}: expected a plain file name. Received: {name!r}")
             total += len(data)
             if total > _MOST:
                 raise ValueError(f"{originals.folder}: expected at most {_MOST} bytes of data. Received: more")
             (aside / name).write_bytes(data)
+
+
+def _converted(dataset: Dataset, originals: Originals) -> Iterator[tuple[str, bytes]]:
+    try:
+        yield from dataset.convert(originals) if dataset.convert else ()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{originals.folder}: expected files in UTF-8. Received: {error}") from None
 
 
 def unrecognized(dataset: Dataset, folder: str | Path, names: list[str]) -> ValueError:
@@ -103,8 +111,8 @@ def _readable(dataset: Dataset, folder: Path) -> list[Path]:
 
 def _is_one(path: Path, name: str, expected: Expected) -> bool:
     """Return whether a file is an expected one, or one of an expected group, by its name."""
-    bare = bare_name(path.name)
-    return bool(re.fullmatch(expected.pattern, bare)) if expected.pattern else bare == name
+    found = bare(path).name
+    return bool(re.fullmatch(expected.pattern, found)) if expected.pattern else found == name
 
 
 def _is_read(path: Path, dataset: Dataset) -> bool:
@@ -116,7 +124,7 @@ def _compared(dataset: Dataset, folder: Path, name: str, expected: Expected) -> 
     path = next((path for path in _readable(dataset, folder) if _is_one(path, name, expected)), None)
     if path is None:
         return Finding(name, MISSING, f"expected {expected.size} bytes")
-    with complete(path), open_plain(path) as file:
+    with open_file(path) as file:
         size, checksum = _digest(file, expected.size)
     if checksum == expected.sha256:
         return Finding(name, EQUAL, f"{size} bytes, {path.name}", checksum)
@@ -144,8 +152,8 @@ def _groups(dataset: Dataset, folder: Path) -> dict[str, dict[str, tuple[int, st
     for path in _readable(dataset, folder) if groups else ():
         for name, expected in groups.items():
             if _is_one(path, name, expected):
-                with complete(path), open_plain(path) as file:
-                    found[name][bare_name(path.name)] = _digest(file, expected.size)
+                with open_file(path) as file:
+                    found[name][bare(path).name] = _digest(file, expected.size)
         for member, file in members(path) if _is_read(path, dataset) else ():
             for name, expected in groups.items():
                 if re.fullmatch(expected.pattern, member):

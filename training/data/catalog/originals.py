@@ -92,13 +92,13 @@ def members(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
         if path.suffix.lower() == ".zip":
             with zipfile.ZipFile(path) as archive:
                 for info in archive.infolist():
-                    if not info.is_dir():
+                    if not info.is_dir() and checked_name(info.filename, path):
                         with archive.open(info) as opened:
                             yield info.filename, opened
         else:
             with tarfile.open(path) as tar:
                 for member in tar:
-                    if member.isreg() and (file := tar.extractfile(member)):
+                    if member.isreg() and checked_name(member.name, path) and (file := tar.extractfile(member)):
                         yield member.name, file
 
 
@@ -110,11 +110,6 @@ def bare_name(name: str) -> str:
     """
     stem, suffix = os.path.splitext(name)
     return stem if suffix.lower() in _OPENERS else name
-
-
-def open_plain(path: Path) -> Any:
-    """Open a file that may be compressed, for reading bytes."""
-    return _OPENERS.get(path.suffix.lower(), open)(path, "rb")
 
 
 def _decompressed(member: str, file: Any) -> IO[bytes]:
@@ -224,7 +219,7 @@ class Originals:
         entry = self._entries[name]
         with complete(entry.path):
             if not entry.member:
-                with open_plain(entry.path) as file:
+                with _OPENERS.get(entry.path.suffix.lower(), open)(entry.path, "rb") as file:
                     yield file
             elif entry.path.suffix.lower() == ".zip":
                 with zipfile.ZipFile(entry.path) as archive, archive.open(entry.member) as file:

@@ -9,8 +9,8 @@ from seqattn_tf.training.data.catalog.originals import Originals
 
 def _convert(originals: Originals) -> Iterator[tuple[str, bytes]]:
     """Join the documents: a line `### NAME CATEGORY`, then one tagged sentence per line."""
-    named = originals.read(originals.one("brown/cats.txt")).decode("latin-1").splitlines()
-    categories = dict(line.split() for line in named if line.strip())
+    named = originals.read(originals.one("brown/cats.txt")).decode("latin-1").split("\n")
+    categories = {cells[0]: cells[1] for line in named if len(cells := line.split()) == 2}
     lines = []
     for path, data in sorted(originals.contents("brown/c[a-r][0-9][0-9]")):
         name = PurePosixPath(path).name

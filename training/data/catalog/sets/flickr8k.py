@@ -18,7 +18,10 @@ def reduce(data: bytes) -> bytes:
     """Return a photograph as JPEG with its shorter side reduced to 224 pixels (bicubic) and its center cut out."""
     from PIL import Image as Pillow
 
-    picture = Pillow.open(io.BytesIO(data)).convert("RGB")
+    try:
+        picture = Pillow.open(io.BytesIO(data)).convert("RGB")
+    except (OSError, SyntaxError, Pillow.DecompressionBombError) as error:
+        raise ValueError(f"expected a complete JPEG file. Received: {error}") from None
     scale = SIDE / min(picture.size)
     width, height = (round(side * scale) for side in picture.size)
     left, top = (width - SIDE) // 2, (height - SIDE) // 2
@@ -43,8 +46,8 @@ def _convert(originals: Originals) -> Iterator[tuple[str, bytes]]:
         if (name := PurePosixPath(path).name) in part_of:
             try:
                 yield name, reduce(data)
-            except OSError as error:
-                raise ValueError(f"{path}: expected a complete JPEG file. Received: {error}") from None
+            except ValueError as error:
+                raise ValueError(f"{path}: {error}") from None
 
 
 dataset = Dataset(
