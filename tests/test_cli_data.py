@@ -1,5 +1,7 @@
 """`seqattn data`: the list of data sets, one of them, and the verification and conversion of copies."""
 
+import tarfile
+
 import pytest
 
 from seqattn_tf import cli
@@ -100,6 +102,13 @@ def test_what_is_wrong_is_said(arguments, message, tmp_path, monkeypatch, capsys
     (tmp_path / "notes.txt").write_text("a foreign folder")
     assert cli.main(["data", *arguments]) == 2
     assert f"seqattn data: {message}" in capsys.readouterr().err
+
+
+def test_a_foreign_archive_is_an_error(tmp_path, capsys):
+    with tarfile.open(tmp_path / "other.tar.xz", "w:xz") as tar:
+        tar.addfile(tarfile.TarInfo("notes.txt"))
+    assert cli.main(["data", "fsdd", "--from", str(tmp_path)]) == 2
+    assert "(recordings/*.wav). Received: other.tar.xz/notes.txt" in capsys.readouterr().err
 
 
 def test_an_empty_folder_is_an_error(tmp_path, capsys):

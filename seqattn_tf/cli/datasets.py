@@ -91,35 +91,28 @@ def _check(dataset: Any, folder: Path, output: Path | None) -> int:
     from seqattn_tf.training.data.catalog import checking
     from seqattn_tf.training.data.catalog.originals import Originals
 
-    if checking.is_prepared(dataset, folder):
+    found = checking.verify(dataset, folder)
+    has_none = all(finding.state == checking.MISSING for finding in found)
+    if checking.is_prepared(dataset, folder) and not has_none:
         if output:
             raise ValueError(f"output: expected none, because {folder} needs no conversion. Received: {output}")
-        findings = checking.verify(dataset, folder)
-        _report(findings)
-        return _conclude(dataset, folder, findings)
+        return _conclude(dataset, folder, found)
     originals = Originals(folder)
     if dataset.convert and not originals.missing(dataset.originals):
         destination = output or Path("data") / dataset.name
         checking.convert(dataset, originals, destination)
         print(f"converted {folder} to {destination}")
-        findings = checking.verify(dataset, destination)
-        _report(findings)
-        return _conclude(dataset, destination, findings)
-    findings = checking.verify(dataset, folder)
-    if all(finding.state == checking.MISSING for finding in findings):
+        return _conclude(dataset, destination, checking.verify(dataset, destination))
+    if has_none:
         raise checking.unrecognized(dataset, folder, originals.names)
-    _report(findings)
-    return _conclude(dataset, folder, findings)
-
-
-def _report(findings: list[Any]) -> None:
-    print_table([(finding.name, finding.state, finding.detail) for finding in findings])
+    return _conclude(dataset, folder, found)
 
 
 def _conclude(dataset: Any, folder: Path, findings: list[Any]) -> int:
-    """Say what the comparison means; the status is 0 for the reference and for other known versions."""
+    """Print the comparison and what it means; the status is 0 for the reference and for other known versions."""
     from seqattn_tf.training.data.catalog import checking
 
+    print_table([(finding.name, finding.state, finding.detail) for finding in findings])
     if all(finding.state == checking.EQUAL for finding in findings):
         print(f"{folder} equals the copy that docs/results.md was measured with")
         return 0
