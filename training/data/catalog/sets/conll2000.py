@@ -6,7 +6,7 @@ dataset = Dataset(
     name="conll2000",
     title="sentences with chunks",
     recipes=("tag",),
-    license="research",
+    license="not stated",
     source=Source(
         "CoNLL-2000 shared task (Tjong Kim Sang and Buchholz), as packaged by nltk_data",
         "equals packages/corpora/conll2000.zip at commit 5db857e6 (2023-02-02)",

@@ -6,11 +6,12 @@ dataset = Dataset(
     name="emoji",
     title="3 786 emoji with names in three languages",
     recipes=("caption",),
-    license="Apache-2.0, Unicode",
+    license="not checked",
     source=Source(
         "pictures that resemble Noto Emoji's, names that resemble those of Unicode's CLDR",
         "not known: no picture equals the one that we made from png/32 or png/128 of noto-emoji at commit b3e3051a",
-        "Apache-2.0 for the pictures of Noto Emoji, README.md of its repository; Unicode's license was not checked",
+        "Apache-2.0 if the pictures are Noto Emoji's (README.md of its repository), Unicode's for the names; "
+        "not checked",
         "https://github.com/googlefonts/noto-emoji",
     ),
     split="by a hash of the emoji without its skin tone: 5 % development, 10 % test, the rest training",

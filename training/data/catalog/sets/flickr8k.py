@@ -54,7 +54,7 @@ dataset = Dataset(
     name="flickr8k",
     title="photographs with five captions each",
     recipes=("caption", "summarize"),
-    license="research",
+    license="not stated",
     source=Source(
         "Flickr8k (Hodosh, Young and Hockenmaier, 2013): Flickr8k_Dataset and Flickr8k_text",
         "not numbered",
