@@ -29,18 +29,17 @@ _ROWS = 2000
 _BATCH = 32
 
 
-def ship(name: str, data: str | Path | None = None, rows: int = _ROWS) -> dict[str, int]:
-    """Write the LiteRT file of a preset, and return on how many rows it was verified and gives the same text.
+def ship(folder: Path, data: str | Path | None = None, rows: int = _ROWS) -> dict[str, int]:
+    """Write the LiteRT file of a model, and return on how many rows it was verified and gives the same text.
 
     Args:
-        name: The name of the preset.
+        folder: The folder of the model, whose name is that of the preset.
         data: The location of its data, if it has changed since training.
         rows: The number of rows of the test split to compare, evenly spread, with different inputs.
 
     Raises:
         ValueError: If float32 weights give another text for too many rows, too.
     """
-    folder = FOLDER / name
     task, model, splits = open_run(folder, data)
     held_out = list({example.key: example for example in splits.test}.values())
     chosen = [held_out[i * len(held_out) // rows] for i in range(rows)] if len(held_out) > rows else held_out
@@ -50,7 +49,11 @@ def ship(name: str, data: str | Path | None = None, rows: int = _ROWS) -> dict[s
     ]
     batches = [inputs[first : first + _BATCH] for first in range(0, len(inputs), _BATCH)]
     texts = [answer.text for batch in tqdm(batches, "Keras") for answer in model.answer(batch)]
-    described = {**describe(model, read_record(folder)), "name": name, "made_from": digest_files(folder, MODEL_FILES)}
+    described = {
+        **describe(model, read_record(folder)),
+        "name": folder.name,
+        "made_from": digest_files(folder, MODEL_FILES),
+    }
     same = 0
     for form in (QuantizedLite(), Lite()):
         with tempfile.TemporaryDirectory() as temporary:
@@ -65,7 +68,9 @@ def ship(name: str, data: str | Path | None = None, rows: int = _ROWS) -> dict[s
                 with write_atomically(folder / LITE, replace_folder=True) as aside:
                     shutil.copytree(made, aside)
                 return described["verified"]
-    raise ValueError(f"{name}: expected the same text on {SAME_TEXTS:.1%} of rows. Received: {same} of {len(texts)}")
+    raise ValueError(
+        f"{folder.name}: expected the same text on {SAME_TEXTS:.1%} of rows. Received: {same} of {len(texts)}"
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -74,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("preset", help="the name of the preset")
     parser.add_argument("--data", help="location of the data, if it has changed since training")
     options = parser.parse_args(arguments)
-    done = ship(options.preset, options.data)
+    done = ship(FOLDER / options.preset, options.data)
     lite = manifest.read(FOLDER / options.preset / LITE)["lite"]
     print(
         f"{options.preset}: {lite['weights']}, {lite['bytes'] / 1e6:.2f} MB; "

@@ -56,7 +56,7 @@ def shipping(tmp_path, monkeypatch):
     def shipped(int8, float32, **options):
         monkeypatch.setattr(ship, "QuantizedLite", lambda: Form("int8", int8))
         monkeypatch.setattr(ship, "Lite", lambda: Form("float32", float32))
-        verified = ship.ship("toy", **options)
+        verified = ship.ship(tmp_path / "toy", **options)
         assert manifest.read(tmp_path / "toy" / "lite")["verified"] == verified
         return manifest.read(tmp_path / "toy" / "lite")["lite"]["weights"], verified
 

@@ -49,6 +49,19 @@ def add(commands: Commands) -> None:
         "--alternatives", type=int, metavar="N", help="additional answers to return (default: as in the first run)"
     )
 
+    preset = commands.add(
+        "make-preset", _make_preset, "train a shipped model again, from its data to its files", foreign=False
+    )
+    preset.add_argument("preset", nargs="?", metavar="NAME", help="the name of the preset (default: list the plans)")
+    preset.add_argument(
+        "--data",
+        type=Path,
+        default=Path("data"),
+        help="folder that contains the data sets under their names, see `seqattn data` (default: data)",
+    )
+    preset.add_argument("-o", "--output", type=Path, help="folder to write (default: made/NAME)")
+    preset.add_argument("--dry-run", action="store_true", help="print the commands without running them")
+
     _add_quantize(commands.add("quantize", _quantize, "store a model in less space, and report the loss in quality"))
 
 
@@ -386,6 +399,22 @@ def _ensemble(options: argparse.Namespace) -> None:
     rescorers = len(getattr(made.network, "rescorers", ()))
     again = f"; right-to-left models that rescore its answers: {rescorers}" if rescorers else ""
     print(f"combined {len(made.network.members)} models in {options.output}{again}")
+
+
+def _make_preset(options: argparse.Namespace) -> None:
+    from seqattn_tf.make_preset import PLANS, commands, make_preset
+
+    if options.preset is None:
+        for name, plan in PLANS.items():
+            note = f"; the shipped model: {plan.differs}" if plan.differs else ""
+            print(f"{name}: {len(plan.steps)} steps, {plan.takes}{note}")
+        return
+    if options.dry_run:
+        for command in commands(options.preset, options.data, options.output or Path("made") / options.preset):
+            print("seqattn", shlex.join(command))
+        return
+    folder = make_preset(options.preset, options.data, options.output)
+    print(f"made {folder}; compare it: seqattn evaluate {shlex.quote(str(folder))} {options.preset}")
 
 
 def _quantize(options: argparse.Namespace) -> None:
