@@ -112,6 +112,16 @@ def test_models_are_compared_on_the_same_samples():
     assert chance.p > 0.05
 
 
+def test_p_has_two_sides():
+    first = np.array([1] * 30 + [0] * 20 + [1] * 450)
+    second = np.array([0] * 30 + [1] * 20 + [1] * 450)
+    apart = first - second
+    z = apart.mean() / apart.std() * math.sqrt(500)
+    [found] = differences(mean_tally({"accuracy": first}), mean_tally({"accuracy": second})).values()
+    assert found.p == pytest.approx(math.erfc(z / math.sqrt(2)), abs=0.04)  # .16; a single side has .08
+    assert differences(mean_tally({"a": second}), mean_tally({"a": first}))["a"].p == pytest.approx(found.p, abs=0.04)
+
+
 def test_other_numbers_of_examples_are_not_compared():
     with pytest.raises(ValueError, match=r"expected the same test examples\. Received: 2 and 3 keys"):
         differences(mean_tally({"accuracy": [1, 0]}), mean_tally({"accuracy": [1, 0, 1]}))
