@@ -57,7 +57,8 @@ def ship(folder: Path, data: str | Path | None = None, rows: int = _ROWS) -> dic
     same = 0
     for form in (QuantizedLite(), Lite()):
         with tempfile.TemporaryDirectory() as temporary:
-            made = Path(temporary)
+            made = Path(temporary) / LITE  # unlike the temporary folder, readable for all users
+            made.mkdir()
             described |= form.write(model, made, described)
             answer = form.open(made)
             pairs = tqdm(zip(inputs, texts, strict=True), form.weights, len(texts))
