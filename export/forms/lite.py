@@ -1,5 +1,6 @@
 """LiteRT: the model in built-in ops, with everything that a device needs to run it."""
 
+import contextlib
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,7 +10,9 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.lite.python.convert_phase import ConverterError
 
+from seqattn_tf.core import edge
 from seqattn_tf.export.forms.base import FORWARD, Answers, Form, Row
+from seqattn_tf.export.lite_loops import moves_inputs
 from seqattn_tf.export.lite_version import least_runtime
 from seqattn_tf.export.signatures import TENSORS, edge_signature
 from seqattn_tf.lite import manifest
@@ -21,17 +24,30 @@ from seqattn_tf.models import Model
 _WAY_OUT = "use --no-lite to export the SavedModel only"
 
 
-def convert(model: Model, optimizations: Sequence[tf.lite.Optimize] = (), length: int = 0) -> bytes:
+def convert(
+    model: Model, optimizations: Sequence[tf.lite.Optimize] = (), length: int = 0, arrays: bool = False
+) -> bytes:
     """Convert `potentials` of a model to a LiteRT file; raise an error if an op is not built in.
 
     Args:
         model: The model.
         optimizations: The optimizations of the converter.
         length: The length of all inputs, for runtimes that need fixed shapes; 0 for inputs of any length.
+        arrays: Whether loops store their steps in tensor arrays, as in TensorFlow, which is slower (see `core.edge`).
     """
+    with contextlib.nullcontext() if arrays else edge.tracing():
+        made = _converted(edge_signature(model, length), optimizations)
+    if moves_inputs(made):
+        raise ValueError(
+            "LiteRT: expected loops whose steps return no input in the place of another, which LiteRT may overwrite. "
+            f"Received: such a step; {_WAY_OUT}"
+        )
+    return made
+
+
+def _converted(signature: Any, optimizations: Sequence[tf.lite.Optimize]) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        made = {TENSORS: edge_signature(model, length)}
-        tf.saved_model.save(tf.Module(), folder, signatures=made, options=FORWARD)
+        tf.saved_model.save(tf.Module(), folder, signatures={TENSORS: signature}, options=FORWARD)
         converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=[TENSORS])
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
         converter.optimizations = list(optimizations)

@@ -13,6 +13,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from seqattn_tf.core import edge
+
 
 @functools.cache
 def has_accelerator() -> bool:
@@ -29,6 +31,8 @@ def where_rows(mask: tf.Tensor, new: Any, old: Any) -> Any:
     """Select `new` where `mask: [batch]` is True and `old` elsewhere, for every tensor of a structure."""
 
     def choose(fresh: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
+        if edge.is_tracing():
+            return tf.raw_ops.Select(condition=mask, x=fresh, y=last)  # copies whole rows, without broadcasting
         return tf.where(tf.reshape(mask, [-1] + [1] * (fresh.shape.rank - 1)), fresh, last)
 
     return tf.nest.map_structure(choose, new, old)
@@ -82,6 +86,8 @@ def scan(
         carries = list(_steps(body, elements, initial, reverse))
         stacked = tf.nest.map_structure(lambda *states: tf.stack(states), *(carries[::-1] if reverse else carries))
         return stacked, carries[-1]
+    if edge.is_tracing():
+        return edge.scan(body, elements, initial, size_of(tf.nest.flatten(elements)[0], 0), reverse)
     if length is not None:
         stacked = tf.scan(body, elements, initial, reverse=reverse)
         return stacked, tf.nest.map_structure(lambda carries: carries[final], stacked)
@@ -123,7 +129,7 @@ def repeat(going: Callable[..., Any], body: Callable[..., tuple], state: tuple, 
     """
 
     def step(*state: Any) -> tuple:
-        return tf.nest.map_structure(_shaped_as, body(*state), state)
+        return edge.apart(tf.nest.map_structure(_shaped_as, body(*state), state), state)
 
     return tf.while_loop(going, step, tf.nest.map_structure(tf.convert_to_tensor, state), maximum_iterations=limit)
 
@@ -138,7 +144,7 @@ def fold(step: Callable[[Any, Any], Any], elements: Any, initial: Any, reverse: 
         return initial
 
     def shaped(carry: Any, element: Any) -> Any:
-        return tf.nest.map_structure(_shaped_as, step(element, carry), carry)
+        return edge.apart(tf.nest.map_structure(_shaped_as, step(element, carry), carry), carry)
 
     if tf.executing_eagerly():
         *_, last = _steps(shaped, elements, initial, reverse)

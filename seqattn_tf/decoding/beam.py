@@ -277,10 +277,10 @@ class _Search:
             parents, kept = element
             return tf.where(kept, tf.gather(parents, beams, batch_dims=1), beams)
 
-        before, _ = scan(step, (stacked(end.parents), kept), pool.beams, reverse=True)
+        before, _ = scan(step, (stacked(end.parents, 2), kept), pool.beams, reverse=True)
         after = tf.concat([before[1:], pool.beams[None]], axis=0)  # [max_length, batch, answers]
-        tokens = tf.where(kept, tf.gather(stacked(end.tokens), after, batch_dims=2), 0)
-        looks = stacked(end.attention)  # [max_length, rows, source]
+        tokens = tf.where(kept, tf.gather(stacked(end.tokens, 2), after, batch_dims=2), 0)
+        looks = stacked(end.attention, 2)  # [max_length, rows, source]
         looks = tf.reshape(looks, [length, self.batch, self.width, tf.shape(looks)[2]])
         attention = tf.where(kept[..., None], tf.gather(looks, before, batch_dims=2), 0.0)
         return Beams(

@@ -88,6 +88,8 @@ def generate(
         record(tf.zeros_like(memory.mask, tf.float32), rules.max_length),
     )
     [end] = tf.while_loop(lambda now: tf.reduce_any(now.running), body, [start], maximum_iterations=rules.max_length)
-    found = Decoded(to_time_major(stacked(end.tokens)), end.scores, end.lengths, to_time_major(stacked(end.attention)))
+    found = Decoded(
+        to_time_major(stacked(end.tokens, 1)), end.scores, end.lengths, to_time_major(stacked(end.attention, 2))
+    )
     nothing = tf.nest.map_structure(tf.zeros_like, found)._replace(scores=found.scores)
     return where_rows(found.scores > IMPOSSIBLE, found, nothing)
