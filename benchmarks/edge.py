@@ -1,5 +1,10 @@
-"""One word at a time: the LiteRT forms of the preset compared with its Keras form, in milliseconds per word."""
+"""One word at a time: the LiteRT forms of the preset compared with its Keras form, in milliseconds per word.
 
+The loops in the files store their steps in rows of a tensor; the last lines compare them with loops over tensor arrays.
+"""
+
+import functools
+import shutil
 import tempfile
 import time
 from collections.abc import Callable
@@ -7,10 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks._turns import in_turns, report
 from seqattn_tf.export.forms import Lite, QuantizedLite, SavedModel
+from seqattn_tf.export.forms.lite import convert
 from seqattn_tf.export.package import export
-from seqattn_tf.lite.runtime import LiteModel
-from seqattn_tf.presets import find, open_model
+from seqattn_tf.lite import manifest
+from seqattn_tf.lite.runtime import FILE, LiteModel
+from seqattn_tf.presets import FOLDER, LITE, find, open_model
 from seqattn_tf.training.data.corpora import cmudict
 
 
@@ -38,6 +46,23 @@ def main() -> None:
             print(f"{'':<24} {size:6.1f} MB; agrees with Keras on {made.agreeing[form.title]} of {made.rows} rows")
     first, *others = medians.values()
     print("ratio " + ", ".join(f"{first / other:.1f}" for other in others) + " (Keras to LiteRT, one thread)")
+    for name in ("pronounce", "transliterate"):
+        _compare_loops(name, words)
+
+
+def _compare_loops(name: str, words: list[str]) -> None:
+    """Print the time of the shipped file relative to that of the same model with loops over tensor arrays."""
+    folder = FOLDER / name / LITE
+    form = {one.weights: one for one in (Lite, QuantizedLite)}[manifest.read(folder)["lite"]["weights"]]
+    with tempfile.TemporaryDirectory() as temporary:
+        arrays = Path(shutil.copytree(folder, Path(temporary) / "lite"))
+        (arrays / FILE).write_bytes(convert(open_model(name, "keras"), form.optimizations, arrays=True))
+        models = {"arrays": LiteModel(arrays), "rows": LiteModel(folder)}
+        answers = {way: [model.answer([word])[0].text for word in words] for way, model in models.items()}
+        ways = {way: functools.partial(milliseconds, model.answer, words) for way, model in models.items()}
+        times = in_turns(ways)
+    same = sum(a == b for a, b in zip(*answers.values(), strict=True))
+    report(f"{name}, loops, {len(words)} words, {same} alike", times)
 
 
 def _timed(name: str, answer: Callable[[list[str]], object], words: list[str]) -> float:
