@@ -52,6 +52,27 @@ def compile_network(training: Training, distribution: Distribution = ALONE) -> N
         distribution.compile(network, optimizer, training.loss)
 
 
+def open_training(
+    recipe: Recipe,
+    settings: Settings,
+    splits: Splits,
+    init_from: str | Path | None = None,
+    *,
+    distribution: Distribution = ALONE,
+    soft_targets: SoftTargets | None = None,
+) -> Training:
+    """Seed all random numbers, then create the training of a recipe with a compiled network; see `train`."""
+    task = recipe.task.with_metric(settings.metric)
+    keras.utils.set_random_seed(settings.seed)
+    with distribution.scope(), made_in(settings.precision):
+        first = None if init_from is None else begin_from(find(init_from), recipe, settings, splits)
+        training = task.open(settings, splits, first, soft_targets)
+    distribution.check(training.batch_size)
+    task.check_metrics(training.model, splits.dev)
+    compile_network(training, distribution)
+    return training
+
+
 def open_splits(recipe: Recipe, settings: Settings, data: str | Path | None) -> Splits:
     """Load the data of a recipe, with the number of examples, encoding and tolerance given in the settings."""
     with reading_with(settings.encoding, settings.max_bad_rows):
@@ -177,14 +198,8 @@ def _begin(
         raise ValueError(
             f"workers: expected the same command and data on all workers. Received: a different {' and '.join(differ)}"
         )
-    keras.utils.set_random_seed(settings.seed)
-    with distribution.scope(), made_in(settings.precision):
-        first = None if init_from is None else begin_from(find(init_from), recipe, settings, splits)
-        training = task.open(settings, splits, first, learned)
-    distribution.check(training.batch_size)
+    training = open_training(recipe, settings, splits, init_from, distribution=distribution, soft_targets=learned)
     about["vocabulary"] = vocabulary_of(training.model)
-    task.check_metrics(training.model, splits.dev)
-    compile_network(training, distribution)
     network, progress = training.model.network, Progress()
     if held is not None:
         if held.about["vocabulary"] != about["vocabulary"]:

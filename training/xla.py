@@ -123,13 +123,13 @@ def _step(network: keras.Model, steps: Iterator) -> None:
         if not network.jit_compile:
             raise
         expected = "xla: expected a network that XLA can compile"
-        raise NotCompiled(f"{expected}. Received: {_reason(error.message)}; use --xla off") from error
+        raise NotCompiled(f"{expected}. Received: {reason(error.message)}; use --xla off") from error
 
 
-def _reason(message: str) -> str:
+def reason(message: str) -> str:
     """Return the line of a TensorFlow error message that names the operation.
 
-    >>> _reason("Graph execution error:\\n\\nInput 2 to node `a/ScatterNd` with op ScatterNd must be known.\\nAnd more")
+    >>> reason("Graph execution error:\\n\\nInput 2 to node `a/ScatterNd` with op ScatterNd must be known.\\nAnd more")
     'Input 2 to node `a/ScatterNd` with op ScatterNd must be known'
     """
     lines = [line.strip() for line in message.splitlines() if line.strip()]

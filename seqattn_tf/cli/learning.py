@@ -72,7 +72,8 @@ def _add_training(train: argparse.ArgumentParser) -> None:
     train.add_argument("recipe", nargs="?", metavar="RECIPE", help=_RECIPE)
     train.add_argument("-h", "--help", action="store_true", help="show this help, and the settings of RECIPE if given")
     train.add_argument("--run", dest="folder", type=Path, help="folder of the run (default: runs/RECIPE)")
-    _add_choices(train)
+    add_choices(train)
+    _add_xla(train)
     train.add_argument(
         "--tensorboard", action="store_true", help="write TensorBoard scalars and images into the run folder"
     )
@@ -93,7 +94,7 @@ def _add_training(train: argparse.ArgumentParser) -> None:
     train.set_defaults(print_help=train.print_help)
 
 
-def _add_choices(train: argparse.ArgumentParser) -> None:
+def add_choices(train: argparse.ArgumentParser) -> None:
     """Add the options that determine what is trained on which data."""
     train.add_argument(
         "--data",
@@ -110,6 +111,9 @@ def _add_choices(train: argparse.ArgumentParser) -> None:
     train.add_argument(
         "--init-from", metavar="RUN", help="start from the weights and settings of another run or preset"
     )
+
+
+def _add_xla(train: argparse.ArgumentParser) -> None:
     train.add_argument(
         "--xla",
         choices=("auto", "on", "off"),
@@ -129,7 +133,8 @@ def _add_sweep(sweep: argparse.ArgumentParser) -> None:
     )
     sweep.add_argument("--seeds", default="0", metavar="N,N,...", help="seeds for each combination (default: 0)")
     sweep.add_argument("--run", dest="folder", type=Path, help="folder of the runs (default: sweeps/RECIPE)")
-    _add_choices(sweep)
+    add_choices(sweep)
+    _add_xla(sweep)
     sweep.add_argument("--jobs", type=int, default=1, metavar="N", help="runs to train at the same time (default: 1)")
     sweep.add_argument(
         "--scheduler", choices=("local", "ray"), default="local", help="train on this machine, or on a Ray cluster"
@@ -214,7 +219,6 @@ def _recipes(options: argparse.Namespace) -> None:
 
 
 def _train(options: argparse.Namespace) -> int:
-    from seqattn_tf.presets import find
     from seqattn_tf.training import recipes
 
     if options.recipe is None:
@@ -229,20 +233,15 @@ def _train(options: argparse.Namespace) -> int:
     from seqattn_tf.training.distillation import DistillConfig, distill
     from seqattn_tf.training.distribution import WorkerLost, open_strategy
     from seqattn_tf.training.interrupts import Stopped
-    from seqattn_tf.training.record import plugins_of, read_record
-    from seqattn_tf.training.resuming import settings_of
+    from seqattn_tf.training.record import plugins_of
 
-    recipe = (recipes.from_file if options.recipe.endswith(".py") else recipes.get)(options.recipe)
-    settings = recipe.small if options.preset == "small" else recipe.settings
-    if options.init_from:
-        settings = settings_of(recipe, read_record(find(options.init_from))["settings"])
+    recipe, defaults = recipe_of(options)
     if options.help:
         options.print_help()
-        _print_settings(recipe.name, settings)
+        _print_settings(recipe.name, defaults)
         return 0
-    chosen = [f"metric={options.metric}"] if options.metric else []
     folder = options.folder or Path("runs") / recipe.name
-    settings = settings.with_assignments([*options.set, *chosen])
+    settings = chosen_settings(options, defaults)
     distribution = open_strategy(options.strategy, options.workers, options.worker_index)
     keeping = run.CheckpointPolicy(options.checkpoint_steps, options.checkpoint_minutes)
     try:
@@ -273,6 +272,25 @@ def _train(options: argparse.Namespace) -> int:
             f"best model saved in {folder}; evaluate it: seqattn evaluate {shlex.quote(str(folder))} {needed}".rstrip()
         )
     return 0
+
+
+def recipe_of(options: argparse.Namespace) -> tuple[Any, Any]:
+    """Return the recipe that the options of `add_choices` name, and the settings to start from."""
+    from seqattn_tf.presets import find
+    from seqattn_tf.training import recipes
+    from seqattn_tf.training.record import read_record
+    from seqattn_tf.training.resuming import settings_of
+
+    recipe = (recipes.from_file if options.recipe.endswith(".py") else recipes.get)(options.recipe)
+    if options.init_from:
+        return recipe, settings_of(recipe, read_record(find(options.init_from))["settings"])
+    return recipe, recipe.small if options.preset == "small" else recipe.settings
+
+
+def chosen_settings(options: argparse.Namespace, defaults: Any) -> Any:
+    """Return the default settings with the changes that the options of `add_choices` ask for."""
+    metric = [f"metric={options.metric}"] if options.metric else []
+    return defaults.with_assignments([*options.set, *metric])
 
 
 def _sweep(options: argparse.Namespace) -> int:

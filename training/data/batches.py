@@ -198,6 +198,10 @@ class Order:
 
     def batches(self, epochs: range, step: int = 0, part: Part = whole) -> tf.data.Dataset:
         """Return the batches of these epochs, without the first `step`; `part` selects rows of each batch."""
+        return read(self.columns, part(self.planned_rows(epochs, step)))
+
+    def planned_rows(self, epochs: range, step: int = 0) -> tf.data.Dataset:
+        """Return the indices of the examples of each batch of these epochs, without the first `step` batches."""
         keys = tf.constant(self.batching.keys(self.lengths))
 
         def plan_epoch(epoch: tf.Tensor) -> tf.RaggedTensor:
@@ -205,7 +209,7 @@ class Order:
             found = plan(keys[first : first + self.count], self.cuts, tf.stack([self.batching.seed, epoch]))
             return found.with_flat_values(tf.gather(tf.constant(self.rows, tf.int64), found.flat_values + first))
 
-        return read(self.columns, part(planned(plan_epoch, epochs, step)))
+        return planned(plan_epoch, epochs, step)
 
 
 def planned(plan: Callable[[tf.Tensor], Any], epochs: range, step: int = 0) -> tf.data.Dataset:
