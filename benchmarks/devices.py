@@ -1,7 +1,7 @@
 """Compare every structure, alignment and encoder on a GPU with the CPU, compiled by XLA for both.
 
     python -m benchmarks devices                        # where TensorFlow is installed: writes build/devices
-    python benchmarks/_devices_run.py build/devices     # with JAX and a GPU; does not need TensorFlow
+    python tools/gpu/compare.py build/devices           # with JAX and a GPU; does not need TensorFlow
 
 Every case is traced by TensorFlow, lowered to HLO with its gradients, and compiled for both devices by JAX's XLA
 client. Both get the same random numbers. Products run in full single precision (no TensorFloat-32), so that differences
@@ -26,6 +26,7 @@ from seqattn_tf.cells import GRUCell
 from seqattn_tf.core.masking import length_mask
 from seqattn_tf.models import ParserNetwork
 from seqattn_tf.structured import CRF, LinearChain, ProjectiveTree, SemiMarkov, SpanningTree
+from tools.gpu.lowering import lower
 
 SIZES = (  # positions and batch
     *((1, 1), (1, 64), (2, 8), (3, 64), (7, 1), (20, 8), (44, 64), (64, 1), (64, 8)),
@@ -261,12 +262,10 @@ def cases() -> Iterator[Case]:
     yield from trainings()
 
 
-def lower(case: Case) -> bytes:
+def program(case: Case) -> bytes:
     """Return a case as serialized HLO."""
     function = case.function if case.steps else with_gradients(case)
-    specs = [tf.TensorSpec(shape, tf.int32 if bound else tf.float32) for shape, bound in case.inputs]
-    compiled = tf.function(function, jit_compile=True, autograph=False)
-    return compiled.experimental_get_compiler_ir(*specs)(stage="hlo_serialized")
+    return lower(function, [tf.TensorSpec(shape, tf.int32 if bound else tf.float32) for shape, bound in case.inputs])
 
 
 def main() -> None:
@@ -277,12 +276,12 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     index = {}
     for case in tqdm(list(cases()), disable=not sys.stderr.isatty()):
-        (folder / f"{case.name}.hlo.xz").write_bytes(lzma.compress(lower(case), preset=1))
+        (folder / f"{case.name}.hlo.xz").write_bytes(lzma.compress(program(case), preset=1))
         index[case.name] = {"inputs": case.inputs, "steps": case.steps}
         if case.steps:
             np.savez(folder / f"{case.name}.npz", *[v.numpy() for v in case.variables])
     (folder / "index.json").write_text(json.dumps(index))
-    print(f"{len(index)} cases in {folder}; next: python benchmarks/_devices_run.py {folder}")
+    print(f"{len(index)} cases in {folder}; next: python tools/gpu/compare.py {folder}")
 
 
 if __name__ == "__main__":

@@ -47,6 +47,7 @@ FORBIDDEN = {
     "lite": {"tensorflow", "keras", "tensorflow_text", "matplotlib"},  # runs on devices
     "seqattn_tf": {"tensorflow", "keras", "numpy", "matplotlib"},
 }
+NOT_INSTALLED = {"benchmarks", "tools", "tests"}
 
 
 def module_name(path: Path) -> str:
@@ -98,6 +99,8 @@ def violations(path: Path, source: str) -> list[str]:
         ours = name.partition(".")[0] == "seqattn_tf"
         if not ours and other in HOMES:
             found.append(f"{path}:{line}: imports {name!r}; installed it is seqattn_tf.{other}")
+        elif not ours and other in NOT_INSTALLED:
+            found.append(f"{path}:{line}: imports {name!r}, which is not installed")
         elif other in FORBIDDEN.get(package, ()):
             found.append(f"{path}:{line}: {package} must not import {name!r}")
         elif ours and other != package and LEVEL.get(other, len(LAYERS)) >= LEVEL[package]:
@@ -198,6 +201,7 @@ def test_rooms_of_the_server_import_down_only():
         ("serving/server.py", "from ..training import run"),
         ("serving/server.py", "from ..cli import main"),
         ("serving/server.py", "import training"),
+        ("training/run.py", "from tools.gpu import run"),
         ("seqattn_tf/models/base.py", "from .. import surprise"),
         ("seqattn_tf/surprise.py", ""),
     ],

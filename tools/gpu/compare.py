@@ -1,9 +1,10 @@
 """Run what `benchmarks.devices` has written on a GPU and on the CPU, with JAX alone.
 
-    python benchmarks/_devices_run.py FOLDER [NAME ...]     # the cases whose names contain one of these, or all cases
+    python tools/gpu/compare.py FOLDER [NAME ...]     # the cases whose names contain one of these, or all cases
 
 Prints a line for each family with its largest difference, and every case that differs by more than 1e-3 or is finite on
-one side only. Differences are relative to one plus the absolute value on the CPU.
+one side only. Differences are relative to one plus the absolute value on the CPU. To copy this file to another
+machine, copy `run.py`, too.
 """
 
 import collections
@@ -16,18 +17,15 @@ from pathlib import Path
 
 import jax
 import numpy as np
-from jax._src.lib import xla_client as xc
+from run import compile_program  # beside this file, which is run as a script
 
-jax.config.update("jax_enable_x64", True)  # TensorFlow's seeds and indices may have 64 bits
 LARGEST = 1e-3
 
 
 def compiled(path, device):
     """Compile the program in a file for a device; return a function from arrays to arrays."""
-    module = xc._xla.mlir.xla_computation_to_mlir_module(xc.XlaComputation(lzma.decompress(path.read_bytes())))
-    devices = xc.DeviceList((device,)) if hasattr(xc, "DeviceList") else [device]
-    program = device.client.compile_and_load(module, devices, xc.CompileOptions())
-    return lambda arrays: [np.asarray(a) for a in program.execute([jax.device_put(a, device) for a in arrays])]
+    program = compile_program(lzma.decompress(path.read_bytes()), device)
+    return lambda arrays: [np.asarray(array) for array in program(arrays)]
 
 
 def drawn(inputs, seed=0):
