@@ -2,6 +2,7 @@
 
 import ast
 import dataclasses
+import doctest
 import json
 import lzma
 import random
@@ -18,6 +19,7 @@ from support.sees import RECIPE, WHOLE
 from support.slow import slow
 from support.step_by_step import answering_eagerly, untraced
 
+from seqattn_tf.core.columns import LazyColumn
 from seqattn_tf.models.base import read_config
 from seqattn_tf.training import recipes, xla
 from seqattn_tf.training.checkpoints import state_of
@@ -27,10 +29,11 @@ from seqattn_tf.training.evaluation import evaluate
 jax = pytest.importorskip("jax", reason="needs jax: pip install -e '.[dev]'")
 
 from tools.gpu import __main__ as command  # noqa: E402  # what needs jax is imported last
-from tools.gpu import buckets, lane, run  # noqa: E402
+from tools.gpu import buckets, lane, run, table  # noqa: E402
 from tools.gpu.finish import finish  # noqa: E402
 from tools.gpu.lane import Chosen  # noqa: E402
 from tools.gpu.prepare import prepare  # noqa: E402
+from tools.gpu.table import Table, tables  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 CPU = jax.devices("cpu")[0]
@@ -136,7 +139,14 @@ def test_steps_of_two_lengths_equal_those_of_fit(prepared, trained):
 
 SMALL = {"units": 12, "embedding": 8, "batch_size": 16, "epochs": 1, "ema_decay": 0.9, "weight_decay": 0.01}
 TABLE = {"text_column": "text", "target_column": "target"}
-LETTERS = {**TABLE, "source_tokenizer": "letters", "target_tokenizer": "letters", "vocabulary": 0, "beam_width": 1}
+LETTERS = {
+    **TABLE,
+    "source_tokenizer": "letters",
+    "target_tokenizer": "letters",
+    "vocabulary": 0,
+    "alternatives": 0,
+    "beam_width": 1,
+}
 
 
 def written(folder):
@@ -160,12 +170,12 @@ def written(folder):
         slow("tag", "tags.txt", {"filters": 4, "freeze_embeddings": True, "pretrained_embeddings": "vectors.txt"}),
         slow("transliterate", "pairs.csv", {**TABLE, "decoder": "stacked", "score": "general", "depth": 2}),
         slow("translate", "pairs.csv", {**LETTERS, "decoder": "bahdanau", "cell": "gru"}),
-        slow("translate", "pairs.csv", {**LETTERS, "align": "crf", "gradient_accumulation_steps": 2}),
+        slow("translate", "pairs.csv", {**LETTERS, "align": "crf", "dropout": 0.0, "gradient_accumulation_steps": 2}),
         slow("translate", "pairs.csv", {**LETTERS, "precision": "mixed_bfloat16"}),
     ],
 )
-def test_recipes_equal_fit_compiled_by_xla(name, file, changes, tmp_path, monkeypatch):
-    """With TensorFlow's own random numbers."""
+def test_recipes_equal_fit(name, file, changes, tmp_path, monkeypatch):
+    """With TensorFlow's own random numbers, which depend on whether XLA compiles the step."""
     monkeypatch.setattr(tf.nn.experimental, "stateless_dropout", DROPOUT)
     written(tmp_path)
     if "pretrained_embeddings" in changes:
@@ -176,6 +186,8 @@ def test_recipes_equal_fit_compiled_by_xla(name, file, changes, tmp_path, monkey
     prepare(chosen, folder)
     training, _ = chosen.open()
     xla.use(training, True)
+    if not settings.dropout:
+        training.model.network.jit_compile = False
     losses, state = fitted(training, STEPS)
     used = assert_equal(folder, losses, state, 1e-2 if "precision" in changes else 1e-5)
     assert len(used) > 1
@@ -346,6 +358,38 @@ def test_a_lane_that_is_too_large_is_refused(prepared, tmp_path, monkeypatch):
 def test_unsupported_settings_are_refused(changes, message, long, tmp_path):
     with pytest.raises(ValueError, match=message):
         prepare(Chosen(long, dataclasses.replace(SETTINGS, **changes)), tmp_path / "lane")
+
+
+def test_pictures_are_stored_as_indices_of_their_values(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 256, (5, 4, 4, 3)).astype("float32") / 255
+    for extra, dtype in ((0, "uint8"), (200, "float32")):  # a palette that grows, and one that becomes too large
+        rows = np.concatenate([pixels, np.arange(extra * 48, dtype="float32").reshape(-1, 4, 4, 3) / 7])
+        stored = Table(len(rows), rows, 1)
+        for start in range(0, len(rows), 2):
+            stored.fill(start, rows[start : start + 2])
+        assert stored.values.dtype == dtype
+        np.testing.assert_array_equal(stored.rows(np.arange(len(rows))), rows)
+        arrays, read = stored.arrays(0), object.__new__(run.Lane)
+        read.tables, read.palettes = [arrays["table000"]], {0: arrays["palette000"]} if extra == 0 else {}
+        read.rows, read.program_of = np.array([[[3, 1]]]), np.array([[0]])
+        read.spec = {"programs": [{"shapes": [[2, 4, 4, 3]], "dtypes": ["float32"]}]}
+        np.testing.assert_array_equal(read.batch(0, 0)[0], rows[[3, 1]])
+    with pytest.raises(ValueError, match=r"expected tensors of at most 1 MiB in memory. Received: 2 MiB, 2 examples"):
+        Table(2, np.zeros((1, 2**20), "uint8"), 1)
+
+
+def test_inputs_of_several_sizes_are_refused(long):
+    training, _ = Chosen(long, SETTINGS).open()
+    longer = LazyColumn(["a", "bc"] * 40, lambda raw: {"size": tf.zeros([1, tf.strings.length(raw)[0]])})
+    columns = dataclasses.replace(training.columns, inputs={**training.columns.inputs, "sound": longer})
+    training.columns = columns
+    with pytest.raises(ValueError, match=r"inputs of one size. Received: sizes \[\[1\]\] and \[\[2\]\]"):
+        tables(training, [8, 8, 8], 64)
+
+
+@pytest.mark.parametrize("module", [buckets, table])
+def test_examples_of_docstrings(module):
+    assert doctest.testmod(module) == (0, 5 if module is table else 2)
 
 
 def test_segments_of_a_long_text_are_refused(tmp_path):

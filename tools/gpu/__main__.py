@@ -13,6 +13,20 @@ from seqattn_tf.cli.learning import add_choices, chosen_settings, recipe_of
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; invalid input prints a message and returns status 2."""
+    options = parser().parse_args(arguments)
+    load_tensorflow()
+    try:
+        for name in getattr(options, "plugin", []):
+            plugins.load(name)
+        options.run(options)
+    except (ValueError, OSError) as error:
+        print(f"{options.command}: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = Parser(prog="python -m tools.gpu", description="Train on a GPU machine that has JAX but no TensorFlow.")
     commands = Commands(parser)
     prepare = commands.add(
@@ -27,16 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finish.add_argument("lane", type=Path, metavar="LANE", help="the folder that `prepare` wrote")
     finish.add_argument("out", type=Path, metavar="OUT", help="the folder that tools/gpu/run.py wrote")
     finish.add_argument("folder", type=Path, metavar="RUN", help="the folder of the run to create")
-    options = parser.parse_args(arguments)
-    load_tensorflow()
-    try:
-        for name in getattr(options, "plugin", []):
-            plugins.load(name)
-        options.run(options)
-    except (ValueError, OSError) as error:
-        print(f"{options.command}: {error}", file=sys.stderr)
-        return 2
-    return 0
+    return parser
 
 
 def _prepare(options: argparse.Namespace) -> None:

@@ -41,7 +41,7 @@ def prepare(chosen: Chosen, folder: Path, most_buckets: int = 6, most_mib: int =
     steps, batches = [], []
     for number, shape in enumerate(shapes):
         example = rows.reshape(len(program_of), -1)[int(np.flatnonzero(program_of == number)[0])]
-        batch = check_rows(training, example, shape, [table[place[example]] for table in arrays])
+        batch = check_rows(training, example, shape, [table.rows(place[example]) for table in arrays])
         steps.append(lower_step(network, variables, batch, constants))
         flat = tf.nest.flatten(batch)
         batches.append({"shapes": [list(t.shape) for t in flat], "dtypes": [t.dtype.name for t in flat]})
@@ -60,6 +60,6 @@ def prepare(chosen: Chosen, folder: Path, most_buckets: int = 6, most_mib: int =
         "kept": list(lane.kept(training, changed)),
         "programs": batches,
     }
-    data = {f"t{number:03d}": table for number, table in enumerate(arrays)}
+    data = {name: array for number, table in enumerate(arrays) for name, array in table.arrays(number).items()}
     data |= {"rows": narrow(place[rows]), "program": narrow(program_of.reshape(rows.shape[:2]))}
     return lane.write(folder, spec, steps, state, most_mib, **data)

@@ -64,7 +64,8 @@ class Lane:
                 if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digest:
                     raise ValueError(f"{folder / name}: expected the file that `prepare` wrote. Received: another one")
             with np.load(folder / "data.npz") as data:
-                self.tables = [data[name] for name in sorted(data.files) if name.startswith("t")]
+                self.tables = [data[name] for name in sorted(data.files) if name.startswith("table")]
+                self.palettes = {int(name[7:]): data[name] for name in data.files if name.startswith("palette")}
                 self.rows, self.program_of = data["rows"], data["program"]
         except (OSError, KeyError, json.JSONDecodeError, zipfile.BadZipFile) as error:
             raise ValueError(f"{folder}: expected a folder that `prepare` wrote. Received: {error!r}") from None
@@ -85,8 +86,12 @@ class Lane:
     def batch(self, epoch: int, step: int) -> list[np.ndarray]:
         """Return the tensors of a batch, each padded to the length of the program of this step."""
         program, rows = self.spec["programs"][self.program_of[epoch, step]], self.rows[epoch, step]
-        each = zip(self.tables, program["shapes"], program["dtypes"], strict=True)
-        return [table[(rows, *map(slice, shape[1:]))].astype(dtype) for table, shape, dtype in each]
+        found = []
+        for number, (table, shape) in enumerate(zip(self.tables, program["shapes"], strict=True)):
+            values = table[(rows, *map(slice, shape[1:]))]
+            values = self.palettes[number][values] if number in self.palettes else values
+            found.append(values.astype(program["dtypes"][number]))
+        return found
 
 
 class Trainer:
@@ -238,8 +243,8 @@ def _bytes(array: dict[str, Any], half: bool) -> int:
     return size * int(np.prod(array["shape"], dtype=np.int64))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line."""
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(description="Train what `python -m tools.gpu prepare` has written.")
     parser.add_argument("lane", type=Path, metavar="LANE", help="the folder that `prepare` wrote")
     parser.add_argument("out", type=Path, metavar="OUT", help="the folder to write, which `finish` reads")
@@ -252,7 +257,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--half", action="store_true", help="write the weights in half precision")
     parser.add_argument("--part-mib", type=int, default=16, metavar="N", help="maximum MiB of a file (default: 16)")
     parser.add_argument("--total-mib", type=int, default=64, metavar="N", help="maximum MiB of all files (default: 64)")
-    options = parser.parse_args(arguments)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Train; invalid input prints a message and returns status 2."""
+    options = parser().parse_args(arguments)
     try:
         for name in ("keep", "every", "part_mib", "total_mib"):
             if getattr(options, name) < 1:

@@ -9,7 +9,8 @@ import tensorflow as tf
 from seqattn_tf.training.data.batches import Order
 from seqattn_tf.training.tasks import Training
 
-_CHUNK = 1024  # examples that are encoded at a time
+_CHUNK = 256  # examples that are encoded at a time
+_SAMPLE = 16  # examples whose sizes are compared
 
 
 def check_supported(training: Training) -> None:
@@ -58,38 +59,92 @@ def padded(training: Training, rows: np.ndarray, lengths: Sequence[int]) -> Any:
             column.round_up(1)
 
 
-def tables(training: Training, lengths: Sequence[int], most_mib: int) -> list[np.ndarray]:
-    """Return each tensor of a batch for all examples that are used, `[examples, ...]`, padded to these lengths.
+def tables(training: Training, lengths: Sequence[int], most_mib: int) -> list["Table"]:
+    """Return each tensor of a batch for all examples that are used, padded to these lengths.
 
     Raises:
-        ValueError: If tensors have no fixed shape, contain texts, or would take more than ten times `most_mib`.
+        ValueError: If a tensor has no fixed shape, or would take more than ten times `most_mib`.
     """
     usable = training.rows
     longest = np.array([usable[column.lengths[usable].argmax()] for column in training.columns.all])
-    found: list[np.ndarray] = []
+    _check_sizes(training)
+    found: list[Table] = []
     for start in range(0, len(usable), _CHUNK):
         rows = usable[start : start + _CHUNK]
         # The longest rows come first, so that all chunks are padded to the same lengths.
         batch = tf.nest.flatten(padded(training, np.concatenate([longest, rows]), lengths))
         chunk = [tensor.numpy()[len(longest) :] for tensor in batch]
-        if not found:
-            found = [_empty(len(usable), tensor, most_mib) for tensor in chunk]
+        found = found or [Table(len(usable), tensor, 10 * most_mib) for tensor in chunk]
         for table, tensor in zip(found, chunk, strict=True):
-            if tensor.shape[1:] != table.shape[1:]:
-                received = f"{table.shape[1:]} and {tensor.shape[1:]}"
+            table.fill(start, tensor)
+    return found
+
+
+def _check_sizes(training: Training) -> None:
+    """Check that inputs without a length, such as images, all have one size."""
+    some = np.random.default_rng(0).choice(training.rows, min(_SAMPLE, len(training.rows)), replace=False)
+    for column in training.columns.all:
+        if not column.lengths[training.rows].any():
+            sizes = {str([list(t.shape[1:]) for t in column.rows(tf.constant([row])).values()]) for row in some}
+            if len(sizes) > 1:
+                received = " and ".join(sorted(sizes)[:2])
                 raise ValueError(f"recipe: expected texts, labels or inputs of one size. Received: sizes {received}")
-            table[start : start + len(tensor)] = tensor
-    return [narrow(table) for table in found]
 
 
-def _empty(count: int, like: np.ndarray, most_mib: int) -> np.ndarray:
-    if like.dtype.kind not in "biuf":
-        raise ValueError(f"recipe: expected tensors of numbers. Received: {like.dtype}")
-    size = like[:1].nbytes * count / 2**20
-    if size > 10 * most_mib:
-        received = f"{size:.0f} MiB of shape {list(like.shape[1:])} for {count} examples, before compression"
-        raise ValueError(f"data: expected tensors of at most {10 * most_mib} MiB. Received: {received}")
-    return np.zeros((count, *like.shape[1:]), like.dtype)
+class Table:
+    """A tensor of a batch for all examples, `[examples, ...]`.
+
+    Floats with at most 256 different values, such as those of pictures, are stored as indices of these values.
+
+    Args:
+        count: The number of examples.
+        like: The tensor of some examples.
+        most_mib: The maximum MiB in memory.
+
+    >>> table = Table(3, np.zeros([2, 2], "float32"), 1)
+    >>> table.fill(0, np.array([[0.5, 0.0], [0.5, 0.25]], "float32"))
+    >>> table.fill(2, np.array([[0.0, 0.75]], "float32"))
+    >>> table.rows(np.array([2, 1])).tolist(), table.values.dtype.name
+    ([[0.0, 0.75], [0.5, 0.25]], 'uint8')
+    """
+
+    def __init__(self, count: int, like: np.ndarray, most_mib: int) -> None:
+        if like.dtype.kind not in "biuf":
+            raise ValueError(f"recipe: expected tensors of numbers. Received: {like.dtype}")
+        self.most_mib = most_mib
+        self.palette = np.zeros(1, like.dtype) if like.dtype.kind == "f" else None
+        self.values = self._checked((count, *like.shape[1:]), np.uint8 if self.palette is not None else like.dtype)
+
+    def _checked(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        size = int(np.prod(shape)) * np.dtype(dtype).itemsize / 2**20
+        if size > self.most_mib:
+            received = f"{size:.0f} MiB, {shape[0]} examples of shape {list(shape[1:])}"
+            raise ValueError(f"data: expected tensors of at most {self.most_mib} MiB in memory. Received: {received}")
+        return np.zeros(shape, dtype)
+
+    def fill(self, start: int, rows: np.ndarray) -> None:
+        """Store the rows of some examples."""
+        if self.palette is not None:
+            palette = np.union1d(self.palette, rows)
+            if len(palette) > 256:
+                whole = self._checked(self.values.shape, rows.dtype)
+                whole[:start] = self.palette[self.values[:start]]
+                self.values, self.palette = whole, None
+            else:
+                if len(palette) > len(self.palette):
+                    self.values = np.searchsorted(palette, self.palette).astype(np.uint8)[self.values]
+                self.palette, rows = palette, np.searchsorted(palette, rows)
+        self.values[start : start + len(rows)] = rows
+
+    def rows(self, rows: np.ndarray) -> np.ndarray:
+        """Return the rows of some examples."""
+        found = self.values[rows]
+        return found if self.palette is None else self.palette[found]
+
+    def arrays(self, number: int) -> dict[str, np.ndarray]:
+        """Return the arrays to store, by names that contain a number."""
+        palette = {} if self.palette is None else {f"palette{number:03d}": self.palette}
+        return {f"table{number:03d}": narrow(self.values), **palette}
 
 
 def narrow(table: np.ndarray) -> np.ndarray:
