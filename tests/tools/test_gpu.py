@@ -104,24 +104,27 @@ def trained(prepared, tmp_path_factory):
     return out
 
 
-def fitted(training, steps):
-    """Return the mean loss after each of the first steps of `fit`, and the state at the end."""
+def fitted(training, steps, epochs=1):
+    """Return the mean loss of an epoch after each step of `fit`, and the state at the end."""
     network, losses = training.model.network, []
     record = keras.callbacks.LambdaCallback(on_train_batch_end=lambda _, logs: losses.append(logs["loss"]))
-    network.fit(training.batches(), steps_per_epoch=steps, callbacks=[record], shuffle=False, verbose=0)
+    how = {"epochs": epochs, "steps_per_epoch": steps, "shuffle": False, "verbose": 0}
+    network.fit(training.batches(), callbacks=[record], **how)
     return losses, [variable.numpy() for variable in state_of(network)]
 
 
-def assert_equal(folder, expected, state, tolerance=1e-5):
+def assert_equal(folder, expected, state, epochs=1, tolerance=1e-5):
     """Check that JAX computes these losses and this state, and return the programs that it has run."""
     read = run.Lane(folder)
     trainer = run.Trainer(read, CPU)
-    trainer.begin_epoch()
-    losses = [float(trainer.step(0, step)) for step in range(len(expected))]
+    losses = []
+    for epoch in range(epochs):
+        trainer.begin_epoch()
+        losses += [float(trainer.step(epoch, step)) for step in range(len(expected) // epochs)]
     np.testing.assert_allclose(losses, expected, rtol=tolerance)
     for ours, theirs in zip(trainer.state, state, strict=False):  # constants follow the variables
         np.testing.assert_allclose(np.asarray(ours), theirs, rtol=tolerance, atol=tolerance)
-    return set(read.program_of[0, : len(expected)].tolist())
+    return set(read.program_of[:epochs, : len(expected) // epochs].ravel().tolist())
 
 
 def test_steps_of_two_lengths_equal_those_of_fit(prepared, trained):
@@ -132,9 +135,10 @@ def test_steps_of_two_lengths_equal_those_of_fit(prepared, trained):
         column.round_up(buckets.MULTIPLE)
     before = [variable.numpy() for variable in state_of(training.model.network)]
     with untraced():
-        losses, state = fitted(training, STEPS)
+        losses, state = fitted(training, training.steps, epochs=2)
+    assert len(losses) == 10
     assert sum(not np.array_equal(a, b) for a, b in zip(before, state, strict=True)) > 25  # of 30
-    assert len(assert_equal(folder, losses, state)) == 2
+    assert len(assert_equal(folder, losses, state, epochs=2)) == 2
 
 
 SMALL = {"units": 12, "embedding": 8, "batch_size": 16, "epochs": 1, "ema_decay": 0.9, "weight_decay": 0.01}
@@ -189,7 +193,7 @@ def test_recipes_equal_fit(name, file, changes, tmp_path, monkeypatch):
     if not settings.dropout:
         training.model.network.jit_compile = False
     losses, state = fitted(training, STEPS)
-    used = assert_equal(folder, losses, state, 1e-2 if "precision" in changes else 1e-5)
+    used = assert_equal(folder, losses, state, tolerance=1e-2 if "precision" in changes else 1e-5)
     assert len(used) > 1
 
 
