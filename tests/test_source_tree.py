@@ -37,6 +37,7 @@ LAYERS = [
     ["batch", "training", "export"],
     ["serving"],
     ["checks", "convert", "demo", "ship"],
+    ["make_preset"],
     ["cli"],
     ["__main__"],
 ]

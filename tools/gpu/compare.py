@@ -17,14 +17,14 @@ from pathlib import Path
 
 import jax
 import numpy as np
-from run import compile_program  # beside this file, which is run as a script
+from run import compile_module, module_of  # beside this file, which is run as a script
 
 LARGEST = 1e-3
 
 
 def compiled(path, device):
     """Compile the program in a file for a device; return a function from arrays to arrays."""
-    program = compile_program(lzma.decompress(path.read_bytes()), device)
+    program = compile_module(module_of(lzma.decompress(path.read_bytes())), device)
     return lambda arrays: [np.asarray(array) for array in program(arrays)]
 
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
+from tensorflow.compiler.xla.service import hlo_pb2
 from tensorflow.python.framework.auto_control_deps_utils import get_read_only_resource_input_indices_graph
 
 from seqattn_tf.training.xla import NotCompiled, reason
@@ -73,4 +74,17 @@ def lower_step(network: keras.Model, variables: Sequence[Any], batch: Any, const
 
 
 def _hlo(compiled: Any, specs: Sequence[tf.TensorSpec]) -> bytes:
-    return compiled.experimental_get_compiler_ir(*specs)(stage="hlo_serialized")
+    return without_copies(compiled.experimental_get_compiler_ir(*specs)(stage="hlo_serialized"))
+
+
+def without_copies(hlo: bytes) -> bytes:
+    """Replace copies, with which TensorFlow returns variables, by reshapes to the same shape.
+
+    JAX 0.11 translates programs to StableHLO, which has no copies.
+    """
+    module = hlo_pb2.HloModuleProto.FromString(hlo)
+    for computation in module.computations:
+        for instruction in computation.instructions:
+            if instruction.opcode == "copy":
+                instruction.opcode = "reshape"
+    return module.SerializeToString()

@@ -34,9 +34,13 @@ _AHEAD = 32  # the number of steps that may be queued on the device
 MIB = 2**20
 
 
-def compile_program(hlo: bytes, device: Any) -> Callable[[Sequence[Any]], list[Any]]:
-    """Compile serialized HLO for a device; return a function from arrays to arrays on this device."""
-    module = xc._xla.mlir.xla_computation_to_mlir_module(xc.XlaComputation(hlo))
+def module_of(hlo: bytes) -> Any:
+    """Convert serialized HLO to a module that can be compiled. JAX 0.11.2 crashes if several threads do so at once."""
+    return xc._xla.mlir.xla_computation_to_mlir_module(xc.XlaComputation(hlo))
+
+
+def compile_module(module: Any, device: Any) -> Callable[[Sequence[Any]], list[Any]]:
+    """Compile a module for a device; return a function from arrays to arrays on this device."""
     devices = xc.DeviceList((device,)) if hasattr(xc, "DeviceList") else [device]
     program = device.client.compile_and_load(module, devices, xc.CompileOptions())
     return lambda arrays: program.execute(
@@ -107,11 +111,10 @@ class Trainer:
         self.state: list[Any] = [jax.device_put(array, device) for array in lane.state()]
         self.zeros = {number: np.zeros_like(self.state[number]) for number in lane.spec["reset"]}
 
-        def compiled(program: dict[str, Any]) -> Callable:
-            return compile_program(lzma.decompress((lane.folder / program["file"]).read_bytes()), device)
-
+        files = [lane.folder / program["file"] for program in lane.spec["programs"]]
+        modules = [module_of(lzma.decompress(file.read_bytes())) for file in files]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            self.programs = list(pool.map(compiled, lane.spec["programs"]))
+            self.programs = list(pool.map(lambda module: compile_module(module, device), modules))
 
     def begin_epoch(self) -> None:
         """Set the sums of the loss to zero, as `fit` does."""
