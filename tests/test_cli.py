@@ -198,6 +198,16 @@ def test_help_without_a_recipe_and_no_recipe_at_all(capsys):
     assert "recipe: expected one of ['answer', 'answer_image', 'caption'" in capsys.readouterr().err
 
 
+def test_the_help_of_every_command_can_be_printed():
+    """A percent sign in a help text is an error of argparse that appears only when the help is printed."""
+    parser = cli._parser()
+    assert "sweep" in parser.format_help()
+    [commands] = [action for action in parser._actions if hasattr(action, "choices") and action.choices]
+    assert len(commands.choices) > 15
+    for name, command in commands.choices.items():
+        assert f"seqattn {name}" in command.format_help()
+
+
 def test_the_mapping_is_printed_and_the_data_are_remembered(table, tmp_path, monkeypatch, capsys):
     assert train("--metric", "exact") == 0
     out = capsys.readouterr().out.splitlines()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from seqattn_tf import __version__, plugins
-from seqattn_tf.cli import asking, datasets, learning, measuring, serving
+from seqattn_tf.cli import asking, datasets, experimenting, learning, measuring, serving
 from seqattn_tf.cli.base import Commands, Parser, load_tensorflow
 
 _PROVIDED_BY = {  # what to install if a package is missing, which `seqattn-lite` does not need
@@ -81,6 +81,6 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser(prog="seqattn", description="Recurrent models with attention that you can inspect.")
     parser.add_argument("--version", action="version", version=f"seqattn {__version__}")
     commands = Commands(parser)
-    for group in (learning, datasets, measuring, serving, asking):
+    for group in (learning, experimenting, datasets, measuring, serving, asking):
         group.add(commands)
     return parser

@@ -1,15 +1,14 @@
-"""Commands that train and distill models, one or many, and commands that list, combine and quantize runs."""
+"""Commands that train and distill models, and commands that combine and quantize runs."""
 
 import argparse
 import shlex
 import signal
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from seqattn_tf import plugins
-from seqattn_tf.cli.base import Commands, load_tensorflow, print_markdown, print_table
+from seqattn_tf.cli.base import Commands, load_tensorflow, print_table
 
 _TO_BE_CONTINUED = 75  # the status of a run that SIGTERM ended, which the same command resumes (EX_TEMPFAIL)
 
@@ -29,18 +28,6 @@ def add(commands: Commands) -> None:
     _add_teaching(distill)
     distill.set_defaults(strategy="none", workers="", worker_index=None)
 
-    _add_sweep(commands.add("sweep", _sweep, "train a recipe with all combinations of some settings and several seeds"))
-
-    runs = commands.add("runs", _runs, "compare runs in a table, and plot their metrics", foreign=False)
-    runs.add_argument(
-        "folders",
-        nargs="*",
-        default=["runs"],
-        metavar="FOLDER",
-        help="runs, or folders that contain runs (default: runs)",
-    )
-    runs.add_argument("-o", "--output", type=Path, help="plot each metric over the epochs to this png, svg or pdf file")
-
     ensemble = commands.add("ensemble", _ensemble, "combine several runs of a recipe into one model")
     ensemble.add_argument("runs", nargs="+", metavar="RUN", help="a run folder or a preset")
     ensemble.add_argument("-o", "--output", type=Path, required=True, metavar="RUN", help="the folder to write")
@@ -49,31 +36,18 @@ def add(commands: Commands) -> None:
         "--alternatives", type=int, metavar="N", help="additional answers to return (default: as in the first run)"
     )
 
-    preset = commands.add(
-        "make-preset", _make_preset, "train a shipped model again, from its data to its files", foreign=False
-    )
-    preset.add_argument("preset", nargs="?", metavar="NAME", help="the name of the preset (default: list the plans)")
-    preset.add_argument(
-        "--data",
-        type=Path,
-        default=Path("data"),
-        help="folder that contains the data sets under their names, see `seqattn data` (default: data)",
-    )
-    preset.add_argument("-o", "--output", type=Path, help="folder to write (default: made/NAME)")
-    preset.add_argument("--dry-run", action="store_true", help="print the commands without running them")
-
     _add_quantize(commands.add("quantize", _quantize, "store a model in less space, and report the loss in quality"))
 
 
-_RECIPE = "a recipe from `seqattn recipes`, or a Python file that defines one"
+RECIPE = "a recipe from `seqattn recipes`, or a Python file that defines one"
 
 
 def _add_training(train: argparse.ArgumentParser) -> None:
-    train.add_argument("recipe", nargs="?", metavar="RECIPE", help=_RECIPE)
+    train.add_argument("recipe", nargs="?", metavar="RECIPE", help=RECIPE)
     train.add_argument("-h", "--help", action="store_true", help="show this help, and the settings of RECIPE if given")
     train.add_argument("--run", dest="folder", type=Path, help="folder of the run (default: runs/RECIPE)")
     add_choices(train)
-    _add_xla(train)
+    add_xla(train)
     train.add_argument(
         "--tensorboard", action="store_true", help="write TensorBoard scalars and images into the run folder"
     )
@@ -113,39 +87,13 @@ def add_choices(train: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_xla(train: argparse.ArgumentParser) -> None:
+def add_xla(train: argparse.ArgumentParser) -> None:
+    """Add the option for compiled steps."""
     train.add_argument(
         "--xla",
         choices=("auto", "on", "off"),
         default="off",
         help="compile the training step with XLA; auto measures both and keeps the faster one",
-    )
-
-
-def _add_sweep(sweep: argparse.ArgumentParser) -> None:
-    sweep.add_argument("recipe", metavar="RECIPE", help=_RECIPE)
-    sweep.add_argument(
-        "--grid",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE,VALUE,...",
-        help="values of a setting to compare; repeat it to combine several settings",
-    )
-    sweep.add_argument("--seeds", default="0", metavar="N,N,...", help="seeds for each combination (default: 0)")
-    sweep.add_argument("--run", dest="folder", type=Path, help="folder of the runs (default: sweeps/RECIPE)")
-    add_choices(sweep)
-    _add_xla(sweep)
-    sweep.add_argument("--jobs", type=int, default=1, metavar="N", help="runs to train at the same time (default: 1)")
-    sweep.add_argument(
-        "--scheduler", choices=("local", "ray"), default="local", help="train on this machine, or on a Ray cluster"
-    )
-    sweep.add_argument("--address", help="address of the Ray cluster (default: RAY_ADDRESS, or a local cluster)")
-    sweep.add_argument(
-        "--evaluate", action="store_true", help="evaluate each run on its test split once, after its training"
-    )
-    sweep.add_argument("--markdown", action="store_true", help="print a Markdown table")
-    sweep.add_argument(
-        "-o", "--output", type=Path, help="plot each metric over the epochs with bands to this png, svg or pdf file"
     )
 
 
@@ -293,72 +241,6 @@ def chosen_settings(options: argparse.Namespace, defaults: Any) -> Any:
     return defaults.with_assignments([*options.set, *metric])
 
 
-def _sweep(options: argparse.Namespace) -> int:
-    from seqattn_tf.explain.alignment import check_ending
-    from seqattn_tf.training import recipes
-    from seqattn_tf.training.sweep import sweep, trials
-
-    if options.output:
-        check_ending(options.output)
-    if not options.recipe.endswith(".py"):
-        recipes.check_name(options.recipe)
-    grid = dict(_parse_grid(assignment) for assignment in options.grid)
-    seeds = _parse_seeds(options.seeds)
-    folder = options.folder or Path("sweeps") / Path(options.recipe).stem
-    arguments = _passed_on(options)
-    load_tensorflow()
-    recipe = (recipes.from_file if options.recipe.endswith(".py") else recipes.get)(options.recipe)
-    base = recipe.small if options.preset == "small" else recipe.settings
-    chosen = trials(folder, grid, seeds)
-    # An invalid value must be an error now, not in an hour.
-    epochs = [base.with_assignments([*options.set, *trial.assignments]).epochs for trial in chosen]
-    found, failures = sweep(
-        options.recipe,
-        grid,
-        seeds,
-        folder=folder,
-        arguments=arguments,
-        epochs=max(epochs),
-        jobs=options.jobs,
-        scheduler=options.scheduler,
-        address=options.address,
-        evaluate=options.evaluate,
-    )
-    _show_groups(found, options.output, options.markdown)
-    for failure in failures:
-        log = failure.trial.folder / "sweep.log"
-        print(f"{failure.trial.folder.name} failed with status {failure.status}: see {log}", file=sys.stderr)
-    return 1 if failures else 0
-
-
-def _passed_on(options: argparse.Namespace) -> list[str]:
-    """Return the arguments of a sweep that all of its trainings get."""
-    given = {
-        "--data": options.data,
-        "--preset": options.preset,
-        "--metric": options.metric,
-        "--init-from": options.init_from,
-        "--xla": options.xla,
-    }
-    single = [word for name, value in given.items() if value is not None for word in (name, value)]
-    several = [("--set", options.set), ("--plugin", options.plugin)]
-    return [*single, *(word for name, values in several for value in values for word in (name, value))]
-
-
-def _parse_grid(assignment: str) -> tuple[str, list[str]]:
-    name, equals, values = assignment.partition("=")
-    if not (name and equals and values):
-        raise ValueError(f"grid: expected NAME=VALUE,VALUE,... Received: {assignment!r}")
-    return name, values.split(",")
-
-
-def _parse_seeds(text: str) -> list[int]:
-    try:
-        return [int(seed) for seed in text.split(",")]
-    except ValueError:
-        raise ValueError(f"seeds: expected numbers separated by commas. Received: {text!r}") from None
-
-
 def _print_settings(recipe: str, settings: Any) -> None:
     """Print all settings with their values and meanings."""
     meanings = settings.meanings()
@@ -367,45 +249,6 @@ def _print_settings(recipe: str, settings: Any) -> None:
     print(f"\nsettings of {recipe}, to be changed with --set NAME=VALUE:")
     for name, text in shown.items():
         print(f"  {text:<{width}}  {meanings[name]}")
-
-
-def _runs(options: argparse.Namespace) -> None:
-    from seqattn_tf.explain import draw_history, save_figure
-    from seqattn_tf.explain.alignment import check_ending
-    from seqattn_tf.training.runs import find_runs, groups, table
-
-    if options.output:
-        check_ending(options.output)
-    found = find_runs(options.folders)
-    print_table(table(found))
-    if any(len(group.runs) > 1 for group in groups(found)):
-        print("\nmean ± standard deviation of runs that differ only in their seeds:")
-        _show_groups(found, options.output)
-        return
-    for name, output in _plots(found, options.output):
-        curves = {run.folder.name: [logs[name] for logs in run.history if name in logs] for run in found}
-        save_figure(draw_history(curves, ylabel=name), output)
-        print(output)
-
-
-def _show_groups(found: Sequence[Any], output: Path | None, markdown: bool = False) -> None:
-    """Print the means of groups of runs, and plot them in bands."""
-    from seqattn_tf.explain import draw_bands, save_figure
-    from seqattn_tf.training.runs import group_table, groups
-
-    rows = group_table(groups(found))
-    print_markdown(rows) if markdown else print_table(rows)
-    for name, path in _plots(found, output):
-        save_figure(draw_bands({group.name: group.curves(name) for group in groups(found)}, ylabel=name), path)
-        print(path)
-
-
-def _plots(found: Sequence[Any], output: Path | None) -> list[tuple[str, Path]]:
-    """Return the metrics to plot, each with its file; none without an output."""
-    if output is None:
-        return []
-    figures = dict.fromkeys(name for run in found for logs in run.history for name in logs)
-    return [(name, output.with_stem(f"{output.stem}-{name}") if n else output) for n, name in enumerate(figures)]
 
 
 def _ensemble(options: argparse.Namespace) -> None:
@@ -417,22 +260,6 @@ def _ensemble(options: argparse.Namespace) -> None:
     rescorers = len(getattr(made.network, "rescorers", ()))
     again = f"; right-to-left models that rescore its answers: {rescorers}" if rescorers else ""
     print(f"combined {len(made.network.members)} models in {options.output}{again}")
-
-
-def _make_preset(options: argparse.Namespace) -> None:
-    from seqattn_tf.make_preset import PLANS, commands, make_preset
-
-    if options.preset is None:
-        for name, plan in PLANS.items():
-            note = f"; the shipped model: {plan.differs}" if plan.differs else ""
-            print(f"{name}: {len(plan.steps)} steps, {plan.takes}{note}")
-        return
-    if options.dry_run:
-        for command in commands(options.preset, options.data, options.output or Path("made") / options.preset):
-            print("seqattn", shlex.join(command))
-        return
-    folder = make_preset(options.preset, options.data, options.output)
-    print(f"made {folder}; compare it: seqattn evaluate {shlex.quote(str(folder))} {options.preset}")
 
 
 def _quantize(options: argparse.Namespace) -> None:

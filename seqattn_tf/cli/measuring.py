@@ -21,7 +21,7 @@ from seqattn_tf.cli.base import (
 def add(commands: Commands) -> None:
     """Add the commands of this module."""
     evaluate = commands.add(
-        "evaluate", _evaluate, "evaluate models with 95 % intervals, compare them, and plot metrics by group"
+        "evaluate", _evaluate, "evaluate models with confidence intervals, compare them, and plot metrics by group"
     )
     evaluate.add_argument(
         "models",
