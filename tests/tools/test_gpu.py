@@ -20,11 +20,13 @@ from support.slow import slow
 from support.step_by_step import answering_eagerly, untraced
 
 from seqattn_tf.core.columns import LazyColumn
+from seqattn_tf.models import load
 from seqattn_tf.models.base import read_config
 from seqattn_tf.training import recipes, xla
 from seqattn_tf.training.checkpoints import state_of
 from seqattn_tf.training.data import Splits, from_text
 from seqattn_tf.training.evaluation import evaluate
+from seqattn_tf.training.tasks import Report, Task
 
 jax = pytest.importorskip("jax", reason="needs jax: pip install -e '.[dev]'")
 
@@ -230,6 +232,20 @@ def test_the_best_epoch_becomes_a_run(prepared, trained, tmp_path, capsys):
     assert record["created_with"]["machine"] == CPU.device_kind
     assert record["created_with"]["jax"] == jax.__version__
     assert f"epoch {best + 1} is the best of [1, 2]" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("higher", "best"), [(True, 1), (False, 2)])
+def test_the_best_epoch_depends_on_the_metric(higher, best, prepared, trained, tmp_path, monkeypatch):
+    found = iter([Report({"accuracy": 0.9}), Report({"accuracy": 0.4})])
+    monkeypatch.setattr(Task, "measure", lambda *_, **__: next(found))
+    monkeypatch.setattr(Task, "higher_is_better", higher)
+    assert finish(prepared[1], trained, tmp_path / "run")["dev_accuracy"] == {1: 0.9, 2: 0.4}[best]
+    training, _ = prepared[0].open()
+    model, targets = load(tmp_path / "run"), lane.kept(training, set(range(1000)))
+    for index, array in lane.weights(trained, lane.read_output(trained)["saved"][best - 1]).items():
+        if array.dtype == "float32":  # a loaded model draws new seeds
+            np.testing.assert_array_equal(model.network.variables[targets[index]], array)
+    assert read_config(tmp_path / "run")["record"]["epoch"] == best
 
 
 def test_the_model_is_the_moving_average(prepared, trained):
