@@ -9,6 +9,7 @@ import random
 import runpy
 import shutil
 import sys
+import types
 from pathlib import Path
 
 import keras
@@ -34,6 +35,7 @@ from tools.gpu import __main__ as command  # noqa: E402  # what needs jax is imp
 from tools.gpu import buckets, lane, run, table  # noqa: E402
 from tools.gpu.finish import finish  # noqa: E402
 from tools.gpu.lane import Chosen  # noqa: E402
+from tools.gpu.lowering import NotCompiled, lower_step  # noqa: E402
 from tools.gpu.prepare import prepare  # noqa: E402
 from tools.gpu.table import Table, tables  # noqa: E402
 
@@ -419,6 +421,19 @@ def test_inputs_of_several_sizes_are_refused(long):
 @pytest.mark.parametrize("module", [buckets, table])
 def test_examples_of_docstrings(module):
     assert doctest.testmod(module) == (0, 5 if module is table else 2)
+
+
+def test_what_xla_cannot_compile_is_named():
+    def train_step(batch):
+        return {"loss": tf.reduce_sum(tf.numpy_function(np.square, [batch], tf.float32))}
+
+    network = types.SimpleNamespace(train_step=train_step)
+    message = r"prepare: expected a network that XLA can compile. Received: Detected unsupported operations .*PyFunc"
+    with pytest.raises(NotCompiled, match=message):
+        lower_step(network, [], tf.zeros([2]), [])
+    network.train_step = lambda batch: {"loss": tf.zeros([3]) + batch}
+    with pytest.raises(ValueError, match="Dimensions must be equal"):  # an error of another kind
+        lower_step(network, [], tf.zeros([2]), [])
 
 
 def test_segments_of_a_long_text_are_refused(tmp_path):

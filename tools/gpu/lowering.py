@@ -10,6 +10,8 @@ from tensorflow.python.framework.auto_control_deps_utils import get_read_only_re
 
 from seqattn_tf.training.xla import NotCompiled, reason
 
+_UNCOMPILED = "Failed getting HLO text: '"  # the beginning of TensorFlow's message
+
 
 class Step(NamedTuple):
     """A training step as a program: `(batch, parameters) -> (loss, results)`.
@@ -51,9 +53,12 @@ def lower_step(network: keras.Model, variables: Sequence[Any], batch: Any, const
     try:
         hlo = _hlo(compiled, specs)
         graph = compiled.get_concrete_function(*specs)
-    except tf.errors.OpError as error:
+    except (tf.errors.OpError, ValueError) as error:
+        message = getattr(error, "message", str(error))
+        if isinstance(error, ValueError) and not message.startswith(_UNCOMPILED):
+            raise
         expected = "prepare: expected a network that XLA can compile"
-        raise NotCompiled(f"{expected}. Received: {reason(error.message)}") from error
+        raise NotCompiled(f"{expected}. Received: {reason(message.removeprefix(_UNCOMPILED))}") from error
     place = {id(variable.value.handle): index for index, variable in enumerate(variables)}
     held = {id(constant): len(variables) + index for index, constant in enumerate(constants)}
     read_only = {index - len(specs) for index in get_read_only_resource_input_indices_graph(graph.graph)}
