@@ -29,6 +29,9 @@ IMPORTED = (
     "seqattn_tf.cli",
     "seqattn_tf.checks",
     "seqattn_tf.training.run",
+    # A module that is first imported while a test has replaced a function would keep the replacement.
+    "seqattn_tf.training.distillation",
+    "seqattn_tf.training.quantization",
     "seqattn_tf.batch",
     "seqattn_tf.serving.server",
 )
