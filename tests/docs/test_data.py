@@ -56,7 +56,7 @@ def test_the_page_alone_leads_to_answers_from_server_and_device(commands, tmp_pa
     for name in ("train", "evaluate", "explain", "export", "query"):
         assert cli.main(commands[name]) == 0
     out = capsys.readouterr().out
-    assert float(re.search(r"ACCURACY ([\d.]+)", out)[1]) >= LEAST
+    assert float(re.search(r"^accuracy +([\d.]+)", out, re.M)[1]) >= LEAST
     exec(pages.python_of("data.md")[1], {})
     assert capsys.readouterr().out.strip() == "JUMP JUMP TURN_LEFT WALK"
     body = json.dumps({"instances": ["jump twice and walk left"]}).encode()
