@@ -190,7 +190,7 @@ def config(root: Path, **more) -> ServerConfig:
 def apis(repository, metrics=None, **options):
     """Serve both APIs of a repository without the rest of a server; return the REST URL and the gRPC address."""
     http_server = DrainingHttpServer("127.0.0.1", 0, RestApi(repository, metrics, **options).handle)
-    grpc_server = grpc.server(futures.ThreadPoolExecutor(4))
+    grpc_server = grpc.server(futures.ThreadPoolExecutor(4), options=[("grpc.so_reuseport", 0)])
     predictions, models = PredictionService(repository, metrics), ModelService(repository, metrics)
     grpc_server.add_generic_rpc_handlers((handler(PREDICTION, predictions), handler(MODEL, models)))
     port = grpc_server.add_insecure_port("127.0.0.1:0")

@@ -32,6 +32,10 @@ TESTS = str(Path(__file__).resolve().parents[1])
 
 
 def use_forks(patch, folder):
+    """Run trainings in forked processes, in this folder; load its recipe even if another worker's turn left one."""
+    for name in ("sees_alone", "fails"):
+        sys.modules.pop(name, None)
+    patch.setattr(sys, "path", list(sys.path))
     patch.setattr(processes, "subprocess", forked)
     patch.setattr(forked, "PIPE", subprocess.PIPE, raising=False)
     patch.setenv("PYTHONPATH", TESTS)

@@ -53,7 +53,9 @@ class Models(model_service_pb2_grpc.ModelServiceServicer):
 
 @pytest.fixture
 def server():
-    predictions, server = Predictions(), grpc.server(futures.ThreadPoolExecutor(2))
+    predictions = Predictions()
+    alone = [("grpc.so_reuseport", 0)]  # otherwise another server, of another worker, may get the same port
+    server = grpc.server(futures.ThreadPoolExecutor(2), options=alone)
     prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(predictions, server)
     model_service_pb2_grpc.add_ModelServiceServicer_to_server(Models(), server)
     port = server.add_insecure_port("127.0.0.1:0")
