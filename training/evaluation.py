@@ -177,15 +177,16 @@ def read_test(folder: Path, test: str | Path, assignments: Sequence[str] = ()) -
 
 def _readable(model: Model, examples: Sequence[Example]) -> tuple[Sequence[Example], int]:
     """Leave out the examples whose inputs the model cannot read, with a warning, and return their number."""
-    first, bad = "", set[str]()
-    for key, example in first_of_each(examples).items():
+    inputs, bad = first_of_each(examples), dict[str, str]()
+    for key, example in inputs.items():
         try:
             refuse_unreadable(model, [example])
         except ValueError as error:
-            first, bad = first or str(error), bad | {key}
+            bad[key] = str(error)
     if not bad:
         return examples, 0
-    if len(bad) == len(first_of_each(examples)):
+    first = next(iter(bad.values()))
+    if len(bad) == len(inputs):
         raise ValueError(f"test: expected inputs that the model can read. Received: {first}")
     warnings.warn(f"test: the model cannot read {len(bad)} of the inputs; skipped: {first}", DataWarning, stacklevel=3)
     return [example for example in examples if example.key not in bad], len(bad)

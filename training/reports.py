@@ -75,7 +75,7 @@ def as_csv(found: Mapping[str, Evaluation]) -> str:
 
 def as_json(found: Mapping[str, Evaluation], compared: bool = False) -> str:
     """Return everything, with the differences from the first model if `compared`."""
-    models = {model: _described(one) for model, one in found.items()}
+    models = {model: described(one) for model, one in found.items()}
     answer: dict[str, Any] = {"models": models}
     if compared:
         (first, base), *others = found.items()
@@ -87,7 +87,8 @@ def as_json(found: Mapping[str, Evaluation], compared: bool = False) -> str:
     return json.dumps(answer, indent=1)
 
 
-def _described(one: Evaluation) -> dict[str, Any]:
+def described(one: Evaluation) -> dict[str, Any]:
+    """Return the results as a JSON value."""
     metrics = {
         name: {"value": value, **(one.intervals[name]._asdict() if name in one.intervals else {})}
         for name, value in one.metrics.items()

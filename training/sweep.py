@@ -139,7 +139,6 @@ class _State:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / STATE
-        self.lock = threading.Lock()
 
     def is_finished(self, trial: Trial, command: Sequence[str]) -> bool:
         """Return whether a trial has been trained with this command and its model is there."""
@@ -148,8 +147,7 @@ class _State:
 
     def add(self, trial: Trial, command: Sequence[str]) -> None:
         """Store that a trial is finished."""
-        with self.lock:
-            write_json(self.path, {**self._read(), trial.folder.name: list(command)})
+        write_json(self.path, {**self._read(), trial.folder.name: list(command)})
 
     def _read(self) -> dict[str, Any]:
         try:

@@ -3,7 +3,6 @@
 It ends, with its state saved, when its standard input is closed, which happens even if the sweep is killed.
 """
 
-import json
 import os
 import signal
 import sys
@@ -12,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seqattn_tf import cli
-from seqattn_tf.core.atomic_io import write_atomically
+from seqattn_tf.core.atomic_io import write_json
 from seqattn_tf.training.runs import TEST
 
 
@@ -24,13 +23,11 @@ def main(arguments: Sequence[str]) -> int:
     status = cli.main(command)
     if status or not then_evaluate:
         return status
-    from seqattn_tf.training import reports
     from seqattn_tf.training.evaluation import evaluate
+    from seqattn_tf.training.reports import described
 
     folder = Path(command[command.index("--run") + 1])
-    found = json.loads(reports.as_json({folder.name: evaluate(folder)}))["models"][folder.name]
-    with write_atomically(folder / TEST) as aside:
-        aside.write_text(json.dumps(found, indent=1), encoding="utf-8")
+    write_json(folder / TEST, described(evaluate(folder)))
     return 0
 
 
