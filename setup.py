@@ -20,7 +20,7 @@ NAME = os.environ.get("SEQATTN_DISTRIBUTION", "seqattn-tf")
 if NAME not in ("seqattn-tf", "seqattn-lite"):
     raise SystemExit(f"SEQATTN_DISTRIBUTION: expected seqattn-tf or seqattn-lite. Received: {NAME!r}")
 LIGHT = ["numpy", "ai-edge-litert", "tqdm"]
-SERVE = ["grpcio-health-checking", "grpcio-reflection", "ml_dtypes"]  # which require grpcio and protobuf
+SERVE = ["grpcio-health-checking", "grpcio-reflection", "httptools", "ml_dtypes"]  # which require grpcio and protobuf
 COMPLETE = [
     *LIGHT,
     "tensorflow==2.21.*",

@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from seqattn_tf.serving.limits import Limits
+
 ENGINES = ("tensorflow", "litert")
 _DRAIN_SECONDS = 30.0
 
@@ -24,6 +26,13 @@ def _idle(default: Any, why: str) -> Any:
     """Return a field for a flag that is passed to TF Serving and has no effect here, with the reason `why`."""
     told = f"for TensorFlow Serving only: {why}"
     return dataclasses.field(default=default, metadata={"help": told, "ours": False, "why": why})
+
+
+def _limit(name: str) -> Any:
+    """Return a field for a limit of `Limits`; None leaves it to the flag `limits`."""
+    [field] = [field for field in dataclasses.fields(Limits) if field.name == name]
+    told = f"{field.metadata['help']}; 0 for no limit, which is also the default of --limits=tensorflow_serving"
+    return dataclasses.field(default=None, metadata={"help": told, "ours": True, "why": "", "shown": field.default})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +71,10 @@ class ServerConfig:
     grpc_max_threads: int = _flag(
         64, "maximum number of concurrent gRPC requests, which also limits the size of a batch"
     )
-    rest_api_timeout_in_ms: int = _flag(30_000, "timeout of a REST request in milliseconds")
+    rest_api_num_threads: int = _flag(
+        0, "REST requests that are worked on at once; 0 for four per core, or 64 with batching"
+    )
+    rest_api_timeout_in_ms: int = _flag(30_000, "timeout of a REST request in milliseconds, from its arrival")
     rest_api_enable_cors_support: bool = _flag(False, "allow cross-origin requests")
     enable_batching: bool = _flag(False, "run concurrent requests as one batch")
     batching_parameters_file: Path | None = _flag(None, "BatchingParameters text proto")
@@ -91,7 +103,6 @@ class ServerConfig:
     num_unload_threads: int = _idle(0, "a version is unloaded when its last request has finished")
     platform_config_file: Path | None = _idle(None, "tensorflow is the only platform")
     remove_unused_fields_from_bundle_metagraph: bool = _idle(True, "the descriptions of models are small")
-    rest_api_num_threads: int = _idle(0, "each REST connection has its own thread")
     skip_initialize_tpu: bool = _idle(False, "TPUs are not supported")
     thread_pool_factory_config_file: Path | None = _idle(None, "TensorFlow manages its threads")
     use_alts_credentials: bool = _idle(False, "certificates are read from ssl_config_file")
@@ -100,7 +111,23 @@ class ServerConfig:
     host: str = _flag(
         "127.0.0.1", "address to listen on; the default accepts connections from this machine only", ours=True
     )
-    max_request_bytes: int = _flag(0, "maximum size of a request body; 0 for no limit", ours=True)
+    limits: str = _flag(
+        "default",
+        "limits of what clients may send and occupy: default, or tensorflow_serving for none",
+        ours=True,
+    )
+    max_connections: int | None = _limit("max_connections")
+    idle_seconds: float | None = _limit("idle_seconds")
+    request_seconds: float | None = _limit("request_seconds")
+    reply_seconds: float | None = _limit("reply_seconds")
+    max_header_bytes: int | None = _limit("max_header_bytes")
+    max_request_bytes: int | None = _limit("max_request_bytes")
+    max_request_values: int | None = _limit("max_request_values")
+    max_request_depth: int | None = _limit("max_request_depth")
+    max_rows: int | None = _limit("max_rows")
+    max_reply_values: int | None = _limit("max_reply_values")
+    max_buffered_bytes: int | None = _limit("max_buffered_bytes")
+    max_calls: int | None = _limit("max_calls")
     bearer_token_file: Path | None = _flag(None, "file with the bearer token that clients must send", ours=True)
     drain_delay_seconds: float = _flag(
         0.0, "seconds to keep serving, as not ready, after SIGTERM and before the ports close", ours=True
@@ -108,6 +135,7 @@ class ServerConfig:
     drain_seconds: float = _flag(_DRAIN_SECONDS, "maximum seconds to wait for requests in flight", ours=True)
 
     def __post_init__(self) -> None:
+        self.front_limits  # noqa: B018  fail now rather than when the ports are opened
         sources = [self.models, self.model_base_path, self.model_config_file]
         if sum(source is not None for source in sources) != 1:
             raise ValueError(
@@ -142,6 +170,12 @@ class ServerConfig:
         return next(path for path in (self.models, self.model_base_path, self.model_config_file) if path is not None)
 
     @property
+    def front_limits(self) -> Limits:
+        """The limits of the front ends: those of the flag `limits`, changed by the flags of single limits."""
+        names = [field.name for field in dataclasses.fields(Limits)]
+        return Limits.of(self.limits, **{name: getattr(self, name) for name in names})
+
+    @property
     def grpc_options(self) -> list[tuple[str, int | str]]:
         """The options in `grpc_channel_arguments`, in the form that gRPC requires."""
         return _channel_arguments(self.grpc_channel_arguments)
@@ -172,7 +206,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
             type=_TYPES[kind],
             default=field.default,
             metavar=kind.partition(" ")[0].upper(),
-            help=f"{field.metadata['help']} (default: {field.default})".replace("%", "%%"),
+            help=f"{field.metadata['help']} (default: {field.metadata.get('shown', field.default)})".replace("%", "%%"),
         )
 
 
@@ -237,3 +271,4 @@ def _truth(text: str) -> bool:
 
 
 _TYPES: dict[str, Callable[[str], Any]] = {"bool": _truth, "int": int, "float": float, "str": str, "Path | None": Path}
+_TYPES |= {"int | None": int, "float | None": float}

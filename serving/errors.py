@@ -93,6 +93,11 @@ def invalid(message: str) -> ServingError:
     return ServingError("INVALID_ARGUMENT", message)
 
 
+def deadline_exceeded() -> ServingError:
+    """Return the error for a run that took too long, with TensorFlow's message."""
+    return ServingError("DEADLINE_EXCEEDED", "Timed out waiting for notification")
+
+
 def from_http(status: int, message: str) -> ServingError:
     """Return the error for an HTTP status; the code is UNKNOWN if the status is not in `HTTP_STATUS`."""
     code = next((code for code, known in HTTP_STATUS.items() if known == status), "UNKNOWN")

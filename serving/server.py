@@ -14,12 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from concurrent import futures
 from pathlib import Path
-
-import grpc
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection, reflection_pb2
 
 from seqattn_tf.export.versions import EXTRA
 from seqattn_tf.serving import protos
@@ -29,10 +24,11 @@ from seqattn_tf.serving.api.metrics import CONTENT_TYPE, Metrics
 from seqattn_tf.serving.api.rest import RestApi
 from seqattn_tf.serving.config import ServerConfig
 from seqattn_tf.serving.errors import ServingError
+from seqattn_tf.serving.front import health, reflection
 from seqattn_tf.serving.front.access import Certificates, Token
-from seqattn_tf.serving.front.http_server import DrainingHttpServer
+from seqattn_tf.serving.front.grpc_server import GrpcServer, Stream
+from seqattn_tf.serving.front.http_server import HttpServer
 from seqattn_tf.serving.front.page import MODELS_PATH, Page
-from seqattn_tf.serving.front.shutdown import ShutdownInterceptor
 from seqattn_tf.serving.front.site import Site, probe
 from seqattn_tf.serving.models.batcher import Batcher
 from seqattn_tf.serving.models.batching import BatchingParameters
@@ -50,13 +46,14 @@ from seqattn_tf.serving.models.repository import ModelRepository
 from seqattn_tf.serving.models.servable import Servable
 from seqattn_tf.serving.models.version_folders import LITE_FILE, lite_exports, saved_models
 from seqattn_tf.serving.protos import ModelServerConfig
-from seqattn_tf.serving.protos.services import MODEL, PREDICTION, handler
+from seqattn_tf.serving.protos.services import MODEL, PREDICTION, methods
 from seqattn_tf.serving.signals import stop_signals
 from seqattn_tf.serving.text_protos import read
 from seqattn_tf.serving.warmup import warm
 
 LOG = logging.getLogger(__name__)
 _SETTLE_SECONDS = 0.05  # wait in each step of a shutdown, for calls on their way through gRPC
+_BATCHING_THREADS = 64  # requests that may wait for a batch at once
 _METRICS_PATH = "/monitoring/prometheus/metrics"
 # Service names for health checks; TF Serving supports the short ones.
 _HEALTH_NAMES = ("", "ModelService", "PredictionService")
@@ -94,11 +91,9 @@ class Server:
             versions=lite_exports if config.engine == "litert" else saved_models,
             attempted=attempted,
         )
-        self._health = health.HealthServicer()
-        self._shutdown_interceptor = ShutdownInterceptor()
-        self._http: DrainingHttpServer | None = None
-        self._grpc: grpc.Server | None = None
-        self._grpc_port = 0
+        self._health = health.Health((*_HEALTH_NAMES, *_SERVICES))
+        self._http: HttpServer | None = None
+        self._grpc: GrpcServer | None = None
         self._draining = False
         self._stopped = threading.Event()
 
@@ -114,7 +109,7 @@ class Server:
         """The address of the gRPC API, `host:port` with the actual port."""
         if self._grpc is None:
             raise ValueError("grpc_address: expected a running server. Received: a server that was not started")
-        return f"{self.config.host}:{self._grpc_port}"
+        return f"{self.config.host}:{self._grpc.port}"
 
     @property
     def grpc_url(self) -> str:
@@ -137,10 +132,10 @@ class Server:
             undo.callback(self.repository.stop)
             self._load_models()
             self._http = self._listen()
-            undo.callback(self._http.server_close)
+            undo.callback(self._http.close)
             self._grpc = self._listen_grpc()
             undo.pop_all()
-        self._set_health(health_pb2.HealthCheckResponse.SERVING)
+        self._health.set(True)
         self._grpc.start()
         self._http.start()
         file = self.config.model_config_file
@@ -153,13 +148,14 @@ class Server:
         if self._http is None or self._grpc is None or self._draining:
             return
         self._draining = True
-        self._set_health(health_pb2.HealthCheckResponse.NOT_SERVING)
+        self._health.set(False)
         self._stopped.wait(self.config.drain_delay_seconds + _SETTLE_SECONDS)  # gRPC dispatches calls that have arrived
-        self._shutdown_interceptor.close()
+        self._grpc.refuse_calls()
         self._stopped.wait(_SETTLE_SECONDS)  # later calls receive an error
-        grpc_done = self._grpc.stop(self.config.drain_seconds)
-        self._http.drain(self.config.drain_seconds)
-        grpc_done.wait()
+        draining = threading.Thread(target=self._http.drain, args=(self.config.drain_seconds,), name="drain")
+        draining.start()
+        self._grpc.stop(self.config.drain_seconds)
+        draining.join()
         self.repository.stop()
         if self._batcher is not None:
             self._batcher.close()
@@ -210,13 +206,17 @@ class Server:
             faults = "; ".join(f"{name}/{status.version}: {status.error_message}" for name, status in statuses)
             raise ValueError(f"expected a model that loads in {where}. Received: {faults}")
 
-    def _listen(self) -> DrainingHttpServer:
+    def _listen(self) -> HttpServer:
         config, page = self.config, Page(self.repository)
         api = RestApi(
-            self.repository, self.metrics, config.rest_api_timeout_in_ms / 1000, config.rest_api_enable_cors_support
+            self.repository,
+            self.metrics,
+            config.rest_api_timeout_in_ms / 1000,
+            config.rest_api_enable_cors_support,
+            config.front_limits,
         )
         site = Site(
-            api.handle,
+            api.begin,
             private={MODELS_PATH: page.models} | {path: self._metrics_page for path in _metrics_path(config)},
             public={"/healthz": probe(lambda: True), "/readyz": probe(lambda: self.ready)},
             page=page.answer,
@@ -224,7 +224,16 @@ class Server:
         )
         tls = self._certificates.context() if self._certificates else None
         try:
-            return DrainingHttpServer(config.host, config.rest_api_port, site.handle, tls, config.max_request_bytes)
+            return HttpServer(
+                config.host,
+                config.rest_api_port,
+                site.begin,
+                tls,
+                config.front_limits,
+                self.metrics.limited,
+                site.probes,
+                config.rest_api_num_threads or (_BATCHING_THREADS if config.enable_batching else 0),
+            )
         except OSError as error:
             where = f"{config.host}:{config.rest_api_port} ({error.strerror})"
             raise OSError(f"rest_api_port: expected a free port. Received: {where}") from error
@@ -232,44 +241,30 @@ class Server:
     def _metrics_page(self, _: Request) -> Reply:
         return Reply(200, self.metrics.render(), CONTENT_TYPE)
 
-    def _listen_grpc(self) -> grpc.Server:
-        config = self.config
-        server = grpc.server(
-            futures.ThreadPoolExecutor(config.grpc_max_threads, thread_name_prefix="grpc"),
-            interceptors=[self._shutdown_interceptor, *self._token.interceptors()],
-            options=(
-                *config.grpc_options,  # if an option occurs twice, the first one counts
-                ("grpc.max_receive_message_length", config.max_request_bytes or -1),
-                ("grpc.max_send_message_length", -1),
-                ("grpc.so_reuseport", 0),  # a port in use is an error; it must not be shared with another process
-            ),
+    def _listen_grpc(self) -> GrpcServer:
+        config, limits = self.config, self.config.front_limits
+        predictions = PredictionService(
+            self.repository, self.metrics, config.enable_serialization_as_tensor_content, limits
         )
-        predictions = PredictionService(self.repository, self.metrics, config.enable_serialization_as_tensor_content)
-        models = ModelService(self.repository, self.metrics)
-        server.add_generic_rpc_handlers((handler(PREDICTION, predictions), handler(MODEL, models)))
+        answers = methods(PREDICTION, predictions) | methods(MODEL, ModelService(self.repository, self.metrics))
         services = [*_SERVICES, reflection.SERVICE_NAME]
+        streams: dict[str, Stream] = {}
         if config.enable_grpc_healthcheck_service:
-            health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
-            services.append(health.SERVICE_NAME)
-        for known in (health_pb2, reflection_pb2):
-            protos.POOL.AddSerializedFile(known.DESCRIPTOR.serialized_pb)
-        reflection.enable_server_reflection(services, server, protos.POOL)
-        try:
-            self._grpc_port = self._bind(server, f"{config.host}:{config.port}")
-            if config.grpc_socket_path:
-                self._bind(server, f"unix:{config.grpc_socket_path}")
-        except RuntimeError as error:
-            raise OSError(f"port: expected a free port. Received: {config.host}:{config.port}") from error
-        return server
-
-    def _bind(self, server: grpc.Server, address: str) -> int:
-        if self._certificates is None:
-            return server.add_insecure_port(address)
-        return server.add_secure_port(address, self._certificates.grpc())
-
-    def _set_health(self, status: int) -> None:
-        for name in (*_HEALTH_NAMES, *_SERVICES):
-            self._health.set(name, status)
+            answers |= self._health.methods
+            streams |= self._health.streams
+            services.append(health.SERVICE)
+        return GrpcServer(
+            [f"{config.host}:{config.port}", *([f"unix:{path}"] if (path := config.grpc_socket_path) else [])],
+            answers,
+            {**streams, **reflection.streams(services)},
+            self._token,
+            (f"/{health.SERVICE}/",),
+            self._certificates.grpc() if self._certificates else None,
+            limits,
+            self.metrics.limited,
+            config.grpc_max_threads,
+            config.grpc_options,
+        )
 
     def _follow(self, config_file: Path) -> None:
         """Reload the config file whenever it changes; a file that cannot be served has no effect."""

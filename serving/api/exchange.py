@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -24,6 +25,7 @@ class Request:
     target: str  # path and query, as sent
     body: bytes = b""
     headers: Headers = field(default_factory=dict[str, str])
+    arrived: float = field(default_factory=time.monotonic)  # when its last byte arrived
 
     @property
     def path(self) -> str:
@@ -42,3 +44,12 @@ class Reply:
 
 
 Handle = Callable[[Request], Reply]
+Work = Callable[[], "Reply | Work"]  # the rest of a request, for a thread that may wait
+Begin = Callable[[Request], "Reply | Work"]  # returns within a millisecond
+
+
+def finish(answer: Reply | Work) -> Reply:
+    """Do all the work that leads to a reply, in the calling thread."""
+    while not isinstance(answer, Reply):
+        answer = answer()
+    return answer

@@ -5,112 +5,127 @@ Methods that are not implemented here return UNIMPLEMENTED, as in any gRPC serve
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
-
-import grpc
+from functools import partial
+from typing import Any
 
 from seqattn_tf.serving import protos
 from seqattn_tf.serving.api.inference import Inference
 from seqattn_tf.serving.api.messages import SIGNATURE_DEF, metadata_message, status_message
 from seqattn_tf.serving.api.metrics import Metrics
-from seqattn_tf.serving.errors import ServingError, from_exception
+from seqattn_tf.serving.api.request_limits import check_reply, check_rows
+from seqattn_tf.serving.errors import ServingError, deadline_exceeded, from_exception
+from seqattn_tf.serving.limits import NO_LIMITS, Limits
 from seqattn_tf.serving.models.repository import ModelRepository
 from seqattn_tf.serving.models.servable import Servable
 from seqattn_tf.serving.protos.tensors import read_tensor, write_tensor
 
-LOG = logging.getLogger(__name__)
-Response = TypeVar("Response")
-_NO_DEADLINE = 365 * 86400.0
+Step = Callable[[], Any]  # returns a response or a further step
 
 
 class PredictionService:
     """The service with Predict, Classify, Regress, MultiInference and GetModelMetadata.
 
+    Every method takes a request and its deadline, in the time of `time.monotonic`. It returns the response, or the step
+    that leads to it if that may take more than a millisecond.
+
     Args:
         repository: The repository with the models.
         metrics: The metrics that count Predict, Classify and Regress; TF Serving does not count the others.
         as_content: Whether the outputs of Predict are written as bytes instead of into the field of their dtype.
+        limits: The limits of requests and replies; none by default.
     """
 
-    def __init__(self, repository: ModelRepository, metrics: Metrics | None = None, as_content: bool = False):
+    def __init__(
+        self,
+        repository: ModelRepository,
+        metrics: Metrics | None = None,
+        as_content: bool = False,
+        limits: Limits | None = None,
+    ):
         self._repository = repository
         self._metrics = metrics or Metrics()
         self._as_content = as_content
+        self._limits = limits or NO_LIMITS
 
-    def Predict(self, request: protos.PredictRequest, context: grpc.ServicerContext) -> Any:
+    def Predict(self, request: protos.PredictRequest, end: float | None) -> Any:
         """Run a signature on the tensors of a request."""
-        return self._counted("Predict", context, self._predict, request)
+        return self._counted("Predict", request, partial(self._predict, request, end))
 
-    def Classify(self, request: protos.ClassificationRequest, context: grpc.ServicerContext) -> Any:
+    def Classify(self, request: protos.ClassificationRequest, end: float | None) -> Any:
         """Return the classes and scores of examples."""
-        return self._counted("Classify", context, self._classify, request)
+        return partial(self._counted, "Classify", request, partial(self._classify, request, end))
 
-    def Regress(self, request: protos.RegressionRequest, context: grpc.ServicerContext) -> Any:
+    def Regress(self, request: protos.RegressionRequest, end: float | None) -> Any:
         """Return a value for each example."""
-        return self._counted("Regress", context, self._regress, request)
+        return partial(self._counted, "Regress", request, partial(self._regress, request, end))
 
-    def MultiInference(self, request: protos.MultiInferenceRequest, context: grpc.ServicerContext) -> Any:
+    def MultiInference(self, request: protos.MultiInferenceRequest, end: float | None) -> Any:
         """Classify and regress the same examples with several signatures of one version."""
-        return _answer(context, self._multi_inference, request)
+        spec = request.tasks[0].model_spec if request.tasks else protos.ModelSpec()
+        return lambda: self._inference(spec, end).multi(request.tasks, request.input)
 
-    def GetModelMetadata(self, request: protos.GetModelMetadataRequest, context: grpc.ServicerContext) -> Any:
+    def GetModelMetadata(self, request: protos.GetModelMetadataRequest, end: float | None) -> Any:
         """Return the signatures of a model."""
-        return _answer(context, self._metadata, request)
+        return partial(self._metadata, request)
 
-    def _counted(
-        self,
-        api: str,
-        context: grpc.ServicerContext,
-        method: Callable[[Any, grpc.ServicerContext], Response],
-        request: Any,
-    ) -> Response:
-        start = time.perf_counter()
+    def _counted(self, api: str, request: Any, compute: Step, start: float | None = None) -> Any:
+        """Compute a response, or a further step, and count the outcome."""
+        start = time.perf_counter() if start is None else start
+        status = "OK"
+        try:
+            response = compute()
+            if callable(response):
+                status = ""
+                return partial(self._counted, api, request, response, start)
+            return response
+        except Exception as error:
+            status = from_exception(error).code
+            raise
+        finally:
+            if status:
+                self._metrics.answered(request.model_spec.name, api, "GRPC", status, time.perf_counter() - start)
 
-        def record(status: str) -> None:
-            self._metrics.answered(request.model_spec.name, api, "GRPC", status, time.perf_counter() - start)
+    def _inference(self, spec: protos.ModelSpec, end: float | None) -> Inference:
+        servable = _servable(self._repository, spec)
+        left = None if end is None else end - time.monotonic()
+        if left is not None and left <= 0:
+            raise deadline_exceeded()
+        return Inference(servable, left, self._metrics)
 
-        return _answer(context, method, request, record)
-
-    def _inference(self, spec: protos.ModelSpec, context: grpc.ServicerContext) -> Inference:
-        return Inference(_servable(self._repository, spec), _timeout(context), self._metrics)
-
-    def _predict(self, request: protos.PredictRequest, context: grpc.ServicerContext) -> protos.PredictResponse:
+    def _predict(self, request: protos.PredictRequest, end: float | None) -> Any:
         _check_spec(request)
-        inference = self._inference(request.model_spec, context)
-        inference.servable.check(request.model_spec.signature_name, request.inputs.keys())
+        name, output_filter = request.model_spec.signature_name, list(request.output_filter)
+        servable = _servable(self._repository, request.model_spec)
+        servable.check(name, request.inputs.keys())
         inputs = {alias: read_tensor(alias, proto) for alias, proto in request.inputs.items()}
-        outputs = inference.predict(request.model_spec.signature_name, inputs, list(request.output_filter))
-        response = protos.PredictResponse(model_spec=inference.model_spec(request.model_spec.signature_name))
-        for alias, array in outputs.items():
-            write_tensor(array, response.outputs[alias], self._as_content)
-        return response
+        check_rows(inputs, self._limits, self._metrics.limited)
 
-    def _classify(
-        self, request: protos.ClassificationRequest, context: grpc.ServicerContext
-    ) -> protos.ClassificationResponse:
+        def run() -> protos.PredictResponse:
+            inference = self._inference(request.model_spec, end)
+            outputs = inference.predict(name, inputs, output_filter)
+            check_reply(outputs, self._limits, self._metrics.limited)
+            response = protos.PredictResponse(model_spec=inference.model_spec(name))
+            for alias, array in outputs.items():
+                write_tensor(array, response.outputs[alias], self._as_content)
+            return response
+
+        return run() if not output_filter and servable.is_quick(name, inputs) else run
+
+    def _classify(self, request: protos.ClassificationRequest, end: float | None) -> protos.ClassificationResponse:
         _check_spec(request)
-        inference, name = self._inference(request.model_spec, context), request.model_spec.signature_name
+        inference, name = self._inference(request.model_spec, end), request.model_spec.signature_name
         result = inference.classify(name, request.input)
         return protos.ClassificationResponse(model_spec=inference.model_spec(name), result=result)
 
-    def _regress(self, request: protos.RegressionRequest, context: grpc.ServicerContext) -> protos.RegressionResponse:
+    def _regress(self, request: protos.RegressionRequest, end: float | None) -> protos.RegressionResponse:
         _check_spec(request)
-        inference, name = self._inference(request.model_spec, context), request.model_spec.signature_name
+        inference, name = self._inference(request.model_spec, end), request.model_spec.signature_name
         result = inference.regress(name, request.input)
         return protos.RegressionResponse(model_spec=inference.model_spec(name), result=result)
 
-    def _multi_inference(
-        self, request: protos.MultiInferenceRequest, context: grpc.ServicerContext
-    ) -> protos.MultiInferenceResponse:
-        spec = request.tasks[0].model_spec if request.tasks else protos.ModelSpec()
-        return self._inference(spec, context).multi(request.tasks, request.input)
-
-    def _metadata(
-        self, request: protos.GetModelMetadataRequest, context: grpc.ServicerContext
-    ) -> protos.GetModelMetadataResponse:
+    def _metadata(self, request: protos.GetModelMetadataRequest) -> protos.GetModelMetadataResponse:
         _check_spec(request)
         if not request.metadata_field:
             raise ServingError("INVALID_ARGUMENT", "GetModelMetadataRequest must specify at least one metadata_field")
@@ -121,7 +136,7 @@ class PredictionService:
 
 
 class ModelService:
-    """The service with GetModelStatus and HandleReloadConfigRequest.
+    """The service with GetModelStatus and HandleReloadConfigRequest; see `PredictionService` for its methods.
 
     Args:
         repository: The repository with the models.
@@ -132,23 +147,19 @@ class ModelService:
         self._repository = repository
         self._metrics = metrics or Metrics()
 
-    def GetModelStatus(self, request: protos.GetModelStatusRequest, context: grpc.ServicerContext) -> Any:
+    def GetModelStatus(self, request: protos.GetModelStatusRequest, end: float | None) -> Any:
         """Return the states of the versions of a model."""
-        return _answer(context, self._status, request)
+        return partial(self._status, request)
 
-    def HandleReloadConfigRequest(self, request: protos.ReloadConfigRequest, context: grpc.ServicerContext) -> Any:
+    def HandleReloadConfigRequest(self, request: protos.ReloadConfigRequest, end: float | None) -> Any:
         """Replace the list of served models. If the new list cannot be served, the call fails."""
-        return _answer(context, self._reload, request)
+        return partial(self._reload, request)
 
-    def _status(
-        self, request: protos.GetModelStatusRequest, context: grpc.ServicerContext
-    ) -> protos.GetModelStatusResponse:
+    def _status(self, request: protos.GetModelStatusRequest) -> protos.GetModelStatusResponse:
         _check_spec(request)
         return status_message(self._repository.status(request.model_spec.name, _version(request.model_spec)))
 
-    def _reload(
-        self, request: protos.ReloadConfigRequest, context: grpc.ServicerContext
-    ) -> protos.ReloadConfigResponse:
+    def _reload(self, request: protos.ReloadConfigRequest) -> protos.ReloadConfigResponse:
         if request.config.WhichOneof("config") != "model_config_list":
             raise ServingError(
                 "INVALID_ARGUMENT",
@@ -162,41 +173,6 @@ class ModelService:
         for name, value in before.items():
             response.metric.add(name=name, int64_value_increase=self._metrics.value(name) - value)
         return response
-
-
-def _answer(
-    context: grpc.ServicerContext,
-    method: Callable[[Any, grpc.ServicerContext], Response],
-    request: Any,
-    record: Callable[[str], None] = lambda status: None,
-) -> Response:
-    """Run a method, with errors converted to the status of the call, and pass the resulting code to `record`."""
-    try:
-        response = method(request, context)
-    except Exception as error:
-        code, details = _failure(error)
-    else:
-        record("OK")
-        return response
-    record(code)
-    return context.abort(grpc.StatusCode[code], details)
-
-
-def _failure(error: Exception) -> tuple[str, str]:
-    """Return the code and details of an error.
-
-    The error itself is not returned, because its traceback keeps the servable that raised it in memory.
-    """
-    if not isinstance(error, ServingError):
-        LOG.exception("a request failed because of an internal error")
-    failure = from_exception(error)
-    return failure.code, failure.grpc_details
-
-
-def _timeout(context: grpc.ServicerContext) -> float | None:
-    """Return the seconds until the client's deadline, or None. Without a deadline, gRPC reports several centuries."""
-    seconds = context.time_remaining()
-    return seconds if seconds is not None and seconds < _NO_DEADLINE else None
 
 
 def _check_spec(request: Any) -> None:

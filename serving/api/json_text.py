@@ -5,33 +5,50 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from seqattn_tf.serving.errors import invalid
 
 BYTES_SUFFIX = "_bytes"
+_PIECE = 1 << 16  # values that are written at once; each takes about 200 bytes of memory until its list is complete
+Tick = Callable[[], None]  # called between pieces; may raise an error to stop
 _WRITE = json.JSONEncoder(ensure_ascii=False).encode  # `json.dumps` would create an encoder for every string
 _NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 # Rejected by TF Serving, with its names for them.
 _NOT_WRITTEN = {np.dtype(np.float16): "half", np.dtype(np.uint16): "uint16"}
 
 
-def write_array(alias: str, array: np.ndarray) -> str:
+def write_array(alias: str, array: np.ndarray, tick: Tick = lambda: None) -> str:
     """Return an output as JSON text; see `write_rows` for the format.
 
     >>> write_array("y", np.float32([[0.2, 3], [1e9, 16777217]]))
     '[[0.2, 3.0], [1e+09, 16777216.0]]'
     """
-    return list_text(write_rows(alias, array)) if array.ndim else _write_values(alias, array)[0]
+    if not array.ndim:
+        return _write_values(alias, array)[0]
+    if array.ndim > 1 or array.size <= _PIECE:
+        return list_text(write_rows(alias, array, tick))
+    pieces = []
+    for start in range(0, len(array), _PIECE):
+        tick()
+        pieces.append(", ".join(_write_values(alias, array[start : start + _PIECE])))
+    return list_text(pieces)
 
 
-def write_rows(alias: str, array: np.ndarray) -> list[str]:
+def write_rows(alias: str, array: np.ndarray, tick: Tick = lambda: None) -> list[str]:
     """Return one JSON text for each element of the first axis.
 
     Strings of outputs named `*_bytes` are in base64, other strings are text, and floats have TF Serving's format.
     """
+    tick()
+    if array.size > _PIECE and len(array) > 1:
+        step = max(1, _PIECE * len(array) // array.size)
+        parts = [array[start : start + step] for start in range(0, len(array), step)]
+        return [text for part in parts for text in write_rows(alias, part, tick)]
+    if array.size > _PIECE:
+        return [write_array(alias, array[0], tick)]
     texts = _write_values(alias, array)
     for axis in range(array.ndim - 1, 0, -1):
         size = array.shape[axis]

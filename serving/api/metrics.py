@@ -36,6 +36,7 @@ class Metrics:
         self._runtime = _Histogram("runtime_latency", ("model_name", "API", "runtime"), _LATENCIES)
         self._examples = _Histogram("request_example_counts", ("model",), _EXAMPLES)
         self._examples_total = _Counter("request_example_count_total", ("model",))
+        self._limited = _Counter("limit_exceeded_count", ("limit",), "/seqattn/serving/")
         self._warmup = _Histogram("model_warmup_latency", ("model_path", "status"), _LATENCIES)
         self._all = (
             self._warmup,
@@ -44,6 +45,7 @@ class Metrics:
             self._examples,
             self._latency,
             self._runtime,
+            self._limited,
         )
         self._answering: set[str] = set()  # names of models that have answered at least once
         self._strangers: set[str] = set()
@@ -80,6 +82,11 @@ class Metrics:
         with self._lock:
             self._warmup.add((f"{name}/{version}", status), _microseconds(seconds))
 
+    def limited(self, limit: str) -> None:
+        """Count that a limit of the server has taken effect."""
+        with self._lock:
+            self._limited.add((limit,))
+
     def value(self, name: str) -> int:
         """Return the value of a counter's first series, by TF Serving's name with slashes; 0 if it has no series."""
         with self._lock:
@@ -108,8 +115,9 @@ class Metrics:
 class _Counter:
     """A counter with one value for each set of label values."""
 
-    def __init__(self, name: str, labels: Sequence[str]):
+    def __init__(self, name: str, labels: Sequence[str], prefix: str = _PREFIX):
         self.name = name
+        self.prefix = prefix
         self.series: dict[tuple[str, ...], int] = {}
         self._labels = labels
 
@@ -117,7 +125,7 @@ class _Counter:
         self.series[values] = self.series.get(values, 0) + amount
 
     def lines(self) -> Iterator[str]:
-        name = _page_name(self.name)
+        name = _page_name(self.prefix, self.name)
         yield f"# TYPE {name} counter"
         for values, count in sorted(self.series.items()):
             yield f"{name}{{{_pairs(self._labels, values)}}} {count}"
@@ -142,7 +150,7 @@ class _Histogram:
         row[1][0] += amount
 
     def lines(self) -> Iterator[str]:
-        name = _page_name(self._name)
+        name = _page_name(_PREFIX, self._name)
         limits = [f"{limit:g}" for limit in self._limits] + ["+Inf"]
         yield f"# TYPE {name} histogram"
         for values, (counts, (total,)) in sorted(self._series.items()):
@@ -157,8 +165,8 @@ def _microseconds(seconds: float) -> int:
     return int(seconds * 1e6)
 
 
-def _page_name(name: str) -> str:
-    return (_PREFIX + name).replace("/", ":")
+def _page_name(prefix: str, name: str) -> str:
+    return (prefix + name).replace("/", ":")
 
 
 def _pairs(labels: Sequence[str], values: Sequence[str]) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import re
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from seqattn_tf.serving import DEFAULT_SIGNATURE
 from seqattn_tf.serving.api.examples import input_from_json
-from seqattn_tf.serving.api.exchange import Reply, Request
+from seqattn_tf.serving.api.exchange import Reply, Request, Work, finish
 from seqattn_tf.serving.api.inference import Inference
 from seqattn_tf.serving.api.json_codec import (
     decode_inputs,
@@ -23,7 +25,9 @@ from seqattn_tf.serving.api.json_codec import (
 from seqattn_tf.serving.api.json_parser import parse_document
 from seqattn_tf.serving.api.messages import metadata_message, status_message, to_document
 from seqattn_tf.serving.api.metrics import Metrics
-from seqattn_tf.serving.errors import ServingError, from_exception
+from seqattn_tf.serving.api.request_limits import check_json, check_reply, check_rows
+from seqattn_tf.serving.errors import ServingError, deadline_exceeded, from_exception
+from seqattn_tf.serving.limits import NO_LIMITS, Limits
 from seqattn_tf.serving.models.repository import ModelRepository
 from seqattn_tf.serving.models.servable import Servable, type_name
 from seqattn_tf.serving.models.version_folders import MAX_VERSION
@@ -35,6 +39,7 @@ _CORS_HEADERS = {
     "Access-Control-Allow-Methods": "POST, GET",
     "Access-Control-Allow-Headers": "Content-Type",
 }
+_SMALL_BODY = 4096  # bytes that are read within a few milliseconds, whatever they are
 _NAME = r"/(?P<name>[^/:]+)"
 _VERSION = r"(?:/versions/(?P<version>\d+)|/labels/(?P<label>[^/:]+))?"
 # Paths are case-insensitive, except for the name of the API.
@@ -43,6 +48,9 @@ _ROUTES = {
     "POST": re.compile(rf"/v1/models{_NAME}{_VERSION}{_API}", re.IGNORECASE | re.ASCII),
     "GET": re.compile(rf"/v1/models(?:{_NAME})?{_VERSION}(?P<metadata>/metadata)?", re.IGNORECASE | re.ASCII),
 }
+
+
+_Step = Callable[[], bytes]
 
 
 class _Asked(NamedTuple):
@@ -61,8 +69,9 @@ class RestApi:
     Args:
         repository: The repository with the models.
         metrics: The metrics that count requests.
-        timeout: The maximum number of seconds of one run of a model; 0 for no limit.
+        timeout: The maximum number of seconds between the arrival of a request and its reply; 0 for no limit.
         cors: Whether pages of other sites may send requests.
+        limits: The limits of requests and replies; none by default.
     """
 
     def __init__(
@@ -71,63 +80,111 @@ class RestApi:
         metrics: Metrics | None = None,
         timeout: float = 30.0,
         cors: bool = False,
+        limits: Limits | None = None,
     ):
-        self._repository = repository
-        self._metrics = metrics or Metrics()
+        self.repository = repository
+        self.metrics = metrics or Metrics()
+        self.limits = limits or NO_LIMITS
+        self.headers = _CORS_HEADERS if cors else {}
         self._timeout = timeout if timeout > 0 else None
-        self._headers = _CORS_HEADERS if cors else {}
 
     def handle(self, request: Request) -> Reply:
         """Return the reply to a request; never raises."""
-        start = time.perf_counter()
-        asked, status, code, body = _Asked(), "OK", 200, b""
+        return finish(self.begin(request))
+
+    def begin(self, request: Request) -> Reply | Work:
+        """Return the reply to a request, or the rest of the work if that may take more than a few milliseconds."""
+        exchange = _Exchange(self, request, None if self._timeout is None else request.arrived + self._timeout)
+        if len(request.body) > _SMALL_BODY:
+            return partial(exchange.reply, exchange.read)
+        return exchange.reply(exchange.read)
+
+
+class _Exchange:
+    """One request on its way to a reply.
+
+    Args:
+        api: The API.
+        request: The request.
+        end: The time at which the reply must be complete; None for no limit.
+    """
+
+    def __init__(self, api: RestApi, request: Request, end: float | None):
+        self._api = api
+        self._request = request
+        self._end = end
+        self._asked = _Asked()
+        self._start = time.perf_counter()
+
+    def reply(self, compute: Callable[[], bytes | _Step]) -> Reply | Work:
+        """Return the reply with a computed body or the error of its computation, or the rest of the computation."""
+        status, code = "OK", 200
         try:
-            if request.method == "OPTIONS":
-                _check_origin(request)
-            else:
-                asked = _read_path(request.method, request.path)
-                body = self._answer(asked, request.body)
+            body = compute()
         except Exception as error:
             status, code, body = _failure(error)
-            body = b"" if request.method == "OPTIONS" else body
-        self._metrics.answered(asked.name, asked.api, "REST", status, time.perf_counter() - start)
-        return Reply(code, body, headers=self._headers)
+            body = b"" if self._request.method == "OPTIONS" else body
+        if not isinstance(body, bytes):
+            return partial(self.reply, body)
+        asked = self._asked
+        self._api.metrics.answered(asked.name, asked.api, "REST", status, time.perf_counter() - self._start)
+        return Reply(code, body, headers=self._api.headers)
 
-    def _answer(self, asked: _Asked, body: bytes) -> bytes:
+    def read(self) -> bytes | _Step:
+        """Read the request and return the body of the reply, or the step that leads to it."""
+        if self._request.method == "OPTIONS":
+            _check_origin(self._request)
+            return b""
+        self._asked = asked = _read_path(self._request.method, self._request.target)
         if asked.api:
             # The body is parsed before the model is looked up: invalid JSON is an error 400 even if the model does not
             # exist.
-            document = parse_document(body)
+            check_json(self._request.body, self._api.limits, self._api.metrics.limited)
+            document = parse_document(self._request.body)
             signature_name = read_signature_name(document)
             if asked.api == "predict":
-                return self._predict(asked, document, signature_name)
-            return self._infer(asked, input_from_json(document), signature_name)
+                return self._predict(document, signature_name)
+            return partial(self._infer, input_from_json(document), signature_name)
         if not asked.name:
             raise ServingError("INVALID_ARGUMENT", "Missing model name in request.")
+        return self._describe
+
+    def _describe(self) -> bytes:
+        asked = self._asked
         if asked.metadata:
-            return encode_document(to_document(metadata_message(self._servable(asked))))
+            return encode_document(to_document(metadata_message(self._servable())))
         # The status ignores labels, even unknown ones: it always includes every version.
-        return encode_document(to_document(status_message(self._repository.status(asked.name, asked.version))))
+        return encode_document(to_document(status_message(self._api.repository.status(asked.name, asked.version))))
 
-    def _predict(self, asked: _Asked, document: dict[str, Any], signature_name: str) -> bytes:
-        servable = self._servable(asked)
+    def _predict(self, document: dict[str, Any], signature_name: str) -> bytes | _Step:
+        servable = self._servable()
         row, inputs = decode_inputs(document, _input_types(servable, signature_name))
-        outputs = self._inference(servable).predict(signature_name, inputs)
-        return encode_outputs(outputs, row)
+        check_rows(inputs, self._api.limits, self._api.metrics.limited)
 
-    def _infer(self, asked: _Asked, examples: Input, signature_name: str) -> bytes:
-        inference = self._inference(self._servable(asked))
-        if asked.api == "regress":
+        def run() -> bytes:
+            outputs = self._inference(servable).predict(signature_name, inputs)
+            check_reply(outputs, self._api.limits, self._api.metrics.limited)
+            return encode_outputs(outputs, row, self._end)
+
+        return run() if servable.is_quick(signature_name, inputs) else run
+
+    def _infer(self, examples: Input, signature_name: str) -> bytes:
+        inference = self._inference(self._servable())
+        if self._asked.api == "regress":
             result = inference.regress(signature_name, examples)
             return encode_regressions([regression.value for regression in result.regressions])
         classified = inference.classify(signature_name, examples).classifications
         return encode_classifications([[(entry.label, entry.score) for entry in row.classes] for row in classified])
 
-    def _servable(self, asked: _Asked) -> Servable:
-        return self._repository.get(asked.name, asked.version, asked.label)
+    def _servable(self) -> Servable:
+        return self._api.repository.get(self._asked.name, self._asked.version, self._asked.label)
 
     def _inference(self, servable: Servable) -> Inference:
-        return Inference(servable, self._timeout, self._metrics)
+        """Return the inference on a servable, with the time that is left for this request."""
+        left = None if self._end is None else self._end - time.monotonic()
+        if left is not None and left <= 0:
+            raise deadline_exceeded()
+        return Inference(servable, left, self._api.metrics)
 
 
 def _failure(error: Exception) -> tuple[str, int, bytes]:
@@ -141,10 +198,11 @@ def _failure(error: Exception) -> tuple[str, int, bytes]:
     return failure.code, failure.http_status, encode_document({"error": failure.message})
 
 
-def _read_path(method: str, path: str) -> _Asked:
-    match = _ROUTES[method].fullmatch(path) if method in _ROUTES else None
+def _read_path(method: str, target: str) -> _Asked:
+    """Parse the path of a request. As in TF Serving, a query is part of the last name in it."""
+    match = _ROUTES[method].fullmatch(target) if method in _ROUTES else None
     if match is None:
-        raise ServingError("INVALID_ARGUMENT", f"Malformed request: {method} {path}")
+        raise ServingError("INVALID_ARGUMENT", f"Malformed request: {method} {target}")
     parts = {name: text or "" for name, text in match.groupdict().items()}
     return _Asked(
         unquote(parts["name"]),

@@ -5,17 +5,13 @@ from __future__ import annotations
 import hmac
 import ssl
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import grpc
 
 from seqattn_tf.serving.protos import SSLConfig
 from seqattn_tf.serving.text_protos import read
-
-_OPEN_SERVICES = ("/grpc.health.",)  # health checks need no token
 
 
 @dataclass(frozen=True)
@@ -93,25 +89,3 @@ class Token:
     def allows(self, header: str) -> bool:
         """Return whether a header contains the token; takes the same time for every wrong header."""
         return not self._header or hmac.compare_digest(header.encode("utf-8", "replace"), self._header)
-
-    def interceptors(self) -> list[grpc.ServerInterceptor]:
-        """Return the gRPC interceptors that check the token."""
-        return [_Interceptor(self.allows)] if self._header else []
-
-
-class _Interceptor(grpc.ServerInterceptor):
-    def __init__(self, allows: Callable[[str], bool]):
-        self._allows = allows
-
-    def intercept_service(self, continuation: Callable[..., Any], details: grpc.HandlerCallDetails) -> Any:
-        header = dict(details.invocation_metadata).get("authorization", "")
-        if details.method.startswith(_OPEN_SERVICES) or self._allows(str(header)):
-            return continuation(details)
-        handler = continuation(details)
-        if handler is None or handler.request_streaming or handler.response_streaming:
-            return handler if handler is None else grpc.stream_stream_rpc_method_handler(_refuse)
-        return grpc.unary_unary_rpc_method_handler(_refuse)
-
-
-def _refuse(_: Any, context: grpc.ServicerContext) -> None:
-    context.abort(grpc.StatusCode.UNAUTHENTICATED, "expected a valid bearer token")

@@ -1,247 +1,333 @@
-"""An HTTP/1.1 server based on the standard library, with keep-alive, gzip, chunked bodies and graceful shutdown."""
+"""An HTTP/1.1 server on asyncio and httptools, with limits for everything that a client may occupy.
+
+The event loop parses requests and answers the ones that take less than a millisecond. The others run in threads: small
+requests in one pool, in which clients take turns, and those with large bodies in another, so that they neither delay
+small ones nor use much memory together.
+
+uvicorn has neither time limits for headers and bodies nor a limit that spares busy connections, and it learns of a TLS
+connection only after the handshake. That is why this server accepts connections itself.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import gzip
-import io
-import json
+import dataclasses
+import errno
 import logging
-import select
+import os
 import socket
-import socketserver
 import ssl
-import string
 import threading
 import time
 import zlib
-from collections.abc import Iterator
-from email.errors import MissingHeaderBodySeparatorDefect
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from collections.abc import Callable
 
-from seqattn_tf.serving.api.exchange import Handle, Reply, Request
+from seqattn_tf.serving.api.exchange import Begin, Reply, Request, Work, finish
+from seqattn_tf.serving.front.http_connection import HttpConnection, State, too_large, unavailable
+from seqattn_tf.serving.front.worker_pool import WorkerPool
+from seqattn_tf.serving.limits import Limits
 
 LOG = logging.getLogger(__name__)
-_PIECE = 1 << 20  # bytes read at once
-# Limit in bytes for the content of a gzip body if no limit is set: a megabyte could contain a gigabyte.
-UNPACKED = 1 << 29
-_HEARD_OUT = 2.0  # seconds for which the rest of a rejected request is read
+_BACKLOG = 1024
+_ACCEPTED_AT_ONCE = 16  # connections, before others get their turn
+_CHECK_SECONDS = 0.25  # between checks of the time limits
+_RESERVED = 16  # connections above the limit, for probes
+_SETTLE_SECONDS = 0.05  # for requests that arrive while the server stops
+_LARGE_BODY = 1 << 17  # bytes from which a body is read in the threads for large requests
+_LARGE_THREADS = 2
+_HANDSHAKE_SECONDS = 10.0
+_NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
-class DrainingHttpServer(ThreadingHTTPServer):
-    """A server that listens at once, handles requests after `start`, and stops without cutting requests short.
+class HttpServer:
+    """A server that listens at once, answers requests after `start`, and stops without cutting requests short.
 
     Args:
         host: The address to listen on.
         port: The port; 0 lets the system choose one.
-        handle: A function from a request to a reply; must not raise.
+        begin: A function from a request to a reply or to the rest of the work; must not raise.
         tls: The TLS context for HTTPS; None for HTTP.
-        max_body: The maximum size of a decompressed body in bytes; 0 for no limit, except `UNPACKED` for gzip.
+        limits: The limits of connections and requests.
+        exceeded: A function that is called with the name of a limit whenever that limit takes effect.
+        probes: The paths that are answered even above the limit of connections.
+        threads: The number of requests that may be worked on at once; 0 for four times the number of cores.
     """
 
-    daemon_threads = True
-    block_on_close = False  # `drain` waits instead, for a limited time
-    request_queue_size = 128
-
-    def __init__(self, host: str, port: int, handle: Handle, tls: ssl.SSLContext | None = None, max_body: int = 0):
-        self.answer = handle
-        self.max_body = max_body
-        self._tls = tls
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        begin: Begin,
+        tls: ssl.SSLContext | None = None,
+        limits: Limits | None = None,
+        exceeded: Callable[[str], None] = lambda limit: None,
+        probes: frozenset[str] = frozenset(),
+        threads: int = 0,
+    ):
+        self.limits = limits or Limits()
         self.draining = False
-        self._changed = threading.Condition()
-        self._connections: set[socket.socket] = set()
-        self._busy: set[socket.socket] = set()
-        super().__init__((host, port), _Handler)
-        self._thread = threading.Thread(target=self.serve_forever, args=(0.05,), name="rest", daemon=True)
+        self.is_tls = tls is not None
+        self.now = time.monotonic
+        self.connections: set[HttpConnection] = set()
+        self._begin = begin
+        self._tls = tls
+        self._exceeded = exceeded
+        self._probes = probes
+        self._idle: dict[HttpConnection, None] = {}  # ordered by the time at which they became idle
+        self._receiving: dict[HttpConnection, None] = {}  # ordered by the time at which their requests began
+        self._buffered = 0
+        self._handshakes: set[asyncio.Task] = set()
+        self._small = WorkerPool(threads or 4 * (os.cpu_count() or 1), "rest")
+        self._large = WorkerPool(_LARGE_THREADS, "rest-large")
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._socket = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        self._socket.setblocking(False)
+        self.server_port = self._socket.getsockname()[1]
+        self._loop = asyncio.new_event_loop()
+        self._stopped = asyncio.Event()
+        self._thread = threading.Thread(target=self._run, name="rest-loop", daemon=True)
 
     def start(self) -> None:
-        """Handle requests in the background."""
+        """Answer requests in the background."""
         self._thread.start()
 
     def drain(self, grace_seconds: float) -> None:
         """Stop accepting connections, finish requests that have arrived, and close; abort what takes too long."""
-        self.draining = True
-        self.shutdown()
-        while select.select([self.socket], [], [], 0)[0]:  # connections waiting to be accepted
-            self._handle_request_noblock()  # type: ignore[attr-defined]  # typeshed leaves it out
-        self.server_close()
-        with self._changed:
-            for connection in self._connections - self._busy:
-                _shutdown(connection, socket.SHUT_RD)  # ends idle connections; bytes that have arrived are still read
-            if not self._changed.wait_for(lambda: not self._connections, grace_seconds):
-                for connection in self._connections:
-                    _shutdown(connection, socket.SHUT_RDWR)
+        if self._thread.is_alive():
+            asyncio.run_coroutine_threadsafe(self._drain(grace_seconds), self._loop).result()
+            self._thread.join()
+        self.close()
 
-    @contextlib.contextmanager
-    def busy(self, connection: socket.socket) -> Iterator[None]:
-        """Mark a connection as busy with a request."""
-        with self._changed:
-            self._busy.add(connection)
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._busy.discard(connection)
+    def close(self) -> None:
+        """Stop listening and end the threads."""
+        self._socket.close()
+        self._small.close()
+        self._large.close()
+        if not self._thread.is_alive():
+            self._loop.close()
 
-    def server_bind(self) -> None:
-        """Bind without the name lookup of the standard library, which may wait for a DNS resolver."""
-        socketserver.TCPServer.server_bind(self)
-        self.server_name, self.server_port = self.socket.getsockname()[:2]
+    # What connections call
 
-    def get_request(self) -> tuple[socket.socket, tuple]:
-        """Accept a connection; its own thread handles the TLS handshake, so that slow clients do not block others."""
-        connection, address = super().get_request()
-        if self._tls is not None:
-            connection = self._tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
-        return connection, address
-
-    def process_request(self, request: Any, client_address: tuple) -> None:
-        """Register a connection as soon as it is accepted."""
-        with self._changed:
-            self._connections.add(request)
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request: Any) -> None:
-        """Unregister a connection when its thread ends."""
-        super().shutdown_request(request)
-        with self._changed:
-            self._connections.discard(request)
-            self._changed.notify_all()
-
-    def handle_error(self, request: Any, client_address: tuple) -> None:
-        """Log an error instead of printing a traceback: nearly always, a client has disconnected."""
-        LOG.debug("a connection ended early", exc_info=True)
-
-
-class _TooLarge(ValueError):
-    """The error for a body that exceeds the limit."""
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    wbufsize = -1  # buffered, so that headers and body are sent together
-    timeout = 300  # seconds after which an idle connection is closed
-    server_version = "seqattn"
-    sys_version = ""
-    server: DrainingHttpServer
-
-    def _answer(self) -> None:
-        with self.server.busy(self.connection):
-            try:
-                body = self._read_body()
-            except (ValueError, EOFError, OSError, zlib.error) as error:
-                if isinstance(error, (ConnectionError, TimeoutError)):
-                    raise
-                if isinstance(error, _TooLarge):
-                    self.send_error(413, str(error))
-                    return
-                self.send_error(400, f"expected a readable request body. Received: {error}")
-                return
-            self._send(self.server.answer(Request(self.command, self.path, body, self.headers)))
-
-    # All methods are passed to the API, which returns its own error for unsupported ones.
-    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = _answer
-
-    def _send(self, reply: Reply) -> None:
-        self.send_response(reply.status)
-        if reply.status != 304:  # a 304 has no body
-            self.send_header("Content-Type", reply.content_type)
-            self.send_header("Content-Length", str(len(reply.body)))
-        for name, value in reply.headers.items():
-            self.send_header(name, value)
-        if self.server.draining or self.close_connection:
-            self.close_connection = True
-            self.send_header("Connection", "close")
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(reply.body)
-        self.wfile.flush()
-
-    def _read_body(self) -> bytes:
-        if any(isinstance(defect, MissingHeaderBodySeparatorDefect) for defect in self.headers.defects):
-            raise ValueError("a header without a colon")  # the lines after it were not parsed as headers
-        lengths = set(self.headers.get_all("Content-Length", []))
-        chunked = self.headers.get_all("Transfer-Encoding", [])
-        if len(lengths) + len(chunked) > 1:  # a proxy could interpret such a request differently
-            raise ValueError("more than one length")
-        if chunked:
-            if chunked[0].lower() != "chunked":
-                raise ValueError("a transfer encoding other than chunked")
-            body = b"".join(self._chunks())
+    def answer(self, connection: HttpConnection, request: Request, restricted: bool) -> None:
+        """Answer a request, now or later."""
+        if restricted and request.path not in self._probes:
+            self.exceeded("max_connections")
+            connection.reply(unavailable("expected fewer connections. Received: more than the server's limit"))
+            return
+        gzip = request.headers.get("Content-Encoding", "").lower() == "gzip"
+        if gzip or len(request.body) > _LARGE_BODY:
+            self._submit(self._large, connection, lambda: self._begin_large(request, gzip))
+            return
+        answer = self._begin(request)
+        if isinstance(answer, Reply):
+            connection.reply(answer)
         else:
-            body = self._read_exactly(_length(lengths.pop() if lengths else "0", 10))
-        if self.headers.get("Content-Encoding", "").lower() != "gzip":
-            return body
-        limit = self.server.max_body or UNPACKED
-        unpacked = gzip.GzipFile(fileobj=io.BytesIO(body)).read(limit + 1)
-        if len(unpacked) > limit:
-            raise _TooLarge(f"expected a body of at most {limit} bytes. Received: more")
-        return unpacked
+            self._submit(self._small, connection, answer)
 
-    def _check_size(self, size: int) -> None:
-        if 0 < self.server.max_body < size:
-            raise _TooLarge(f"expected a body of at most {self.server.max_body} bytes. Received: more")
+    def hold(self, connection: HttpConnection, size: int) -> None:
+        """Account for the bytes that a connection keeps in memory; if there are too many, end the largest one."""
+        self._buffered += size - connection.buffered
+        connection.buffered = size
+        limit = self.limits.max_buffered_bytes
+        while limit and self._buffered > limit:
+            held = [c for c in self.connections if c.buffered and c.state in (State.RECEIVING, State.SENDING)]
+            if not held:
+                return
+            self.exceeded("max_buffered_bytes")
+            largest = max(held, key=lambda c: c.buffered)
+            self.release(largest)
+            largest.transport.abort()
 
-    def _chunks(self) -> Iterator[bytes]:
-        total = 0
-        while size := _length(self.rfile.readline(1024).split(b";")[0].decode("ascii").strip(), 16):
-            total += size
-            self._check_size(total)
-            yield self._read_exactly(size)
-            if self.rfile.readline(3).strip():
-                raise ValueError("a chunk longer than its size")
-        while self.rfile.readline(65536).strip():  # skip trailers
-            pass
+    def release(self, connection: HttpConnection) -> None:
+        """Account for memory that a connection has released."""
+        self._buffered -= connection.buffered
+        connection.buffered = 0
 
-    def _read_exactly(self, size: int) -> bytes:
-        self._check_size(size)
-        body = bytearray()
-        while len(body) < size:  # incremental, so that a false length does not allocate memory
-            piece = self.rfile.read(min(size - len(body), _PIECE))
-            if not piece:
-                raise EOFError(f"{len(body)} bytes of {size}")
-            body += piece
-        return bytes(body)
+    def changed(self, connection: HttpConnection) -> None:
+        """Take note of the new state of a connection."""
+        self._idle.pop(connection, None)
+        self._receiving.pop(connection, None)
+        if connection.state is State.IDLE:
+            self._idle[connection] = None
+        elif connection.state is State.RECEIVING:
+            self._receiving[connection] = None
 
-    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Send a JSON error and close the connection, because the start of the next request is unknown."""
-        self.close_connection = True
-        # Otherwise there would be no status line after an unreadable request line.
-        self.request_version = self.protocol_version
-        self._send(_error(code, message or self.responses[code][0]))
-        self._hear_out()
+    def forget(self, connection: HttpConnection) -> None:
+        """Take note of the end of a connection."""
+        self.connections.discard(connection)
+        self._idle.pop(connection, None)
+        self._receiving.pop(connection, None)
+        self.release(connection)
 
-    def _hear_out(self) -> None:
-        """Read the rest of a request for a while: closing a connection with unread data could discard the reply."""
-        _shutdown(self.connection, socket.SHUT_WR)
-        end = time.monotonic() + _HEARD_OUT
-        while (left := end - time.monotonic()) > 0:
-            self.connection.settimeout(left)
-            if not self.connection.recv(_PIECE):
-                break
+    def exceeded(self, limit: str) -> None:
+        """Count that a limit has taken effect."""
+        if limit:
+            self._exceeded(limit)
 
-    def handle_expect_100(self) -> bool:
-        """Send `100 Continue` to a client that waits for it before it sends the body."""
-        going_on = super().handle_expect_100()
-        self.wfile.flush()  # the standard library only writes to a buffer here
-        return going_on
+    def soon(self, call: Callable[[], object]) -> None:
+        """Call a function after all that is due now."""
+        self._loop.call_soon(call)
 
-    def log_message(self, format: str, *args: object) -> None:
-        """Disable the access log."""
+    # The event loop
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.add_reader(self._socket, self._accept)
+        self._loop.call_later(_CHECK_SECONDS, self._check)
+        self._loop.run_until_complete(self._stopped.wait())
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+
+    def _accept(self) -> None:
+        for _ in range(_ACCEPTED_AT_ONCE):
+            try:
+                accepted, address = self._socket.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                if error.errno not in _NO_DESCRIPTOR:
+                    raise
+                self.exceeded("max_connections")
+                if not self._evict():
+                    self._loop.remove_reader(self._socket)  # it would be called again at once
+                    self._loop.call_later(_CHECK_SECONDS, self._resume_accepting)
+                return
+            accepted.setblocking(False)
+            with contextlib.suppress(OSError):
+                accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._admit(accepted, str(address[0]))
+
+    def _resume_accepting(self) -> None:
+        if not self.draining:
+            self._loop.add_reader(self._socket, self._accept)
+
+    def _admit(self, accepted: socket.socket, client: str) -> None:
+        limit, restricted = self.limits.max_connections, False
+        if limit and len(self.connections) >= limit:
+            self.exceeded("max_connections")
+            restricted = not self._evict()
+            if restricted and len(self.connections) >= limit + _RESERVED:
+                accepted.close()
+                return
+        connection = HttpConnection(self, client, restricted)
+        self.connections.add(connection)
+        self._idle[connection] = None
+        task = self._loop.create_task(self._connect(accepted, connection))
+        connection.handshake = task
+        self._handshakes.add(task)
+        task.add_done_callback(self._handshakes.discard)
+
+    async def _connect(self, accepted: socket.socket, connection: HttpConnection) -> None:
+        timeout = {"ssl_handshake_timeout": _HANDSHAKE_SECONDS} if self._tls is not None else {}
+        try:
+            await self._loop.connect_accepted_socket(lambda: connection, accepted, ssl=self._tls, **timeout)
+        except (OSError, asyncio.CancelledError) as error:
+            LOG.debug("a connection ended before its first request: %s", error)
+            accepted.close()
+            self.forget(connection)
+
+    def _evict(self) -> bool:
+        """Close the connection that has been idle for the longest time, or else the oldest incomplete request."""
+        for connections in (self._idle, self._receiving):
+            if connections:
+                self._end(next(iter(connections)))
+                return True
+        return False
+
+    def _end(self, connection: HttpConnection) -> None:
+        self.forget(connection)
+        if connection.connected:
+            connection.transport.abort()
+        elif connection.handshake is not None:
+            connection.handshake.cancel()
+
+    def _check(self) -> None:
+        """End the connections whose time limit has passed."""
+        now = self.now()
+        for connection in [c for c in self.connections if c.due < now]:
+            if connection.connected:
+                connection.expire()
+            else:
+                self._end(connection)
+        self._loop.call_later(_CHECK_SECONDS, self._check)
+
+    async def _drain(self, grace_seconds: float) -> None:
+        end = self.now() + grace_seconds
+        while self._has_backlog():
+            self._accept()
+            await asyncio.sleep(0)
+        self.draining = True
+        self._loop.remove_reader(self._socket)
+        self._socket.close()
+        while self._handshakes and self.now() < end:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(_SETTLE_SECONDS)
+        for connection in list(self.connections):
+            connection.close_if_idle()
+        while self.connections and self.now() < end:
+            await asyncio.sleep(0.01)
+            for connection in list(self.connections):
+                connection.close_if_idle()
+        for connection in list(self.connections):
+            self._end(connection)
+        await asyncio.sleep(0)
+        self._stopped.set()
+
+    def _has_backlog(self) -> bool:
+        """Return whether connections wait to be accepted."""
+        try:
+            accepted, address = self._socket.accept()
+        except OSError:
+            return False
+        accepted.setblocking(False)
+        self._admit(accepted, str(address[0]))
+        return True
+
+    # In threads
+
+    def _submit(self, pool: WorkerPool, connection: HttpConnection, work: Work) -> None:
+        def run() -> None:
+            try:
+                reply = finish(work())
+            except MemoryError:
+                reply = unavailable("expected a request that fits into memory. Received: a larger one")
+            except Exception:
+                LOG.exception("a request failed because of an internal error")
+                reply = Reply(500, b'{"error": "internal error"}')
+            with contextlib.suppress(RuntimeError):  # the loop was closed because the grace period is over
+                self._loop.call_soon_threadsafe(connection.reply, reply)
+
+        pool.submit(connection.client, run)
+
+    def _begin_large(self, request: Request, gzip: bool) -> Reply | Work:
+        if gzip:
+            try:
+                body = _unpacked(request.body, self.limits.max_request_bytes)
+            except ValueError as error:
+                return Reply(400, f'{{"error": "expected a readable request body. Received: {error}"}}'.encode())
+            if body is None:
+                self.exceeded("max_request_bytes")
+                return too_large(self.limits.max_request_bytes)
+            request = dataclasses.replace(request, body=body)
+        return self._begin(request)
 
 
-def _length(digits: str, base: int) -> int:
-    if not set(digits) <= set(string.hexdigits):  # Python would also accept signs, prefixes and underscores
-        raise ValueError(f"a length of {digits[:20]!r}")
-    return int(digits, base)
+def _unpacked(body: bytes, limit: int) -> bytes | None:
+    """Return the content of a gzip body, or None if it is larger than a limit; it never uses much more memory.
 
-
-def _error(status: int, message: str) -> Reply:
-    return Reply(status, json.dumps({"error": message}).encode())
-
-
-def _shutdown(connection: socket.socket, how: int) -> None:
-    with contextlib.suppress(OSError):  # the other side may have closed the connection already
-        socket.socket.shutdown(connection, how)  # not SSLSocket.shutdown, which would end TLS before the reply is sent
+    Raises:
+        ValueError: If the body is not gzip, or not complete.
+    """
+    found, rest = bytearray(), body
+    while rest:
+        member = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        try:
+            found += member.decompress(rest, limit + 1 - len(found) if limit else 0)
+        except zlib.error as error:
+            raise ValueError(str(error)) from None
+        if limit and len(found) > limit:
+            return None
+        if not member.eof:
+            raise ValueError("gzip data that end early")
+        rest = member.unused_data.lstrip(b"\0")
+    return bytes(found)

@@ -10,8 +10,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
-from seqattn_tf.serving.api.exchange import Handle, Reply, Request
+from seqattn_tf.serving.api.exchange import Begin, Handle, Reply, Request, Work, finish
 from seqattn_tf.serving.api.json_codec import encode_document
 from seqattn_tf.serving.front.access import Token
 
@@ -23,15 +24,15 @@ class Site:
 
     Args:
         api: The handler for all paths under `/v1/`.
-        private: Handlers for GET requests by path, for clients with access to the API.
-        public: Handlers for GET requests by path, for all clients.
+        private: Handlers for GET requests by path, for clients with access to the API; they may take their time.
+        public: Handlers for GET requests by path, for all clients; they must be fast.
         page: The handler for all other paths; returns None if there is no such path.
         token: The token that grants access to the API.
     """
 
     def __init__(
         self,
-        api: Handle,
+        api: Begin,
         private: Mapping[str, Handle],
         public: Mapping[str, Handle],
         page: Callable[[Request], Reply | None],
@@ -43,23 +44,32 @@ class Site:
         self._page = page
         self._token = token
 
+    @property
+    def probes(self) -> frozenset[str]:
+        """The paths that all clients may read."""
+        return frozenset(self._public)
+
     def handle(self, request: Request) -> Reply:
         """Return the reply to a request; never raises."""
+        return finish(self.begin(request))
+
+    def begin(self, request: Request) -> Reply | Work:
+        """Return the reply to a request, or the rest of the work if that takes more than a millisecond."""
         path = request.path
         if path.lower().startswith("/v1/"):
             return self._guarded(self._api, request)
         if request.method in ("GET", "HEAD"):
             if path in self._private:
-                return self._guarded(self._private[path], request)
+                return self._guarded(lambda request: partial(self._private[path], request), request)
             reply = self._public[path](request) if path in self._public else self._page(request)
             if reply is not None:
                 return reply
         return Reply(404, encode_document({"error": f"Not Found: expected a path under /v1/. Received: {path}"}))
 
-    def _guarded(self, handle: Handle, request: Request) -> Reply:
+    def _guarded(self, begin: Begin, request: Request) -> Reply | Work:
         # Browsers send a CORS preflight request without the token.
         if request.method == "OPTIONS" or self._token.allows(request.headers.get("Authorization", "")):
-            return handle(request)
+            return begin(request)
         return Reply(
             401,
             encode_document({"error": "expected a valid bearer token"}),

@@ -15,9 +15,9 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from seqattn_tf.serving.errors import ServingError, from_exception, invalid
+from seqattn_tf.serving.errors import ServingError, deadline_exceeded, from_exception, invalid
 from seqattn_tf.serving.models.batching import BatchingParameters
-from seqattn_tf.serving.models.engine import Arrays, deadline_exceeded
+from seqattn_tf.serving.models.engine import Arrays
 from seqattn_tf.serving.models.padding import concat_and_pad
 
 # Error codes that are not caused by a single request in a batch. After any other error, each request runs alone.

@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from seqattn_tf.serving.errors import ServingError
+from seqattn_tf.serving.errors import ServingError, deadline_exceeded
 from seqattn_tf.serving.protos import SignatureDef
 
 Member = TypeVar("Member")
@@ -41,6 +41,9 @@ class Engine(Protocol):
         Raises:
             ServingError: DEADLINE_EXCEEDED, or an error of the engine.
         """
+
+    def is_quick(self, signature_name: str, inputs: Arrays, outputs: Sequence[str]) -> bool:
+        """Return whether `run` should take less than a millisecond in the calling thread."""
 
 
 class Pool(Generic[Member]):
@@ -74,11 +77,6 @@ class Pool(Generic[Member]):
             yield member
         finally:
             self._free.put(member)
-
-
-def deadline_exceeded() -> ServingError:
-    """Return the error for a run that took too long, with TensorFlow's message."""
-    return ServingError("DEADLINE_EXCEEDED", "Timed out waiting for notification")
 
 
 def out_of_memory() -> ServingError:

@@ -11,8 +11,8 @@ import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 
 from seqattn_tf.serving import DEFAULT_SIGNATURE, PREDICT_METHOD
-from seqattn_tf.serving.errors import ServingError, invalid
-from seqattn_tf.serving.models.engine import Arrays, Pool, deadline_exceeded, out_of_memory
+from seqattn_tf.serving.errors import ServingError, deadline_exceeded, invalid
+from seqattn_tf.serving.models.engine import Arrays, Pool, out_of_memory
 from seqattn_tf.serving.protos import DataType, SignatureDef, TensorInfo
 from seqattn_tf.serving.protos.tensors import dtype_number
 
@@ -31,6 +31,9 @@ class LiteEngine:
     """
 
     name = ""  # replies are those of TF Serving, which names no engine
+
+    def is_quick(self, signature_name: str, inputs: Arrays, outputs: Sequence[str]) -> bool:
+        return False  # its speed depends on the input
 
     def __init__(self, path: Path, interpreters: int = 1):
         self._model = path.read_bytes()

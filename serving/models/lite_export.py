@@ -14,8 +14,8 @@ import numpy as np
 from seqattn_tf.lite import LiteModel
 from seqattn_tf.lite.answer import ATTENTION, KEYS, QUERIES, SHAPE, Answer, to_outputs
 from seqattn_tf.serving import DEFAULT_SIGNATURE, PREDICT_METHOD
-from seqattn_tf.serving.errors import invalid
-from seqattn_tf.serving.models.engine import Arrays, Pool, deadline_exceeded, out_of_memory
+from seqattn_tf.serving.errors import deadline_exceeded, invalid
+from seqattn_tf.serving.models.engine import Arrays, Pool, out_of_memory
 from seqattn_tf.serving.protos import DataType, SignatureDef, TensorInfo
 from seqattn_tf.serving.protos.tensors import dtype_of
 
@@ -32,6 +32,9 @@ class LiteExportEngine:
     """
 
     name = "litert"
+
+    def is_quick(self, signature_name: str, inputs: Arrays, outputs: Sequence[str]) -> bool:
+        return False  # its speed depends on the input
 
     def __init__(self, folder: Path, interpreters: int = 1) -> None:
         first = LiteModel(folder)

@@ -25,8 +25,8 @@ from tensorflow.python.saved_model import loader_impl
 from seqattn_tf.export.meta_graph import ops_of
 from seqattn_tf.export.versions import is_saved_model
 from seqattn_tf.serving.config import ServerConfig
-from seqattn_tf.serving.errors import ServingError, from_exception, invalid
-from seqattn_tf.serving.models.engine import Arrays, deadline_exceeded
+from seqattn_tf.serving.errors import ServingError, deadline_exceeded, from_exception, invalid
+from seqattn_tf.serving.models.engine import Arrays
 from seqattn_tf.serving.protos import SignatureDef
 from seqattn_tf.serving.text_protos import read
 
@@ -81,6 +81,10 @@ class SessionEngine:
         key = (signature_name, tuple(sorted(outputs)))
         run = self._runs.get(key) or self._make(*key)
         return run(inputs, timeout)
+
+    def is_quick(self, signature_name: str, inputs: Arrays, outputs: Sequence[str]) -> bool:
+        run = self._runs.get((signature_name, tuple(sorted(outputs))))
+        return run is not None and run.is_quick(inputs)
 
     def _make(self, signature_name: str, outputs: tuple[str, ...]) -> _Run:
         signature = self.signature_defs[signature_name]
@@ -155,9 +159,18 @@ class _Run:
                 self._preparing.release()
         else:
             size = sum(_size(value) for value in values)
-            known = size <= self._quick and [value.dtype for value in values] == self._dtypes
-            found = self._here(end, values, size) if known else self._timed(end, values, size)
+            run = self._here if self._may_run(values, size) else self._timed
+            found = run(end, values, size)
         return {alias: _array(found[place]) for alias, place in zip(self._outputs, self._places, strict=True)}
+
+    def is_quick(self, inputs: Arrays) -> bool:
+        """Return whether the calling thread would run these inputs, as it has run some that were at least as large."""
+        values = [inputs[alias] for alias in self._inputs]
+        return self._callable is not None and self._may_run(values, sum(map(_size, values)))
+
+    def _may_run(self, values: list[np.ndarray], size: int) -> bool:
+        """Return whether the calling thread may run these values, which should then be fast."""
+        return size <= self._quick and [value.dtype for value in values] == self._dtypes
 
     def _begins(self, end: float | None) -> bool:
         """Return whether this is the first run; if not, wait until that has finished, but only for a limited time."""

@@ -1,30 +1,45 @@
-"""TensorFlow Serving's gRPC services: handlers for a server, and calls for a client."""
+"""TensorFlow Serving's gRPC services: methods for a server, and calls for a client."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import grpc
 from google.protobuf import message_factory
+from google.protobuf.message import DecodeError
 
+from seqattn_tf.serving.errors import ServingError
 from seqattn_tf.serving.protos import POOL
 
 PREDICTION = "tensorflow.serving.PredictionService"
 MODEL = "tensorflow.serving.ModelService"
 
 
-def handler(service: str, servicer: object) -> grpc.GenericRpcHandler:
-    """Return a handler that answers each method of a service by the method of `servicer` with the same name."""
-    methods = {}
+def methods(service: str, servicer: object) -> dict[str, Callable[[bytes, float | None], Any]]:
+    """Return the methods of a service, by their path, as functions from an encoded request and its deadline.
+
+    They return the encoded response of the method of `servicer` with the same name, or a step that leads to it.
+    """
+
+    def serve(answer: Callable[..., Any], parse: Callable[[bytes], Any], message: bytes, end: float | None) -> Any:
+        try:
+            request = parse(message)
+        except DecodeError:  # with the status of any gRPC server in Python
+            raise ServingError("INTERNAL", "Exception deserializing request!") from None
+        return _encoded(answer(request, end))
+
+    found: dict[str, Callable[[bytes, float | None], Any]] = {}
     for method in POOL.FindServiceByName(service).methods:
-        request, response = map(message_factory.GetMessageClass, (method.input_type, method.output_type))
-        methods[method.name] = grpc.unary_unary_rpc_method_handler(
-            getattr(servicer, method.name),
-            request_deserializer=request.FromString,
-            response_serializer=response.SerializeToString,
-        )
-    return grpc.method_handlers_generic_handler(service, methods)
+        request = message_factory.GetMessageClass(method.input_type)
+        found[f"/{service}/{method.name}"] = partial(serve, getattr(servicer, method.name), request.FromString)
+    return found
+
+
+def _encoded(answer: Any) -> Any:
+    """Return an encoded response, or the step that leads to it."""
+    return (lambda: _encoded(answer())) if callable(answer) else answer.SerializeToString()
 
 
 def call(channel: grpc.Channel, service: str, name: str) -> Callable[..., Any]:

@@ -6,19 +6,19 @@ import json
 import os
 import shutil
 import time
-from concurrent import futures
 from pathlib import Path
 
-import grpc
 import numpy as np
 import tensorflow as tf
 
 from seqattn_tf.serving.api.grpc_services import ModelService, PredictionService
 from seqattn_tf.serving.api.rest import RestApi
-from seqattn_tf.serving.front.http_server import DrainingHttpServer
+from seqattn_tf.serving.front.grpc_server import GrpcServer
+from seqattn_tf.serving.front.http_connection import State
+from seqattn_tf.serving.front.http_server import HttpServer
 from seqattn_tf.serving.models.servable import Servable
 from seqattn_tf.serving.models.session import SessionEngine
-from seqattn_tf.serving.protos.services import MODEL, PREDICTION, handler
+from seqattn_tf.serving.protos.services import MODEL, PREDICTION, methods
 from seqattn_tf.serving.server import ServerConfig
 
 LIMIT = 64
@@ -189,18 +189,16 @@ def config(root: Path, **more) -> ServerConfig:
 @contextlib.contextmanager
 def apis(repository, metrics=None, **options):
     """Serve both APIs of a repository without the rest of a server; return the REST URL and the gRPC address."""
-    http_server = DrainingHttpServer("127.0.0.1", 0, RestApi(repository, metrics, **options).handle)
-    grpc_server = grpc.server(futures.ThreadPoolExecutor(4), options=[("grpc.so_reuseport", 0)])
+    http_server = HttpServer("127.0.0.1", 0, RestApi(repository, metrics, **options).begin)
     predictions, models = PredictionService(repository, metrics), ModelService(repository, metrics)
-    grpc_server.add_generic_rpc_handlers((handler(PREDICTION, predictions), handler(MODEL, models)))
-    port = grpc_server.add_insecure_port("127.0.0.1:0")
+    grpc_server = GrpcServer(["127.0.0.1:0"], methods(PREDICTION, predictions) | methods(MODEL, models))
     grpc_server.start()
     http_server.start()
     try:
-        yield f"http://127.0.0.1:{http_server.server_port}", f"127.0.0.1:{port}"
+        yield f"http://127.0.0.1:{http_server.server_port}", f"127.0.0.1:{grpc_server.port}"
     finally:
         http_server.drain(5)
-        grpc_server.stop(5).wait()
+        grpc_server.stop(5)
 
 
 class Gate:
@@ -218,6 +216,11 @@ class Gate:
     def close(self) -> None:
         self.open()
         os.close(self._end)
+
+
+def is_working(server):
+    """Return whether a server works on a REST request."""
+    return any(connection.state is State.WORKING for connection in server._http.connections)
 
 
 def until(condition, seconds=15.0):

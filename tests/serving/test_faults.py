@@ -64,7 +64,7 @@ def models(tmp_path_factory, exports, versions):
 @pytest.fixture(scope="module")
 def served(models):
     """A server process for all tests that do not stop it."""
-    with ServerProcess(models) as server:
+    with ServerProcess(models, "--max_request_bytes=100000000") as server:
         yield server
         assert faults.SERVERS_OWN not in server.log
 
@@ -285,15 +285,13 @@ def test_a_listed_model_whose_folder_vanished_serves_on(tmp_path, versions):
 
 @pytest.fixture
 def nothing_left(served, polite):
-    """After the faults, the server must have no more threads and sockets than before."""
-    with (
-        ThreadPoolExecutor(80) as threads,
-        faults.channel(served) as channel,
-    ):  # enough requests to start all threads
-        list(threads.map(lambda _: stub(channel).Predict(predict_request("steady", {"text": ["a"]})), range(160)))
+    """After the faults, the server must have no more sockets than before, and only a few more threads: workers.
+
+    Each of the tests has at least a hundred clients, so that a thread that stays for each of them would be seen.
+    """
     before = served.threads, served.descriptors
     yield
-    until(lambda: served.threads <= before[0] and served.descriptors <= before[1])
+    until(lambda: served.threads <= before[0] + 24 and served.descriptors <= before[1])
     print(f"  threads {before[0]} -> {served.threads}, descriptors {before[1]} -> {served.descriptors}")
 
 
@@ -316,7 +314,7 @@ def test_clients_that_stall(served, polite, nothing_left):
             cut = {0: GOOD[:30], 1: GOOD[:-3], 2: b"", 3: GOOD}[stage]
             wire.send(LONG if number % 20 == 3 else cut)
         stalled.append(wire)
-    until(lambda: served.threads > 200 * 4 // 5)
+    until(lambda: served.descriptors > 200 * 4 // 5)
     polite.wait_for(len(polite.seconds) + 200)
     for wire in stalled[:20:5]:  # a slow client gets its response in the end
         for byte in GOOD[30:]:
@@ -373,6 +371,7 @@ HOSTILE = {
     "a length with a sign": (http(ROW, length="+20"), 400),
     "a length with an underscore": (http(ROW, length="2_0"), 400),
     "two lengths": (headers("Content-Length: 20", "Content-Length: 3"), 400),
+    "a length twice": (headers("Content-Length: 20", "Content-Length: 20"), 400),
     "a length and chunks": (
         headers("Content-Length: 3", CHUNKED, body="14\r\n" + json.dumps(ROW) + "\r\n0\r\n\r\n"),
         400,
@@ -413,8 +412,6 @@ def test_unusual_requests_that_are_right(served, polite, nothing_left):
         wire.send(http(ROW, more="Expect: 100-continue\r\n")[: -len(json.dumps(ROW))])
         assert wire.receive() == (100, "")  # before the body is sent
         assert wire.ask(json.dumps(ROW).encode())[0] == 200
-        wire.send(headers(*["Content-Length: 20"] * 2))
-        assert wire.receive()[0] == 200
         wire.send(http(ROW, length=5) + b"\r\n\r\n")  # the rest of the body is not a request
         assert [wire.receive()[0] for _ in range(2)] == [400, 400]
         assert wire.at_end()

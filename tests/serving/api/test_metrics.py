@@ -20,7 +20,7 @@ def read(metrics):
     found = {}
     for line in metrics.render().decode().splitlines():
         if line.startswith("# TYPE "):
-            assert line.split()[2].startswith(PREFIX)
+            assert line.split()[2].startswith((PREFIX, ":seqattn:serving:"))
             continue
         series, _, value = line.rpartition(" ")
         assert series not in found
@@ -41,6 +41,7 @@ def test_a_page_without_requests_names_every_metric():
         "# TYPE :tensorflow:serving:request_example_counts histogram",
         "# TYPE :tensorflow:serving:request_latency histogram",
         "# TYPE :tensorflow:serving:runtime_latency histogram",
+        "# TYPE :seqattn:serving:limit_exceeded_count counter",
     ]
 
 

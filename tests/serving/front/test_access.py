@@ -11,7 +11,7 @@ import grpc
 import pytest
 import trustme
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from serving_toys import config, http_request, post
+from serving_toys import config, http_request, is_working, post
 from tensorflow_serving.apis import get_model_status_pb2, model_service_pb2_grpc
 
 from seqattn_tf.serving.client import RestClient, connect
@@ -140,7 +140,7 @@ def test_a_stop_drains_tls_too(exports, ssl_config, repository_root, gate, autho
     )
     asking.start()
     stopping = threading.Thread(target=server.stop)
-    while not (server._http._busy or answers):
+    while not (is_working(server) or answers):
         time.sleep(0.01)
     stopping.start()
     gate.open()
@@ -173,7 +173,6 @@ def test_tokens(tmp_path):
             Token.from_file(path)
     with pytest.raises(ValueError, match="bearer_token_file: expected a readable file with a token"):
         Token.from_file(tmp_path / "nowhere")
-    assert not Token("x").interceptors() == Token("").interceptors() == []
 
 
 def test_only_the_whole_token_opens():
@@ -210,20 +209,6 @@ def test_the_limit_counts_what_a_body_unpacks_to_and_is_itself_allowed(repositor
         assert [status(body + b" ", {}), status(gzip.compress(body + b" "), packed)] == [413, 413]
         unending = gzip.compress(bytes(500_000))[:-20]
         assert status(unending, packed) == 413  # reading stops before its end
-
-
-def test_a_body_in_gzip_is_bounded_where_no_limit_is_set(repository_root, monkeypatch):
-    """A megabyte of gzip can contain a gigabyte; bodies that are not compressed may have any size."""
-    monkeypatch.setattr("seqattn_tf.serving.front.http_server.UNPACKED", 1000)
-    body = json.dumps({"instances": ["a"]}).encode().ljust(1000)
-    packed = {"Content-Encoding": "gzip"}
-    with Server(config(repository_root)) as server:
-        for sent, headers, expected in (
-            (gzip.compress(body), packed, 200),
-            (gzip.compress(body + b" "), packed, 413),
-            (body + b" ", {}, 200),
-        ):
-            assert http_request(server.rest_url, "POST", "/v1/models/toy:predict", sent, headers)[0] == expected
 
 
 def test_who_has_no_certificate_is_refused_where_one_is_asked_for(repository_root, authority, tmp_path):

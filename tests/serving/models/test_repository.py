@@ -6,7 +6,7 @@ from threading import Event
 import numpy as np
 import pytest
 from google.protobuf import text_format
-from serving_toys import http_request, install, load_saved_model, post, until
+from serving_toys import http_request, install, is_working, load_saved_model, post, until
 
 from seqattn_tf.serving.client import RestClient
 from seqattn_tf.serving.errors import ServingError
@@ -156,7 +156,7 @@ def test_a_request_in_flight_finishes_on_its_version(running, repository_root, e
     with ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(post, running.rest_url, body)
         try:
-            until(lambda: running._http._busy)
+            until(lambda: is_working(running))
             install(exports / "2", repository_root / "toy", 2)
             until(lambda: served(running.repository) == 2)
             assert states(running.repository)[1] == "UNLOADING"

@@ -14,7 +14,7 @@ from support.once import once
 from seqattn_tf.serving.api.exchange import Reply
 from seqattn_tf.serving.front import page
 from seqattn_tf.serving.front.access import Token
-from seqattn_tf.serving.front.http_server import DrainingHttpServer
+from seqattn_tf.serving.front.http_server import HttpServer
 from seqattn_tf.serving.front.site import Site
 from seqattn_tf.serving.server import Server
 
@@ -69,7 +69,7 @@ class Stage:
         with lasting_scripts():
             answer = page.Page(None).answer
         site = Site(self._predict, {page.MODELS_PATH: self._offer}, {}, answer, Token())
-        self.http = DrainingHttpServer("127.0.0.1", 0, site.handle)
+        self.http = HttpServer("127.0.0.1", 0, site.begin)
         self.http.start()
         self.url = f"http://127.0.0.1:{self.http.server_port}"
         self.play({})

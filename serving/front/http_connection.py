@@ -1,0 +1,329 @@
+"""One HTTP connection: it parses requests with httptools, passes them on one at a time, and writes the replies.
+
+Every state has a time limit, which `HttpServer` checks a few times per second:
+
+idle        the connection waits for a request
+receiving   the first byte of a request has arrived, but not the last
+working     the request is being answered; its own timeout applies
+sending     the client has not read all of a reply
+closing     the last reply was sent; what the client still sends is read and ignored
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import enum
+import json
+import math
+import re
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+import httptools
+
+from seqattn_tf.serving.api.exchange import Reply, Request
+
+if TYPE_CHECKING:
+    from seqattn_tf.serving.front.http_server import HttpServer
+
+State = enum.Enum("State", "IDLE RECEIVING WORKING SENDING CLOSING")
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+# Seconds in which the rest of a rejected request is read: closing a connection with unread data may discard the reply.
+_CLOSING_SECONDS = 2.0
+_SMALL = 1 << 14  # bytes of a body that is copied behind the headers, so that both are sent together
+_STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
+_METHOD = re.compile(rb"[A-Z]+ ")
+_BAD_HEADER = re.compile(r"[\x00-\x1f\x7f]")
+
+
+class RequestHeaders(dict[str, str]):
+    """Headers with names in lower case."""
+
+    def get(self, name: str, default: str = "", /) -> str:  # type: ignore[override]
+        """Return the value of a header, whose name may be written in any case."""
+        return super().get(name.lower(), default)
+
+
+class HttpConnection(asyncio.Protocol):
+    """A connection of a server.
+
+    Args:
+        server: The server, which answers requests and keeps account of connections and of the memory that they use.
+        client: The address of the client.
+        restricted: Whether only probes are answered, because the server has too many connections.
+    """
+
+    transport: asyncio.Transport
+
+    def __init__(self, server: HttpServer, client: str, restricted: bool = False):
+        self.client = client
+        self.state = State.IDLE
+        self.due = server.now() + server.limits.request_seconds if server.limits.request_seconds else math.inf
+        self.buffered = 0  # bytes of memory for the body of a request or for a reply that was not read yet
+        self.connected = False
+        self.handshake: asyncio.Task | None = None
+        self._server = server
+        self._limits = server.limits
+        self._restricted = restricted
+        self._parser = httptools.HttpRequestParser(self)
+        self._waiting: collections.deque[Request | Reply] = collections.deque()  # pipelined
+        self._last = False  # whether no request may follow
+        self._refusal: Reply | None = None  # set in a callback of the parser, which stops it
+        self._in_message = self._in_head = False
+        self._head_bytes = 0
+        self._url = b""
+        self._headers = RequestHeaders()
+        self._body = bytearray()
+        self._data_has_requests = False  # whether a request has ended in the data being parsed
+        self._head_only = False  # whether the current request has the method HEAD
+        self._reading = True
+
+    # What asyncio calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport  # type: ignore[assignment]
+        self.connected = True
+
+    def data_received(self, data: bytes) -> None:
+        if self._last:
+            return  # after an invalid request, or one that ends the connection
+        if self._in_head:
+            self._head_bytes += len(data)
+        self._data_has_requests = False
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade as error:  # HTTP/1.1 goes on; only a new parser reads what follows
+            self._parser = httptools.HttpRequestParser(self)
+            if rest := data[error.args[0] :]:
+                self.data_received(rest)
+            return
+        except httptools.HttpParserError as error:
+            self._refuse(self._refusal or _refusal(error, b"" if self._data_has_requests else data))
+            return
+        if self._in_head and self._head_too_large():
+            self._refuse(self._refusal)
+        elif self.state is State.WORKING or self._waiting:
+            self._pause_reading()
+
+    def eof_received(self) -> bool:
+        if self._in_message and not self._last:
+            self._refuse(_error(400, "expected a complete request. Received: a part of one"))
+        self._last = True
+        return self._is_busy() and not self._server.is_tls  # True keeps the connection open for replies
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.connected = False
+        self._waiting.clear()
+        self._server.forget(self)
+
+    def pause_writing(self) -> None:
+        """Wait for the client to read the reply; called during `transport.write`."""
+        self._enter(State.SENDING, self._limits.reply_seconds)
+        self._server.hold(self, self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        if self.state is State.SENDING:
+            self._server.release(self)
+            self._replied()
+
+    # What the parser calls
+
+    def on_message_begin(self) -> None:
+        self._in_message = self._in_head = True
+        self._head_bytes = 0
+        self._url, self._headers, self._body = b"", RequestHeaders(), bytearray()
+        if self.state is State.IDLE:
+            self._enter(State.RECEIVING, self._limits.request_seconds)
+
+    def on_url(self, url: bytes) -> None:
+        self._url += url
+        self._stop_if(self._head_too_large())
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        if key in self._headers:
+            text = f"{self._headers[key]}, {text}"
+        self._headers[key] = text
+        self._head_bytes = max(self._head_bytes, len(self._url)) + len(name) + len(value)
+        self._stop_if(self._head_too_large())
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        version = self._parser.get_http_version()
+        if version not in ("1.0", "1.1"):
+            status = 400 if version == "0.9" else 505  # 0.9 stands for a request line without a version
+            self._refusal = _error(status, "expected HTTP/1.0 or HTTP/1.1. Received: another version")
+        length = self._headers.get("content-length", "0")
+        self._stop_if(self._refusal is not None or self._too_large(int(length)))
+        if self._headers.get("expect", "").lower() == "100-continue" and not self._is_busy():
+            self.transport.write(_CONTINUE)
+
+    def on_body(self, body: bytes) -> None:
+        self._body += body
+        self._stop_if(self._too_large(len(self._body)))
+        self._server.hold(self, len(self._body))
+
+    def on_message_complete(self) -> None:
+        self._in_message = self._in_head = False
+        self._data_has_requests = True
+        if self._last:
+            return
+        method = self._parser.get_method().decode("ascii")
+        target = self._url.decode("latin-1")
+        self._last = self._parser.get_http_version() == "1.0" or not self._parser.should_keep_alive()
+        self._waiting.append(Request(method, target, bytes(self._body), self._headers, self._server.now()))
+        self._body = bytearray()
+        self._start_next()
+
+    # What the server calls
+
+    def reply(self, reply: Reply) -> None:
+        """Send the reply to the current request."""
+        if not self.connected or self.transport.is_closing():
+            return
+        if self._server.draining:
+            self._last = True
+        last = self._last and not self._waiting
+        head = [_STATUS_LINES.get(reply.status) or f"HTTP/1.1 {reply.status} \r\n".encode()]
+        if reply.status != HTTPStatus.NOT_MODIFIED:  # which has no body
+            head.append(b"Content-Type: %b\r\nContent-Length: %d\r\n" % (reply.content_type.encode(), len(reply.body)))
+        for name, value in reply.headers.items():
+            head.append(f"{name}: {_BAD_HEADER.sub(' ', value)}\r\n".encode("latin-1", "replace"))
+        head.append(b"Connection: close\r\n\r\n" if last else b"\r\n")
+        self._server.release(self)
+        body = b"" if self._head_only or reply.status == HTTPStatus.NOT_MODIFIED else reply.body
+        self.state = State.WORKING  # until `pause_writing` says otherwise
+        if len(body) <= _SMALL:
+            self.transport.write(b"".join((*head, body)))
+        else:
+            self.transport.write(b"".join(head))
+            if self.state is State.WORKING:
+                self.transport.write(body)
+            else:
+                self.transport.write(body)
+                self._server.hold(self, self.transport.get_write_buffer_size())
+        if self.state is State.WORKING:
+            self._replied()
+
+    def expire(self) -> None:
+        """End the connection, because the time limit of its state has passed."""
+        self._server.exceeded({State.IDLE: "idle_seconds", State.SENDING: "reply_seconds"}.get(self.state, ""))
+        if self.state is State.RECEIVING:
+            self._server.exceeded("request_seconds")
+            self._refuse(_error(408, f"expected a request within {self._limits.request_seconds:g} s. Received: a part"))
+        elif self.connected:
+            self.transport.abort()
+
+    def close_if_idle(self) -> None:
+        """Close the connection unless a request has arrived at least in part; otherwise, close it after the reply."""
+        if self.state is State.IDLE and self.connected:
+            self.transport.close()
+
+    def _is_busy(self) -> bool:
+        return bool(self._waiting) or self.state in (State.WORKING, State.SENDING)
+
+    def _enter(self, state: State, seconds: float = 0.0) -> None:
+        """Enter a state, in which the connection may stay for some time; 0 for no limit."""
+        self.state = state
+        self.due = self._server.now() + seconds if seconds else math.inf
+        self._server.changed(self)
+
+    def _start_next(self) -> None:
+        """Start the next request, if there is one and the previous one has been answered."""
+        if not self._waiting or self.state in (State.WORKING, State.SENDING, State.CLOSING):
+            return
+        item = self._waiting.popleft()
+        self._enter(State.WORKING)
+        if isinstance(item, Reply):
+            self._head_only = False
+            self.reply(item)
+            return
+        self._head_only = item.method == "HEAD"
+        self._server.answer(self, item, self._restricted)
+
+    def _replied(self) -> None:
+        if self._last and not self._waiting:
+            self._close()
+            return
+        if self._in_message:
+            self._enter(State.RECEIVING, self._limits.request_seconds)
+        else:
+            self._enter(State.IDLE, self._limits.idle_seconds)
+        if self._waiting:
+            self._server.soon(self._start_next)  # after the requests of other connections
+        elif not self._reading:
+            self._reading = True
+            self.transport.resume_reading()
+
+    def _pause_reading(self) -> None:
+        if self._reading:
+            self._reading = False
+            self.transport.pause_reading()
+
+    def _close(self) -> None:
+        """Close the connection, but read for a while what the client has sent."""
+        self._enter(State.CLOSING, _CLOSING_SECONDS)
+        if not self._reading:
+            self._reading = True
+            self.transport.resume_reading()
+        if self._in_message and self.transport.can_write_eof():
+            self.transport.write_eof()
+        else:
+            self.due = self._server.now() + (self._limits.reply_seconds or _CLOSING_SECONDS)
+            self.transport.close()
+
+    def _refuse(self, reply: Reply | None) -> None:
+        """Reply with an error after the requests before it; the start of the next request is unknown."""
+        self._last = self._in_message = True
+        self._in_head = False
+        self._body = bytearray()
+        if reply is not None:
+            self._waiting.append(reply)
+        if self.state is State.RECEIVING or self.state is State.IDLE:
+            self._start_next()
+
+    def _stop_if(self, refused: bool) -> None:
+        if refused:
+            raise ValueError("refused")  # ends `feed_data`
+
+    def _head_too_large(self) -> bool:
+        limit = self._limits.max_header_bytes
+        if not limit or max(self._head_bytes, len(self._url)) <= limit:
+            return False
+        self._server.exceeded("max_header_bytes")
+        status = 431 if self._headers else 414
+        self._refusal = _error(status, f"expected a request line and headers of at most {limit} bytes. Received: more")
+        return True
+
+    def _too_large(self, size: int) -> bool:
+        limit = self._limits.max_request_bytes
+        if not limit or size <= limit:
+            return False
+        self._server.exceeded("max_request_bytes")
+        self._refusal = too_large(limit)
+        return True
+
+
+def too_large(limit: int) -> Reply:
+    """Return the reply to a request whose body is larger than a limit."""
+    return _error(413, f"expected a body of at most {limit} bytes. Received: more")
+
+
+def unavailable(message: str) -> Reply:
+    """Return the reply of a server that cannot answer now."""
+    return _error(503, message, {"Retry-After": "1"})
+
+
+def _refusal(error: httptools.HttpParserError, data: bytes) -> Reply:
+    message = str(error)
+    if "Invalid HTTP version" in message:
+        return _error(505, "expected HTTP/1.0 or HTTP/1.1. Received: another version")
+    if "Invalid method" in message and _METHOD.match(data):
+        return _error(501, "expected a known method. Received: another one")
+    return _error(400, f"expected a valid HTTP request. Received: {message}")
+
+
+def _error(status: int, message: str, headers: Mapping[str, str] | None = None) -> Reply:
+    return Reply(status, json.dumps({"error": message}).encode(), headers=headers or {})
