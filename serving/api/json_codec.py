@@ -7,15 +7,14 @@ columnar  {"inputs": {"text": ["a", "b"]}}                ->  {"outputs": {...}}
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from seqattn_tf.serving.api.json_text import list_text, write_array, write_floats, write_rows, write_text
+from seqattn_tf.serving.api.json_text import Tick, list_text, write_array, write_floats, write_rows, write_text
 from seqattn_tf.serving.api.json_values import is_base64, read_array, read_regular, read_values, shown, to_array
-from seqattn_tf.serving.errors import ServingError, deadline_exceeded, invalid
+from seqattn_tf.serving.errors import ServingError, invalid
 
 
 def read_signature_name(document: Mapping[str, Any]) -> str:
@@ -56,27 +55,21 @@ def decode_inputs(document: Mapping[str, Any], dtypes: Mapping[str, str]) -> tup
     return True, _decode_rows(instances, dtypes)
 
 
-def encode_outputs(outputs: Mapping[str, np.ndarray], row: bool, end: float | None = None) -> bytes:
+def encode_outputs(outputs: Mapping[str, np.ndarray], row: bool, tick: Tick = lambda: None) -> bytes:
     """Return the body of a predict response; a single output is written without its name.
 
-    Raises:
-        ServingError: INVALID_ARGUMENT if an output cannot be written, or DEADLINE_EXCEEDED at the time `end`.
+    `tick` is called from time to time while large outputs are written; it may raise an error to stop.
     """
-
-    def check_time() -> None:
-        if end is not None and time.monotonic() > end:
-            raise deadline_exceeded()
-
     if not outputs:
         raise invalid("Cannot convert empty tensor map to JSON")
     if not row:
-        columns = {alias: write_array(alias, array, check_time) for alias, array in outputs.items()}
+        columns = {alias: write_array(alias, array, tick) for alias, array in outputs.items()}
         return _body("outputs", next(iter(columns.values())) if len(columns) == 1 else _object(columns))
     _check_batch(outputs)
     if len(outputs) == 1:
         [(alias, array)] = outputs.items()
-        return _body("predictions", write_array(alias, array, check_time))
-    rows = [write_rows(alias, array, check_time) for alias, array in outputs.items()]
+        return _body("predictions", write_array(alias, array, tick))
+    rows = [write_rows(alias, array, tick) for alias, array in outputs.items()]
     names = list(outputs)
     cells = [_object(dict(zip(names, texts, strict=True))) for texts in zip(*rows, strict=True)]
     return _body("predictions", list_text(cells))

@@ -6,17 +6,16 @@ Python's parser does most of the work. A cheap test of the body detects where th
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
 import numpy as np
 
-from seqattn_tf.serving.api.json_reader import as_object, read_document
+from seqattn_tf.serving.api import json_pieces
+from seqattn_tf.serving.api.json_reader import Tick, read_document
 from seqattn_tf.serving.api.json_values import shown
 from seqattn_tf.serving.errors import invalid
 
-_SCAN = json.JSONDecoder(object_pairs_hook=as_object).raw_decode
 _SPACE = " \t\r\n"
 # Any escape; the group matches in an unpaired half of a surrogate pair.
 _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]|u[dD]([89a-fA-F])|.)", re.DOTALL)
@@ -29,8 +28,12 @@ _ALL_TRUE = np.uint64(0x0101010101010101)
 _E, _PLUS, _ZERO, _LOWER = np.uint8(ord("e")), np.uint8(ord("+")), np.uint8(ord("0")), np.uint8(0x20)
 
 
-def parse_document(body: bytes) -> dict[str, Any]:
+def parse_document(body: bytes, tick: Tick = lambda: None) -> dict[str, Any]:
     """Return the JSON object of a body. Text after the object is ignored; NaN and Infinity are numbers.
+
+    Args:
+        body: The body.
+        tick: A function that is called from time to time while a large body is parsed; it may raise an error to stop.
 
     Raises:
         ServingError: If the body is invalid, with TF Serving's message.
@@ -39,9 +42,12 @@ def parse_document(body: bytes) -> dict[str, Any]:
         raise invalid("JSON Parse error: The document is empty")
     try:
         text = body.decode()
-        document = read_document(body) if _differs(body) else _SCAN(text, len(text) - len(text.lstrip(_SPACE)))[0]
+        if _differs(body):
+            document = read_document(body, tick)
+        else:
+            document, _ = json_pieces.parse(text, len(text) - len(text.lstrip(_SPACE)), tick)
     except (ValueError, RecursionError):  # invalid JSON, or unsupported by Python: invalid UTF-8, `Inf`, deep nesting
-        document = read_document(body)
+        document = read_document(body, tick)
     if not isinstance(document, dict):  # parse again, because Python's parser reads only the 1 of an invalid "1e"
         raise invalid(f"JSON Value: {shown(read_document(body))} Is not object")
     return document

@@ -7,8 +7,10 @@ depth is unlimited. Does not need TensorFlow.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 from seqattn_tf.serving.errors import ServingError, invalid
@@ -23,6 +25,8 @@ _ESCAPES = {b'"': b'"', b"\\": b"\\", b"/": b"/", b"b": b"\b", b"f": b"\f", b"n"
 _INT64_TO_UINT64 = range(-(2**63), 2**64)
 _MOST_EXPONENT = 308  # the largest decimal exponent of a double
 _END = b""
+_TICK = 4096  # values
+Tick = Callable[[], None]  # called from time to time; may raise an error to stop
 
 
 class _Repeated(dict):
@@ -41,7 +45,7 @@ def as_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made if len(made) == len(pairs) else _Repeated(pairs)
 
 
-def read_document(body: bytes) -> Any:
+def read_document(body: bytes, tick: Tick = lambda: None) -> Any:
     """Return the value at the start of a body; text after it is ignored.
 
     Bytes of strings that are not valid UTF-8 are represented as in Python's `surrogateescape`.
@@ -49,7 +53,7 @@ def read_document(body: bytes) -> Any:
     Raises:
         ServingError: If the body is invalid, with the message and offset of TF Serving.
     """
-    return _Reader(body).document()
+    return _Reader(body).document(tick)
 
 
 class _Reader:
@@ -59,13 +63,15 @@ class _Reader:
         self._body = body.partition(b"\0")[0]
         self._at = 3 if body.startswith(b"\xef\xbb\xbf") else 0
 
-    def document(self) -> Any:
+    def document(self, tick: Tick) -> Any:
         self._skip()
         if self._peek() in (_END, b"]", b"}", b",", b":"):
             raise self._fault("The document is empty.")
         open_lists: list[list] = []  # the values of each open list, or the members of each open object
         names: list[str | None] = []  # the name of each open object's current member; None for a list
-        while True:
+        for count in itertools.count():
+            if count % _TICK == 0:
+                tick()
             self._skip()
             value, closed = self._begin(open_lists, names)
             while closed:

@@ -43,8 +43,8 @@ def check_rows(inputs: Mapping[str, np.ndarray], limits: Limits, exceeded: Calla
         raise invalid(f"expected at most {limits.max_rows} rows. Received: {rows}")
 
 
-def check_reply(outputs: Mapping[str, np.ndarray], limits: Limits, exceeded: Callable[[str], None]) -> None:
-    """Check the number of values of a reply.
+def check_reply(outputs: Mapping[str, np.ndarray], limits: Limits, exceeded: Callable[[str], None]) -> int:
+    """Return the number of values of a reply, if there are not too many.
 
     Raises:
         ServingError: OUT_OF_RANGE if there are too many.
@@ -55,6 +55,7 @@ def check_reply(outputs: Mapping[str, np.ndarray], limits: Limits, exceeded: Cal
         raise ServingError(
             "OUT_OF_RANGE", f"expected a reply of at most {limits.max_reply_values} values. Received: {values}"
         )
+    return values
 
 
 def depth(body: bytes) -> int:

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from seqattn_tf.serving import DEFAULT_SIGNATURE
 from seqattn_tf.serving.api.examples import input_from_json
-from seqattn_tf.serving.api.exchange import Reply, Request, Work, finish
+from seqattn_tf.serving.api.exchange import LargeWork, Reply, Request, Work, finish
 from seqattn_tf.serving.api.inference import Inference
 from seqattn_tf.serving.api.json_codec import (
     decode_inputs,
@@ -40,6 +40,7 @@ _CORS_HEADERS = {
     "Access-Control-Allow-Headers": "Content-Type",
 }
 _SMALL_BODY = 4096  # bytes that are read within a few milliseconds, whatever they are
+_LARGE_REPLY = 50_000  # values that are written within some hundredths of a second
 _NAME = r"/(?P<name>[^/:]+)"
 _VERSION = r"(?:/versions/(?P<version>\d+)|/labels/(?P<label>[^/:]+))?"
 # Paths are case-insensitive, except for the name of the API.
@@ -50,7 +51,16 @@ _ROUTES = {
 }
 
 
-_Step = Callable[[], bytes]
+class _LargeStep(NamedTuple):
+    """A step that takes much time or memory."""
+
+    compute: Callable[[], bytes]
+
+    def __call__(self) -> bytes:
+        return self.compute()
+
+
+_Step = Callable[[], "bytes | _Step"]
 
 
 class _Asked(NamedTuple):
@@ -92,7 +102,7 @@ class RestApi:
         """Return the reply to a request; never raises."""
         return finish(self.begin(request))
 
-    def begin(self, request: Request) -> Reply | Work:
+    def begin(self, request: Request) -> Reply | Work | LargeWork:
         """Return the reply to a request, or the rest of the work if that may take more than a few milliseconds."""
         exchange = _Exchange(self, request, None if self._timeout is None else request.arrived + self._timeout)
         if len(request.body) > _SMALL_BODY:
@@ -116,7 +126,7 @@ class _Exchange:
         self._asked = _Asked()
         self._start = time.perf_counter()
 
-    def reply(self, compute: Callable[[], bytes | _Step]) -> Reply | Work:
+    def reply(self, compute: Callable[[], bytes | _Step]) -> Reply | Work | LargeWork:
         """Return the reply with a computed body or the error of its computation, or the rest of the computation."""
         status, code = "OK", 200
         try:
@@ -124,6 +134,8 @@ class _Exchange:
         except Exception as error:
             status, code, body = _failure(error)
             body = b"" if self._request.method == "OPTIONS" else body
+        if isinstance(body, _LargeStep):
+            return LargeWork(partial(self.reply, body.compute))
         if not isinstance(body, bytes):
             return partial(self.reply, body)
         asked = self._asked
@@ -140,7 +152,7 @@ class _Exchange:
             # The body is parsed before the model is looked up: invalid JSON is an error 400 even if the model does not
             # exist.
             check_json(self._request.body, self._api.limits, self._api.metrics.limited)
-            document = parse_document(self._request.body)
+            document = parse_document(self._request.body, self._check_time)
             signature_name = read_signature_name(document)
             if asked.api == "predict":
                 return self._predict(document, signature_name)
@@ -161,10 +173,11 @@ class _Exchange:
         row, inputs = decode_inputs(document, _input_types(servable, signature_name))
         check_rows(inputs, self._api.limits, self._api.metrics.limited)
 
-        def run() -> bytes:
+        def run() -> bytes | _Step:
             outputs = self._inference(servable).predict(signature_name, inputs)
-            check_reply(outputs, self._api.limits, self._api.metrics.limited)
-            return encode_outputs(outputs, row, self._end)
+            values = check_reply(outputs, self._api.limits, self._api.metrics.limited)
+            encode = partial(encode_outputs, outputs, row, self._check_time)
+            return encode() if values < _LARGE_REPLY else _LargeStep(encode)
 
         return run() if servable.is_quick(signature_name, inputs) else run
 
@@ -181,10 +194,13 @@ class _Exchange:
 
     def _inference(self, servable: Servable) -> Inference:
         """Return the inference on a servable, with the time that is left for this request."""
+        self._check_time()
         left = None if self._end is None else self._end - time.monotonic()
-        if left is not None and left <= 0:
-            raise deadline_exceeded()
         return Inference(servable, left, self._api.metrics)
+
+    def _check_time(self) -> None:
+        if self._end is not None and time.monotonic() > self._end:
+            raise deadline_exceeded()
 
 
 def _failure(error: Exception) -> tuple[str, int, bytes]:

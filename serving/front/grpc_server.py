@@ -34,7 +34,7 @@ _CHECK_SECONDS = 0.25
 _LARGE_MESSAGE = 1 << 16  # bytes from which a message is parsed in a thread
 _RESERVED = 64  # calls above the limit, for health checks
 _NO_DEADLINE = 365 * 86400.0  # without a deadline, gRPC reports several centuries
-_HANDSHAKE_MILLISECONDS = 10_000
+_HANDSHAKE_MILLISECONDS = 5_000
 _STREAMS_PER_CONNECTION = 256
 
 
@@ -87,6 +87,7 @@ class GrpcServer:
             ("grpc.so_reuseport", 0),  # a port in use is an error; it must not be shared with another process
             ("grpc.server_handshake_timeout_ms", _HANDSHAKE_MILLISECONDS),
             ("grpc.max_concurrent_streams", _STREAMS_PER_CONNECTION),
+            *([("grpc.max_allowed_incoming_connections", most)] if (most := self._limits.max_grpc_connections) else []),
         )
         self._loop = _event_loop()
         self._server, self.port = self._call(self._open(addresses, credentials, [*options, *defaults]))

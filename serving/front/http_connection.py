@@ -32,6 +32,7 @@ State = enum.Enum("State", "IDLE RECEIVING WORKING SENDING CLOSING")
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 # Seconds in which the rest of a rejected request is read: closing a connection with unread data may discard the reply.
 _CLOSING_SECONDS = 2.0
+_DISCARD_SECONDS = 0.005  # between pieces of what a client sends behind a rejected request
 _SMALL = 1 << 14  # bytes of a body that is copied behind the headers, so that both are sent together
 _STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
 _METHOD = re.compile(rb"[A-Z]+ ")
@@ -87,8 +88,10 @@ class HttpConnection(asyncio.Protocol):
         self.connected = True
 
     def data_received(self, data: bytes) -> None:
-        if self._last:
-            return  # after an invalid request, or one that ends the connection
+        if self._last:  # after an invalid request, or one that ends the connection
+            self._pause_reading()
+            self._server.soon(self._resume_reading, _DISCARD_SECONDS)
+            return
         if self._in_head:
             self._head_bytes += len(data)
         self._data_has_requests = False
@@ -116,6 +119,8 @@ class HttpConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.connected = False
         self._waiting.clear()
+        self._body = bytearray()
+        self._parser = None  # which refers to this object
         self._server.forget(self)
 
     def pause_writing(self) -> None:
@@ -253,21 +258,23 @@ class HttpConnection(asyncio.Protocol):
             self._enter(State.IDLE, self._limits.idle_seconds)
         if self._waiting:
             self._server.soon(self._start_next)  # after the requests of other connections
-        elif not self._reading:
-            self._reading = True
-            self.transport.resume_reading()
+        else:
+            self._resume_reading()
 
     def _pause_reading(self) -> None:
         if self._reading:
             self._reading = False
             self.transport.pause_reading()
 
+    def _resume_reading(self) -> None:
+        if not self._reading and self.connected and not self.transport.is_closing():
+            self._reading = True
+            self.transport.resume_reading()
+
     def _close(self) -> None:
         """Close the connection, but read for a while what the client has sent."""
         self._enter(State.CLOSING, _CLOSING_SECONDS)
-        if not self._reading:
-            self._reading = True
-            self.transport.resume_reading()
+        self._resume_reading()
         if self._in_message and self.transport.can_write_eof():
             self.transport.write_eof()
         else:

@@ -1,8 +1,8 @@
 """An HTTP/1.1 server on asyncio and httptools, with limits for everything that a client may occupy.
 
-The event loop parses requests and answers the ones that take less than a millisecond. The others run in threads: small
-requests in one pool, in which clients take turns, and those with large bodies in another, so that they neither delay
-small ones nor use much memory together.
+The event loop parses requests and answers the ones that take less than a millisecond. The others run in threads, in
+which clients take turns. One thread reads large bodies and writes large replies: more of them would not be faster,
+because they would wait for the interpreter's lock, but they would delay the event loop and use much memory together.
 
 uvicorn has neither time limits for headers and bodies nor a limit that spares busy connections, and it learns of a TLS
 connection only after the handshake. That is why this server accepts connections itself.
@@ -23,20 +23,20 @@ import time
 import zlib
 from collections.abc import Callable
 
-from seqattn_tf.serving.api.exchange import Begin, Reply, Request, Work, finish
+from seqattn_tf.serving.api.exchange import Begin, LargeWork, Reply, Request, Work
 from seqattn_tf.serving.front.http_connection import HttpConnection, State, too_large, unavailable
 from seqattn_tf.serving.front.worker_pool import WorkerPool
 from seqattn_tf.serving.limits import Limits
 
 LOG = logging.getLogger(__name__)
 _BACKLOG = 1024
-_ACCEPTED_AT_ONCE = 16  # connections, before others get their turn
+_ACCEPTED_AT_ONCE, _HANDSHAKES_AT_ONCE = 64, 4  # connections, before others get their turn
 _CHECK_SECONDS = 0.25  # between checks of the time limits
 _RESERVED = 16  # connections above the limit, for probes
 _SETTLE_SECONDS = 0.05  # for requests that arrive while the server stops
 _LARGE_BODY = 1 << 17  # bytes from which a body is read in the threads for large requests
-_LARGE_THREADS = 2
 _HANDSHAKE_SECONDS = 10.0
+_TLS_HANDSHAKE, _TLS_HEADER = b"\x16", 5  # the first byte of the first record, and the size of the header of a record
 _NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
@@ -79,7 +79,7 @@ class HttpServer:
         self._buffered = 0
         self._handshakes: set[asyncio.Task] = set()
         self._small = WorkerPool(threads or 4 * (os.cpu_count() or 1), "rest")
-        self._large = WorkerPool(_LARGE_THREADS, "rest-large")
+        self._large = WorkerPool(1, "rest-large")
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._socket = socket.create_server((host, port), family=family, backlog=_BACKLOG)
         self._socket.setblocking(False)
@@ -165,9 +165,9 @@ class HttpServer:
         if limit:
             self._exceeded(limit)
 
-    def soon(self, call: Callable[[], object]) -> None:
-        """Call a function after all that is due now."""
-        self._loop.call_soon(call)
+    def soon(self, call: Callable[[], object], seconds: float = 0.0) -> None:
+        """Call a function after all that is due now, or after some seconds."""
+        self._loop.call_later(seconds, call)
 
     # The event loop
 
@@ -179,7 +179,7 @@ class HttpServer:
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
 
     def _accept(self) -> None:
-        for _ in range(_ACCEPTED_AT_ONCE):
+        for _ in range(_HANDSHAKES_AT_ONCE if self.is_tls else _ACCEPTED_AT_ONCE):
             try:
                 accepted, address = self._socket.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -192,9 +192,6 @@ class HttpServer:
                     self._loop.remove_reader(self._socket)  # it would be called again at once
                     self._loop.call_later(_CHECK_SECONDS, self._resume_accepting)
                 return
-            accepted.setblocking(False)
-            with contextlib.suppress(OSError):
-                accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._admit(accepted, str(address[0]))
 
     def _resume_accepting(self) -> None:
@@ -202,6 +199,18 @@ class HttpServer:
             self._loop.add_reader(self._socket, self._accept)
 
     def _admit(self, accepted: socket.socket, client: str) -> None:
+        accepted.setblocking(False)
+        try:
+            if not accepted.recv(1, socket.MSG_PEEK):
+                accepted.close()  # the client has left already
+                return
+        except BlockingIOError:
+            pass
+        except OSError:
+            accepted.close()
+            return
+        with contextlib.suppress(OSError):
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         limit, restricted = self.limits.max_connections, False
         if limit and len(self.connections) >= limit:
             self.exceeded("max_connections")
@@ -216,12 +225,17 @@ class HttpServer:
         connection.handshake = task
         self._handshakes.add(task)
         task.add_done_callback(self._handshakes.discard)
+        # A task that is cancelled before its first step does not close its socket.
+        task.add_done_callback(lambda task: accepted.close() if task.cancelled() else None)
 
     async def _connect(self, accepted: socket.socket, connection: HttpConnection) -> None:
-        timeout = {"ssl_handshake_timeout": _HANDSHAKE_SECONDS} if self._tls is not None else {}
+        timeout = {}
         try:
+            if self._tls is not None:
+                timeout["ssl_handshake_timeout"] = _HANDSHAKE_SECONDS
+                await asyncio.wait_for(_client_hello(accepted), _HANDSHAKE_SECONDS)
             await self._loop.connect_accepted_socket(lambda: connection, accepted, ssl=self._tls, **timeout)
-        except (OSError, asyncio.CancelledError) as error:
+        except (OSError, asyncio.TimeoutError, asyncio.CancelledError) as error:
             LOG.debug("a connection ended before its first request: %s", error)
             accepted.close()
             self.forget(connection)
@@ -279,25 +293,39 @@ class HttpServer:
             accepted, address = self._socket.accept()
         except OSError:
             return False
-        accepted.setblocking(False)
         self._admit(accepted, str(address[0]))
         return True
 
     # In threads
 
     def _submit(self, pool: WorkerPool, connection: HttpConnection, work: Work) -> None:
+        if pool is self._large and 0 < self.limits.max_large_requests <= pool.waiting:
+            self.exceeded("max_large_requests")
+            reply = unavailable("expected fewer large requests. Received: more than the server's limit")
+            self._send(connection, reply)
+            return
+
         def run() -> None:
+            if not connection.connected:
+                return  # the client has left
             try:
-                reply = finish(work())
+                answer = work()
+                if not isinstance(answer, Reply):
+                    self._submit(self._large if isinstance(answer, LargeWork) else self._small, connection, answer)
+                    return
+                reply = answer
             except MemoryError:
                 reply = unavailable("expected a request that fits into memory. Received: a larger one")
             except Exception:
                 LOG.exception("a request failed because of an internal error")
                 reply = Reply(500, b'{"error": "internal error"}')
-            with contextlib.suppress(RuntimeError):  # the loop was closed because the grace period is over
-                self._loop.call_soon_threadsafe(connection.reply, reply)
+            self._send(connection, reply)
 
         pool.submit(connection.client, run)
+
+    def _send(self, connection: HttpConnection, reply: Reply) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop was closed because the grace period is over
+            self._loop.call_soon_threadsafe(connection.reply, reply)
 
     def _begin_large(self, request: Request, gzip: bool) -> Reply | Work:
         if gzip:
@@ -310,6 +338,27 @@ class HttpServer:
                 return too_large(self.limits.max_request_bytes)
             request = dataclasses.replace(request, body=body)
         return self._begin(request)
+
+
+async def _client_hello(accepted: socket.socket) -> None:
+    """Wait until the first record of TLS has arrived, because each handshake occupies 300 kB of memory."""
+    loop = asyncio.get_running_loop()
+    readable = loop.create_future()
+    loop.add_reader(accepted, lambda: readable.done() or readable.set_result(None))
+    try:
+        await readable
+    finally:
+        loop.remove_reader(accepted)
+    while True:
+        head = accepted.recv(_TLS_HEADER, socket.MSG_PEEK)
+        if head[:1] not in (b"", _TLS_HANDSHAKE):
+            return  # the handshake will fail
+        if not head:
+            raise ConnectionError("closed before a handshake")
+        size = int.from_bytes(head[3:5], "big") if len(head) == _TLS_HEADER else _TLS_HEADER
+        if len(accepted.recv(_TLS_HEADER + size, socket.MSG_PEEK)) == _TLS_HEADER + size:
+            return
+        await asyncio.sleep(_CHECK_SECONDS)  # the socket stays readable, so there is no event to wait for
 
 
 def _unpacked(body: bytes, limit: int) -> bytes | None:

@@ -28,6 +28,11 @@ class WorkerPool:
         self._waiting = 0
         self._closed = False
 
+    @property
+    def waiting(self) -> int:
+        """The amount of work that no thread has begun."""
+        return self._waiting
+
     def submit(self, client: str, work: Callable[[], object]) -> None:
         """Add work for a client; it must not raise."""
         with self._changed:
