@@ -183,6 +183,8 @@ def _check_spec(request: Any) -> None:
 def _servable(repository: ModelRepository, spec: protos.ModelSpec) -> Servable:
     if not spec.name:
         raise ServingError("INVALID_ARGUMENT", "ModelSpec has no name specified.")
+    if spec.WhichOneof("version_choice") == "version_label" and not spec.version_label:
+        raise ServingError("INVALID_ARGUMENT", "Unrecognized servable version label: ")
     return repository.get(spec.name, _version(spec), spec.version_label)
 
 

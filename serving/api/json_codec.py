@@ -7,11 +7,12 @@ columnar  {"inputs": {"text": ["a", "b"]}}                ->  {"outputs": {...}}
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from seqattn_tf.serving.api.json_reader import Repeated
 from seqattn_tf.serving.api.json_text import Tick, list_text, write_array, write_floats, write_rows, write_text
 from seqattn_tf.serving.api.json_values import is_base64, read_array, read_regular, read_values, shown, to_array
 from seqattn_tf.serving.errors import ServingError, invalid
@@ -107,17 +108,26 @@ class _Column:
         self.rows = 0
         self.shape: tuple[int, ...] = ()
         self.values: list = []
+        self._in_row = False  # whether the current row has its value
 
     def add(self, value: Any) -> None:
+        """Add the value of a row; of several values in the same row, which must be alike, the first one counts."""
         shape, values = read_values(value, self.dtype)
         if self.rows and shape != self.shape:
             expected = len(self.values) // self.rows
             if len(values) != expected:
                 raise invalid(f"Expecting tensor size: {expected} but got: {len(values)}")
             raise invalid(f"Expecting shape {_brackets(self.shape)} but got: {_brackets(shape)}")
+        if self._in_row:
+            return
         self.shape = shape
         self.rows += 1
         self.values += values
+        self._in_row = True
+
+    def end_row(self) -> None:
+        """Expect the value of the next row."""
+        self._in_row = False
 
     def array(self) -> np.ndarray:
         return to_array((self.rows, *self.shape), self.values, self.dtype)
@@ -138,9 +148,10 @@ def _decode_rows(instances: list, dtypes: Mapping[str, str]) -> dict[str, np.nda
         if named != _is_named(element):
             kinds = "object but got list" if named else "value/list but got object"
             raise invalid(f"Expecting {kinds} at item {index} of input list")
-        fields = element.items() if named else [(next(iter(dtypes)), element)]
-        for alias, value in fields:
+        for alias, value in _fields(element) if named else [(next(iter(dtypes)), element)]:
             _add_field(columns, alias, value, f"{index} key: {alias}" if named else str(index))
+        for column in columns.values():
+            column.end_row()
         if named and element.keys() != dtypes.keys():
             raise invalid(
                 f"Failed to process element: {index} of 'instances' list. JSON object: {shown(element)} "
@@ -165,6 +176,11 @@ def _regular_rows(instances: list, dtypes: Mapping[str, str], named: bool) -> di
             return None
         arrays[alias] = array
     return arrays
+
+
+def _fields(element: dict[str, Any]) -> Iterable[tuple[str, Any]]:
+    """Return the members of a row, including those with the same name."""
+    return element.pairs if isinstance(element, Repeated) else element.items()
 
 
 def _add_field(columns: Mapping[str, _Column], alias: str, value: Any, place: str) -> None:

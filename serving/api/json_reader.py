@@ -29,20 +29,26 @@ _TICK = 4096  # values
 Tick = Callable[[], None]  # called from time to time; may raise an error to stop
 
 
-class _Repeated(dict):
-    """An object with duplicate keys: the first value counts, or the last one in the features of examples."""
+class Repeated(dict):
+    """An object with duplicate keys: the first value counts, or the last one in the features of examples.
+
+    Attributes:
+        pairs: All members in their order.
+        last: The last value of each name.
+    """
 
     def __init__(self, pairs: list[tuple[str, Any]]):
         super().__init__()
         for name, value in pairs:
             self.setdefault(name, value)
+        self.pairs = pairs
         self.last = dict(pairs)
 
 
 def as_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the members of a JSON object as a dictionary."""
     made = dict(pairs)
-    return made if len(made) == len(pairs) else _Repeated(pairs)
+    return made if len(made) == len(pairs) else Repeated(pairs)
 
 
 def read_document(body: bytes, tick: Tick = lambda: None) -> Any:
@@ -111,7 +117,7 @@ class _Reader:
             return None, False
         if following != (b"]" if is_list else b"}"):
             end, of = ("]", "an array element") if is_list else ("}", "an object member")
-            raise self._fault(f"Missing a comma or {end} after {of}.")
+            raise self._fault(f"Missing a comma or '{end}' after {of}.")
         self._at += 1
         names.pop()
         values = open_lists.pop()

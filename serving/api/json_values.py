@@ -5,12 +5,17 @@ from __future__ import annotations
 import base64
 import itertools
 import json
+import math
 import re
+import sys
+from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
-from seqattn_tf.serving.api.json_text import write_floats
+from seqattn_tf.serving.api.json_reader import Repeated
 from seqattn_tf.serving.errors import ServingError, invalid
 
 # The dtypes that JSON can represent, by TF Serving's names. Strings are object arrays of bytes.
@@ -27,33 +32,96 @@ NUMPY_TYPES = {
     "uint32": np.uint32,
     "uint64": np.uint64,
 }
+# The dtypes that JSON cannot represent; only empty lists of them are accepted.
+_EMPTY_TYPES = {"half": np.float16, "bfloat16": ml_dtypes.bfloat16, "uint16": np.uint16}
+_EMPTY_TYPES |= {"complex64": np.complex64, "complex128": np.complex128}
 # The valid range of each integer type. As in TF Serving, small types are read as int32 and then truncated.
 _RANGES = {name: range(-(2**31), 2**31) for name in ("int8", "uint8", "int16", "int32")}
 _RANGES |= {"int64": range(-(2**63), 2**63), "uint32": range(2**32), "uint64": range(2**64)}
 _DECIMALS = ("float", "double")
+_TINY = {name: float(np.finfo(NUMPY_TYPES[name]).tiny) for name in _DECIMALS}
 _MOST_AXES = 64  # the maximum for a numpy array
-_SHOWN_CHARACTERS = 512
-_SHOW = json.JSONEncoder(indent=4, ensure_ascii=False)
+_SHOWN_BYTES, _SHOWN_CHARACTERS = 256, 512  # after which no further value is shown, and at which a long one is cut
+_SHOW = json.JSONEncoder(ensure_ascii=False).encode
+_INT64_TO_UINT64 = range(-(2**63), 2**64)
+_MOST_PLACES = 21  # digits before the point of a number that is shown without an exponent
 _BASE64 = re.compile(r"([A-Za-z0-9+/]*)([=.]*)")
 # Characters after the last group of four -> possible numbers of padding characters.
 _PADDING = {0: (0,), 2: (0, 2), 3: (0, 1)}
 _JSON_TYPES = {dict: "Object", list: "Array", str: "String", int: "Number", float: "Number"}
 
 
+class _NotFiniteError(Exception):
+    """Ends the text of a value."""
+
+
 def shown(value: Any) -> str:
-    """Format a JSON value for an error message, shortened if it is long."""
-    if type(value) is float or (type(value) is int and value not in range(-(2**63), 2**64)):
-        kind = np.float32 if abs(value) < float(np.finfo(np.float32).max) else np.float64
-        return write_floats(np.array([float(value)], kind))[0]
-    text = ""
+    """Format a JSON value for an error message, cut as in TF Serving if it is long."""
+    text, size = "", 0
     try:
-        for piece in _SHOW.iterencode(value):  # lazy, because the value may be a whole body and only its start is shown
+        for piece in _shown_pieces(value, "", "\n"):
             text += piece
-            if len(text) > _SHOWN_CHARACTERS:
-                return text[:_SHOWN_CHARACTERS] + "..."
+            size += len(piece.encode("utf-8", "surrogateescape"))
+            if size >= _SHOWN_BYTES:
+                break
+    except _NotFiniteError:
+        return text
     except RecursionError:
         return "(nested too deeply to be shown)"
-    return text
+    return text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "..."
+
+
+def number_text(value: float) -> str:
+    """Format a finite number as TF Serving's JSON library does in error messages.
+
+    >>> [number_text(value) for value in (1234567.8, 1e20, 1e21, 1e22, 1.5e-7, 7e-46)]
+    ['1234567.8', '100000000000000000000.0', '1e21', '1e22', '1.5e-7', '7e-46']
+    """
+    if abs(value) < sys.float_info.min:
+        value = math.copysign(0.0, value)  # its parser runs with denormal numbers flushed to zero
+    sign, figures, exponent = Decimal(repr(value)).normalize().as_tuple()
+    digits, exponent = "".join(map(str, figures)), int(exponent)
+    point = len(digits) + exponent  # the position of the decimal point in the digits
+    if value == 0:
+        text = "0.0"
+    elif exponent >= 0 and point <= _MOST_PLACES:
+        text = digits + "0" * exponent + ".0"
+    elif 0 < point <= _MOST_PLACES:
+        text = f"{digits[:point]}.{digits[point:]}"
+    elif -6 < point <= 0:
+        text = "0." + "0" * -point + digits
+    else:
+        text = digits[0] + (f".{digits[1:]}" if digits[1:] else "") + f"e{point - 1}"
+    return "-" + text if sign else text
+
+
+def _shown_pieces(value: Any, prefix: str, end: str) -> Iterator[str]:
+    """Yield the pieces of a value's JSON text between which it may be cut.
+
+    Args:
+        value: The value.
+        prefix: What precedes the value.
+        end: A line break with the indentation of the members of objects.
+    """
+    if isinstance(value, float) or (type(value) is int and value not in _INT64_TO_UINT64):
+        if not math.isfinite(value):
+            yield prefix
+            raise _NotFiniteError  # TF Serving's text ends here
+        yield prefix + number_text(float(value))
+    elif isinstance(value, dict):
+        yield prefix + "{"
+        members = value.pairs if isinstance(value, Repeated) else value.items()
+        for place, (name, member) in enumerate(members):
+            yield f"{',' if place else ''}{end}    {_SHOW(name)}"
+            yield from _shown_pieces(member, ": ", end + "    ")
+        yield (end if value else "") + "}"
+    elif isinstance(value, list):
+        yield prefix + "["
+        for place, member in enumerate(value):
+            yield from _shown_pieces(member, ", " if place else "", end + "    ")
+        yield "]"
+    else:
+        yield prefix + _SHOW(value)
 
 
 def json_type(value: Any) -> str:
@@ -111,14 +179,16 @@ def read_values(value: Any, dtype: str) -> tuple[tuple[int, ...], list]:
 
 def to_array(shape: tuple[int, ...], values: list, dtype: str) -> np.ndarray:
     """Convert a list of values to an array. Numbers too large for the float type become infinite."""
-    if dtype not in NUMPY_TYPES:  # an empty list has no value that could have been rejected before
-        raise _not_convertible([], dtype)
+    if dtype not in NUMPY_TYPES:  # an empty list, without any value that could have been rejected before
+        return np.empty(shape, _EMPTY_TYPES[dtype])
     if dtype == "string":
         array = np.empty(len(values), np.object_)
         array[:] = values
         return array.reshape(shape)
     read_as = np.int32 if _RANGES.get(dtype) == _RANGES["int32"] else NUMPY_TYPES[dtype]
     with np.errstate(over="ignore"):
+        if dtype in _DECIMALS:
+            return _decimals(values, dtype).reshape(shape)
         return np.array(values, read_as).astype(NUMPY_TYPES[dtype]).reshape(shape)
 
 
@@ -146,7 +216,7 @@ def read_bytes(value: Any) -> bytes:
 def _as_array(level: list, kinds: set[type], dtype: str) -> np.ndarray | None:
     if dtype in _DECIMALS and kinds <= {int, float}:
         with np.errstate(over="ignore"):
-            return np.array(level, NUMPY_TYPES[dtype])
+            return _decimals(level, dtype)
     if dtype == "string" and kinds <= {str}:
         array = np.empty(len(level), np.object_)
         array[:] = list(map(str.encode, level))
@@ -158,6 +228,15 @@ def _as_array(level: list, kinds: set[type], dtype: str) -> np.ndarray | None:
         fits = not level or (int(wide.min()) in _RANGES[dtype] and int(wide.max()) in _RANGES[dtype])
         return wide.astype(NUMPY_TYPES[dtype]) if fits else None
     return None
+
+
+def _decimals(values: list, dtype: str) -> np.ndarray:
+    """Return numbers as floats; denormal ones become zero, as on the processor of TF Serving while it reads JSON."""
+    array = np.array(values, np.float64)
+    denormal = np.abs(array) < _TINY[dtype]
+    if denormal.any():
+        array[denormal] *= 0  # keeps the sign
+    return array.astype(NUMPY_TYPES[dtype])
 
 
 def _shape(value: Any) -> tuple[int, ...]:

@@ -56,11 +56,12 @@ class _LargeStep(NamedTuple):
 
     compute: Callable[[], bytes]
 
-    def __call__(self) -> bytes:
-        return self.compute()
+
+class _VersionError(ServingError):
+    """The error for a version that is no int64, to which TF Serving replies without a body."""
 
 
-_Step = Callable[[], "bytes | _Step"]
+_Step = Callable[[], "bytes | _Step | _LargeStep"]
 
 
 class _Asked(NamedTuple):
@@ -126,14 +127,14 @@ class _Exchange:
         self._asked = _Asked()
         self._start = time.perf_counter()
 
-    def reply(self, compute: Callable[[], bytes | _Step]) -> Reply | Work | LargeWork:
+    def reply(self, compute: Callable[[], bytes | _Step | _LargeStep]) -> Reply | Work | LargeWork:
         """Return the reply with a computed body or the error of its computation, or the rest of the computation."""
         status, code = "OK", 200
         try:
             body = compute()
         except Exception as error:
             status, code, body = _failure(error)
-            body = b"" if self._request.method == "OPTIONS" else body
+            body = b"" if self._request.method == "OPTIONS" or isinstance(error, _VersionError) else body
         if isinstance(body, _LargeStep):
             return LargeWork(partial(self.reply, body.compute))
         if not isinstance(body, bytes):
@@ -142,7 +143,7 @@ class _Exchange:
         self._api.metrics.answered(asked.name, asked.api, "REST", status, time.perf_counter() - self._start)
         return Reply(code, body, headers=self._api.headers)
 
-    def read(self) -> bytes | _Step:
+    def read(self) -> bytes | _Step | _LargeStep:
         """Read the request and return the body of the reply, or the step that leads to it."""
         if self._request.method == "OPTIONS":
             _check_origin(self._request)
@@ -168,12 +169,12 @@ class _Exchange:
         # The status ignores labels, even unknown ones: it always includes every version.
         return encode_document(to_document(status_message(self._api.repository.status(asked.name, asked.version))))
 
-    def _predict(self, document: dict[str, Any], signature_name: str) -> bytes | _Step:
+    def _predict(self, document: dict[str, Any], signature_name: str) -> bytes | _Step | _LargeStep:
         servable = self._servable()
         row, inputs = decode_inputs(document, _input_types(servable, signature_name))
         check_rows(inputs, self._api.limits, self._api.metrics.limited)
 
-        def run() -> bytes | _Step:
+        def run() -> bytes | _Step | _LargeStep:
             outputs = self._inference(servable).predict(signature_name, inputs)
             values = check_reply(outputs, self._api.limits, self._api.metrics.limited)
             encode = partial(encode_outputs, outputs, row, self._check_time)
@@ -233,7 +234,7 @@ def _version(digits: str) -> int | None:
     if not digits:
         return None
     if len(digits.lstrip("0")) > len(str(MAX_VERSION)) or int(digits) > MAX_VERSION:
-        raise ServingError("INVALID_ARGUMENT", f"Failed to convert version: {digits} to numeric.")
+        raise _VersionError("INVALID_ARGUMENT", f"Failed to convert version: {digits} to numeric.")
     return int(digits)
 
 
@@ -253,4 +254,4 @@ def _input_types(servable: Servable, signature_name: str) -> dict[str, str]:
         )
     if not signature.inputs:
         raise ServingError("INVALID_ARGUMENT", f"Failed to get input map for signature: {signature_name or 'DEFAULT'}")
-    return {alias: type_name(info.dtype) for alias, info in signature.inputs.items()}
+    return {alias: type_name(signature.inputs[alias].dtype) for alias in sorted(signature.inputs)}

@@ -120,7 +120,7 @@ class HttpConnection(asyncio.Protocol):
         self.connected = False
         self._waiting.clear()
         self._body = bytearray()
-        self._parser = None  # which refers to this object
+        self._parser = None  # type: ignore[assignment]  # it refers to this object
         self._server.forget(self)
 
     def pause_writing(self) -> None:

@@ -343,10 +343,10 @@ class HttpServer:
 async def _client_hello(accepted: socket.socket) -> None:
     """Wait until the first record of TLS has arrived, because each handshake occupies 300 kB of memory."""
     loop = asyncio.get_running_loop()
-    readable = loop.create_future()
-    loop.add_reader(accepted, lambda: readable.done() or readable.set_result(None))
+    readable = asyncio.Event()
+    loop.add_reader(accepted, readable.set)
     try:
-        await readable
+        await readable.wait()
     finally:
         loop.remove_reader(accepted)
     while True:

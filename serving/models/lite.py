@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter
+from flatbuffers import flexbuffers
 
 from seqattn_tf.serving import DEFAULT_SIGNATURE, PREDICT_METHOD
 from seqattn_tf.serving.errors import ServingError, deadline_exceeded, invalid
 from seqattn_tf.serving.models.engine import Arrays, Pool, out_of_memory
 from seqattn_tf.serving.protos import DataType, SignatureDef, TensorInfo
 from seqattn_tf.serving.protos.tensors import dtype_number
+
+_SIGNATURES = b"signature_defs_metadata"
 
 
 class LiteEngine:
@@ -40,22 +45,26 @@ class LiteEngine:
         first = self._interpreter()
         listed = first.get_signature_list()
         self._signed = bool(listed)
-        names = listed or {DEFAULT_SIGNATURE: None}
-        self.signature_defs = {name: self._signature(first, name) for name in names}
+        if listed:
+            self.signature_defs = {name: _signature_of(first.get_signature_runner(name)) for name in listed}
+        else:
+            self.signature_defs = _signatures_in_metadata(self._model) or {DEFAULT_SIGNATURE: _signature_of(first)}
+        for signature in self.signature_defs.values():
+            _refuse_scalars(signature)
         self._pool = Pool(first, self._interpreter, interpreters)
 
     def run(
         self, signature_name: str, inputs: Arrays, outputs: Sequence[str], timeout: float | None
     ) -> dict[str, np.ndarray]:
         end = None if timeout is None else time.monotonic() + timeout
-        for alias, info in self.signature_defs[signature_name].inputs.items():
-            _check_shape(alias, info, inputs[alias].shape)  # the interpreter would crash or misinterpret the input
+        signature = self.signature_defs[signature_name]
+        arrays = {alias: _fitted(alias, info, inputs[alias]) for alias, info in signature.inputs.items()}
         try:
             with self._pool.lend(timeout) as interpreter:
                 if self._signed:
-                    found = interpreter.get_signature_runner(signature_name)(**inputs)
+                    found = interpreter.get_signature_runner(signature_name)(**arrays)
                 else:
-                    found = _invoke(interpreter, inputs)
+                    found = _invoke(interpreter, signature, arrays)
         except MemoryError:
             raise out_of_memory() from None
         except (ValueError, RuntimeError) as error:
@@ -76,28 +85,53 @@ class LiteEngine:
             ) from None
         return made
 
-    def _signature(self, interpreter: Interpreter, name: str) -> SignatureDef:
-        signature = SignatureDef(method_name=PREDICT_METHOD)
-        if self._signed:
-            runner = interpreter.get_signature_runner(name)
-            inputs, outputs = runner.get_input_details(), runner.get_output_details()
-        else:
-            inputs = {detail["name"]: detail for detail in interpreter.get_input_details()}
-            outputs = {detail["name"]: detail for detail in interpreter.get_output_details()}
-        for side, details in ((signature.inputs, inputs), (signature.outputs, outputs)):
-            for alias, detail in details.items():
-                _describe(side[alias], detail)
-        if scalars := [alias for alias, detail in inputs.items() if not len(detail["shape_signature"])]:
-            raise ServingError(
-                "UNIMPLEMENTED", f"expected a LiteRT file without scalar inputs. Received: scalars {scalars}"
-            )
-        return signature
+
+def _signature_of(described: Any) -> SignatureDef:
+    """Return the signature of a runner, or the one that TF Serving generates for an interpreter without signatures."""
+    inputs, outputs = described.get_input_details(), described.get_output_details()
+    if isinstance(inputs, list):
+        inputs, outputs = ({_bare(detail["name"]): detail for detail in details} for details in (inputs, outputs))
+    signature = SignatureDef(method_name=PREDICT_METHOD)
+    for side, details in ((signature.inputs, inputs), (signature.outputs, outputs)):
+        for alias, detail in details.items():
+            _describe(side[alias], detail)
+    return signature
 
 
-def _check_shape(alias: str, info: TensorInfo, shape: tuple[int, ...]) -> None:
+def _signatures_in_metadata(model: bytes) -> dict[str, SignatureDef]:
+    """Return the signatures that older converters wrote into the metadata of a file; empty if there are none."""
+    file = schema.Model.GetRootAs(model, 0)
+    for number in range(file.MetadataLength()):
+        entry = file.Metadata(number)
+        if entry.Name() == _SIGNATURES:
+            content = file.Buffers(entry.Buffer()).DataAsNumpy().tobytes()
+            found = flexbuffers.GetRoot(content).AsMap
+            pairs = zip(found.Keys, found.Values, strict=True)
+            return {key.AsKey: SignatureDef.FromString(bytes(value.AsStringBytes)) for key, value in pairs}
+    return {}
+
+
+def _refuse_scalars(signature: SignatureDef) -> None:
+    if scalars := [alias for alias, info in signature.inputs.items() if not info.tensor_shape.dim]:
+        raise ServingError(
+            "UNIMPLEMENTED", f"expected a LiteRT file without scalar inputs. Received: scalars {scalars}"
+        )
+
+
+def _fitted(alias: str, info: TensorInfo, array: np.ndarray) -> np.ndarray:
+    """Return an input in a shape that the interpreter accepts; with others, it could crash or misinterpret the input.
+
+    As in TF Serving, the number of rows may differ from the declared one, and an input with the declared number of
+    elements may have another shape.
+    """
     declared = [dim.size for dim in info.tensor_shape.dim]
-    if len(shape) != len(declared) or any(size not in (-1, given) for size, given in zip(declared, shape, strict=True)):
-        raise invalid(f"{alias}: expected the shape {declared}, -1 for any size. Received: {list(shape)}")
+    if array.ndim == len(declared) and all(
+        size in (-1, given) for size, given in zip(declared[1:], array.shape[1:], strict=True)
+    ):
+        return array
+    if -1 not in declared and array.size == math.prod(declared):
+        return array.reshape(declared)
+    raise invalid(f"{alias}: expected the shape {declared}, -1 for any size. Received: {list(array.shape)}")
 
 
 def _describe(info: TensorInfo, detail: dict[str, Any]) -> None:
@@ -108,13 +142,20 @@ def _describe(info: TensorInfo, detail: dict[str, Any]) -> None:
         info.tensor_shape.dim.add(size=int(size))
 
 
-def _invoke(interpreter: Interpreter, inputs: Arrays) -> dict[str, np.ndarray]:
-    """Run a file without signatures, by the names of its tensors."""
-    details = interpreter.get_input_details()
-    for detail in details:
-        interpreter.resize_tensor_input(detail["index"], inputs[detail["name"]].shape)
+def _invoke(interpreter: Interpreter, signature: SignatureDef, inputs: Arrays) -> dict[str, np.ndarray]:
+    """Run a file without signatures of its own, by the names of its tensors."""
+    places = {_bare(detail["name"]): detail["index"] for detail in interpreter.get_input_details()}
+    arrays = {places[_bare(info.name)]: inputs[alias] for alias, info in signature.inputs.items()}
+    for place, array in arrays.items():
+        interpreter.resize_tensor_input(place, array.shape)
     interpreter.allocate_tensors()
-    for detail in details:
-        interpreter.set_tensor(detail["index"], inputs[detail["name"]])
+    for place, array in arrays.items():
+        interpreter.set_tensor(place, array)
     interpreter.invoke()
-    return {detail["name"]: interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()}
+    places = {_bare(detail["name"]): detail["index"] for detail in interpreter.get_output_details()}
+    return {alias: interpreter.get_tensor(places[_bare(info.name)]) for alias, info in signature.outputs.items()}
+
+
+def _bare(name: str) -> str:
+    """Return the name of a tensor without the number of its output, which LiteRT files may leave out."""
+    return name.removesuffix(":0")

@@ -87,7 +87,7 @@ def list_models(config: protos.ModelServerConfig) -> Models:
         if not platform:
             raise invalid(
                 "Illegal setting neither ModelServerConfig::model_type (deprecated) "
-                "nor ModelServerConfig::model_platform."
+                f"nor ModelServerConfig::model_platform, model name is {entry.name}"
             )
         if platform != _PLATFORM:
             raise invalid(f"Model {entry.name} requests unsupported platform {platform}")

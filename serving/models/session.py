@@ -26,6 +26,7 @@ from seqattn_tf.export.meta_graph import ops_of
 from seqattn_tf.export.versions import is_saved_model
 from seqattn_tf.serving.config import ServerConfig
 from seqattn_tf.serving.errors import ServingError, deadline_exceeded, from_exception, invalid
+from seqattn_tf.serving.models.denormals import flush_denormals
 from seqattn_tf.serving.models.engine import Arrays
 from seqattn_tf.serving.protos import SignatureDef
 from seqattn_tf.serving.text_protos import read
@@ -196,7 +197,8 @@ class _Run:
                 options.run_options.inter_op_thread_pool = -1
                 self._callable = self._session._make_callable_from_options(options)
             start = time.thread_time()
-            found = self._callable(*values)
+            with flush_denormals():
+                found = self._callable(*values)
         except tf.errors.OpError as error:
             raise from_exception(error) from error
         if time.thread_time() - start > CHEAP_SECONDS:

@@ -79,6 +79,8 @@ def read_tensor(alias: str, proto: TensorProto) -> np.ndarray:
             return _from_field(getattr(proto, field), dtype, places).reshape(shape)
         if dtype == np.object_:
             return _strings(_split_strings(proto.tensor_content, places)).reshape(shape)
+        if not places:  # TensorFlow does not look at the content of an empty tensor
+            return np.empty(shape, dtype)
         if dtype == np.bool_ and max(proto.tensor_content) > 1:
             _refuse(places)
         array = np.frombuffer(proto.tensor_content, dtype)

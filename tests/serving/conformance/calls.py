@@ -60,7 +60,7 @@ def rest(target: Target, method: str, path: str, body: str = "") -> tuple[int, A
     """Return status and parsed body of one request to the REST API; every response must be JSON, by its headers too."""
     status, headers, raw = http_answer(target, method, path, body.encode() if method == "POST" else None)
     assert headers["Content-Type"] == "application/json"
-    return status, spelled(raw.decode())
+    return status, spelled(raw.decode()) if raw else None
 
 
 def spelled(text: str) -> Any:
@@ -69,8 +69,10 @@ def spelled(text: str) -> Any:
 
 
 def error(target: Target, method: str, path: str, body: str = "") -> tuple[int, str]:
-    """Return status and message of a rejected request; the message must be the only key of the body."""
+    """Return status and message of a rejected request, which must be the only key of the body; "" for no body."""
     status, document = rest(target, method, path, body)
+    if document is None:
+        return status, ""
     assert list(document) == ["error"], document
     return status, document["error"]
 

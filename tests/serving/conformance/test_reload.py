@@ -160,13 +160,13 @@ REFUSED = [  # name | more entries | replacement in the suite's config | code | 
         INVALID,
         "Expected model moving to have an absolute path or URI; got base_path()=models/moving",
     ),
-    # For these two, only the code and the topic are compared, because our messages differ from TF Serving's.
     (
         "no platform",
         [],
         ('/toy" model_platform: "tensorflow"', '/toy"'),
         INVALID,
-        "Illegal setting neither ...model_platform.",
+        "Illegal setting neither ModelServerConfig::model_type (deprecated) nor ModelServerConfig::model_platform, "
+        "model name is toy",
     ),
     (
         "another platform",

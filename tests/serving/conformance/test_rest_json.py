@@ -18,7 +18,7 @@ REFUSED = [  # name | body | message | offset
     ("a plus", b'{"inputs": [+1]}', "Invalid value.", 12),
     ("no fraction", b'{"inputs": [1.]}', "Miss fraction part in number.", 14),
     ("no exponent", b'{"inputs": [1e]}', "Miss exponent in number.", 14),
-    ("zeros in front", b'{"inputs": [01]}', "Missing a comma or ] after an array element.", 13),
+    ("zeros in front", b'{"inputs": [01]}', "Missing a comma or ']' after an array element.", 13),
     ("an open string", b'{"inputs": "a', "Missing a closing quotation mark in string.", 13),
     ("an unknown escape", b'{"inputs": "\\x"}', "Invalid escape character in string.", 12),
     ("a control sign", b'{"inputs": "a\x01"}', "Invalid escape character in string.", 13),
