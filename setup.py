@@ -77,6 +77,7 @@ setup(
             "types-grpcio",
             "types-protobuf",
             "playwright",
+            "uvicorn",  # the peer in benchmarks
             "ovmsclient",
             "hypothesis",
             "trustme",

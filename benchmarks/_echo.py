@@ -1,14 +1,16 @@
-"""Bare servers that return what they receive: the maximum speed of a Python server that does nothing.
+"""Bare servers that return what they receive: the least that a server in Python costs.
 
-python -m benchmarks._echo THREADS      prints the addresses of a REST and a gRPC server
+    python -m benchmarks._echo
+
+prints the addresses of a REST server on uvicorn and of a gRPC server on grpc.aio.
 """
 
-import sys
-import threading
-from concurrent import futures
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+import asyncio
+import socket
+from typing import Any
 
 import grpc
+import uvicorn
 
 
 class Echo(grpc.GenericRpcHandler):
@@ -16,42 +18,40 @@ class Echo(grpc.GenericRpcHandler):
 
     def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
         """Return the same handler for every method."""
-        return grpc.unary_unary_rpc_method_handler(lambda request, context: request)
+        return grpc.unary_unary_rpc_method_handler(_same)
 
 
-class HttpEcho(BaseHTTPRequestHandler):
-    """A handler that answers every POST with its body, on a persistent connection."""
-
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    wbufsize = -1
-
-    def do_POST(self) -> None:
-        """Return the body of the request."""
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-        self.wfile.flush()
-
-    def log_message(self, *_: object) -> None:
-        """Log nothing."""
+async def _same(request: bytes, context: object) -> bytes:
+    return request
 
 
-class HttpServer(ThreadingHTTPServer):
-    """A server with a thread for each connection."""
+async def rest_echo(scope: dict, receive: Any, send: Any) -> None:
+    """Answer a request with its body, as an ASGI application."""
+    body, more = b"", True
+    while more:
+        message = await receive()
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
 
-    daemon_threads = True
-    request_queue_size = 128
+
+async def main() -> None:
+    """Serve until the process ends."""
+    listening = socket.socket(
+        socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP
+    )  # so that asyncio sets TCP_NODELAY
+    listening.bind(("127.0.0.1", 0))
+    listening.listen(128)
+    config = uvicorn.Config(rest_echo, http="httptools", loop="asyncio", lifespan="off", log_level="warning")
+    server = grpc.aio.server(handlers=[Echo()])
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    print(f"REST  http://127.0.0.1:{listening.getsockname()[1]}")
+    print(f"gRPC  grpc://127.0.0.1:{port}", flush=True)
+    await uvicorn.Server(config).serve([listening])
 
 
 if __name__ == "__main__":
-    http_server = HttpServer(("127.0.0.1", 0), HttpEcho)
-    threading.Thread(target=http_server.serve_forever, daemon=True).start()
-    server = grpc.server(futures.ThreadPoolExecutor(int(sys.argv[1])), handlers=[Echo()])
-    port = server.add_insecure_port("127.0.0.1:0")
-    server.start()
-    print(f"REST  http://127.0.0.1:{http_server.server_port}")
-    print(f"gRPC  grpc://127.0.0.1:{port}", flush=True)
-    server.wait_for_termination()
+    asyncio.run(main())

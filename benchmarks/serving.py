@@ -164,7 +164,7 @@ def price(aside: Path, installations: dict[str, str]) -> dict[int, dict[str, flo
     save_trivial(aside / "trivial")
     asked = write_questions(aside, TRIVIAL, "x", [float(value) for value in range(1000)], tf.float32)
     echoes, cpu = {}, {}
-    with running("benchmarks._echo", str(ROWS)) as echo:
+    with running("benchmarks._echo") as echo:
         for protocol in ("REST", "gRPC"):
             for clients in CLIENTS:
                 found = load(echo, protocol, TRIVIAL, clients, asked[protocol])

@@ -17,7 +17,7 @@ class Headers(Protocol):
         """Return the value of a header."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Request:
     """An HTTP request."""
 
@@ -33,7 +33,7 @@ class Request:
         return self.target.partition("?")[0]
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Reply:
     """The reply to an HTTP request."""
 

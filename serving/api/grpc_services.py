@@ -64,7 +64,7 @@ class PredictionService:
     def MultiInference(self, request: protos.MultiInferenceRequest, end: float | None) -> Any:
         """Classify and regress the same examples with several signatures of one version."""
         spec = request.tasks[0].model_spec if request.tasks else protos.ModelSpec()
-        return lambda: self._inference(spec, end).multi(request.tasks, request.input)
+        return lambda: self._inference(_servable(self._repository, spec), end).multi(request.tasks, request.input)
 
     def GetModelMetadata(self, request: protos.GetModelMetadataRequest, end: float | None) -> Any:
         """Return the signatures of a model."""
@@ -87,8 +87,7 @@ class PredictionService:
             if status:
                 self._metrics.answered(request.model_spec.name, api, "GRPC", status, time.perf_counter() - start)
 
-    def _inference(self, spec: protos.ModelSpec, end: float | None) -> Inference:
-        servable = _servable(self._repository, spec)
+    def _inference(self, servable: Servable, end: float | None) -> Inference:
         left = None if end is None else end - time.monotonic()
         if left is not None and left <= 0:
             raise deadline_exceeded()
@@ -102,26 +101,34 @@ class PredictionService:
         inputs = {alias: read_tensor(alias, proto) for alias, proto in request.inputs.items()}
         check_rows(inputs, self._limits, self._metrics.limited)
 
+        quick = None if output_filter else servable.quick_run(name, inputs)
+
         def run() -> protos.PredictResponse:
-            inference = self._inference(request.model_spec, end)
-            outputs = inference.predict(name, inputs, output_filter)
+            inference = self._inference(servable, end)
+            outputs = inference.predict(name, inputs, output_filter, quick)
             check_reply(outputs, self._limits, self._metrics.limited)
             response = protos.PredictResponse(model_spec=inference.model_spec(name))
             for alias, array in outputs.items():
                 write_tensor(array, response.outputs[alias], self._as_content)
             return response
 
-        return run() if not output_filter and servable.is_quick(name, inputs) else run
+        return run if quick is None else run()
 
     def _classify(self, request: protos.ClassificationRequest, end: float | None) -> protos.ClassificationResponse:
         _check_spec(request)
-        inference, name = self._inference(request.model_spec, end), request.model_spec.signature_name
+        inference, name = (
+            self._inference(_servable(self._repository, request.model_spec), end),
+            request.model_spec.signature_name,
+        )
         result = inference.classify(name, request.input)
         return protos.ClassificationResponse(model_spec=inference.model_spec(name), result=result)
 
     def _regress(self, request: protos.RegressionRequest, end: float | None) -> protos.RegressionResponse:
         _check_spec(request)
-        inference, name = self._inference(request.model_spec, end), request.model_spec.signature_name
+        inference, name = (
+            self._inference(_servable(self._repository, request.model_spec), end),
+            request.model_spec.signature_name,
+        )
         result = inference.regress(name, request.input)
         return protos.RegressionResponse(model_spec=inference.model_spec(name), result=result)
 

@@ -66,8 +66,9 @@ def write_floats(array: np.ndarray) -> list[str]:
     flat = array.ravel()
     values, full = flat.tolist(), "%.9g" if array.dtype == np.float32 else "%.17g"
     texts = ["%g" % value for value in values]  # noqa: UP031  half the time of format
-    exact = (np.array(list(map(float, texts)), array.dtype) == flat).tolist()
-    texts = [text if same else full % value for text, same, value in zip(texts, exact, values, strict=True)]
+    if list(map(float, texts)) != values:
+        exact = (np.array(list(map(float, texts)), array.dtype) == flat).tolist()
+        texts = [text if same else full % value for text, same, value in zip(texts, exact, values, strict=True)]
     return [text if "." in text or "e" in text else _NOT_FINITE.get(text) or text + ".0" for text in texts]
 
 

@@ -39,6 +39,8 @@ _EMPTY_TYPES |= {"complex64": np.complex64, "complex128": np.complex128}
 _RANGES = {name: range(-(2**31), 2**31) for name in ("int8", "uint8", "int16", "int32")}
 _RANGES |= {"int64": range(-(2**63), 2**63), "uint32": range(2**32), "uint64": range(2**64)}
 _DECIMALS = ("float", "double")
+_NUMBERS = {int, float}
+_FEW = 16  # values for which a loop is faster than arrays
 _TINY = {name: float(np.finfo(NUMPY_TYPES[name]).tiny) for name in _DECIMALS}
 _MOST_AXES = 64  # the maximum for a numpy array
 _SHOWN_BYTES, _SHOWN_CHARACTERS = 256, 512  # after which no further value is shown, and at which a long one is cut
@@ -150,6 +152,9 @@ def read_array(value: Any, dtype: str) -> np.ndarray:
 
 def read_regular(value: Any, dtype: str) -> np.ndarray | None:
     """Convert a value without irregularities to an array; return None if it must be examined in detail."""
+    if dtype in _DECIMALS and type(value) is list and len(value) < _FEW and set(map(type, value)) <= _NUMBERS and value:
+        with np.errstate(over="ignore"):
+            return _decimals(value, dtype)
     shape: list[int] = []
     level = [value]
     kinds = {type(value)}
@@ -232,8 +237,11 @@ def _as_array(level: list, kinds: set[type], dtype: str) -> np.ndarray | None:
 
 def _decimals(values: list, dtype: str) -> np.ndarray:
     """Return numbers as floats; denormal ones become zero, as on the processor of TF Serving while it reads JSON."""
+    tiny = _TINY[dtype]
+    if len(values) < _FEW and not any(-tiny < value < tiny and value for value in values):
+        return np.array(values, NUMPY_TYPES[dtype])
     array = np.array(values, np.float64)
-    denormal = np.abs(array) < _TINY[dtype]
+    denormal = np.abs(array) < tiny
     if denormal.any():
         array[denormal] *= 0  # keeps the sign
     return array.astype(NUMPY_TYPES[dtype])

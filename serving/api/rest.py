@@ -6,7 +6,7 @@ import logging
 import re
 import time
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -29,7 +29,7 @@ from seqattn_tf.serving.api.request_limits import check_json, check_reply, check
 from seqattn_tf.serving.errors import ServingError, deadline_exceeded, from_exception
 from seqattn_tf.serving.limits import NO_LIMITS, Limits
 from seqattn_tf.serving.models.repository import ModelRepository
-from seqattn_tf.serving.models.servable import Servable, type_name
+from seqattn_tf.serving.models.servable import Servable
 from seqattn_tf.serving.models.version_folders import MAX_VERSION
 from seqattn_tf.serving.protos import Input
 
@@ -174,13 +174,15 @@ class _Exchange:
         row, inputs = decode_inputs(document, _input_types(servable, signature_name))
         check_rows(inputs, self._api.limits, self._api.metrics.limited)
 
+        quick = servable.quick_run(signature_name, inputs)
+
         def run() -> bytes | _Step | _LargeStep:
-            outputs = self._inference(servable).predict(signature_name, inputs)
+            outputs = self._inference(servable).predict(signature_name, inputs, quick=quick)
             values = check_reply(outputs, self._api.limits, self._api.metrics.limited)
             encode = partial(encode_outputs, outputs, row, self._check_time)
             return encode() if values < _LARGE_REPLY else _LargeStep(encode)
 
-        return run() if servable.is_quick(signature_name, inputs) else run
+        return run if quick is None else run()
 
     def _infer(self, examples: Input, signature_name: str) -> bytes:
         inference = self._inference(self._servable())
@@ -215,6 +217,7 @@ def _failure(error: Exception) -> tuple[str, int, bytes]:
     return failure.code, failure.http_status, encode_document({"error": failure.message})
 
 
+@lru_cache(maxsize=1024)
 def _read_path(method: str, target: str) -> _Asked:
     """Parse the path of a request. As in TF Serving, a query is part of the last name in it."""
     match = _ROUTES[method].fullmatch(target) if method in _ROUTES else None
@@ -246,12 +249,12 @@ def _check_origin(request: Request) -> None:
 
 
 def _input_types(servable: Servable, signature_name: str) -> dict[str, str]:
-    signature = servable.signature_defs.get(signature_name or DEFAULT_SIGNATURE)
-    if signature is None:
+    types = servable.input_types.get(signature_name or DEFAULT_SIGNATURE)
+    if types is None:
         raise ServingError(
             "INVALID_ARGUMENT",
             f'Serving signature name: "{signature_name or DEFAULT_SIGNATURE}" not found in signature def',
         )
-    if not signature.inputs:
+    if not types:
         raise ServingError("INVALID_ARGUMENT", f"Failed to get input map for signature: {signature_name or 'DEFAULT'}")
-    return {alias: type_name(signature.inputs[alias].dtype) for alias in sorted(signature.inputs)}
+    return types

@@ -86,6 +86,11 @@ class Token:
             )
         return cls(token)
 
+    @property
+    def is_needed(self) -> bool:
+        """Whether clients must send a token."""
+        return bool(self._header)
+
     def allows(self, header: str) -> bool:
         """Return whether a header contains the token; takes the same time for every wrong header."""
         return not self._header or hmac.compare_digest(header.encode("utf-8", "replace"), self._header)

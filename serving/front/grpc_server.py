@@ -23,6 +23,7 @@ from seqattn_tf.serving.errors import ServingError, from_exception
 from seqattn_tf.serving.front.access import Token
 from seqattn_tf.serving.front.worker_pool import WorkerPool
 from seqattn_tf.serving.limits import Limits
+from seqattn_tf.serving.models.denormals import flush_denormals
 
 LOG = logging.getLogger(__name__)
 Result = TypeVar("Result")
@@ -122,34 +123,36 @@ class GrpcServer:
                 return False
         return True
 
-    async def serve(self, behavior: Callable[[Call], Awaitable[Result]], context: grpc.aio.ServicerContext) -> Result:
-        """Run the behavior of a method on a call; a ServingError becomes the status of the call."""
+    async def unary(self, method: Method, context: grpc.aio.ServicerContext) -> bytes:
+        """Serve a call with one message and one reply; an error becomes its status."""
         self._count += 1
         try:
-            return await behavior(Call(self, context))
-        except ServingError as error:
-            code, details = error.code, error.grpc_details
-        except grpc.aio.AbortError:
-            raise
+            end = _deadline(context)
+            message = await self.wait(self._silent, context.read(), self._limits.request_seconds)
+            if message is grpc.aio.EOF:
+                raise ServingError("INTERNAL", "expected one message. Received: none")
+            answer: bytes | Step = functools.partial(method, message, end)
+            if len(message) < _LARGE_MESSAGE:
+                answer = method(message, end)
+            return answer if isinstance(answer, bytes) else await self._in_thread(_client(context), answer)
         except Exception as error:
-            LOG.exception("a call failed because of an internal error")
-            failure = from_exception(error)
-            code, details = failure.code, failure.grpc_details
+            code, details = _failure(error)
         finally:
             self._count -= 1
-        await context.abort(grpc.StatusCode[code], details)
+        await context.abort(code, details)
         raise AssertionError("abort always raises")
 
-    async def unary(self, method: Method, call: Call) -> bytes:
-        """Answer the one message of a call."""
-        end = call.deadline()
-        message = await call.read()
-        if message is None:
-            raise ServingError("INTERNAL", "expected one message. Received: none")
-        answer: bytes | Step = functools.partial(method, message, end)
-        if len(message) < _LARGE_MESSAGE:
-            answer = method(message, end)
-        return answer if isinstance(answer, bytes) else await self._in_thread(call.client, answer)
+    async def stream(self, stream: Stream, context: grpc.aio.ServicerContext) -> None:
+        """Serve a call with many messages; an error becomes its status."""
+        self._count += 1
+        try:
+            await stream(Call(self, context))
+            return
+        except Exception as error:
+            code, details = _failure(error)
+        finally:
+            self._count -= 1
+        await context.abort(code, details)
 
     async def wait(self, calls: dict[asyncio.Task, float], waiting: Awaitable[Result], seconds: float) -> Result:
         """Wait for something that the server may stop waiting for.
@@ -254,16 +257,6 @@ class Call:
         self._server = server
         self._context = context
 
-    @property
-    def client(self) -> str:
-        """The address of the client, without its port."""
-        return self._context.peer().rpartition(":")[0]
-
-    def deadline(self) -> float | None:
-        """Return the client's deadline in the time of `time.monotonic`, or None."""
-        seconds = self._context.time_remaining()
-        return None if seconds is None or seconds > _NO_DEADLINE else time.monotonic() + seconds
-
     async def read(self) -> bytes | None:
         """Return the next message, or None after the last one."""
         server = self._server
@@ -306,27 +299,49 @@ class _Router(grpc.GenericRpcHandler):
         if self.closed:
             return _TURNED_AWAY
         is_open = details.method.startswith(self._open_services)
-        if not is_open and not self._token.allows(str(dict(details.invocation_metadata).get("authorization", ""))):
+        if not (is_open or self._allows(details)):
             return _UNAUTHENTICATED
         if self._server.is_full(_RESERVED if is_open else 0):
             return _FULL
         return self._handlers.get(details.method)
 
+    def _allows(self, details: grpc.HandlerCallDetails) -> bool:
+        if not self._token.is_needed:
+            return True
+        return self._token.allows(str(dict(details.invocation_metadata).get("authorization", "")))
+
 
 def _unary_handler(server: GrpcServer, method: Method) -> grpc.RpcMethodHandler:
-    behavior = functools.partial(server.unary, method)
-
     async def serve(_: object, context: grpc.aio.ServicerContext) -> bytes:
-        return await server.serve(behavior, context)
+        return await server.unary(method, context)
 
     return grpc.stream_unary_rpc_method_handler(serve)  # a stream, so that the wait for its message can end
 
 
 def _stream_handler(server: GrpcServer, stream: Stream) -> grpc.RpcMethodHandler:
     async def serve(_: object, context: grpc.aio.ServicerContext) -> None:
-        await server.serve(stream, context)
+        await server.stream(stream, context)
 
     return grpc.stream_stream_rpc_method_handler(serve)
+
+
+def _client(context: grpc.aio.ServicerContext) -> str:
+    """Return the address of a client, without its port."""
+    return context.peer().rpartition(":")[0]
+
+
+def _deadline(context: grpc.aio.ServicerContext) -> float | None:
+    """Return a client's deadline in the time of `time.monotonic`, or None."""
+    seconds = context.time_remaining()
+    return None if seconds is None or seconds > _NO_DEADLINE else time.monotonic() + seconds
+
+
+def _failure(error: Exception) -> tuple[grpc.StatusCode, str]:
+    """Return the status of a call that failed."""
+    if not isinstance(error, ServingError):
+        LOG.exception("a call failed because of an internal error")
+        error = from_exception(error)
+    return grpc.StatusCode[error.code], error.grpc_details
 
 
 def _refusing(code: grpc.StatusCode, details: str) -> grpc.RpcMethodHandler:
@@ -345,5 +360,10 @@ _FULL = _refusing(grpc.StatusCode.RESOURCE_EXHAUSTED, "expected fewer calls at o
 def _event_loop() -> asyncio.AbstractEventLoop:
     """Return the event loop of all gRPC servers of this process, which runs in a thread; gRPC never forgets a loop."""
     loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="grpc-loop", daemon=True).start()
+
+    def run() -> None:
+        flush_denormals()
+        loop.run_forever()
+
+    threading.Thread(target=run, name="grpc-loop", daemon=True).start()
     return loop

@@ -35,16 +35,18 @@ _CLOSING_SECONDS = 2.0
 _DISCARD_SECONDS = 0.005  # between pieces of what a client sends behind a rejected request
 _SMALL = 1 << 14  # bytes of a body that is copied behind the headers, so that both are sent together
 _STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
+_NOT_MODIFIED = HTTPStatus.NOT_MODIFIED.value  # a reply without a body
 _METHOD = re.compile(rb"[A-Z]+ ")
 _BAD_HEADER = re.compile(r"[\x00-\x1f\x7f]")
 
 
-class RequestHeaders(dict[str, str]):
-    """Headers with names in lower case."""
+class RequestHeaders(dict[bytes, bytes]):
+    """Headers as sent, with names in lower case; several values of a name are separated by commas."""
 
     def get(self, name: str, default: str = "", /) -> str:  # type: ignore[override]
         """Return the value of a header, whose name may be written in any case."""
-        return super().get(name.lower(), default)
+        value = super().get(name.lower().encode())
+        return default if value is None else value.decode("latin-1")
 
 
 class HttpConnection(asyncio.Protocol):
@@ -73,10 +75,11 @@ class HttpConnection(asyncio.Protocol):
         self._last = False  # whether no request may follow
         self._refusal: Reply | None = None  # set in a callback of the parser, which stops it
         self._in_message = self._in_head = False
-        self._head_bytes = 0
+        self._head_bytes = self._raw_bytes = 0  # of the head as parsed, and as received while it was incomplete
         self._url = b""
         self._headers = RequestHeaders()
-        self._body = bytearray()
+        self._body: bytes | bytearray = b""
+        self._is_last = False  # whether the current request is the last one of its connection
         self._data_has_requests = False  # whether a request has ended in the data being parsed
         self._head_only = False  # whether the current request has the method HEAD
         self._reading = True
@@ -93,7 +96,7 @@ class HttpConnection(asyncio.Protocol):
             self._server.soon(self._resume_reading, _DISCARD_SECONDS)
             return
         if self._in_head:
-            self._head_bytes += len(data)
+            self._raw_bytes += len(data)
         self._data_has_requests = False
         try:
             self._parser.feed_data(data)
@@ -105,10 +108,12 @@ class HttpConnection(asyncio.Protocol):
         except httptools.HttpParserError as error:
             self._refuse(self._refusal or _refusal(error, b"" if self._data_has_requests else data))
             return
-        if self._in_head and self._head_too_large():
+        if self._in_head and self._head_too_large():  # perhaps in the middle of a long line
             self._refuse(self._refusal)
         elif self.state is State.WORKING or self._waiting:
             self._pause_reading()
+        elif self._in_message and self.state is State.IDLE:
+            self._enter(State.RECEIVING, self._limits.request_seconds)
 
     def eof_received(self) -> bool:
         if self._in_message and not self._last:
@@ -119,7 +124,7 @@ class HttpConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.connected = False
         self._waiting.clear()
-        self._body = bytearray()
+        self._body = b""
         self._parser = None  # type: ignore[assignment]  # it refers to this object
         self._server.forget(self)
 
@@ -137,22 +142,17 @@ class HttpConnection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         self._in_message = self._in_head = True
-        self._head_bytes = 0
-        self._url, self._headers, self._body = b"", RequestHeaders(), bytearray()
-        if self.state is State.IDLE:
-            self._enter(State.RECEIVING, self._limits.request_seconds)
+        self._head_bytes = self._raw_bytes = 0
+        self._url, self._headers, self._body = b"", RequestHeaders(), b""
 
     def on_url(self, url: bytes) -> None:
         self._url += url
-        self._stop_if(self._head_too_large())
+        self._add_to_head(len(url))
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
-        if key in self._headers:
-            text = f"{self._headers[key]}, {text}"
-        self._headers[key] = text
-        self._head_bytes = max(self._head_bytes, len(self._url)) + len(name) + len(value)
-        self._stop_if(self._head_too_large())
+        key, headers = name.lower(), self._headers
+        headers[key] = headers[key] + b", " + value if key in headers else value
+        self._add_to_head(len(name) + len(value))
 
     def on_headers_complete(self) -> None:
         self._in_head = False
@@ -160,15 +160,23 @@ class HttpConnection(asyncio.Protocol):
         if version not in ("1.0", "1.1"):
             status = 400 if version == "0.9" else 505  # 0.9 stands for a request line without a version
             self._refusal = _error(status, "expected HTTP/1.0 or HTTP/1.1. Received: another version")
-        length = self._headers.get("content-length", "0")
-        self._stop_if(self._refusal is not None or self._too_large(int(length)))
-        if self._headers.get("expect", "").lower() == "100-continue" and not self._is_busy():
+        self._is_last = version == "1.0" or not self._parser.should_keep_alive()
+        headers = self._headers
+        self._stop_if(self._refusal is not None or self._too_large(int(headers.get("content-length", "0"))))
+        if b"expect" in headers and headers[b"expect"].lower() == b"100-continue" and not self._is_busy():
             self.transport.write(_CONTINUE)
 
     def on_body(self, body: bytes) -> None:
-        self._body += body
-        self._stop_if(self._too_large(len(self._body)))
-        self._server.hold(self, len(self._body))
+        if not self._body:
+            self._body = body
+        else:
+            if isinstance(self._body, bytes):
+                self._body = bytearray(self._body)
+            self._body += body
+        size = len(self._body)
+        self._stop_if(self._too_large(size))
+        if size > _SMALL:
+            self._server.hold(self, size)
 
     def on_message_complete(self) -> None:
         self._in_message = self._in_head = False
@@ -176,10 +184,9 @@ class HttpConnection(asyncio.Protocol):
         if self._last:
             return
         method = self._parser.get_method().decode("ascii")
-        target = self._url.decode("latin-1")
-        self._last = self._parser.get_http_version() == "1.0" or not self._parser.should_keep_alive()
-        self._waiting.append(Request(method, target, bytes(self._body), self._headers, self._server.now()))
-        self._body = bytearray()
+        body, self._body = bytes(self._body), b""
+        self._last = self._is_last
+        self._waiting.append(Request(method, self._url.decode("latin-1"), body, self._headers, self._server.now()))
         self._start_next()
 
     # What the server calls
@@ -190,24 +197,16 @@ class HttpConnection(asyncio.Protocol):
             return
         if self._server.draining:
             self._last = True
-        last = self._last and not self._waiting
-        head = [_STATUS_LINES.get(reply.status) or f"HTTP/1.1 {reply.status} \r\n".encode()]
-        if reply.status != HTTPStatus.NOT_MODIFIED:  # which has no body
-            head.append(b"Content-Type: %b\r\nContent-Length: %d\r\n" % (reply.content_type.encode(), len(reply.body)))
-        for name, value in reply.headers.items():
-            head.append(f"{name}: {_BAD_HEADER.sub(' ', value)}\r\n".encode("latin-1", "replace"))
-        head.append(b"Connection: close\r\n\r\n" if last else b"\r\n")
-        self._server.release(self)
-        body = b"" if self._head_only or reply.status == HTTPStatus.NOT_MODIFIED else reply.body
-        self.state = State.WORKING  # until `pause_writing` says otherwise
+        head = _head(reply, self._last and not self._waiting)
+        body = b"" if self._head_only or reply.status == _NOT_MODIFIED else reply.body
+        if self.buffered:
+            self._server.release(self)
         if len(body) <= _SMALL:
-            self.transport.write(b"".join((*head, body)))
+            self.transport.write(head + body)
         else:
-            self.transport.write(b"".join(head))
-            if self.state is State.WORKING:
-                self.transport.write(body)
-            else:
-                self.transport.write(body)
+            self.transport.write(head)
+            self.transport.write(body)
+            if self.state is State.SENDING:
                 self._server.hold(self, self.transport.get_write_buffer_size())
         if self.state is State.WORKING:
             self._replied()
@@ -285,11 +284,16 @@ class HttpConnection(asyncio.Protocol):
         """Reply with an error after the requests before it; the start of the next request is unknown."""
         self._last = self._in_message = True
         self._in_head = False
-        self._body = bytearray()
+        self._body = b""
         if reply is not None:
             self._waiting.append(reply)
         if self.state is State.RECEIVING or self.state is State.IDLE:
             self._start_next()
+
+    def _add_to_head(self, size: int) -> None:
+        self._head_bytes += size
+        if self._head_bytes > self._limits.max_header_bytes > 0:
+            self._stop_if(self._head_too_large())
 
     def _stop_if(self, refused: bool) -> None:
         if refused:
@@ -297,7 +301,7 @@ class HttpConnection(asyncio.Protocol):
 
     def _head_too_large(self) -> bool:
         limit = self._limits.max_header_bytes
-        if not limit or max(self._head_bytes, len(self._url)) <= limit:
+        if not limit or max(self._head_bytes, self._raw_bytes) <= limit:
             return False
         self._server.exceeded("max_header_bytes")
         status = 431 if self._headers else 414
@@ -311,6 +315,17 @@ class HttpConnection(asyncio.Protocol):
         self._server.exceeded("max_request_bytes")
         self._refusal = too_large(limit)
         return True
+
+
+def _head(reply: Reply, last: bool) -> bytes:
+    """Return the status line and the headers of a reply."""
+    lines = [_STATUS_LINES.get(reply.status) or b"HTTP/1.1 %d \r\n" % reply.status]
+    if reply.status != _NOT_MODIFIED:
+        lines.append(b"Content-Type: %b\r\nContent-Length: %d\r\n" % (reply.content_type.encode(), len(reply.body)))
+    for name, value in reply.headers.items():
+        lines.append(f"{name}: {_BAD_HEADER.sub(' ', value)}\r\n".encode("latin-1", "replace"))
+    lines.append(b"Connection: close\r\n\r\n" if last else b"\r\n")
+    return b"".join(lines)
 
 
 def too_large(limit: int) -> Reply:

@@ -27,6 +27,7 @@ from seqattn_tf.serving.api.exchange import Begin, LargeWork, Reply, Request, Wo
 from seqattn_tf.serving.front.http_connection import HttpConnection, State, too_large, unavailable
 from seqattn_tf.serving.front.worker_pool import WorkerPool
 from seqattn_tf.serving.limits import Limits
+from seqattn_tf.serving.models.denormals import flush_denormals
 
 LOG = logging.getLogger(__name__)
 _BACKLOG = 1024
@@ -115,7 +116,7 @@ class HttpServer:
             self.exceeded("max_connections")
             connection.reply(unavailable("expected fewer connections. Received: more than the server's limit"))
             return
-        gzip = request.headers.get("Content-Encoding", "").lower() == "gzip"
+        gzip = bool(request.body) and request.headers.get("Content-Encoding", "").lower() == "gzip"
         if gzip or len(request.body) > _LARGE_BODY:
             self._submit(self._large, connection, lambda: self._begin_large(request, gzip))
             return
@@ -172,6 +173,7 @@ class HttpServer:
     # The event loop
 
     def _run(self) -> None:
+        flush_denormals()
         asyncio.set_event_loop(self._loop)
         self._loop.add_reader(self._socket, self._accept)
         self._loop.call_later(_CHECK_SECONDS, self._check)

@@ -7,6 +7,8 @@ import logging
 import threading
 from collections.abc import Callable
 
+from seqattn_tf.serving.models.denormals import flush_denormals
+
 LOG = logging.getLogger(__name__)
 
 
@@ -51,6 +53,7 @@ class WorkerPool:
             self._changed.notify_all()
 
     def _work(self) -> None:
+        flush_denormals()
         while (work := self._next()) is not None:
             try:
                 work()

@@ -42,8 +42,13 @@ class Engine(Protocol):
             ServingError: DEADLINE_EXCEEDED, or an error of the engine.
         """
 
-    def is_quick(self, signature_name: str, inputs: Arrays, outputs: Sequence[str]) -> bool:
-        """Return whether `run` should take less than a millisecond in the calling thread."""
+    def quick_run(self, signature_name: str, inputs: Arrays) -> Callable[[], dict[str, np.ndarray]] | None:
+        """Return a function that computes all outputs in the calling thread in less than a millisecond, or None.
+
+        Args:
+            signature_name: A name in `signature_defs`.
+            inputs: One array for each input.
+        """
 
 
 class Pool(Generic[Member]):

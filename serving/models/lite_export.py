@@ -33,8 +33,8 @@ class LiteExportEngine:
 
     name = "litert"
 
-    def is_quick(self, signature_name: str, inputs: Arrays, outputs: Sequence[str]) -> bool:
-        return False  # its speed depends on the input
+    def quick_run(self, signature_name: str, inputs: Arrays) -> None:
+        return None  # its speed depends on the input
 
     def __init__(self, folder: Path, interpreters: int = 1) -> None:
         first = LiteModel(folder)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -43,6 +43,10 @@ class Servable:
         self.check_method_names = check_method_names
         self.engine = engine.name
         self.signature_defs = engine.signature_defs
+        self.input_types = {  # TF Serving's names of the types of the inputs of each signature
+            key: {alias: type_name(signature.inputs[alias].dtype) for alias in sorted(signature.inputs)}
+            for key, signature in self.signature_defs.items()
+        }
         self._engine = engine
         self._queues = {}
         if batcher is not None:
@@ -80,13 +84,20 @@ class Servable:
             outputs = self._engine.run(name, arrays, wanted, timeout)
         return {alias: outputs[alias] for alias in wanted}
 
-    def is_quick(self, signature_name: str, inputs: Mapping[str, np.ndarray]) -> bool:
-        """Return whether `predict` should take less than a millisecond, without waiting for anything."""
+    def quick_run(
+        self, signature_name: str, inputs: Mapping[str, np.ndarray]
+    ) -> Callable[[], dict[str, np.ndarray]] | None:
+        """Return a function that does what `predict` does, in less than a millisecond, or None.
+
+        Args:
+            signature_name: A signature of the model; empty for `serving_default`.
+            inputs: One array for each input of the signature.
+        """
         name = signature_name or DEFAULT_SIGNATURE
         signature = self.signature_defs[name]
-        if self._queues or inputs.keys() != signature.inputs.keys():
-            return False
-        return self._engine.is_quick(name, inputs, sorted(signature.outputs))
+        if self._queues or self.check_method_names or inputs.keys() != signature.inputs.keys():
+            return None
+        return self._engine.quick_run(name, inputs)
 
     def check(self, signature_name: str, sent: Set[str]) -> None:
         """Check the names of the inputs of a request before their values are read.

@@ -26,7 +26,6 @@ from seqattn_tf.export.meta_graph import ops_of
 from seqattn_tf.export.versions import is_saved_model
 from seqattn_tf.serving.config import ServerConfig
 from seqattn_tf.serving.errors import ServingError, deadline_exceeded, from_exception, invalid
-from seqattn_tf.serving.models.denormals import flush_denormals
 from seqattn_tf.serving.models.engine import Arrays
 from seqattn_tf.serving.protos import SignatureDef
 from seqattn_tf.serving.text_protos import read
@@ -75,6 +74,8 @@ class SessionEngine:
         self._may_run_here = not ops_of(loaded.graph_def) & _LOOPS
         self._runs: dict[tuple[str, tuple[str, ...]], _Run] = {}
         self._lock = threading.Lock()
+        # The key of the run that computes all outputs of each signature.
+        self._whole = {key: (key, tuple(sorted(of.outputs))) for key, of in self.signature_defs.items()}
 
     def run(
         self, signature_name: str, inputs: Arrays, outputs: Sequence[str], timeout: float | None
@@ -83,9 +84,9 @@ class SessionEngine:
         run = self._runs.get(key) or self._make(*key)
         return run(inputs, timeout)
 
-    def is_quick(self, signature_name: str, inputs: Arrays, outputs: Sequence[str]) -> bool:
-        run = self._runs.get((signature_name, tuple(sorted(outputs))))
-        return run is not None and run.is_quick(inputs)
+    def quick_run(self, signature_name: str, inputs: Arrays) -> Callable[[], dict[str, np.ndarray]] | None:
+        run = self._runs.get(self._whole[signature_name])
+        return None if run is None else run.quick(inputs)
 
     def _make(self, signature_name: str, outputs: tuple[str, ...]) -> _Run:
         signature = self.signature_defs[signature_name]
@@ -162,12 +163,18 @@ class _Run:
             size = sum(_size(value) for value in values)
             run = self._here if self._may_run(values, size) else self._timed
             found = run(end, values, size)
+        return self._named(found)
+
+    def _named(self, found: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
         return {alias: _array(found[place]) for alias, place in zip(self._outputs, self._places, strict=True)}
 
-    def is_quick(self, inputs: Arrays) -> bool:
-        """Return whether the calling thread would run these inputs, as it has run some that were at least as large."""
+    def quick(self, inputs: Arrays) -> Callable[[], dict[str, np.ndarray]] | None:
+        """Return a function that runs in the calling thread, if that has run inputs at least as large before."""
         values = [inputs[alias] for alias in self._inputs]
-        return self._callable is not None and self._may_run(values, sum(map(_size, values)))
+        size = sum(map(_size, values))
+        if self._callable is None or not self._may_run(values, size):
+            return None
+        return lambda: self._named(self._here(None, values, size))
 
     def _may_run(self, values: list[np.ndarray], size: int) -> bool:
         """Return whether the calling thread may run these values, which should then be fast."""
@@ -197,8 +204,7 @@ class _Run:
                 options.run_options.inter_op_thread_pool = -1
                 self._callable = self._session._make_callable_from_options(options)
             start = time.thread_time()
-            with flush_denormals():
-                found = self._callable(*values)
+            found = self._callable(*values)
         except tf.errors.OpError as error:
             raise from_exception(error) from error
         if time.thread_time() - start > CHEAP_SECONDS:

@@ -124,7 +124,7 @@ def test_memory_of_bodies_is_limited_and_the_largest_one_ends(serve):
     with wire(server) as small, wire(server) as large, wire(server) as other:
         small.send(http(ROW)[:-1])
         large.send(http(b" " * 900_000, length=1_000_000))
-        until(lambda: server._http._buffered > 900_000)
+        until(lambda: server._http._buffered >= 900_000)
         other.send(http(b" " * 500_000, length=600_000))
         assert large.at_end()
         small.send(http(ROW)[-1:])
