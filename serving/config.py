@@ -131,6 +131,7 @@ class ServerConfig:
     max_grpc_connections: int | None = _limit("max_grpc_connections")
     max_calls: int | None = _limit("max_calls")
     bearer_token_file: Path | None = _flag(None, "file with the bearer token that clients must send", ours=True)
+    access_log: Path | None = _flag(None, "file to append requests to, as lines of JSON; - for stdout", ours=True)
     drain_delay_seconds: float = _flag(
         0.0, "seconds to keep serving, as not ready, after SIGTERM and before the ports close", ours=True
     )

@@ -26,6 +26,7 @@ from seqattn_tf.serving.config import ServerConfig
 from seqattn_tf.serving.errors import ServingError
 from seqattn_tf.serving.front import health, reflection
 from seqattn_tf.serving.front.access import Certificates, Token
+from seqattn_tf.serving.front.access_log import AccessLog
 from seqattn_tf.serving.front.grpc_server import GrpcServer, Stream
 from seqattn_tf.serving.front.http_server import HttpServer
 from seqattn_tf.serving.front.page import MODELS_PATH, Page
@@ -56,6 +57,7 @@ _SETTLE_SECONDS = 0.05  # wait in each step of a shutdown, for calls on their wa
 # Seconds for which a busy thread may hold up an event loop after each of its system calls. With Python's default of
 # 5 ms, one thread that writes a large reply delays hundreds of connections by seconds.
 _SWITCH_SECONDS = 0.0002
+_THIS_MACHINE = ("127.0.0.1", "localhost", "::1")
 _BATCHING_THREADS = 64  # requests that may wait for a batch at once
 _METRICS_PATH = "/monitoring/prometheus/metrics"
 # Service names for health checks; TF Serving supports the short ones.
@@ -81,8 +83,9 @@ class Server:
         self.config = config
         self.metrics = Metrics()
         self._open = self._lite_export if config.engine == "litert" else _saved_model_opener(config)
-        self._batcher = Batcher(_batching(config)) if config.enable_batching else None
+        self._batcher = Batcher(_batching(config), self.metrics.batched) if config.enable_batching else None
         self._certificates = Certificates.from_file(config.ssl_config_file) if config.ssl_config_file else None
+        self._access_log = AccessLog(config.access_log) if config.access_log else None
         self._token = Token.from_file(config.bearer_token_file) if config.bearer_token_file else Token()
         file = config.model_config_file
         self._model_config = ModelServerConfig() if file is None else read_config_file(file)
@@ -121,8 +124,12 @@ class Server:
 
     @property
     def ready(self) -> bool:
-        """Whether the server is ready for requests: every model is served, and the server is not stopping."""
-        return not self._draining and not self._stopped.is_set() and not self.repository.missing()
+        """Whether the server is ready for requests.
+
+        That is so once each of the first models has been loaded or refused, if at least one is served, until the server
+        stops. A model or version that cannot be loaded does not take the others out of service.
+        """
+        return not self._draining and not self._stopped.is_set() and self.repository.is_ready()
 
     def start(self) -> Server:
         """Load the models and open the ports.
@@ -162,6 +169,8 @@ class Server:
         self.repository.stop()
         if self._batcher is not None:
             self._batcher.close()
+        if self._access_log is not None:
+            self._access_log.close()
         self._stopped.set()
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -217,13 +226,15 @@ class Server:
             config.rest_api_timeout_in_ms / 1000,
             config.rest_api_enable_cors_support,
             config.front_limits,
+            self._token.is_needed,
         )
         site = Site(
             api.begin,
             private={MODELS_PATH: page.models} | {path: self._metrics_page for path in _metrics_path(config)},
-            public={"/healthz": probe(lambda: True), "/readyz": probe(lambda: self.ready)},
+            public={"/healthz": probe(lambda: True), "/readyz": probe(lambda: self.ready, self.repository.missing)},
             page=page.answer,
             token=self._token,
+            headers=api.headers,
         )
         tls = self._certificates.context() if self._certificates else None
         try:
@@ -236,6 +247,7 @@ class Server:
                 self.metrics.limited,
                 site.probes,
                 config.rest_api_num_threads or (_BATCHING_THREADS if config.enable_batching else 0),
+                self._access_log,
             )
         except OSError as error:
             where = f"{config.host}:{config.rest_api_port} ({error.strerror})"
@@ -267,6 +279,7 @@ class Server:
             self.metrics.limited,
             config.grpc_max_threads,
             config.grpc_options,
+            self._access_log,
         )
 
     def _follow(self, config_file: Path) -> None:
@@ -302,6 +315,8 @@ def serve(config: ServerConfig) -> None:
     sys.setswitchinterval(_SWITCH_SECONDS)
     gc.freeze()  # imported objects are permanent, so the garbage collector need not scan them repeatedly
     with stop_signals() as stopped, server:
+        if config.host in _THIS_MACHINE:
+            print("note  only this machine can connect; --host=0.0.0.0 lets others connect, too")
         print(f"page  {server.rest_url}/")
         print(f"REST  {server.rest_url}")
         print(f"gRPC  {server.grpc_url}", flush=True)

@@ -14,6 +14,8 @@ CONTENT_TYPE = "text/plain"
 _RUNTIME = "TF1"  # TF Serving's label value for SavedModels
 _PREFIX = "/tensorflow/serving/"
 _LATENCIES = tuple(accumulate([10.0] + [1.8] * 32, lambda limit, growth: limit * growth))  # microseconds
+_QUEUING = tuple(accumulate([100.0] + [1.2] * 51, lambda limit, growth: limit * growth))  # microseconds
+_ROWS = tuple(2.0**power for power in range(14))
 _EXAMPLES = tuple(2.0**power for power in range(15))
 # Clients can request models of any name, so only a limited number of unknown names get a label of their own.
 _STRANGERS = 100
@@ -36,6 +38,11 @@ class Metrics:
         self._runtime = _Histogram("runtime_latency", ("model_name", "API", "runtime"), _LATENCIES)
         self._examples = _Histogram("request_example_counts", ("model",), _EXAMPLES)
         self._examples_total = _Counter("request_example_count_total", ("model",))
+        self._queuing = _Histogram("batching_session/queuing_latency", ("thread_pool_name",), _QUEUING)
+        self._runs = _Counter("batching_session/wrapped_run_count", ())
+        self._padding = _Histogram("batching_session/padding_size", ("execution_batch_size",), _ROWS)
+        self._input_rows = _Histogram("batching_session/input_batch_size", (), _ROWS)
+        self._processed_rows = _Histogram("batching_session/processed_batch_size", (), _ROWS)
         self._limited = _Counter("limit_exceeded_count", ("limit",), "/seqattn/serving/")
         self._warmup = _Histogram("model_warmup_latency", ("model_path", "status"), _LATENCIES)
         self._all = (
@@ -45,6 +52,11 @@ class Metrics:
             self._examples,
             self._latency,
             self._runtime,
+            self._queuing,
+            self._runs,
+            self._padding,
+            self._input_rows,
+            self._processed_rows,
             self._limited,
         )
         self._answering: set[str] = set()  # names of models that have answered at least once
@@ -81,6 +93,23 @@ class Metrics:
         """Record the duration of the warmup of a version."""
         with self._lock:
             self._warmup.add((f"{name}/{version}", status), _microseconds(seconds))
+
+    def batched(self, pool: str, seconds: Sequence[float], rows: Sequence[int], size: int) -> None:
+        """Record a run of a batch.
+
+        Args:
+            pool: The name of the threads.
+            seconds: The time that each request waited in the queue.
+            rows: The number of rows of each request.
+            size: The number of rows of the batch, with those that pad it.
+        """
+        with self._lock:
+            for waited, count in zip(seconds, rows, strict=True):
+                self._queuing.add((pool,), _microseconds(waited))
+                self._input_rows.add((), count)
+            self._runs.add(())
+            self._padding.add((str(size),), size - sum(rows))
+            self._processed_rows.add((), size)
 
     def limited(self, limit: str) -> None:
         """Count that a limit of the server has taken effect."""
@@ -128,7 +157,7 @@ class _Counter:
         name = _page_name(self.prefix, self.name)
         yield f"# TYPE {name} counter"
         for values, count in sorted(self.series.items()):
-            yield f"{name}{{{_pairs(self._labels, values)}}} {count}"
+            yield f"{name}{_braces(_pairs(self._labels, values))} {count}"
 
 
 class _Histogram:
@@ -155,10 +184,11 @@ class _Histogram:
         yield f"# TYPE {name} histogram"
         for values, (counts, (total,)) in sorted(self._series.items()):
             pairs = _pairs(self._labels, values)
+            before = f"{pairs}," if pairs else ""
             for limit, count in zip(limits, accumulate(counts), strict=True):
-                yield f'{name}_bucket{{{pairs},le="{limit}"}} {count}'
-            yield f"{name}_sum{{{pairs}}} {total}"
-            yield f"{name}_count{{{pairs}}} {sum(counts)}"
+                yield f'{name}_bucket{{{before}le="{limit}"}} {count}'
+            yield f"{name}_sum{_braces(pairs)} {total}"
+            yield f"{name}_count{_braces(pairs)} {sum(counts)}"
 
 
 def _microseconds(seconds: float) -> int:
@@ -171,6 +201,10 @@ def _page_name(prefix: str, name: str) -> str:
 
 def _pairs(labels: Sequence[str], values: Sequence[str]) -> str:
     return ",".join(f'{label}="{_escaped(value)}"' for label, value in zip(labels, values, strict=True))
+
+
+def _braces(pairs: str) -> str:
+    return f"{{{pairs}}}" if pairs else ""
 
 
 def _escaped(value: str) -> str:

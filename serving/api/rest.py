@@ -82,6 +82,7 @@ class RestApi:
         metrics: The metrics that count requests.
         timeout: The maximum number of seconds between the arrival of a request and its reply; 0 for no limit.
         cors: Whether pages of other sites may send requests.
+        with_token: Whether they must send a token.
         limits: The limits of requests and replies; none by default.
     """
 
@@ -92,11 +93,14 @@ class RestApi:
         timeout: float = 30.0,
         cors: bool = False,
         limits: Limits | None = None,
+        with_token: bool = False,
     ):
         self.repository = repository
         self.metrics = metrics or Metrics()
         self.limits = limits or NO_LIMITS
         self.headers = _CORS_HEADERS if cors else {}
+        if cors and with_token:
+            self.headers = {**_CORS_HEADERS, "Access-Control-Allow-Headers": "Content-Type, Authorization"}
         self._timeout = timeout if timeout > 0 else None
 
     def handle(self, request: Request) -> Reply:

@@ -21,6 +21,7 @@ import grpc.aio
 
 from seqattn_tf.serving.errors import ServingError, from_exception
 from seqattn_tf.serving.front.access import Token
+from seqattn_tf.serving.front.access_log import REQUEST_ID, AccessLog, request_id
 from seqattn_tf.serving.front.worker_pool import WorkerPool
 from seqattn_tf.serving.limits import Limits
 from seqattn_tf.serving.models.denormals import flush_denormals
@@ -54,6 +55,7 @@ class GrpcServer:
         exceeded: A function that is called with the name of a limit whenever that limit takes effect.
         threads: The number of calls that may be worked on at once.
         options: Options of gRPC, which take precedence over those of this class.
+        access_log: Where to log calls with one message and one reply; None for nowhere.
 
     Raises:
         OSError: If an address is not available.
@@ -71,11 +73,13 @@ class GrpcServer:
         exceeded: Callable[[str], None] = lambda limit: None,
         threads: int = 64,
         options: Sequence[tuple[str, int | str]] = (),
+        access_log: AccessLog | None = None,
     ):
         self._limits = limits or Limits()
         self._pool = WorkerPool(threads, "grpc")
         self._router = _Router(self, methods, streams or {}, token or Token(), open_services)
         self._exceeded = exceeded
+        self._log = access_log
         self._count = 0
         # The tasks of calls that wait for a message, with the end of that wait, and of calls that only listen; in the
         # order of their arrival.
@@ -109,6 +113,11 @@ class GrpcServer:
 
     # What calls use
 
+    @property
+    def is_logged(self) -> bool:
+        """Whether calls are logged."""
+        return self._log is not None
+
     def is_full(self, reserved: int = 0) -> bool:
         """Return whether there is no room for a new call, and none can be made."""
         limit = self._limits.max_calls
@@ -122,6 +131,20 @@ class GrpcServer:
                 task.cancel()
                 return False
         return True
+
+    async def logged(self, name: str, method: Method, context: grpc.aio.ServicerContext) -> bytes:
+        """Serve a call as `unary` does, and log it."""
+        assert self._log is not None
+        sent = dict(context.invocation_metadata() or ())
+        number, start, size = request_id(str(sent.get(REQUEST_ID.lower(), ""))), time.monotonic(), 0
+        try:
+            reply = await self.unary(method, context)
+            size = len(reply)
+            return reply
+        finally:
+            code = context.code()
+            status = code.name if isinstance(code, grpc.StatusCode) else "CANCELLED" if not size and code else "OK"
+            self._log.write(number, _client(context), name, status, time.monotonic() - start, size)
 
     async def unary(self, method: Method, context: grpc.aio.ServicerContext) -> bytes:
         """Serve a call with one message and one reply; an error becomes its status."""
@@ -292,7 +315,7 @@ class _Router(grpc.GenericRpcHandler):
         self._server = server
         self._token = token
         self._open_services = open_services
-        self._handlers = {name: _unary_handler(server, method) for name, method in methods.items()}
+        self._handlers = {name: _unary_handler(server, name, method) for name, method in methods.items()}
         self._handlers |= {name: _stream_handler(server, stream) for name, stream in streams.items()}
 
     def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler | None:
@@ -311,8 +334,10 @@ class _Router(grpc.GenericRpcHandler):
         return self._token.allows(str(dict(details.invocation_metadata).get("authorization", "")))
 
 
-def _unary_handler(server: GrpcServer, method: Method) -> grpc.RpcMethodHandler:
+def _unary_handler(server: GrpcServer, name: str, method: Method) -> grpc.RpcMethodHandler:
     async def serve(_: object, context: grpc.aio.ServicerContext) -> bytes:
+        if server.is_logged:
+            return await server.logged(name, method, context)
         return await server.unary(method, context)
 
     return grpc.stream_unary_rpc_method_handler(serve)  # a stream, so that the wait for its message can end

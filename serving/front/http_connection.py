@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import dataclasses
 import enum
 import json
 import math
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING
 import httptools
 
 from seqattn_tf.serving.api.exchange import Reply, Request
+from seqattn_tf.serving.front.access_log import REQUEST_ID, AccessLog, request_id
 
 if TYPE_CHECKING:
     from seqattn_tf.serving.front.http_server import HttpServer
@@ -82,6 +84,7 @@ class HttpConnection(asyncio.Protocol):
         self._is_last = False  # whether the current request is the last one of its connection
         self._data_has_requests = False  # whether a request has ended in the data being parsed
         self._head_only = False  # whether the current request has the method HEAD
+        self._current: Request | None = None  # None for one that could not be parsed
         self._reading = True
 
     # What asyncio calls
@@ -195,6 +198,8 @@ class HttpConnection(asyncio.Protocol):
         """Send the reply to the current request."""
         if not self.connected or self.transport.is_closing():
             return
+        if self._server.access_log is not None:
+            reply = self._logged(self._server.access_log, reply)
         if self._server.draining:
             self._last = True
         head = _head(reply, self._last and not self._waiting)
@@ -225,6 +230,16 @@ class HttpConnection(asyncio.Protocol):
         if self.state is State.IDLE and self.connected:
             self.transport.close()
 
+    def _logged(self, log: AccessLog, reply: Reply) -> Reply:
+        """Log the current request, and return the reply with its id."""
+        request, now = self._current, self._server.now()
+        known = "" if request is None else request.headers.get(REQUEST_ID, "")
+        number = request_id(known)
+        what = "-" if request is None else f"{request.method} {request.path}"
+        seconds = 0.0 if request is None else now - request.arrived
+        log.write(number, self.client, what, str(reply.status), seconds, len(reply.body))
+        return dataclasses.replace(reply, headers={**reply.headers, REQUEST_ID: number})
+
     def _is_busy(self) -> bool:
         return bool(self._waiting) or self.state in (State.WORKING, State.SENDING)
 
@@ -242,9 +257,11 @@ class HttpConnection(asyncio.Protocol):
         self._enter(State.WORKING)
         if isinstance(item, Reply):
             self._head_only = False
+            self._current = None
             self.reply(item)
             return
         self._head_only = item.method == "HEAD"
+        self._current = item
         self._server.answer(self, item, self._restricted)
 
     def _replied(self) -> None:

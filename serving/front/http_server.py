@@ -24,6 +24,7 @@ import zlib
 from collections.abc import Callable
 
 from seqattn_tf.serving.api.exchange import Begin, LargeWork, Reply, Request, Work
+from seqattn_tf.serving.front.access_log import AccessLog
 from seqattn_tf.serving.front.http_connection import HttpConnection, State, too_large, unavailable
 from seqattn_tf.serving.front.worker_pool import WorkerPool
 from seqattn_tf.serving.limits import Limits
@@ -53,6 +54,7 @@ class HttpServer:
         exceeded: A function that is called with the name of a limit whenever that limit takes effect.
         probes: The paths that are answered even above the limit of connections.
         threads: The number of requests that may be worked on at once; 0 for four times the number of cores.
+        access_log: Where to log requests; None for nowhere.
     """
 
     def __init__(
@@ -65,9 +67,11 @@ class HttpServer:
         exceeded: Callable[[str], None] = lambda limit: None,
         probes: frozenset[str] = frozenset(),
         threads: int = 0,
+        access_log: AccessLog | None = None,
     ):
         self.limits = limits or Limits()
         self.draining = False
+        self.access_log = access_log
         self.is_tls = tls is not None
         self.now = time.monotonic
         self.connections: set[HttpConnection] = set()

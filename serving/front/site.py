@@ -2,7 +2,7 @@
 
 /v1/...        the API
 /healthz       200 while the process responds
-/readyz        200 while every model is served; 503 before that and during shutdown
+/readyz        200 while models are served; 503 before each was loaded or refused once, and during shutdown
 (monitoring)   metrics for Prometheus, at the path of the monitoring config
 /, /page/...   the web page
 """
@@ -28,6 +28,7 @@ class Site:
         public: Handlers for GET requests by path, for all clients; they must be fast.
         page: The handler for all other paths; returns None if there is no such path.
         token: The token that grants access to the API.
+        headers: Headers of replies to requests without the token, which pages of other sites need to read them.
     """
 
     def __init__(
@@ -37,12 +38,14 @@ class Site:
         public: Mapping[str, Handle],
         page: Callable[[Request], Reply | None],
         token: Token,
+        headers: Mapping[str, str] | None = None,
     ):
         self._api = api
         self._private = private
         self._public = public
         self._page = page
         self._token = token
+        self._refusal = {"WWW-Authenticate": "Bearer", **(headers or {})}
 
     @property
     def probes(self) -> frozenset[str]:
@@ -73,14 +76,15 @@ class Site:
         return Reply(
             401,
             encode_document({"error": "expected a valid bearer token"}),
-            headers={"WWW-Authenticate": "Bearer"},
+            headers=self._refusal,
         )
 
 
-def probe(healthy: Callable[[], bool]) -> Handle:
-    """Return a handler for health checks, which replies with 200 or 503."""
+def probe(healthy: Callable[[], bool], missing: Callable[[], list[str]] = list) -> Handle:
+    """Return a handler for health checks, which replies with 200 or 503 and names the models that are missing."""
 
     def answer(_: Request) -> Reply:
-        return Reply(200, b"ok\n", _TEXT) if healthy() else Reply(503, b"not ready\n", _TEXT)
+        names = "".join(f"not served: {name}\n" for name in missing())
+        return Reply(200, f"ok\n{names}".encode(), _TEXT) if healthy() else Reply(503, b"not ready\n", _TEXT)
 
     return answer

@@ -23,6 +23,7 @@ from seqattn_tf.serving.models.padding import concat_and_pad
 # Error codes that are not caused by a single request in a batch. After any other error, each request runs alone.
 _NOBODYS_FAULT = frozenset({"CANCELLED", "DEADLINE_EXCEEDED", "INTERNAL", "UNAVAILABLE"})
 Outputs = dict[str, np.ndarray]
+Record = Callable[[str, Sequence[float], Sequence[int], int], None]
 Run = Callable[[Arrays, "float | None"], Outputs]  # inputs, and the time limit in seconds
 
 
@@ -31,10 +32,13 @@ class Batcher:
 
     Args:
         parameters: The sizes and time limits.
+        record: A function that is called for each run, with the name of the threads, the seconds that each request
+            waited, the rows of each request, and the rows of the run.
     """
 
-    def __init__(self, parameters: BatchingParameters):
+    def __init__(self, parameters: BatchingParameters, record: Record = lambda pool, seconds, rows, size: None):
         self.parameters = parameters
+        self.record = record
         self._changed = threading.Condition()
         self._full: collections.deque[_Batch] = collections.deque()
         # All wait equally long, so the first one is due first.
@@ -104,7 +108,7 @@ class Batcher:
 
     def _work(self) -> None:
         while (batch := self._next()) is not None:
-            batch.run(self.parameters)
+            batch.run(self.parameters, self.record)
             del batch  # the batch keeps a version of a model in memory
 
     def _next(self) -> _Batch | None:
@@ -178,6 +182,7 @@ class _Part:
 
     def __init__(self, inputs: Arrays, rows: int, end: float | None):
         self.inputs, self.rows, self.end = inputs, rows, end
+        self.enqueued = time.monotonic()
         self.left = False  # whether the caller has stopped waiting
         self._told = threading.Lock()  # held until there is an outcome; cheaper than an Event
         self._told.acquire()
@@ -215,13 +220,17 @@ class _Batch:
         self._parts.append(part)
         self.rows += part.rows
 
-    def run(self, parameters: BatchingParameters) -> None:
+    def run(self, parameters: BatchingParameters, record: Record) -> None:
         """Run compatible parts together and set the outcomes of all parts."""
+        now = time.monotonic()
         alike: dict[tuple, list[_Part]] = {}
         for part in self._parts:
             if not part.left:
                 alike.setdefault(part.kind(parameters.pad_variable_length_inputs), []).append(part)
         for parts in alike.values():
+            rows = [part.rows for part in parts]
+            waited = [now - part.enqueued for part in parts]
+            record(parameters.thread_pool_name, waited, rows, parameters.run_size(sum(rows)))
             try:
                 outputs = _run_together(self.queue.run, parts, parameters)
             except Exception as error:

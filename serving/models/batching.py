@@ -21,6 +21,7 @@ class BatchingParameters:
     enable_large_batch_splitting: bool = False
     max_execution_batch_size: int = 0  # with splitting, maximum rows of one run; 0 for `max_batch_size`
     pad_variable_length_inputs: bool = False  # whether to combine requests of different lengths; see `padding`
+    thread_pool_name: str = "batch_threads"  # a label of metrics
 
     def __post_init__(self) -> None:
         sizes = self.allowed_batch_sizes

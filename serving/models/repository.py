@@ -142,6 +142,12 @@ class ModelRepository:
         with self._lock:
             return sorted(self._models)
 
+    def is_ready(self) -> bool:
+        """Return whether each of the first models has been loaded or refused, and at least one is served."""
+        with self._lock:
+            models = list(self._models.values())
+            return any(model.serving for model in models) and (self._polled or all(model.attempted for model in models))
+
     def missing(self) -> list[str]:
         """Return the names of the models that should be served but have no served version."""
         with self._lock:

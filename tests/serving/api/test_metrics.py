@@ -41,6 +41,11 @@ def test_a_page_without_requests_names_every_metric():
         "# TYPE :tensorflow:serving:request_example_counts histogram",
         "# TYPE :tensorflow:serving:request_latency histogram",
         "# TYPE :tensorflow:serving:runtime_latency histogram",
+        "# TYPE :tensorflow:serving:batching_session:queuing_latency histogram",
+        "# TYPE :tensorflow:serving:batching_session:wrapped_run_count counter",
+        "# TYPE :tensorflow:serving:batching_session:padding_size histogram",
+        "# TYPE :tensorflow:serving:batching_session:input_batch_size histogram",
+        "# TYPE :tensorflow:serving:batching_session:processed_batch_size histogram",
         "# TYPE :seqattn:serving:limit_exceeded_count counter",
     ]
 
@@ -109,6 +114,20 @@ def test_a_name_of_a_thousand_characters_is_no_label():
     metrics = Metrics()
     metrics.answered("m" * 1000, "", "REST", "NOT_FOUND", 0.0)
     assert named(read(metrics), "request_count") == {'request_count{model_name="",status="NOT_FOUND"}': 1}
+
+
+def test_batches():
+    metrics = Metrics()
+    metrics.batched("batch_threads", [0.0001, 0.5], [1, 2], 4)
+    metrics.batched("batch_threads", [0.0], [4], 4)
+    found = read(metrics)
+    pool = 'thread_pool_name="batch_threads"'
+    assert found["batching_session:wrapped_run_count"] == 2
+    assert found[f"batching_session:queuing_latency_count{{{pool}}}"] == 3
+    assert found[f'batching_session:queuing_latency_bucket{{{pool},le="100"}}'] == 1
+    assert found['batching_session:padding_size_sum{execution_batch_size="4"}'] == 1
+    assert [found[f"batching_session:{name}_batch_size_sum"] for name in ("input", "processed")] == [7, 8]
+    assert found['batching_session:input_batch_size_bucket{le="2"}'] == 1
 
 
 def test_nothing_is_lost_between_threads():

@@ -280,6 +280,17 @@ def test_pages_of_other_sites_may_ask_where_that_is_wanted(labelled, cors, expec
             assert headers_of(url, "OPTIONS", "/v1/models/toy:predict", origin) == (400, expected, b"")
 
 
+def test_pages_of_other_sites_may_send_the_token_and_see_that_it_is_missing(repository_root, tmp_path):
+    (tmp_path / "token").write_text("secret")
+    options = {"rest_api_enable_cors_support": True, "bearer_token_file": tmp_path / "token"}
+    expected = CORS | {"Access-Control-Allow-Headers": "Content-Type, Authorization"}
+    with Server(config(repository_root, **options)) as server:
+        origin = {"Origin": "https://a.example"}
+        preflight = headers_of(server.rest_url, "OPTIONS", "/v1/models/toy:predict", origin)
+        assert preflight == (200, expected, b"")
+        assert headers_of(server.rest_url, "GET", "/v1/models/toy", origin)[:2] == (401, expected)
+
+
 @pytest.mark.parametrize(("timeout", "given"), [(0.25, 0.25), (0, None)])
 def test_the_time_limit_reaches_the_model_and_its_end_is_504(labelled, monkeypatch, timeout, given):
     seen = []

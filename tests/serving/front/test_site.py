@@ -45,7 +45,8 @@ def test_alive_is_not_ready(repository_root, exports, gate):
         assert {health(server, name) for name in ("", "ModelService", "tensorflow.serving.PredictionService")} == {1}
         install(exports / "1", repository_root / "late", 1)
         (repository_root / "late" / "1" / "saved_model.pb").write_bytes(b"\xff")
-        until(lambda: get(server, "/readyz")[0] == 503)  # a model that should be served is missing
+        # A model that cannot be loaded does not take the others out of service.
+        until(lambda: get(server, "/readyz")[:2] == (200, "ok\nnot served: late\n"))
         assert get(server, "/healthz")[0] == 200
         seen = []
         stop, server._http.drain = (
@@ -93,7 +94,7 @@ def test_one_model_and_a_config_file(repository_root, exports, tmp_path, caplog)
         assert server.repository.names() == ["one"]
         until(lambda: "the model config file was rejected" in caplog.text)
         path.write_text(f"model_config_list {{ {entry.format('one', base)} {entry.format('two', base)} }}")
-        until(lambda: server.repository.names() == ["one", "two"] and server.ready)
+        until(lambda: server.repository.names() == ["one", "two"] and not server.repository.missing())
         path.write_text("model_config_list { broken")
         assert RestClient(server.rest_url).predict("two", {"text": ["a"]})["upper"].tolist() == ["A"]
 

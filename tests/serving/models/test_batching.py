@@ -181,7 +181,7 @@ def test_the_parameter_file(tmp_path):
         pad_variable_length_inputs: true
         """
     )
-    assert BatchingParameters.from_file(path) == BatchingParameters(16, 500, 3, 2, (4, 8), True, 8, True)
+    assert BatchingParameters.from_file(path) == BatchingParameters(16, 500, 3, 2, (4, 8), True, 8, True, "pool")
     path.write_text("")
     assert BatchingParameters.from_file(path) == BatchingParameters()
     for wrong, message in (
