@@ -316,7 +316,7 @@ def serve(config: ServerConfig) -> None:
     gc.freeze()  # imported objects are permanent, so the garbage collector need not scan them repeatedly
     with stop_signals() as stopped, server:
         if config.host in _THIS_MACHINE:
-            print("note  only this machine can connect; --host=0.0.0.0 lets others connect, too")
+            print("only this machine can connect; --host=0.0.0.0 lets others connect, too", file=sys.stderr)
         print(f"page  {server.rest_url}/")
         print(f"REST  {server.rest_url}")
         print(f"gRPC  {server.grpc_url}", flush=True)

@@ -136,6 +136,7 @@ def test_presets_are_served_at_once_without_tensorflow():
             process.terminate()
         assert process.wait(timeout=20) == 0
         assert process.stdout.read() == "draining\n"
+        assert "only this machine can connect; --host=0.0.0.0" in process.stderr.read()
 
 
 @pytest.mark.parametrize(
