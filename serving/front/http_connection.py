@@ -18,17 +18,15 @@ import enum
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import httptools
 
 from seqattn_tf.serving.api.exchange import Reply, Request
 from seqattn_tf.serving.front.access_log import REQUEST_ID, AccessLog, request_id
-
-if TYPE_CHECKING:
-    from seqattn_tf.serving.front.http_server import HttpServer
+from seqattn_tf.serving.limits import Limits
 
 State = enum.Enum("State", "IDLE RECEIVING WORKING SENDING CLOSING")
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -51,6 +49,37 @@ class RequestHeaders(dict[bytes, bytes]):
         return default if value is None else value.decode("latin-1")
 
 
+class Owner(Protocol):
+    """What a connection needs of its server."""
+
+    limits: Limits
+    draining: bool
+    is_tls: bool
+    access_log: AccessLog | None
+    now: Callable[[], float]
+
+    def answer(self, connection: HttpConnection, request: Request, restricted: bool) -> None:
+        """Answer a request, now or later."""
+
+    def hold(self, connection: HttpConnection, size: int) -> None:
+        """Account for the bytes that a connection keeps in memory."""
+
+    def release(self, connection: HttpConnection) -> None:
+        """Account for memory that a connection has released."""
+
+    def changed(self, connection: HttpConnection) -> None:
+        """Take note of the new state of a connection."""
+
+    def forget(self, connection: HttpConnection) -> None:
+        """Take note of the end of a connection."""
+
+    def exceeded(self, limit: str) -> None:
+        """Count that a limit has taken effect."""
+
+    def soon(self, call: Callable[[], object], seconds: float = 0.0) -> None:
+        """Call a function after all that is due now, or after some seconds."""
+
+
 class HttpConnection(asyncio.Protocol):
     """A connection of a server.
 
@@ -62,7 +91,7 @@ class HttpConnection(asyncio.Protocol):
 
     transport: asyncio.Transport
 
-    def __init__(self, server: HttpServer, client: str, restricted: bool = False):
+    def __init__(self, server: Owner, client: str, restricted: bool = False):
         self.client = client
         self.state = State.IDLE
         self.due = server.now() + server.limits.request_seconds if server.limits.request_seconds else math.inf

@@ -4,15 +4,19 @@ import re
 import shutil
 import threading
 
+import flatbuffers
 import numpy as np
 import pytest
 import serving_toys
 import tensorflow as tf
+from ai_edge_litert import schema_py_generated as schema
+from flatbuffers import flexbuffers
 from serving_toys import post
 
 from seqattn_tf.serving.errors import ServingError
 from seqattn_tf.serving.models.lite import LiteEngine
 from seqattn_tf.serving.models.version_folders import LITE_FILE
+from seqattn_tf.serving.protos import SignatureDef
 from seqattn_tf.serving.server import Server
 
 
@@ -61,6 +65,54 @@ def test_a_file_without_signatures_has_a_default_one(tmp_path):
     for rows in (1, 4):
         found = engine.run(name, {alias: np.ones([rows, 3], np.float32)}, [output], None)
         assert found[output].tolist() == [[2, 2, 2]] * rows
+
+
+@pytest.fixture(scope="module")
+def half_plus_two():
+    """A LiteRT file without signatures whose input `x` and output `y` have the shape [1, 1]."""
+    half = tf.function(lambda x: tf.identity(x / 2 + 2, "y"), input_signature=[tf.TensorSpec([1, 1], name="x")])
+    return tf.lite.TFLiteConverter.from_concrete_functions([half.get_concrete_function()]).convert()
+
+
+def in_metadata(model, signatures):
+    """Return a LiteRT file with signatures in its metadata, where converters before TensorFlow 2.5 wrote them."""
+    file = schema.ModelT.InitFromObj(schema.Model.GetRootAs(model, 0))
+    packed = flexbuffers.Builder()
+    with packed.Map():
+        for name, signature in signatures.items():
+            packed.String(name, signature.SerializeToString().decode("latin-1"))
+    entry = schema.MetadataT()
+    entry.name, entry.buffer = "signature_defs_metadata", len(file.buffers)
+    content = schema.BufferT()
+    content.data = np.frombuffer(bytes(packed.Finish()), np.uint8)
+    file.buffers.append(content)
+    file.metadata = [*(file.metadata or []), entry]
+    builder = flatbuffers.Builder(len(model) + 1000)
+    builder.Finish(file.Pack(builder), b"TFL3")
+    return bytes(builder.Output())
+
+
+@pytest.mark.parametrize("alias", ["", "other"])
+def test_files_of_older_converters_answer_by_the_names_of_tensors_or_of_their_metadata(half_plus_two, alias, tmp_path):
+    """TensorFlow Serving's own cases: a row of shape [1] where [1, 1] is declared, and signatures in the metadata."""
+    (tmp_path / LITE_FILE).write_bytes(half_plus_two)
+    [output] = LiteEngine(tmp_path / LITE_FILE).signature_defs["serving_default"].outputs
+    if alias:
+        signature = SignatureDef(method_name="tensorflow/serving/predict")
+        for side, name, tensor in ((signature.inputs, alias, "x:0"), (signature.outputs, "half", output)):
+            side[name].name, side[name].dtype = tensor, 1
+            for _ in range(2):
+                side[name].tensor_shape.dim.add(size=1)
+        (tmp_path / LITE_FILE).write_bytes(in_metadata(half_plus_two, {"mine": signature}))
+        output = "half"
+    engine = LiteEngine(tmp_path / LITE_FILE)
+    [(name, signature)] = engine.signature_defs.items()
+    assert (name, list(signature.inputs)) == (("mine", [alias]) if alias else ("serving_default", ["x"]))
+    for value in ([2.0], [[2.0]], [[2.0], [2.0]]):
+        found = engine.run(name, {alias or "x": np.float32(value)}, [output], None)[output]
+        assert found.ravel().tolist() == [3.0] * len(value)
+    with pytest.raises(ServingError, match=r"expected the shape \[1, 1\], .* Received: \[2\]"):
+        engine.run(name, {alias or "x": np.float32([1, 2])}, [output], None)
 
 
 def test_faults_are_told(file, tmp_path):
