@@ -130,6 +130,7 @@ class HttpConnection(asyncio.Protocol):
         if self._in_head:
             self._raw_bytes += len(data)
         self._data_has_requests = False
+        was_working = self.state is State.WORKING
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as error:  # HTTP/1.1 goes on; only a new parser reads what follows
@@ -142,8 +143,8 @@ class HttpConnection(asyncio.Protocol):
             return
         if self._in_head and self._head_too_large():  # perhaps in the middle of a long line
             self._refuse(self._refusal)
-        elif self.state is State.WORKING or self._waiting:
-            self._pause_reading()
+        elif was_working or self._waiting:
+            self._pause_reading()  # one request at a time; but a client that leaves meanwhile must be noticed
         elif self._in_message and self.state is State.IDLE:
             self._enter(State.RECEIVING, self._limits.request_seconds)
 

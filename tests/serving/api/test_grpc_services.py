@@ -82,6 +82,14 @@ def test_empty_batch_and_empty_rows(predictions):
     assert tf.make_ndarray(response.outputs["y"]).shape == (0, 2)
 
 
+def test_denormal_numbers_are_zero_in_every_thread(predictions):
+    """Would fail if the event loop, which runs fast requests after the first few, computed with them."""
+    tiny = np.float32([[1e-39, 1.0]])
+    for _ in range(8):
+        outputs = predictions.Predict(request({"x": tiny, "k": np.int32([2])}, signature="scale")).outputs
+        assert [list(value.float_val) for value in outputs.values() if value.dtype == 1] == [[0.0, 2.0]]
+
+
 def test_requests_larger_than_4_mb_are_accepted(predictions):
     values = np.zeros([2_000_000], np.float32)
     response = predictions.Predict(request({"x": values}, signature="scalar"))

@@ -1,7 +1,10 @@
 """Every limit of the front ends takes effect, is counted, and can be lifted."""
 
+import contextlib
 import dataclasses
 import json
+import socket
+import struct
 import threading
 import time
 
@@ -113,10 +116,42 @@ def test_probes_have_reserved_connections(serve, gate):
             status, text = other.ask(http(ROW))
             assert status == 503
             assert "expected fewer connections" in text
-        with wire(server), wire(server) as probing:  # the first of them is closed
+        until(lambda: len(server._http.connections) == 1)
+        with wire(server) as probing:
             assert probing.ask(b"GET /readyz HTTP/1.1\r\n\r\n")[0] == 200
         gate.open()
         assert busy.receive()[0] == 200
+
+
+def test_connections_that_are_closed_at_once_are_closed_indeed(serve, gate):
+    """Would fail if a connection that has to go before it is set up stayed open without an owner."""
+    server = serve(max_connections=1)
+    with wire(server) as busy, contextlib.ExitStack() as stack:
+        busy.send(http({"signature_name": "wait", "inputs": [gate.path]}))
+        until(lambda: is_working(server))
+        others = [stack.enter_context(wire(server)) for _ in range(30)]
+        for other in others[:-1]:
+            other.socket.settimeout(5)
+            assert other.at_end()
+        assert others[-1].ask(HEALTH)[0] == 200
+
+
+def test_requests_whose_clients_have_left_are_not_run(serve, gate):
+    """A client that only stops sending may still read its reply; one that resets its connection does not."""
+    server = serve(rest_api_num_threads=1)
+    with wire(server) as first:
+        first.send(http({"signature_name": "wait", "inputs": [gate.path]}))
+        until(lambda: is_working(server))
+        for _ in range(3):
+            with wire(server) as leaving:
+                leaving.send(http({"signature_name": "scale", "inputs": {"x": [[1, 2]], "k": [2]}}))
+                until(lambda: len(server._http.connections) == 2 and server._http._small.waiting)
+                leaving.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            until(lambda: len(server._http.connections) == 1)
+        gate.open()
+        assert first.receive()[0] == 200
+        assert first.ask(http(ROW))[0] == 200
+    assert server.metrics.value("/tensorflow/serving/request_count") == 2
 
 
 def test_memory_of_bodies_is_limited_and_the_largest_one_ends(serve):
