@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import logging
-import os
 import sys
 import threading
 import time
@@ -23,6 +22,7 @@ from seqattn_tf.serving.api.grpc_services import ModelService, PredictionService
 from seqattn_tf.serving.api.metrics import CONTENT_TYPE, Metrics
 from seqattn_tf.serving.api.rest import RestApi
 from seqattn_tf.serving.config import ServerConfig
+from seqattn_tf.serving.cores import usable_cores
 from seqattn_tf.serving.errors import ServingError
 from seqattn_tf.serving.front import health, reflection
 from seqattn_tf.serving.front.access import Certificates, Token
@@ -356,7 +356,7 @@ def _saved_model_opener(config: ServerConfig) -> Callable[[Path], Engine]:
 
 def _interpreters(config: ServerConfig) -> int:
     """Return the maximum number of LiteRT interpreters of a model."""
-    return (config.num_tflite_pools or os.cpu_count() or 1) * config.num_tflite_interpreters_per_pool
+    return (config.num_tflite_pools or usable_cores()) * config.num_tflite_interpreters_per_pool
 
 
 def _batching(config: ServerConfig) -> BatchingParameters:

@@ -113,6 +113,7 @@ class HttpConnection(asyncio.Protocol):
         self._is_last = False  # whether the current request is the last one of its connection
         self._data_has_requests = False  # whether a request has ended in the data being parsed
         self._head_only = False  # whether the current request has the method HEAD
+        self._was_used = False  # whether a request has begun
         self._current: Request | None = None  # None for one that could not be parsed
         self._reading = True
 
@@ -167,14 +168,13 @@ class HttpConnection(asyncio.Protocol):
         self._server.hold(self, self.transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
-        if self.state is State.SENDING:
-            self._server.release(self)
-            self._replied()
+        # Later, because the transport calls this before it looks whether it is being closed.
+        self._server.soon(self._sent)
 
     # What the parser calls
 
     def on_message_begin(self) -> None:
-        self._in_message = self._in_head = True
+        self._in_message = self._in_head = self._was_used = True
         self._head_bytes = self._raw_bytes = 0
         self._url, self._headers, self._body = b"", RequestHeaders(), b""
 
@@ -248,7 +248,8 @@ class HttpConnection(asyncio.Protocol):
 
     def expire(self) -> None:
         """End the connection, because the time limit of its state has passed."""
-        self._server.exceeded({State.IDLE: "idle_seconds", State.SENDING: "reply_seconds"}.get(self.state, ""))
+        waiting = "idle_seconds" if self._was_used else "request_seconds"
+        self._server.exceeded({State.IDLE: waiting, State.SENDING: "reply_seconds"}.get(self.state, ""))
         if self.state is State.RECEIVING:
             self._server.exceeded("request_seconds")
             self._refuse(_error(408, f"expected a request within {self._limits.request_seconds:g} s. Received: a part"))
@@ -293,6 +294,11 @@ class HttpConnection(asyncio.Protocol):
         self._head_only = item.method == "HEAD"
         self._current = item
         self._server.answer(self, item, self._restricted)
+
+    def _sent(self) -> None:
+        if self.state is State.SENDING and self.connected:
+            self._server.release(self)
+            self._replied()
 
     def _replied(self) -> None:
         if self._last and not self._waiting:

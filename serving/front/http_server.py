@@ -15,7 +15,6 @@ import contextlib
 import dataclasses
 import errno
 import logging
-import os
 import socket
 import ssl
 import threading
@@ -24,6 +23,7 @@ import zlib
 from collections.abc import Callable
 
 from seqattn_tf.serving.api.exchange import Begin, LargeWork, Reply, Request, Work
+from seqattn_tf.serving.cores import usable_cores
 from seqattn_tf.serving.front.access_log import AccessLog
 from seqattn_tf.serving.front.http_connection import HttpConnection, State, too_large, unavailable
 from seqattn_tf.serving.front.worker_pool import WorkerPool
@@ -83,7 +83,7 @@ class HttpServer:
         self._receiving: dict[HttpConnection, None] = {}  # ordered by the time at which their requests began
         self._buffered = 0
         self._handshakes: set[asyncio.Task] = set()
-        self._small = WorkerPool(threads or 4 * (os.cpu_count() or 1), "rest")
+        self._small = WorkerPool(threads or 4 * usable_cores(), "rest")
         self._large = WorkerPool(1, "rest-large")
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._socket = socket.create_server((host, port), family=family, backlog=_BACKLOG)

@@ -7,7 +7,6 @@ waits for its own rows until its deadline.
 from __future__ import annotations
 
 import collections
-import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -15,6 +14,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
+from seqattn_tf.serving.cores import usable_cores
 from seqattn_tf.serving.errors import ServingError, deadline_exceeded, from_exception, invalid
 from seqattn_tf.serving.models.batching import BatchingParameters
 from seqattn_tf.serving.models.engine import Arrays
@@ -93,7 +93,7 @@ class Batcher:
         queue.batches.append(batch)
         self._open.append(batch)
         if not self._threads:
-            count = self.parameters.num_batch_threads or os.cpu_count() or 1
+            count = self.parameters.num_batch_threads or usable_cores()
             self._threads = [threading.Thread(target=self._work, name="batching", daemon=True) for _ in range(count)]
             for thread in self._threads:
                 thread.start()

@@ -7,7 +7,7 @@ from collections import Counter
 
 import faults
 import numpy as np
-from faults import Wire, check_error, http, predict_request, rest_address
+from faults import SECRETS, Wire, check_error, http, predict_request, rest_address
 from google.protobuf.message import DecodeError
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
@@ -110,7 +110,7 @@ def fuzz_rest(server, examples):
             status, text = wire.ask(http(raw, path, more=more))
         counts[status] += 1
         assert status in (200, 400, 404, 501), text
-        if status != 200:
+        if status != 200 and not SECRETS.search(raw.decode("utf-8", "replace")):  # errors quote the body
             check_error(json.loads(text)["error"])
 
     ask()
@@ -189,8 +189,9 @@ def fuzz_grpc(server, examples):
             check_error(details)
             if readable:
                 assert code not in ("INTERNAL", "UNKNOWN"), details
-            else:  # rejected by gRPC itself, before our code; the same applies to TF Serving
-                assert (code, details) == ("INTERNAL", "Exception deserializing request!")
+            else:  # as from any gRPC server; but the two copies of the messages do not reject the same damaged entries
+                assert code != "UNKNOWN", details
+                assert code != "INTERNAL" or details == "Exception deserializing request!"
 
         ask()
     print(f"messages by gRPC: {dict(counts)}")
