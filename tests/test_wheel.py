@@ -100,7 +100,11 @@ def test_light_wheel_answers_without_tensorflow(tmp_path):
     assert run(*seqattn, "query", "pronounce", "hello", **where).split("\t")[1] == "HH AH L OW"
     run(*seqattn, "map", "pronounce", "words.txt", "spoken.txt", "--processes", "0", **where)
     assert (tmp_path / "spoken.txt").read_text(encoding="utf-8") == "HH AH L OW\n"
-    lacking = {"evaluate pronounce": "tensorflow", "explain pronounce hello": "matplotlib", "serve pronounce": "grpc_health"}
+    lacking = {
+        "evaluate pronounce": "tensorflow",
+        "explain pronounce hello": "matplotlib",
+        "serve pronounce": "grpc_health",
+    }
     for command, package in lacking.items():
         failed = subprocess.run([*seqattn, *command.split()], capture_output=True, text=True, **where)
         assert failed.returncode == 2, failed.stderr
