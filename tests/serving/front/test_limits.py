@@ -134,6 +134,8 @@ def test_connections_that_are_closed_at_once_are_closed_indeed(serve, gate):
             other.socket.settimeout(5)
             assert other.at_end()
         assert others[-1].ask(HEALTH)[0] == 200
+        gate.open()
+        assert busy.receive()[0] == 200  # otherwise, its run would occupy a thread of TensorFlow for good
 
 
 def test_requests_whose_clients_have_left_are_not_run(serve, gate):
