@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import ssl
 import threading
 import time
 from collections.abc import Callable
@@ -9,9 +10,7 @@ from pathlib import Path
 
 import grpc
 
-from benchmarks._attacks import PREDICT
-
-HEALTH = "/grpc.health.v1.Health/Check"
+from benchmarks._attacks import HEALTH, PREDICT
 
 
 class Watch:
@@ -60,7 +59,7 @@ class Watch:
             thread.start()
 
     def stop(self) -> None:
-        """Stop asking."""
+        """End the probes and requests."""
         self._over.set()
         for thread in self._threads:
             thread.join()
@@ -87,8 +86,6 @@ class Watch:
     def _ask(self, method: str, path: str, body: str | None) -> None:
         connection: http.client.HTTPConnection
         if self._certificate:
-            import ssl
-
             context = ssl.create_default_context(cadata=self._certificate.decode())
             connection = http.client.HTTPSConnection(*self._address, timeout=10, context=context)
         else:

@@ -17,22 +17,24 @@ ENGINES = ("tensorflow", "litert")
 _DRAIN_SECONDS = 30.0
 
 
-def _flag(default: Any, told: str, *, ours: bool = False) -> Any:
+def _flag(default: Any, help_text: str, *, ours: bool = False) -> Any:
     """Return a field with its help text; `ours` means that TF Serving has no such flag."""
-    return dataclasses.field(default=default, metadata={"help": told, "ours": ours, "why": ""})
+    return dataclasses.field(default=default, metadata={"help": help_text, "ours": ours, "why": ""})
 
 
 def _idle(default: Any, why: str) -> Any:
     """Return a field for a flag that is passed to TF Serving and has no effect here, with the reason `why`."""
-    told = f"for TensorFlow Serving only: {why}"
-    return dataclasses.field(default=default, metadata={"help": told, "ours": False, "why": why})
+    help_text = f"for TensorFlow Serving only: {why}"
+    return dataclasses.field(default=default, metadata={"help": help_text, "ours": False, "why": why})
 
 
 def _limit(name: str) -> Any:
     """Return a field for a limit of `Limits`; None leaves it to the flag `limits`."""
     [field] = [field for field in dataclasses.fields(Limits) if field.name == name]
-    told = f"{field.metadata['help']}; 0 for no limit, which is also the default of --limits=tensorflow_serving"
-    return dataclasses.field(default=None, metadata={"help": told, "ours": True, "why": "", "shown": field.default})
+    help_text = f"{field.metadata['help']}; 0 for no limit, which is also the default of --limits=tensorflow_serving"
+    return dataclasses.field(
+        default=None, metadata={"help": help_text, "ours": True, "why": "", "shown": field.default}
+    )
 
 
 @dataclasses.dataclass(frozen=True)

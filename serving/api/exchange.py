@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 JSON = "application/json"
 
@@ -47,7 +47,7 @@ class Reply:
 class LargeWork:
     """Work that takes much time or memory, so that little of it may run at once."""
 
-    run: Callable[[], Reply | Work | LargeWork]
+    run: Callable[[], Any]
 
     def __call__(self) -> Reply | Work | LargeWork:
         return self.run()

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from seqattn_tf.serving.api.json_reader import Repeated
-from seqattn_tf.serving.api.json_text import Tick, list_text, write_array, write_floats, write_rows, write_text
+from seqattn_tf.serving.api.json_reader import Repeated, Tick
+from seqattn_tf.serving.api.json_text import list_text, write_array, write_floats, write_rows, write_text
 from seqattn_tf.serving.api.json_values import is_base64, read_array, read_regular, read_values, shown, to_array
 from seqattn_tf.serving.errors import ServingError, invalid
 

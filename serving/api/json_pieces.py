@@ -1,19 +1,18 @@
 """Parse large JSON texts piece by piece with Python's parser, so that other threads run in between.
 
 Python's parser keeps the interpreter's lock until it has read a whole text: a tenth of a second for a million numbers,
-in which the server could answer nobody.
+in which the server could not answer anyone.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from seqattn_tf.serving.api.json_reader import as_object
+from seqattn_tf.serving.api.json_reader import Tick, as_object
 
 PIECE = 1 << 16  # characters that are parsed at once; a longer list or object is parsed in pieces
 _SCAN = json.JSONDecoder(object_pairs_hook=as_object)
@@ -23,7 +22,7 @@ _OPEN, _CLOSE = np.frombuffer(b"[{", np.uint8), np.frombuffer(b"]}", np.uint8)
 _QUOTE, _COMMA = ord('"'), ord(",")
 
 
-def parse(text: str, start: int = 0, tick: Callable[[], None] = lambda: None) -> tuple[Any, int]:
+def parse(text: str, start: int = 0, tick: Tick = lambda: None) -> tuple[Any, int]:
     """Return the JSON value at a position of a text, and the position behind it.
 
     >>> parse('{"a": [1, 2]} and more')
@@ -47,7 +46,7 @@ def parse(text: str, start: int = 0, tick: Callable[[], None] = lambda: None) ->
     return _SCAN.raw_decode(text, start)
 
 
-def _list(text: str, start: int, tick: Callable[[], None]) -> tuple[list[Any], int]:
+def _list(text: str, start: int, tick: Tick) -> tuple[list[Any], int]:
     values: list[Any] = []
     at = start + 1
     while True:
@@ -77,9 +76,7 @@ def _end_of_piece(piece: str) -> tuple[int, bool]:
         The position, and whether the list ends there.
     """
     letters = np.frombuffer(_ESCAPED.sub(b"xx", piece.encode("latin-1", "replace")), np.uint8)
-    plain = np.logical_not(
-        np.logical_xor.accumulate(letters == _QUOTE)
-    )  # not in a string; also the quotes that end one
+    plain = ~np.logical_xor.accumulate(letters == _QUOTE)  # outside of strings
     steps = np.isin(letters, _OPEN).astype(np.int8) - np.isin(letters, _CLOSE)
     depth = np.cumsum(steps * plain, dtype=np.int32)
     ends = np.flatnonzero(depth < 0)
@@ -89,7 +86,7 @@ def _end_of_piece(piece: str) -> tuple[int, bool]:
     return (int(commas[-1]) if len(commas) else -1), False
 
 
-def _object(text: str, start: int, tick: Callable[[], None]) -> tuple[dict[str, Any], int]:
+def _object(text: str, start: int, tick: Tick) -> tuple[dict[str, Any], int]:
     pairs: list[tuple[str, Any]] = []
     at = _skip(text, start + 1)
     if text[at : at + 1] == "}":

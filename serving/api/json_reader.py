@@ -22,7 +22,7 @@ _INTEGER = re.compile(rb"-?(?:0|[1-9][0-9]*)")
 _HEX = re.compile(rb"[0-9a-fA-F]{4}")
 _LITERALS = {b"t": (b"true", True), b"f": (b"false", False), b"n": (b"null", None)}
 _ESCAPES = {b'"': b'"', b"\\": b"\\", b"/": b"/", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
-_INT64_TO_UINT64 = range(-(2**63), 2**64)
+INT64_TO_UINT64 = range(-(2**63), 2**64)
 _MOST_EXPONENT = 308  # the largest decimal exponent of a double
 _END = b""
 _TICK = 4096  # values
@@ -199,7 +199,7 @@ class _Reader:
         if fraction or exponent:
             return float(self._body[start : self._at])
         whole = int(integer)
-        return whole if whole in _INT64_TO_UINT64 else float(whole)
+        return whole if whole in INT64_TO_UINT64 else float(whole)
 
     def _no_digits(self) -> float:
         """Read NaN, Inf or Infinity; each may have a minus sign."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
+from seqattn_tf.serving.api.json_reader import Tick
 from seqattn_tf.serving.errors import invalid
 
 BYTES_SUFFIX = "_bytes"
 _PIECE = 1 << 16  # values that are written at once; each takes about 200 bytes of memory until its list is complete
-Tick = Callable[[], None]  # called between pieces; may raise an error to stop
 _WRITE = json.JSONEncoder(ensure_ascii=False).encode  # `json.dumps` would create an encoder for every string
 _NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 # Rejected by TF Serving, with its names for them.

@@ -15,7 +15,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from seqattn_tf.serving.api.json_reader import Repeated
+from seqattn_tf.serving.api.json_reader import INT64_TO_UINT64, Repeated
 from seqattn_tf.serving.errors import ServingError, invalid
 
 # The dtypes that JSON can represent, by TF Serving's names. Strings are object arrays of bytes.
@@ -45,7 +45,6 @@ _TINY = {name: float(np.finfo(NUMPY_TYPES[name]).tiny) for name in _DECIMALS}
 _MOST_AXES = 64  # the maximum for a numpy array
 _SHOWN_BYTES, _SHOWN_CHARACTERS = 256, 512  # after which no further value is shown, and at which a long one is cut
 _SHOW = json.JSONEncoder(ensure_ascii=False).encode
-_INT64_TO_UINT64 = range(-(2**63), 2**64)
 _MOST_PLACES = 21  # digits before the point of a number that is shown without an exponent
 _BASE64 = re.compile(r"([A-Za-z0-9+/]*)([=.]*)")
 # Characters after the last group of four -> possible numbers of padding characters.
@@ -105,7 +104,7 @@ def _shown_pieces(value: Any, prefix: str, end: str) -> Iterator[str]:
         prefix: What precedes the value.
         end: A line break with the indentation of the members of objects.
     """
-    if isinstance(value, float) or (type(value) is int and value not in _INT64_TO_UINT64):
+    if isinstance(value, float) or (type(value) is int and value not in INT64_TO_UINT64):
         if not math.isfinite(value):
             yield prefix
             raise _NotFiniteError  # TF Serving's text ends here
@@ -153,8 +152,7 @@ def read_array(value: Any, dtype: str) -> np.ndarray:
 def read_regular(value: Any, dtype: str) -> np.ndarray | None:
     """Convert a value without irregularities to an array; return None if it must be examined in detail."""
     if dtype in _DECIMALS and type(value) is list and len(value) < _FEW and set(map(type, value)) <= _NUMBERS and value:
-        with np.errstate(over="ignore"):
-            return _decimals(value, dtype)
+        return _decimals(value, dtype)
     shape: list[int] = []
     level = [value]
     kinds = {type(value)}
@@ -190,10 +188,10 @@ def to_array(shape: tuple[int, ...], values: list, dtype: str) -> np.ndarray:
         array = np.empty(len(values), np.object_)
         array[:] = values
         return array.reshape(shape)
+    if dtype in _DECIMALS:
+        return _decimals(values, dtype).reshape(shape)
     read_as = np.int32 if _RANGES.get(dtype) == _RANGES["int32"] else NUMPY_TYPES[dtype]
     with np.errstate(over="ignore"):
-        if dtype in _DECIMALS:
-            return _decimals(values, dtype).reshape(shape)
         return np.array(values, read_as).astype(NUMPY_TYPES[dtype]).reshape(shape)
 
 
@@ -220,8 +218,7 @@ def read_bytes(value: Any) -> bytes:
 
 def _as_array(level: list, kinds: set[type], dtype: str) -> np.ndarray | None:
     if dtype in _DECIMALS and kinds <= {int, float}:
-        with np.errstate(over="ignore"):
-            return _decimals(level, dtype)
+        return _decimals(level, dtype)
     if dtype == "string" and kinds <= {str}:
         array = np.empty(len(level), np.object_)
         array[:] = list(map(str.encode, level))
@@ -238,13 +235,14 @@ def _as_array(level: list, kinds: set[type], dtype: str) -> np.ndarray | None:
 def _decimals(values: list, dtype: str) -> np.ndarray:
     """Return numbers as floats; denormal ones become zero, as on the processor of TF Serving while it reads JSON."""
     tiny = _TINY[dtype]
-    if len(values) < _FEW and not any(-tiny < value < tiny and value for value in values):
-        return np.array(values, NUMPY_TYPES[dtype])
-    array = np.array(values, np.float64)
-    denormal = np.abs(array) < tiny
-    if denormal.any():
-        array[denormal] *= 0  # keeps the sign
-    return array.astype(NUMPY_TYPES[dtype])
+    with np.errstate(over="ignore"):
+        if len(values) < _FEW and not any(-tiny < value < tiny and value for value in values):
+            return np.array(values, NUMPY_TYPES[dtype])
+        array = np.array(values, np.float64)
+        denormal = np.abs(array) < tiny
+        if denormal.any():
+            array[denormal] *= 0  # keeps the sign
+        return array.astype(NUMPY_TYPES[dtype])
 
 
 def _shape(value: Any) -> tuple[int, ...]:

@@ -51,17 +51,11 @@ _ROUTES = {
 }
 
 
-class _LargeStep(NamedTuple):
-    """A step that takes much time or memory."""
-
-    compute: Callable[[], bytes]
-
-
 class _VersionError(ServingError):
     """The error for a version that is no int64, to which TF Serving replies without a body."""
 
 
-_Step = Callable[[], "bytes | _Step | _LargeStep"]
+_Step = Callable[[], "bytes | _Step | LargeWork"]
 
 
 class _Asked(NamedTuple):
@@ -131,7 +125,7 @@ class _Exchange:
         self._asked = _Asked()
         self._start = time.perf_counter()
 
-    def reply(self, compute: Callable[[], bytes | _Step | _LargeStep]) -> Reply | Work | LargeWork:
+    def reply(self, compute: Callable[[], bytes | _Step | LargeWork]) -> Reply | Work | LargeWork:
         """Return the reply with a computed body or the error of its computation, or the rest of the computation."""
         status, code = "OK", 200
         try:
@@ -139,15 +133,15 @@ class _Exchange:
         except Exception as error:
             status, code, body = _failure(error)
             body = b"" if self._request.method == "OPTIONS" or isinstance(error, _VersionError) else body
-        if isinstance(body, _LargeStep):
-            return LargeWork(partial(self.reply, body.compute))
+        if isinstance(body, LargeWork):
+            return LargeWork(partial(self.reply, body.run))
         if not isinstance(body, bytes):
             return partial(self.reply, body)
         asked = self._asked
         self._api.metrics.answered(asked.name, asked.api, "REST", status, time.perf_counter() - self._start)
         return Reply(code, body, headers=self._api.headers)
 
-    def read(self) -> bytes | _Step | _LargeStep:
+    def read(self) -> bytes | _Step | LargeWork:
         """Read the request and return the body of the reply, or the step that leads to it."""
         if self._request.method == "OPTIONS":
             _check_origin(self._request)
@@ -173,18 +167,18 @@ class _Exchange:
         # The status ignores labels, even unknown ones: it always includes every version.
         return encode_document(to_document(status_message(self._api.repository.status(asked.name, asked.version))))
 
-    def _predict(self, document: dict[str, Any], signature_name: str) -> bytes | _Step | _LargeStep:
+    def _predict(self, document: dict[str, Any], signature_name: str) -> bytes | _Step | LargeWork:
         servable = self._servable()
         row, inputs = decode_inputs(document, _input_types(servable, signature_name))
         check_rows(inputs, self._api.limits, self._api.metrics.limited)
 
         quick = servable.quick_run(signature_name, inputs)
 
-        def run() -> bytes | _Step | _LargeStep:
+        def run() -> bytes | _Step | LargeWork:
             outputs = self._inference(servable).predict(signature_name, inputs, quick=quick)
             values = check_reply(outputs, self._api.limits, self._api.metrics.limited)
             encode = partial(encode_outputs, outputs, row, self._check_time)
-            return encode() if values < _LARGE_REPLY else _LargeStep(encode)
+            return encode() if values < _LARGE_REPLY else LargeWork(encode)
 
         return run if quick is None else run()
 

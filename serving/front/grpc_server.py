@@ -151,8 +151,8 @@ class GrpcServer:
         self._count += 1
         try:
             end = _deadline(context)
-            message = await self.wait(self._silent, context.read(), self._limits.request_seconds)
-            if message is grpc.aio.EOF:
+            message = await self.read(context)
+            if message is None:
                 raise ServingError("INTERNAL", "expected one message. Received: none")
             answer: bytes | Step = functools.partial(method, message, end)
             if len(message) < _LARGE_MESSAGE:
@@ -177,7 +177,16 @@ class GrpcServer:
             self._count -= 1
         await context.abort(code, details)
 
-    async def wait(self, calls: dict[asyncio.Task, float], waiting: Awaitable[Result], seconds: float) -> Result:
+    async def read(self, context: grpc.aio.ServicerContext) -> bytes | None:
+        """Return the next message of a call, or None after the last one."""
+        message = await self._wait(self._silent, context.read(), self._limits.request_seconds)
+        return None if message is grpc.aio.EOF else message
+
+    async def listen(self, event: Awaitable[Result]) -> Result:
+        """Wait for an event for any time; the call may end to make room for others."""
+        return await self._wait(self._listening, event, 0)
+
+    async def _wait(self, calls: dict[asyncio.Task, float], waiting: Awaitable[Result], seconds: float) -> Result:
         """Wait for something that the server may stop waiting for.
 
         Raises:
@@ -282,9 +291,7 @@ class Call:
 
     async def read(self) -> bytes | None:
         """Return the next message, or None after the last one."""
-        server = self._server
-        message = await server.wait(server._silent, self._context.read(), server._limits.request_seconds)
-        return None if message is grpc.aio.EOF else message
+        return await self._server.read(self._context)
 
     async def messages(self, parse: Callable[[bytes], Result]) -> AsyncIterator[Result]:
         """Return all messages."""
@@ -297,7 +304,7 @@ class Call:
 
     async def listen(self, event: Awaitable[Result]) -> Result:
         """Wait for an event for any time; the call may end to make room for others."""
-        return await self._server.wait(self._server._listening, event, 0)
+        return await self._server.listen(event)
 
 
 class _Router(grpc.GenericRpcHandler):

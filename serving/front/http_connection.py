@@ -15,17 +15,22 @@ import asyncio
 import collections
 import dataclasses
 import enum
-import json
 import math
-import re
-from collections.abc import Callable, Mapping
-from http import HTTPStatus
+from collections.abc import Callable
 from typing import Protocol
 
 import httptools
 
 from seqattn_tf.serving.api.exchange import Reply, Request
 from seqattn_tf.serving.front.access_log import REQUEST_ID, AccessLog, request_id
+from seqattn_tf.serving.front.http_messages import (
+    NOT_MODIFIED,
+    RequestHeaders,
+    encode_head,
+    error_reply,
+    parse_error,
+    too_large,
+)
 from seqattn_tf.serving.limits import Limits
 
 State = enum.Enum("State", "IDLE RECEIVING WORKING SENDING CLOSING")
@@ -34,19 +39,6 @@ _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _CLOSING_SECONDS = 2.0
 _DISCARD_SECONDS = 0.005  # between pieces of what a client sends behind a rejected request
 _SMALL = 1 << 14  # bytes of a body that is copied behind the headers, so that both are sent together
-_STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
-_NOT_MODIFIED = HTTPStatus.NOT_MODIFIED.value  # a reply without a body
-_METHOD = re.compile(rb"[A-Z]+ ")
-_BAD_HEADER = re.compile(r"[\x00-\x1f\x7f]")
-
-
-class RequestHeaders(dict[bytes, bytes]):
-    """Headers as sent, with names in lower case; several values of a name are separated by commas."""
-
-    def get(self, name: str, default: str = "", /) -> str:  # type: ignore[override]
-        """Return the value of a header, whose name may be written in any case."""
-        value = super().get(name.lower().encode())
-        return default if value is None else value.decode("latin-1")
 
 
 class Owner(Protocol):
@@ -113,7 +105,7 @@ class HttpConnection(asyncio.Protocol):
         self._is_last = False  # whether the current request is the last one of its connection
         self._data_has_requests = False  # whether a request has ended in the data being parsed
         self._head_only = False  # whether the current request has the method HEAD
-        self._was_used = False  # whether a request has begun
+        self._was_used = False  # whether a request has started
         self._current: Request | None = None  # None for one that could not be parsed
         self._reading = True
 
@@ -134,13 +126,13 @@ class HttpConnection(asyncio.Protocol):
         was_working = self.state is State.WORKING
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade as error:  # HTTP/1.1 goes on; only a new parser reads what follows
+        except httptools.HttpParserUpgrade as error:  # ignored; but only a new parser reads the rest of the data
             self._parser = httptools.HttpRequestParser(self)
             if rest := data[error.args[0] :]:
                 self.data_received(rest)
             return
         except httptools.HttpParserError as error:
-            self._refuse(self._refusal or _refusal(error, b"" if self._data_has_requests else data))
+            self._refuse(self._refusal or parse_error(error, b"" if self._data_has_requests else data))
             return
         if self._in_head and self._head_too_large():  # perhaps in the middle of a long line
             self._refuse(self._refusal)
@@ -151,7 +143,7 @@ class HttpConnection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         if self._in_message and not self._last:
-            self._refuse(_error(400, "expected a complete request. Received: a part of one"))
+            self._refuse(error_reply(400, "expected a complete request. Received: a part of one"))
         self._last = True
         return self._is_busy() and not self._server.is_tls  # True keeps the connection open for replies
 
@@ -192,7 +184,7 @@ class HttpConnection(asyncio.Protocol):
         version = self._parser.get_http_version()
         if version not in ("1.0", "1.1"):
             status = 400 if version == "0.9" else 505  # 0.9 stands for a request line without a version
-            self._refusal = _error(status, "expected HTTP/1.0 or HTTP/1.1. Received: another version")
+            self._refusal = error_reply(status, "expected HTTP/1.0 or HTTP/1.1. Received: another version")
         self._is_last = version == "1.0" or not self._parser.should_keep_alive()
         headers = self._headers
         self._stop_if(self._refusal is not None or self._too_large(int(headers.get("content-length", "0"))))
@@ -232,8 +224,8 @@ class HttpConnection(asyncio.Protocol):
             reply = self._logged(self._server.access_log, reply)
         if self._server.draining:
             self._last = True
-        head = _head(reply, self._last and not self._waiting)
-        body = b"" if self._head_only or reply.status == _NOT_MODIFIED else reply.body
+        head = encode_head(reply, self._last and not self._waiting)
+        body = b"" if self._head_only or reply.status == NOT_MODIFIED else reply.body
         if self.buffered:
             self._server.release(self)
         if len(body) <= _SMALL:
@@ -252,7 +244,9 @@ class HttpConnection(asyncio.Protocol):
         self._server.exceeded({State.IDLE: waiting, State.SENDING: "reply_seconds"}.get(self.state, ""))
         if self.state is State.RECEIVING:
             self._server.exceeded("request_seconds")
-            self._refuse(_error(408, f"expected a request within {self._limits.request_seconds:g} s. Received: a part"))
+            self._refuse(
+                error_reply(408, f"expected a request within {self._limits.request_seconds:g} s. Received: a part")
+            )
         elif self.connected:
             self.transport.abort()
 
@@ -358,7 +352,9 @@ class HttpConnection(asyncio.Protocol):
             return False
         self._server.exceeded("max_header_bytes")
         status = 431 if self._headers else 414
-        self._refusal = _error(status, f"expected a request line and headers of at most {limit} bytes. Received: more")
+        self._refusal = error_reply(
+            status, f"expected a request line and headers of at most {limit} bytes. Received: more"
+        )
         return True
 
     def _too_large(self, size: int) -> bool:
@@ -368,37 +364,3 @@ class HttpConnection(asyncio.Protocol):
         self._server.exceeded("max_request_bytes")
         self._refusal = too_large(limit)
         return True
-
-
-def _head(reply: Reply, last: bool) -> bytes:
-    """Return the status line and the headers of a reply."""
-    lines = [_STATUS_LINES.get(reply.status) or b"HTTP/1.1 %d \r\n" % reply.status]
-    if reply.status != _NOT_MODIFIED:
-        lines.append(b"Content-Type: %b\r\nContent-Length: %d\r\n" % (reply.content_type.encode(), len(reply.body)))
-    for name, value in reply.headers.items():
-        lines.append(f"{name}: {_BAD_HEADER.sub(' ', value)}\r\n".encode("latin-1", "replace"))
-    lines.append(b"Connection: close\r\n\r\n" if last else b"\r\n")
-    return b"".join(lines)
-
-
-def too_large(limit: int) -> Reply:
-    """Return the reply to a request whose body is larger than a limit."""
-    return _error(413, f"expected a body of at most {limit} bytes. Received: more")
-
-
-def unavailable(message: str) -> Reply:
-    """Return the reply of a server that cannot answer now."""
-    return _error(503, message, {"Retry-After": "1"})
-
-
-def _refusal(error: httptools.HttpParserError, data: bytes) -> Reply:
-    message = str(error)
-    if "Invalid HTTP version" in message:
-        return _error(505, "expected HTTP/1.0 or HTTP/1.1. Received: another version")
-    if "Invalid method" in message and _METHOD.match(data):
-        return _error(501, "expected a known method. Received: another one")
-    return _error(400, f"expected a valid HTTP request. Received: {message}")
-
-
-def _error(status: int, message: str, headers: Mapping[str, str] | None = None) -> Reply:
-    return Reply(status, json.dumps({"error": message}).encode(), headers=headers or {})

@@ -25,7 +25,8 @@ from collections.abc import Callable
 from seqattn_tf.serving.api.exchange import Begin, LargeWork, Reply, Request, Work
 from seqattn_tf.serving.cores import usable_cores
 from seqattn_tf.serving.front.access_log import AccessLog
-from seqattn_tf.serving.front.http_connection import HttpConnection, State, too_large, unavailable
+from seqattn_tf.serving.front.http_connection import HttpConnection, State
+from seqattn_tf.serving.front.http_messages import error_reply, too_large, unavailable
 from seqattn_tf.serving.front.worker_pool import WorkerPool
 from seqattn_tf.serving.limits import Limits
 from seqattn_tf.serving.models.denormals import flush_denormals
@@ -182,23 +183,28 @@ class HttpServer:
         self._loop.add_reader(self._socket, self._accept)
         self._loop.call_later(_CHECK_SECONDS, self._check)
         self._loop.run_until_complete(self._stopped.wait())
-        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
 
     def _accept(self) -> None:
         for _ in range(_HANDSHAKES_AT_ONCE if self.is_tls else _ACCEPTED_AT_ONCE):
-            try:
-                accepted, address = self._socket.accept()
-            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+            if not self._accept_one():
                 return
-            except OSError as error:
-                if error.errno not in _NO_DESCRIPTOR:
-                    raise
-                self.exceeded("max_connections")
-                if not self._evict():
-                    self._loop.remove_reader(self._socket)  # it would be called again at once
-                    self._loop.call_later(_CHECK_SECONDS, self._resume_accepting)
-                return
-            self._admit(accepted, str(address[0]))
+
+    def _accept_one(self) -> bool:
+        """Accept the next connection, and return whether there was one."""
+        try:
+            accepted, address = self._socket.accept()
+        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+            return False
+        except OSError as error:
+            if error.errno not in _NO_DESCRIPTOR:
+                raise
+            self.exceeded("max_connections")
+            if not self._evict():
+                self._loop.remove_reader(self._socket)  # it would be called again at once
+                self._loop.call_later(_CHECK_SECONDS, self._resume_accepting)
+            return False
+        self._admit(accepted, str(address[0]))
+        return True
 
     def _resume_accepting(self) -> None:
         if not self.draining:
@@ -273,8 +279,7 @@ class HttpServer:
 
     async def _drain(self, grace_seconds: float) -> None:
         end = self.now() + grace_seconds
-        while self._has_backlog():
-            self._accept()
+        while self._accept_one():
             await asyncio.sleep(0)
         self.draining = True
         self._loop.remove_reader(self._socket)
@@ -282,25 +287,14 @@ class HttpServer:
         while self._handshakes and self.now() < end:
             await asyncio.sleep(0.01)
         await asyncio.sleep(_SETTLE_SECONDS)
-        for connection in list(self.connections):
-            connection.close_if_idle()
         while self.connections and self.now() < end:
-            await asyncio.sleep(0.01)
             for connection in list(self.connections):
                 connection.close_if_idle()
+            await asyncio.sleep(0.01)
         for connection in list(self.connections):
             self._end(connection)
         await asyncio.sleep(0)
         self._stopped.set()
-
-    def _has_backlog(self) -> bool:
-        """Return whether connections wait to be accepted."""
-        try:
-            accepted, address = self._socket.accept()
-        except OSError:
-            return False
-        self._admit(accepted, str(address[0]))
-        return True
 
     # In threads
 
@@ -324,7 +318,7 @@ class HttpServer:
                 reply = unavailable("expected a request that fits into memory. Received: a larger one")
             except Exception:
                 LOG.exception("a request failed because of an internal error")
-                reply = Reply(500, b'{"error": "internal error"}')
+                reply = error_reply(500, "internal error")
             self._send(connection, reply)
 
         pool.submit(connection.client, run)
@@ -338,7 +332,7 @@ class HttpServer:
             try:
                 body = _unpacked(request.body, self.limits.max_request_bytes)
             except ValueError as error:
-                return Reply(400, f'{{"error": "expected a readable request body. Received: {error}"}}'.encode())
+                return error_reply(400, f"expected a readable request body. Received: {error}")
             if body is None:
                 self.exceeded("max_request_bytes")
                 return too_large(self.limits.max_request_bytes)

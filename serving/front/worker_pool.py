@@ -32,7 +32,7 @@ class WorkerPool:
 
     @property
     def waiting(self) -> int:
-        """The amount of work that no thread has begun."""
+        """The number of functions that no thread has started."""
         return self._waiting
 
     def submit(self, client: str, work: Callable[[], object]) -> None:

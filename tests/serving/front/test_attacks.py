@@ -88,4 +88,4 @@ def test_a_token_does_not_matter(with_token, token):
 def test_handshakes_may_be_slow(with_tls):
     watch = with_tls.watch("slow_tls")
     check(watch)
-    assert watch.megabytes - watch.idle < 60  # 400 begun handshakes would occupy 120
+    assert watch.megabytes - watch.idle < 60  # 400 incomplete handshakes would occupy 120

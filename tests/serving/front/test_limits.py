@@ -51,6 +51,19 @@ def serve(repository_root):
         server.stop()
 
 
+@pytest.fixture
+def late():
+    """Messages of a call, of which the first one comes only after the test."""
+    over = threading.Event()
+
+    def messages():
+        over.wait(10)
+        yield b""
+
+    yield messages
+    over.set()
+
+
 def test_a_request_must_arrive_in_time_however_slowly_its_bytes_come(serve):
     server = serve(request_seconds=0.6)
     for begin, status in ((b"", None), (http(ROW)[:20], 408), (http(ROW)[:-3], 408)):
@@ -227,19 +240,12 @@ def test_names_of_limits():
     assert Limits.of("tensorflow_serving", max_rows=3).max_rows == 3
 
 
-def test_a_call_must_send_its_message_in_time(serve):
+def test_a_call_must_send_its_message_in_time(serve, late):
     server = serve(request_seconds=0.3)
-    release = threading.Event()
-
-    def late():
-        release.wait(10)
-        yield b""
-
     with grpc.insecure_channel(server.grpc_address) as channel:
         method = channel.stream_unary("/tensorflow.serving.PredictionService/Predict")
         with pytest.raises(grpc.RpcError) as raised:
             method(late(), timeout=10)
-        release.set()
         assert (raised.value.code().name, raised.value.details()) == (
             "DEADLINE_EXCEEDED",
             "expected a message within 0.3 s",
@@ -253,14 +259,8 @@ def test_a_call_must_send_its_message_in_time(serve):
     assert limited(server) == {"request_seconds": 1}
 
 
-def test_the_oldest_silent_call_makes_room(serve):
+def test_the_oldest_silent_call_makes_room(serve, late):
     server = serve(max_calls=2)
-    release = threading.Event()
-
-    def late():
-        release.wait(10)
-        yield b""
-
     with grpc.insecure_channel(server.grpc_address) as channel:
         method = channel.stream_stream("/tensorflow.serving.PredictionService/Predict")
         silent = []
@@ -273,7 +273,6 @@ def test_the_oldest_silent_call_makes_room(serve):
             next(silent[0])
         assert raised.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
         assert silent[1].is_active()
-        release.set()
     assert limited(server) == {"max_calls": 1}
 
 
@@ -389,6 +388,6 @@ def test_silent_connections_do_not_stop_a_shutdown(serve):
         stopping.start()
         assert idle.at_end()
         half.send(http(ROW)[-2:])
-        assert half.receive()[0] == 200  # a request that has begun is finished
+        assert half.receive()[0] == 200  # a request that has arrived in part is finished
         stopping.join()
         assert time.monotonic() - start < 5
